@@ -31,6 +31,15 @@ static const struct spmv_method methods[] = {
      .release = staged_release},
 #ifdef SPMV_HAVE_CUDA
     {.backend = SPMV_BACKEND_CUDA,
+     .name = "slices",
+     .why = "neighbouring rows have the same offsets, which slices of rows store once",
+     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE,
+     .prepare = slices_cuda_prepare,
+     .update = slices_cuda_update,
+     .apply = slices_cuda_apply,
+     .dot_parts = slices_cuda_parts,
+     .release = slices_cuda_release},
+    {.backend = SPMV_BACKEND_CUDA,
      .name = "tiles",
      .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
      .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE,
@@ -143,6 +152,19 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
                             list);
     }
     plan->method = method;
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "requested by name" : method->why);
+    plan->named = named;
+    snprintf(plan->why, sizeof plan->why, "%s", named ? "asked for by name" : method->why);
     return SPMV_OK;
+}
+
+spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason)
+{
+    const struct spmv_method *const method = method_named(plan->ctx->backend->id, name);
+    if (plan->named)
+        snprintf(plan->why, sizeof plan->why, "%s in place of %s: %s", name, plan->method->name, reason);
+    else
+        snprintf(plan->why, sizeof plan->why, "%s", method->why);
+    plan_release_state(plan);
+    plan->method = method;
+    return method->prepare(plan);
 }

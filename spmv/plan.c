@@ -31,6 +31,14 @@ spmv_status plan_new_state(spmv_plan *plan, int64_t bytes)
     return st;
 }
 
+void plan_release_state(spmv_plan *plan)
+{
+    if (plan->state != NULL)
+        plan->method->release(plan);
+    host_free(plan->state);
+    plan->state = NULL;
+}
+
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory)
 {
     const spmv_status st = context_alloc(plan->ctx, bytes, memory);
@@ -129,7 +137,7 @@ static void say_no_table(spmv_plan *plan)
     const size_t used = strlen(plan->layout);
     if (plan->compression == SPMV_COMPRESSION_VALUES && (plan->method->can & METHOD_TABLE) == 0)
         snprintf(plan->layout + used, sizeof plan->layout - used,
-                 "%sno table of values: only the method tiles on cuda has them", used > 0 ? "; " : "");
+                 "%sno table of values: only the methods slices and tiles on cuda have them", used > 0 ? "; " : "");
 }
 
 spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
@@ -183,9 +191,7 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan == NULL)
         return;
     spmv_context *const ctx = plan->ctx;
-    if (plan->state != NULL)
-        plan->method->release(plan);
-    host_free(plan->state);
+    plan_release_state(plan);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);

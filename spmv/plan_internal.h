@@ -102,6 +102,7 @@ struct spmv_plan {
     enum spmv_compression compression; /* the option */
     bool update_waits;                 /* the method's update waits */
     bool updates;                      /* the option update_values */
+    bool named;                        /* the option method names one */
     spmv_matrix *transposed;           /* owns the arrays of a where op(A) was formed on the host */
     /* the arrays of a that the plan owns, in the context's memory; val also with transposed */
     void *row_ptr, *col, *val;
@@ -142,8 +143,15 @@ unsigned plan_needs(const spmv_plan *plan);
  * SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
 
+/* Releases what plan->method has built and prepares the plan with the method of this name. reason: why
+ * plan->method was not possible. */
+spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason);
+
 /* Allocates plan->state, all bits 0. */
 spmv_status plan_new_state(spmv_plan *plan, int64_t bytes);
+
+/* Releases plan->state with what it owns, and sets it to NULL. */
+void plan_release_state(spmv_plan *plan);
 
 /* Allocates memory of the plan, counted in plan->bytes. */
 spmv_status plan_alloc(spmv_plan *plan, int64_t bytes, void **memory);
@@ -192,6 +200,11 @@ spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
 int64_t columns_cuda_parts(const spmv_plan *, const void *x);
+spmv_status slices_cuda_prepare(spmv_plan *);
+spmv_status slices_cuda_update(spmv_plan *);
+spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
+void slices_cuda_release(spmv_plan *);
+const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -9,12 +9,6 @@
 #include "spmv_4_tiles_values.cuh"
 #include "spmv_types.cuh"
 
-/* The least number of nonzeros for tiles of the usual size, which then suffice for all SMs. Tests
- * build with less to get all shapes in small matrices. */
-#ifndef SPMV_TILES_LARGE
-#define SPMV_TILES_LARGE (1 << 20)
-#endif
-
 namespace
 {
 
@@ -34,12 +28,7 @@ struct tiles_state {
     int capacity;
     way how;
     float retained; /* the share of the matrix that the last-level cache retains */
-    /* a table of values, and from codes_at on a code for each nonzero; NULL: none */
-    void *codes;
-    int64_t codes_at;
-    bool coded;           /* the table has all present values */
-    int values;           /* number of values in the table */
-    const char *no_table; /* why there is no table, where one was requested */
+    tiles::coded_values coded;
 };
 
 /* Allocates one memory block for the largest possible number of tiles: their table, column ranges,
@@ -139,68 +128,20 @@ template <typename T, typename Offset> spmv_status make(spmv_plan *plan, tiles_s
 
 /* ------------------------------------------------------------ table of values */
 
-/* Finds the number of distinct values; 0: more than a table holds. Waits. */
-template <typename Stored> spmv_status search_values(const spmv_plan *plan, int *values)
-{
-    struct {
-        unsigned count, has_one, too_many;
-    } known;
-    spmv_context *const ctx = plan->ctx;
-    const int64_t nnz = plan->a.nnz;
-    const int each = tiles::VALUE_THREADS * tiles::VALUES_A_TURN;
-    tiles::value_set *const all = (tiles::value_set *)ctx->scratch;
-    const int most = 8 * ((const cuda_state *)ctx->device)->multiprocessors, blocks = grid_for(nnz, each);
-    *values = 0;
-    spmv_status st = on_device(ctx, [&] {
-        const spmv_status begun =
-            launch(ctx, "spmv tiles begin search", 1, tiles::VALUE_THREADS, tiles::begin_search, all);
-        return begun != SPMV_OK
-                   ? begun
-                   : launch(ctx, "spmv tiles find values", blocks < most ? blocks : most, tiles::VALUE_THREADS,
-                            tiles::find_values<Stored>, (const Stored *)plan->a.val, nnz, all);
-    });
-    if (st == SPMV_OK)
-        st = spmv_download(ctx, &all->count, &known, (int64_t)sizeof known);
-    if (st == SPMV_OK && known.too_many == 0 && known.count + known.has_one <= tiles::MOST_VALUES)
-        *values = (int)(known.count + known.has_one);
-    return st;
-}
-
-/* Makes the table from the result of the search, and the codes. */
-template <typename T, typename Stored> spmv_status encode(const spmv_plan *plan, const tiles_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    const int64_t nnz = plan->a.nnz;
-    tiles::value_table<T> *const table = (tiles::value_table<T> *)s->codes;
-    return on_device(ctx, [&] {
-        const spmv_status sorted = launch(ctx, "spmv tiles sort values", 1, tiles::VALUE_THREADS,
-                                          tiles::sort_values<T, Stored>, (const tiles::value_set *)ctx->scratch, table);
-        return sorted != SPMV_OK
-                   ? sorted
-                   : launch(ctx, "spmv tiles encode values", grid_for(nnz, tiles::VALUE_THREADS), tiles::VALUE_THREADS,
-                            tiles::encode_values<T, Stored>, (const Stored *)plan->a.val, nnz,
-                            (const tiles::value_table<T> *)table, (uint8_t *)s->codes + s->codes_at);
-    });
-}
-
-/* Makes a table of the present values if there are few. Where values may be replaced, memory for
- * codes is allocated in any case, since the next values may fit. */
+/* Makes a table of the present values if there are few, and the codes. */
 template <typename T, typename Stored> spmv_status code_values(spmv_plan *plan, tiles_state *s)
 {
-    s->coded = false; /* also if this fails */
-    spmv_status st = search_values<Stored>(plan, &s->values);
-    s->no_table = s->values == 0 ? "more than 256 values" : nullptr;
-    if (st == SPMV_OK && s->codes == nullptr && (s->values > 0 || plan->updates)) {
-        s->codes_at = tiles::part((int64_t)sizeof(tiles::value_table<T>));
-        st = plan_alloc_if_room(plan, s->codes_at + plan->a.nnz, &s->codes);
-        if (s->codes == nullptr)
-            s->no_table = "no memory for it";
-    }
-    if (st == SPMV_OK && s->values > 0 && s->codes != nullptr) {
-        st = encode<T, Stored>(plan, s);
-        s->coded = st == SPMV_OK;
-        cuda_next_in_order(plan->ctx); /* the next product reads codes before its wait */
-    }
+    spmv_context *const ctx = plan->ctx;
+    const int64_t nnz = plan->a.nnz;
+    spmv_status st = tiles::make_table<T, Stored>(plan, nnz, &s->coded);
+    if (st == SPMV_OK && s->coded.in_use)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv tiles encode values", grid_for(nnz, tiles::VALUE_THREADS), tiles::VALUE_THREADS,
+                          tiles::encode_values<T, Stored>, (const Stored *)plan->a.val, nnz, s->coded.table<T>(),
+                          s->coded.codes());
+        });
+    s->coded.in_use = s->coded.in_use && st == SPMV_OK;
+    cuda_next_in_order(ctx); /* the next product reads codes before its wait */
     return st;
 }
 
@@ -226,25 +167,13 @@ spmv_status make_codes(spmv_plan *plan, tiles_state *s)
 
 /* ----------------------------------------------------------- the plan as a whole */
 
-/* The share of the matrix that the last-level cache retains between products. RETAINED_PERCENT of
- * the cache hold this share and the vectors. The share is 0 if less than an eighth of the matrix
- * fits, or if the matrix is larger than LARGEST_PERCENT of the cache. Without the vectors in the
- * account, matrices with long vectors become slower. */
 float share_retained(const spmv_plan *plan, const tiles_state *s)
 {
-    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
-    /* no kernel for it */
     if (s->how == LITTLE || plan->a.val == nullptr || type_is_complex(plan->type))
-        return 0.0f;
-    const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
-    const double a_value = s->coded ? 1.0 : (double)spmv_type_size(plan->a.type);
+        return 0.0f; /* no kernel for it */
+    const double a_value = s->coded.in_use ? 1.0 : (double)spmv_type_size(plan->a.type);
     const double a_nonzero = a_value + (s->narrow != nullptr ? 2.0 : 4.0), rows = (double)plan->a.rows;
-    const double stream = (double)plan->a.nnz * a_nonzero + rows * plan->a.row_ptr_bits / 8;
-    const double vectors = (rows + (double)plan->a.cols) * (double)spmv_type_size(plan->type);
-    const double room = cache * RETAINED_PERCENT / 100 - vectors;
-    if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
-        return 0.0f;
-    return stream <= room ? 1.0f : (float)(room / stream);
+    return tiles::retained_share(plan, (double)plan->a.nnz * a_nonzero + rows * plan->a.row_ptr_bits / 8);
 }
 
 /* Describes the plan for users. */
@@ -271,11 +200,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && s->narrow != nullptr && about.ranged > 0)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
                          100.0 * (double)about.ranged / (double)about.filled);
-    if (used < size && s->coded)
-        used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, 1 byte per nonzero", s->values,
-                         s->values == 1 ? "" : "s");
-    if (used < size && s->no_table != nullptr)
-        used += snprintf(text + used, (size_t)(size - used), "; no table of values: %s", s->no_table);
+    used += s->coded.describe(text, used, size, "nonzero");
     if (used < size && s->retained > 0)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
@@ -313,8 +238,8 @@ template <typename T> tiles::coded_matrix<T> coded_matrix_of(const spmv_plan *pl
     const tiles_state *const s = (const tiles_state *)plan->state;
     tiles::coded_matrix<T> m;
     (tiles::matrix<T, T> &)m = matrix_of<T, T>(plan);
-    m.value_table = ((const tiles::value_table<T> *)s->codes)->number;
-    m.code = (const uint8_t *)s->codes + s->codes_at;
+    m.value_table = s->coded.table<T>()->number;
+    m.code = s->coded.codes();
     return m;
 }
 
@@ -325,7 +250,7 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
     const tiles_state *const s = (const tiles_state *)plan->state;
     const way how = s->how;
     if constexpr (shapes::usual::MAY_CODE)
-        if (s->coded)
+        if (s->coded.in_use)
             return on_device(plan->ctx, [&] {
                 return tiles::run<typename shapes::usual>(plan->ctx, coded_matrix_of<T>(plan), x, store);
             });
@@ -351,16 +276,16 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         });
     plan->longest_row = (int64_t)s->about.longest;
     if (st == SPMV_OK && plan->compression == SPMV_COMPRESSION_VALUES) {
-        s->no_table = without_table(plan, s);
-        plan->update_waits = s->no_table == nullptr;
-        st = s->no_table == nullptr ? make_codes(plan, s) : SPMV_OK;
+        s->coded.none = without_table(plan, s);
+        plan->update_waits = s->coded.none == nullptr;
+        st = s->coded.none == nullptr ? make_codes(plan, s) : SPMV_OK;
     }
     if (st == SPMV_OK) {
         s->retained = share_retained(plan, s);
         describe(plan, s);
     }
     /* learn has waited */
-    plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->codes == nullptr;
+    plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->coded.memory == nullptr;
     return st;
 }
 
@@ -368,7 +293,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
 extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
 {
     tiles_state *const s = (tiles_state *)plan->state;
-    if (s->codes == nullptr)
+    if (s->coded.memory == nullptr)
         return SPMV_OK;
     const spmv_status st = make_codes(plan, s);
     s->retained = share_retained(plan, s);
@@ -406,5 +331,5 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
     spmv_free(plan->ctx, s->table);
     spmv_free(plan->ctx, s->narrow);
     spmv_free(plan->ctx, s->sums);
-    spmv_free(plan->ctx, s->codes);
+    spmv_free(plan->ctx, s->coded.memory);
 }

@@ -28,6 +28,12 @@
 #include "spmv_4_tiles.cuh"
 #include "spmv_types.cuh"
 
+/* The least number of nonzeros for tiles of the usual size, which then suffice for all SMs. Tests
+ * build with less to get all shapes in small matrices. */
+#ifndef SPMV_TILES_LARGE
+#define SPMV_TILES_LARGE (1 << 20)
+#endif
+
 namespace tiles
 {
 
@@ -607,6 +613,21 @@ inline spmv_status make_sums(spmv_plan *plan, packed_counts packed, void **sums,
         return st;
     *counts = (char *)*sums + sums_bytes;
     return cleared(plan->ctx, *counts, counts_bytes);
+}
+
+/* The share of a matrix of `stream` bytes that the last-level cache retains between products.
+ * RETAINED_PERCENT of the cache hold this share and the vectors. The share is 0 if less than an
+ * eighth of the matrix fits, or if the matrix is larger than LARGEST_PERCENT of the cache. Without
+ * the vectors in the account, matrices with long vectors become slower. */
+inline float retained_share(const spmv_plan *plan, double stream)
+{
+    enum { RETAINED_PERCENT = 40, LARGEST_PERCENT = 220 };
+    const double cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
+    const double vectors = ((double)plan->a.rows + (double)plan->a.cols) * (double)spmv_type_size(plan->type);
+    const double room = cache * RETAINED_PERCENT / 100 - vectors;
+    if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
+        return 0.0f;
+    return stream <= room ? 1.0f : (float)(room / stream);
 }
 
 } // namespace tiles

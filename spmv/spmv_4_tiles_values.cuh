@@ -20,7 +20,10 @@
 #ifndef SPMV_4_TILES_VALUES_CUH
 #define SPMV_4_TILES_VALUES_CUH
 
+#include <stdio.h>
+
 #include "block.cuh"
+#include "spmv_4_tiles_plan.cuh"
 
 namespace tiles
 {
@@ -197,6 +200,15 @@ __global__ void __launch_bounds__(VALUE_THREADS) sort_values(const value_set *al
     table->number[before] = T(number_of<Stored>(mine));
 }
 
+/* The place of a value in a table, the first that is not less. */
+__device__ inline uint8_t code_of(const unsigned long long *table, unsigned long long bits)
+{
+    int at = 0;
+    for (int step = MOST_VALUES / 2; step > 0; step /= 2)
+        at += table[at + step - 1] < bits ? step : 0;
+    return (uint8_t)at;
+}
+
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(VALUE_THREADS)
     encode_values(const Stored *val, int64_t nnz, const value_table<T> *table, uint8_t *code)
@@ -206,12 +218,89 @@ __global__ void __launch_bounds__(VALUE_THREADS)
     bits[threadIdx.x] = table->bits[threadIdx.x];
     __syncthreads();
     for (int64_t k = (int64_t)blockIdx.x * VALUE_THREADS + threadIdx.x; k < nnz; k += stride) {
-        const unsigned long long mine = bits_of(val + k);
-        int at = 0; /* the first element that is not less */
-        for (int step = MOST_VALUES / 2; step > 0; step /= 2)
-            at += bits[at + step - 1] < mine ? step : 0;
-        code[k] = (uint8_t)at;
+        code[k] = code_of(bits, bits_of(val + k));
     }
+}
+
+/* ------------------------------------------------------------ the host's side */
+
+/* A plan's table of values with a code for each of some places. */
+struct coded_values {
+    void *memory; /* the table, and from codes_at on the codes; NULL: none */
+    int64_t codes_at;
+    bool in_use;      /* the table has all present values */
+    int values;       /* number of values in the table */
+    const char *none; /* why there is no table, where one was requested */
+
+    template <typename T> const value_table<T> *table() const
+    {
+        return (const value_table<T> *)memory;
+    }
+
+    uint8_t *codes() const
+    {
+        return (uint8_t *)memory + codes_at;
+    }
+
+    /* Adds itself to a plan's layout, of which `used` of `size` characters are in use; how many it
+     * added. */
+    int describe(char *text, int used, int size, const char *place) const
+    {
+        if (used >= size || (!in_use && none == nullptr))
+            return 0;
+        return in_use ? snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, a byte a %s", values,
+                                 values == 1 ? "" : "s", place)
+                      : snprintf(text + used, (size_t)(size - used), "; no table of values: %s", none);
+    }
+};
+
+/* Finds the number of distinct values; 0: more than a table holds. Waits. */
+template <typename Stored> spmv_status search_values(const spmv_plan *plan, int *values)
+{
+    struct {
+        unsigned count, has_one, too_many;
+    } known;
+    spmv_context *const ctx = plan->ctx;
+    const int64_t nnz = plan->a.nnz;
+    const int each = VALUE_THREADS * VALUES_A_TURN;
+    value_set *const all = (value_set *)ctx->scratch;
+    const int most = 8 * ((const cuda_state *)ctx->device)->multiprocessors, blocks = grid_for(nnz, each);
+    *values = 0;
+    spmv_status st = on_device(ctx, [&] {
+        const spmv_status begun = launch(ctx, "spmv tiles begin search", 1, VALUE_THREADS, begin_search, all);
+        return begun != SPMV_OK ? begun
+                                : launch(ctx, "spmv tiles find values", blocks < most ? blocks : most, VALUE_THREADS,
+                                         find_values<Stored>, (const Stored *)plan->a.val, nnz, all);
+    });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, &all->count, &known, (int64_t)sizeof known);
+    if (st == SPMV_OK && known.too_many == 0 && known.count + known.has_one <= MOST_VALUES)
+        *values = (int)(known.count + known.has_one);
+    return st;
+}
+
+/* Makes a table of the present values if there are few, and finds memory for `codes` codes, which
+ * the caller writes where in_use becomes true. Where values may be replaced, the memory is
+ * allocated in any case, since the next values may fit. Waits. */
+template <typename T, typename Stored> spmv_status make_table(spmv_plan *plan, int64_t codes, coded_values *c)
+{
+    c->in_use = false; /* also if this fails */
+    spmv_status st = search_values<Stored>(plan, &c->values);
+    c->none = c->values == 0 ? "more than 256 values" : nullptr;
+    if (st == SPMV_OK && c->memory == nullptr && (c->values > 0 || plan->updates)) {
+        c->codes_at = part((int64_t)sizeof(value_table<T>));
+        st = plan_alloc_if_room(plan, c->codes_at + codes, &c->memory);
+        if (c->memory == nullptr)
+            c->none = "no memory for it";
+    }
+    if (st != SPMV_OK || c->values == 0 || c->memory == nullptr)
+        return st;
+    st = on_device(plan->ctx, [&] {
+        return launch(plan->ctx, "spmv tiles sort values", 1, VALUE_THREADS, sort_values<T, Stored>,
+                      (const value_set *)plan->ctx->scratch, (value_table<T> *)c->memory);
+    });
+    c->in_use = st == SPMV_OK;
+    return st;
 }
 
 } // namespace tiles

@@ -107,7 +107,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     p.y = place_values(v.type, y, m->rows, v.skew);
     assert_ok(ctx, try_plan(&p));
     if (v.wide) { /* normally only for 2^31 nonzeros and more */
-        p.plan->method->release(p.plan);
+        plan_release_state(p.plan);
         p.plan->a.row_ptr = p.row_ptr;
         p.plan->a.row_ptr_bits = 64;
         assert_ok(ctx, p.plan->method->prepare(p.plan));

@@ -18,7 +18,7 @@ static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first,
     assert_non_null(col);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-            col[k] = (int32_t)(k - row_ptr[i]);
+            col[k] = (int32_t)(row_ptr[i + 1] - 1 - k); /* descending, so the plan has no slices */
     const spmv_csr a = {.rows = rows,
                         .cols = first > each ? first : each,
                         .nnz = nnz,

@@ -171,8 +171,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const struct matrix *m, const cha
 static void *widen(spmv_context *ctx, const struct matrix *m, spmv_plan *plan)
 {
     void *const wide = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
-    if (plan->method->release != NULL)
-        plan->method->release(plan);
+    plan_release_state(plan);
     plan->a.row_ptr = wide;
     plan->a.row_ptr_bits = 64;
     if (plan->method->prepare != NULL)

@@ -138,7 +138,7 @@ static spmv_plan *make_plan(const struct matrix *m, struct types types)
 static void *widen(const struct matrix *m, spmv_plan *plan)
 {
     void *const wide = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
-    plan->method->release(plan);
+    plan_release_state(plan);
     plan->a.row_ptr = wide;
     plan->a.row_ptr_bits = 64;
     assert_ok(ctx, plan->method->prepare(plan));

@@ -397,8 +397,7 @@ static void wide_offsets(void **state)
             assert_int_equal(plan->a.row_ptr_bits, 32);
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
             double *narrow_y = download_as(ctx, device_y, ROWS, type);
-            if (plan->method->release != NULL)
-                plan->method->release(plan);
+            plan_release_state(plan);
             plan->a.row_ptr = wide;
             plan->a.row_ptr_bits = 64;
             if (plan->method->prepare != NULL)

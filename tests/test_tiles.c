@@ -95,7 +95,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     options.compression = v.plain ? 0 : -1;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &p.plan));
     if (v.wide) { /* which plans use only from 2^31 nonzeros on */
-        p.plan->method->release(p.plan);
+        plan_release_state(p.plan);
         p.plan->a.row_ptr = p.row_ptr.at;
         p.plan->a.row_ptr_bits = 64;
         assert_ok(ctx, p.plan->method->prepare(p.plan));

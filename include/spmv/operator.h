@@ -28,8 +28,9 @@ typedef enum spmv_operation {
     SPMV_OPERATION_H = 2  /* op(A) = conjugate transpose of A; T for real values, patterns */
 } spmv_operation;
 
-/* Whether a plan may compress the matrix in memory. Results have the same bits with every value. If
- * there is no memory for it, a plan on cuda does without. */
+/* Whether a plan may compress the matrix in memory. The results of one method have the same bits with
+ * every value; a plan on cuda that chooses its method has no slices with NONE. If there is no memory
+ * for it, a plan on cuda does without. */
 typedef enum spmv_compression {
     SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
@@ -37,8 +38,8 @@ typedef enum spmv_compression {
                                      SPMV_ERROR_UNSUPPORTED */
     SPMV_COMPRESSION_VALUES = 2   /* as AUTO, and a table of the distinct values (by their bits) if
                                      there are at most 256, with one byte more per nonzero. Only for
-                                     the method tiles on cuda, real values and at least 2^20
-                                     nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
+                                     the methods slices and tiles on cuda, real values and at least
+                                     2^20 nonzeros; elsewhere as AUTO. spmv_plan_info.layout says why a
                                      table is missing. */
 } spmv_compression;
 
@@ -112,8 +113,8 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     captured in a CUDA graph before use the new values.
  *   - Any other plan borrows this array in place of the old one. It may be the old array with new
  *     contents. Products captured before keep reading the old array.
- *   - The method "blocked" keeps a sorted copy, which this call makes. Products captured before
- *     read this copy.
+ *   - The methods "slices" and "blocked" keep a copy in their own order, which this call makes.
+ *     Products captured before read this copy.
  *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and
  *     cannot be captured. Products captured before must not be launched any more. The layout may
  *     change.

@@ -153,8 +153,8 @@ typedef struct spmv_cg_result {
  *   fused       The same arithmetic in fewer passes over the vectors; sums in another order. omp:
  *               plans of the method tiles, preconditioner none or jacobi. cuda: all.
  *   graph       cuda: as fused, replayed as CUDA graphs of 16 iterations.
- *   persistent  cuda: one kernel for systems that fit on the chip, plans of the method tiles,
- *               preconditioner none or jacobi. It runs the pipelined predict-and-recompute form,
+ *   persistent  cuda: one kernel for systems that fit on the chip, plans of the methods slices and
+ *               tiles, preconditioner none or jacobi. It runs the pipelined predict-and-recompute form,
  *               which is the same in exact arithmetic (T. Chen, E. Carson, SIAM J. Sci. Comput.
  *               42(5), 2020).
  * On cuda, fused and graph call the callback for 16 iterations at a time, persistent for 256, in

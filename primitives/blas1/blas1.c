@@ -1,4 +1,4 @@
-/* Maps and reductions of vectors that solvers are made of (divide, axpby, dot): the public fronts.
+/* Maps and reductions of vectors for solvers (divide, axpby, dot): the public fronts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

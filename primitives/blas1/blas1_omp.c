@@ -1,12 +1,12 @@
-/* divide, axpby, dot on OpenMP. Maps: one loop shared by the team. dot: tiles fixed by n, their sums added in tile
- * order.
+/* divide, axpby, dot on OpenMP. Maps: one loop over the tiles. dot: tiles that depend only on n;
+ * their sums are added in tile order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "host_tiles.h"
 #include "ops.h"
 
-/* What a tile needs: the operands, and out: the result, or a partial sum a tile. */
+/* The operands of a tile, and out: the result, or one partial sum per tile. */
 struct vectors {
     const void *alpha, *beta, *x, *y;
     void *out;

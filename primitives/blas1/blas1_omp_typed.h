@@ -1,4 +1,4 @@
-/* The typed part of blas1_omp.c, included once a real type (each_real.h).
+/* The typed part of blas1_omp.c, included once per real type (each_real.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
@@ -28,7 +28,7 @@ static void TYPED(axpby)(void *state, int64_t tile)
         y[i] = alpha * x[i] + beta * y[i];
 }
 
-/* Eight sums side by side hide the latency of the additions; element i goes into sum i mod 8. */
+/* Eight independent sums hide the latency of the additions; element i is added to sum i mod 8. */
 static void TYPED(dot)(void *state, int64_t tile)
 {
     const struct vectors *v = state;

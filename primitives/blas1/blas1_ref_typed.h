@@ -1,4 +1,4 @@
-/* The typed part of blas1_ref.c, included once a real type (each_real.h). A missing scalar is 1.
+/* The typed part of blas1_ref.c, included once per real type (each_real.h). A missing scalar is 1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(divide)(const void *a, const void *b, void *out, int64_t n)

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_rungs.h"
 
-/* A backend's methods: its own, the teaching form, which exists on all, and the rung between, where there is one. */
+/* The methods of a backend: its default, the teaching form, which all backends have, and the rung
+ * in between, if there is one. */
 enum method { OWN, IN_STEPS, BELOW, METHODS };
 static const char *const method_names[][METHODS] = {
     [SPMV_BACKEND_REF] = {"serial", COMPACT_MAP_SCAN_SCATTER},
@@ -16,7 +17,7 @@ const char *spmv_compact_method_name(spmv_backend backend, int index)
     return known ? method_names[backend][index] : NULL;
 }
 
-/* What all forms ask of their arguments. */
+/* Argument checks shared by all forms. */
 static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, const void *in, const void *out,
                          const int64_t *count, int64_t n)
 {

@@ -1,13 +1,17 @@
 /* compact, rung 1: map, exclusive scan, scatter; on every backend.
  *
- * Idea: map each element to 1 (kept) or 0; the exclusive scan of these numbers tells each kept element how many stand
- * before it, which is its place; scatter it there.
- * Work 4 n; depth that of a scan; launches map 1, scan 3, scatter 1, copy 1; bytes moved, v the size of an element:
- * numbers written, scanned (3 times) and read, 5 x 8 n, flags twice, and the elements.
- * Wins: nowhere; it is the definition in three words.
- * One more number, a 0 behind the last, makes the scan tell the count as well: it stands where element n would go.
- * (Without it the count is the last place plus the last number, not the last place alone.) G. E. Blelloch, "Prefix sums
- * and their applications", CMU-CS-90-190, 1990, section 1.3.
+ * idea      map each element to 1 (kept) or 0; the exclusive scan of these numbers is the number of
+ *           kept elements before each element, which is its destination; scatter the kept elements
+ *           there
+ * work      4 n
+ * depth     that of a scan
+ * launches  map 1, scan 3, scatter 1, copy 1
+ * bytes     numbers written, scanned (3 times) and read, 5 x 8 n; flags twice; and the elements
+ * wins      never; it is the definition by three primitives
+ * source    G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.3
+ *
+ * An additional 0 after the last number makes the scan return the count too, as the destination of
+ * element n. (Without it the count is the last destination plus the last number.)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_rungs.h"

@@ -1,14 +1,21 @@
 /* compact, rung 2: count, then write.
  *
- * Idea: n is cut into at most 2048 chunks of neighbouring tiles. One block counts what its chunk keeps; then one block
- * a chunk adds up the counts before its own and writes, tile after tile. In a tile a thread holds STEPS packs of 16
- * bytes, a warp a run of the tile; how many elements a lane keeps of each of its packs are the bytes of one word, so
- * one scan of a warp ranks them all. The elements kept gather in shared memory in their order, and go from there to
- * memory side by side. Work 2 n; depth n / 2048 / 256 + log; launches 2 (1 when one chunk holds all); bytes moved, v
- * the size of an element: flags twice (2 n), elements once, those kept once. With a predicate the elements are read
- * twice instead. Changed since rung 1: no place of an element goes through memory: 40 n bytes less. Wins: everywhere.
- * Integers alone are added, so the way of adding does not show. M. Billeter, O. Olsson, U. Assarsson, "Efficient stream
- * compaction on wide SIMD many-core architectures", HPG 2009 (counts, places, a compaction in each warp).
+ * idea      n is divided into at most 2048 chunks of neighbouring tiles. One block counts the kept
+ *           elements of its chunk; then one block per chunk adds the counts before its own and
+ *           writes tile after tile. In a tile a thread holds compact_steps packs of 16 bytes, a
+ *           warp a run of the tile. The counts of a lane's packs are the bytes of one word, so one
+ *           scan per warp ranks them all. The kept elements are collected in shared memory in order
+ *           and written from there with coalesced accesses.
+ * work      2 n
+ * depth     n / 2048 / 256 + log
+ * launches  2 (1 if there is one chunk)
+ * bytes     flags twice (2 n), elements once, kept elements once; with a predicate the elements are
+ *           read twice instead
+ * changed   the elements' destinations are not stored in memory: 40 n bytes less
+ * wins      everywhere
+ * order     only integers are added, so the order of additions is irrelevant
+ * source    M. Billeter, O. Olsson, U. Assarsson, "Efficient stream compaction on wide SIMD
+ *           many-core architectures", HPG 2009 (counts, destinations, a compaction in each warp)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_COMPACT_2_COUNT_WRITE_CUH
@@ -18,7 +25,8 @@
 #include "map_1_packs.cuh"
 #include "tiles.cuh"
 
-/* Packs of a thread in a tile. Four counts are the bytes of a word; a warp's are at most 32 x 4 each. */
+/* Packs of a thread in a tile. Four counts are the bytes of a word; the sum over a warp is at most
+ * 32 x 4 each. */
 enum { compact_steps = 4 };
 
 template <int Length> struct compact_tile {
@@ -28,17 +36,19 @@ template <int Length> struct compact_tile {
 /* Bit j: byte j of the word is not 0. */
 __host__ __device__ inline unsigned bytes_set(unsigned word)
 {
-    const unsigned high = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u; /* bit 7 of those bytes */
-    return (high >> 7) * 0x01020408u >> 24;                                            /* bit 8 j goes to bit 24 + j */
+    /* bit 7 of those bytes */
+    const unsigned high = (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+    return (high >> 7) * 0x01020408u >> 24; /* bit 8 j goes to bit 24 + j */
 }
 
-/* Elements of a pack: 16 bytes of them, but no more than those counts allow. */
+/* Elements of a pack: 16 bytes of them, limited by the counts above. */
 template <typename Type> constexpr int compact_pack_length()
 {
     return pack_length<Type>() < 4 ? pack_length<Type>() : 4;
 }
 
-/* What is kept, as the bits of pack p of Length elements. counted: elements of a pack when all that is asked is how many. */
+/* Which elements are kept, as the bits of pack p of Length elements. counted: elements of a pack
+ * for counting only. */
 template <typename Type> struct keep_flagged {
     using type = Type;
     static constexpr bool looks_at_elements = false;
@@ -117,7 +127,7 @@ template <typename Type, typename Test = by_predicate<Type>> struct keep_if {
     }
 };
 
-/* The operators of counts: of elements, and of the bytes of a word. */
+/* Addition of counts: of elements, and of the bytes of a word. */
 struct add_places {
     using type = int64_t;
     __host__ __device__ int64_t operator()(int64_t a, int64_t b) const
@@ -149,7 +159,8 @@ __host__ __device__ inline unsigned sum_of_bytes(unsigned word)
     return (halves & 0xffffu) + (halves >> 16);
 }
 
-/* counts[chunk] = elements kept in the chunk. Length elements are looked at a time; tiles are those of packs of TileLength. */
+/* counts[chunk] = the number of elements kept in the chunk. Reads Length elements at a time; tiles
+ * are those of packs of TileLength. */
 template <int Length, int TileLength, typename Keep>
 __global__ void __launch_bounds__(block_threads) compact_count(Keep keep, int64_t n, chunking cut, int64_t *counts)
 {
@@ -167,7 +178,8 @@ __global__ void __launch_bounds__(block_threads) compact_count(Keep keep, int64_
         counts[chunk] = all;
 }
 
-/* The elements kept of each chunk, behind those of the chunks before; *count: all there are. */
+/* Writes the kept elements of each chunk after those of the chunks before. *count: the number of
+ * all kept elements. */
 template <int Length, typename Keep>
 __global__ void __launch_bounds__(block_threads)
     compact_write(Keep keep, const typename Keep::type *in, typename Keep::type *out, int64_t *count, int64_t n,
@@ -185,7 +197,8 @@ __global__ void __launch_bounds__(block_threads)
     block_exclusive(add_places(), before, warp_sums, &place);
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
         const int64_t first =
-            t * (size / Length) + warp * (compact_steps * warp_lanes) + lane; /* the thread's first pack */
+            /* the thread's first pack */
+            t * (size / Length) + warp * (compact_steps * warp_lanes) + lane;
         pack<Type, Length> element[compact_steps];
         unsigned bits[compact_steps], kept = 0;
         if (Keep::looks_at_elements) {
@@ -195,7 +208,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
             for (int s = 0; s < compact_steps; s++)
                 bits[s] = keep.template bits_of<Length>(element[s], first + s * warp_lanes, n);
-        } else { /* where nothing is kept, nothing is read */
+        } else { /* a pack without kept elements is not read */
 #pragma unroll
             for (int s = 0; s < compact_steps; s++)
                 bits[s] = keep.template bits<Length>(first + s * warp_lanes, n);
@@ -209,7 +222,7 @@ __global__ void __launch_bounds__(block_threads)
         const unsigned through = warp_inclusive(add_bytes(), kept);
         if (lane == warp_lanes - 1)
             warp_counts[warp] = through;
-        __syncthreads(); /* and all are done with what the stage held */
+        __syncthreads(); /* also: all threads have read the stage */
         unsigned at = 0, all = 0;
 #pragma unroll
         for (int w = 0; w < block_warps; w++) {
@@ -228,7 +241,7 @@ __global__ void __launch_bounds__(block_threads)
             at += in_warp >> (8 * s) & 0xffu;
         }
         __syncthreads();
-        /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
+        /* each warp writes whole lines of 128 bytes; the first may be partial */
         const int skew = (int)(((uintptr_t)(out + place) / sizeof(Type)) % warp_lanes);
         for (int i = (int)threadIdx.x - skew; i < (int)all; i += block_threads)
             if (i >= 0)

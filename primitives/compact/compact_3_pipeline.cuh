@@ -1,14 +1,19 @@
-/* compact, rung 3: one pass, blocks that stay, the copy engine in front of them.
+/* compact, rung 3: one pass with persistent blocks; the copy engine loads.
  *
- * Idea: as scan, rung 6. The copy engine brings the next tile (and its flags) into shared memory; the block counts what
- * the tile in hand keeps, publishes the number, and moves what is kept together in the tile's own buffer. The tile
- * before it, whose place the chain has told in the meantime (pipeline.cuh), goes to memory, side by side.
- * Work 2 n; depth: a tile's, and the chain; launches 1; bytes moved, v the size of an element: flags and elements once,
- * those kept once.
- * Changed since rung 2: flags (with a predicate: elements) are read once, not twice; elements that are not kept are
- * read too. Wins: unless next to nothing is kept, on devices with a copy engine (9.0 to 11).
- * Integers alone are added, so the way of adding does not show.
- * Merrill, Garland 2016 (compaction in a single pass).
+ * idea      as scan, rung 6. The copy engine loads the next tile (and its flags) into shared
+ *           memory. The block counts the kept elements of the current tile, publishes the count,
+ *           and compacts them in the tile's own buffer. It then writes the previous tile, whose
+ *           place has arrived from the chain in the meantime (pipeline.cuh), with coalesced
+ *           accesses.
+ * work      2 n
+ * depth     that of a tile, and the chain
+ * launches  1
+ * bytes     flags and elements once, kept elements once
+ * changed   flags (with a predicate: elements) are read once, not twice; elements that are not kept
+ *           are read too
+ * wins      unless almost nothing is kept, on devices with a copy engine (9.0 to 11)
+ * order     only integers are added, so the order of additions is irrelevant
+ * source    Merrill, Garland 2016 (compaction in a single pass)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_COMPACT_3_PIPELINE_CUH
@@ -17,11 +22,11 @@
 #include "compact_2_count_write.cuh"
 #include "pipeline.cuh"
 
-/* 28 KiB of elements a tile. */
+/* 28 KiB of elements per tile. */
 using compact_3_shape = lookback_shape<block_threads, 7, 2>;
 
-/* Bit j: is the thread's element j kept, when it has ITEMS neighbouring ones, at items, which begin at i? staged: the
- * thread's flags in shared memory, or NULL. */
+/* Bit j: the thread's element j is kept. The thread has ITEMS neighbouring elements, at items; the
+ * first is element i of the array. staged: the thread's flags in shared memory, or NULL. */
 template <int ITEMS, typename T>
 __device__ unsigned kept_items(const keep_flagged<T> &keep, const unsigned char *staged, const T *, int64_t i,
                                int64_t n)
@@ -65,7 +70,7 @@ __device__ unsigned kept_items(const keep_if<T, Test> &keep, const unsigned char
     return set;
 }
 
-/* Flags that the engine can bring; NULL: none. */
+/* Flags that the engine can load; NULL: none. */
 template <typename Keep> __device__ const uint8_t *flags_for_engine(const Keep &)
 {
     return NULL;
@@ -90,14 +95,14 @@ template <typename Keep, typename Shape> struct compact_3_stage {
         unsigned char flags[has_flags<Keep>::YES ? tile::size : 16];
     };
     buffer stage[PIPELINE_BUFFERS];
-    int warp_sums[2][Shape::warps]; /* in turn */
+    int warp_sums[2][Shape::warps]; /* used alternately */
 };
 
 template <typename Keep, typename Shape>
 struct compact_memory : compact_3_stage<Keep, Shape>, pipeline_state<chain_plain<add_places>> {
 };
 
-/* What a block does with a tile. */
+/* The work of a block on a tile. */
 template <typename Keep, typename Shape> struct compact_3_work {
     using T = typename Keep::type;
     using memory = compact_memory<Keep, Shape>;
@@ -108,7 +113,7 @@ template <typename Keep, typename Shape> struct compact_3_work {
     static constexpr unsigned BYTES = tile::size * sizeof(T);
     static_assert(ITEMS <= 32, "a word of bits a thread");
     struct left {
-        int kept = 0; /* elements of the tile, in its buffer */
+        int kept = 0; /* kept elements of the tile, in its buffer */
     };
 
     memory &m;
@@ -117,8 +122,8 @@ template <typename Keep, typename Shape> struct compact_3_work {
     T *out;
     int64_t *count;
     const chain<fold> &tiles;
-    int64_t n, whole;     /* elements; tiles without the last, short one */
-    const uint8_t *flags; /* NULL: the engine brings none */
+    int64_t n, whole;     /* elements; tiles without a short last one */
+    const uint8_t *flags; /* NULL: the engine loads none */
     bool engine;
 
     __device__ __forceinline__ void bring(int64_t number, int buffer) const
@@ -135,7 +140,7 @@ template <typename Keep, typename Shape> struct compact_3_work {
             engine_load(m.stage[buffer].flags, flags + number * tile::size, tile::size, &m.arrived[buffer]);
     }
 
-    /* Counts what the tile keeps, publishes, moves it together in the buffer. */
+    /* Counts the tile's kept elements, publishes the count, and compacts them in the buffer. */
     __device__ __forceinline__ left take(int64_t number, int step) const
     {
         const int buffer = step % PIPELINE_BUFFERS;
@@ -172,12 +177,12 @@ template <typename Keep, typename Shape> struct compact_3_work {
         return mine;
     }
 
-    /* What the tile keeps goes to its place. */
+    /* Writes the tile's kept elements to their place. */
     __device__ __forceinline__ void finish(int64_t number, int buffer, left of) const
     {
         const int64_t place = m.before;
         const T *const cells = m.stage[buffer].elements[0].at;
-        /* whole lines of 128 bytes a warp, so the first may lack a piece in front */
+        /* each warp writes whole lines of 128 bytes; the first may be partial */
         const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % warp_lanes);
         for (int i = (int)threadIdx.x - skew; i < of.kept; i += Shape::threads)
             if (i >= 0)
@@ -204,7 +209,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 #endif
 }
 
-/* n > 0. engine_there(ctx). */
+/* n > 0. Requires engine_there(ctx). */
 template <typename Keep, typename Shape = compact_3_shape>
 spmv_status compact_3_launch(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n)
 {

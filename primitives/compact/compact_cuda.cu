@@ -1,4 +1,5 @@
-/* compact on CUDA: the rungs by flags for every size of element, by predicate for every type; and the map of rung 1.
+/* compact on CUDA: the rungs with flags for every element size and with predicates for every type;
+ * and the map of rung 1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_2_count_write.cuh"
@@ -13,7 +14,7 @@ extern "C" int64_t compact_scratch_cuda(const spmv_context *ctx, spmv_type of, i
     return compact_2_scratch_elements * (int64_t)sizeof(int64_t);
 }
 
-/* Rung 3 where it can run, else rung 2. */
+/* Rung 3 if the device can run it, else rung 2. */
 template <typename Keep>
 static spmv_status in_fewest_passes(spmv_context *ctx, Keep keep, const void *in, void *out, int64_t *count, int64_t n,
                                     void *scratch)
@@ -50,7 +51,7 @@ extern "C" spmv_status compact_count_write_cuda(spmv_context *ctx, const struct 
     });
 }
 
-/* numbers[i] = 1 where element i is kept, else 0; numbers[n] = 0 */
+/* numbers[i] = 1 if element i is kept, else 0; numbers[n] = 0 */
 template <typename Keep>
 __global__ void __launch_bounds__(block_threads) compact_map(Keep keep, int64_t *numbers, int64_t n)
 {

@@ -1,4 +1,4 @@
-/* compact's loops: see compact_loops.h.
+/* The loops of compact: see compact_loops.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "compact_loops.h"

@@ -1,4 +1,4 @@
-/* compact's loops over a tile, for every type: what both host backends run.
+/* The loops of compact over a tile, for every type, shared by the host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COMPACT_LOOPS_H
@@ -6,14 +6,14 @@
 
 #include "filter.h"
 
-/* How many of elements begin <= i < end the filter takes; end - begin <= HOST_TILE. */
+/* The number of elements begin <= i < end that the filter takes; end - begin <= HOST_TILE. */
 int64_t compact_count_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end);
 
-/* Writes those elements to out, in order; their number. */
+/* Writes those elements to out, in order. Returns their number. */
 int64_t compact_write_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                            void *out);
 
-/* numbers[i] = 1 where the filter takes element i, else 0. */
+/* numbers[i] = 1 if the filter takes element i, else 0. */
 void compact_map_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                       int64_t *numbers);
 

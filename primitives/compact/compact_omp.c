@@ -1,5 +1,5 @@
-/* compact on OpenMP: each tile counts what it keeps, learns from its predecessor where to write, and writes, while
- * flags and elements are still in its core's cache (tiles_chain).
+/* compact on OpenMP: each tile counts its kept elements, gets its place from the tile before, and
+ * writes them while flags and elements are still in its core's cache (tiles_chain).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -11,10 +11,10 @@ struct compact_job {
     spmv_type type;
     const void *in;
     void *out;
-    int64_t *numbers; /* of the map alone */
+    int64_t *numbers; /* for filter_map only */
     int64_t n;
-    int64_t *place; /* what each tile keeps, then where it begins */
-    int64_t kept;   /* by the tiles so far */
+    int64_t *place; /* kept elements of each tile, then the tile's place */
+    int64_t kept;   /* in the tiles so far */
 };
 
 int64_t compact_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)

@@ -1,4 +1,4 @@
-/* compact, the definition: element after element from the left.
+/* compact, the definition: element by element from the left.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

@@ -1,4 +1,4 @@
-/* The rung of compact that is written with the table of any backend.
+/* The rung of compact that is built from the primitives of any backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef COMPACT_RUNGS_H

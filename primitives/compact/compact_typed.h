@@ -1,9 +1,9 @@
-/* The typed part of compact_loops.c, included once a type (each_type.h).
+/* The typed part of compact_loops.c, included once per type (each_type.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* Every element is written, and the place moves on where it is kept: no branch to guess. So into room of its own first,
- * since what is written last may lie behind the elements kept. */
+/* Writes every element and advances only if it is kept, which avoids an unpredictable branch. The
+ * elements go to a buffer first, because the last write may be after the kept elements. */
 static int64_t TYPED(write)(const void *in, const uint8_t *flags, int64_t begin, int64_t end, void *out)
 {
     const T *const x = (const T *)in + begin;

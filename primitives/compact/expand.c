@@ -1,8 +1,9 @@
-/* Generalised compact, where element i makes counts[i] outputs: the public fronts.
+/* Generalised compact: element i makes counts[i] outputs. The public fronts.
  *
- * The lectures' formulas, with two slips of their slides put right: the number of all outputs is the last place plus
- * the last number, total = ESS[n-1] + num(x[n-1]) (ESS: the exclusive scan of the numbers), and output j is the k-th of
- * element i for k = j - ESS[i], the place where the outputs of that element begin.
+ * The formulas of the lectures, with two slips of the slides corrected. The number of all outputs
+ * is total = ESS[n-1] + num(x[n-1]), where ESS is the exclusive scan of the numbers. Output j is
+ * output k of element i with k = j - ESS[i], where ESS[i] is the place of the element's first
+ * output.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

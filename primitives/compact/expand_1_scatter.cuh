@@ -1,10 +1,14 @@
 /* Generalised compact, rung 1: each element writes its outputs.
  *
- * Idea: a thread an element, which loops over the outputs that its element makes.
- * Work n + total; depth the largest number of outputs of an element; launches 1; bytes moved 8 n (offsets) + v n +
- * total (v + 2 w), v the size of an element, w of an index, when neighbours make as many. Wins: where every element
- * makes about as many outputs, few of them. Else a warp waits for its longest, and its threads write far from each
- * other. Reference: the lectures' generalised compact, scatter form.
+ * idea      one thread per element, which loops over the element's outputs
+ * work      n + total
+ * depth     the largest number of outputs of an element
+ * launches  1
+ * bytes     8 n (offsets) + v n + total (v + 2 w), if neighbours make the same number of outputs
+ *           (v: the size of an element, w: of an index)
+ * wins      if all elements make about the same, small number of outputs. Otherwise a warp waits
+ *           for its longest element, and its threads write to distant addresses.
+ * source    the lectures' generalised compact, scatter form
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_EXPAND_1_SCATTER_CUH
@@ -13,7 +17,7 @@
 #include "block.cuh"
 #include "launch.cuh"
 
-/* What becomes of output j, the k-th of element i. */
+/* Writes output j, which is output k of element i. */
 template <typename Element, typename Index> struct expand_to {
     const Element *in;
     Element *out;

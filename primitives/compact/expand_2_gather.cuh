@@ -1,11 +1,17 @@
-/* Generalised compact, rung 2: each output looks for its element.
+/* Generalised compact, rung 2: each output searches for its element.
  *
- * Idea: a block takes a run of outputs; all its threads together look for the elements of the first and of the last of
- * them; between these two each output looks for its own, by halving.
- * Work n + total log(elements of a run); depth log n; launches 1; bytes moved as rung 1, and the offsets that the
- * searches look at, which a run shares in cache. Changed since rung 1: the work is shared by outputs, not by elements,
- * and neighbours write side by side. Wins: where the numbers of outputs differ. Reference: the lectures' generalised
- * compact, gather form; S. Baxter, moderngpu, "load-balancing search", 2013.
+ * idea      a block processes a run of outputs. All its threads together search for the elements of
+ *           the run's first and last outputs; then each output finds its own element between these
+ *           by bisection.
+ * work      n + total log(elements of a run)
+ * depth     log n
+ * launches  1
+ * bytes     as rung 1, and the offsets that the searches read, which a run shares in cache
+ * changed   work is divided by outputs, not by elements, and neighbouring threads write
+ *           neighbouring outputs
+ * wins      if the numbers of outputs differ
+ * source    the lectures' generalised compact, gather form; S. Baxter, moderngpu, "load-balancing
+ *           search", 2013
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_EXPAND_2_GATHER_CUH
@@ -14,10 +20,10 @@
 #include "expand_1_scatter.cuh"
 #include "tiles.cuh"
 
-/* Outputs of a thread: enough that the block's two searches do not count. */
+/* Outputs of a thread: enough to make the block's two searches negligible. */
 enum { EXPAND_ITEMS = 8, EXPAND_RUN = EXPAND_ITEMS * block_threads };
 
-/* The last i in [lo, hi] with offsets[i] <= j, when offsets[lo] <= j. */
+/* The last i in [lo, hi] with offsets[i] <= j, if offsets[lo] <= j. */
 __device__ inline int64_t element_of_output(const int64_t *offsets, int64_t lo, int64_t hi, int64_t j)
 {
     while (lo < hi) {
@@ -37,7 +43,7 @@ __global__ void __launch_bounds__(block_threads)
     const int64_t made = offsets[n], end = made < total ? made : total;
     for (int64_t run = blockIdx.x; run * EXPAND_RUN < end; run += gridDim.x) {
         const int64_t begin = run * EXPAND_RUN, behind = end - begin < EXPAND_RUN ? end : begin + EXPAND_RUN;
-        /* the last element that begins at j or before stands in front of the first that begins at j + 1 or later */
+        /* the element of output j is the one before the first that starts at j + 1 or later */
         const int64_t first = block_lower_bound(load_array<int64_t>{offsets}, 0, n + 1, begin + 1) - 1;
         const int64_t last = block_lower_bound(load_array<int64_t>{offsets}, first, n + 1, behind) - 1;
         for (int64_t j = begin + threadIdx.x; j < behind; j += block_threads) {

@@ -1,12 +1,13 @@
-/* Generalised compact on CUDA: the rungs for every size of element and index; offsets by the scan, numbers widened as
- * they are loaded.
+/* Generalised compact on CUDA: the rungs for every element size and index width; offsets by a scan
+ * that widens the numbers as it loads them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "dispatch_words.cuh"
 #include "expand_2_gather.cuh"
 #include "scan_3_chunks.cuh"
 
-/* The number at i, a negative one as 0; behind the last a 0, in whose place the scan writes the sum of all. */
+/* The number at i, or 0 if it is negative. Returns 0 for i = n, where the scan then writes the sum
+ * of all. */
 template <typename Count> struct load_counts {
     const Count *counts;
     int64_t n;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "expand_loops.h"
 
-/* Outputs from <= j < to, the first of which belongs to element i. */
+/* Writes outputs from <= j < to, the first of which belongs to element i. */
 typedef void outputs_loop(const struct expansion *e, int64_t i, int64_t from, int64_t to);
 
 #define DEFINE_OUTPUTS(loop, T, cells, value)                                                                          \
@@ -43,7 +43,7 @@ void expand_elements(const struct expansion *e, int64_t begin, int64_t end)
     expand_part(e, begin, e->offsets[begin], min_i64(e->offsets[end], e->total));
 }
 
-/* The element that output j belongs to: the last one that begins at j or before. */
+/* The element of output j: the last one that starts at j or before. */
 static int64_t element_of(const struct expansion *e, int64_t j)
 {
     int64_t lo = 0, hi = e->n; /* offsets[lo] <= j < offsets[hi] */

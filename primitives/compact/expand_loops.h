@@ -1,4 +1,5 @@
-/* The loops of generalised compact over a piece of the elements or of the outputs: what both host backends run.
+/* The loops of generalised compact over a part of the elements or of the outputs, shared by the
+ * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef EXPAND_LOOPS_H
@@ -6,7 +7,7 @@
 
 #include "backend.h"
 
-/* The number at i; a negative one counts as 0. */
+/* The number at i, or 0 if it is negative. */
 static inline int64_t expand_count(const void *counts, int count_bits, int64_t i)
 {
     const int64_t count = offset_at(counts, count_bits, i);

@@ -1,6 +1,6 @@
-/* Generalised compact on OpenMP: offsets as a scan of tiles (tiles_chain); scatter by tiles of elements, gather by
- * tiles of outputs, each of which looks for its first element once. Where few elements make most outputs, gather shares
- * the work evenly and scatter does not.
+/* Generalised compact on OpenMP: offsets by a scan of tiles (tiles_chain); scatter by tiles of
+ * elements; gather by tiles of outputs, each of which searches once for its first element. If few
+ * elements make most outputs, gather balances the work and scatter does not.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "expand_loops.h"
@@ -9,7 +9,7 @@
 struct offsets_job {
     const void *counts;
     int count_bits;
-    int64_t *offsets, *sum; /* sum: of each tile, then of those before it */
+    int64_t *offsets, *sum; /* sum: of each tile, then of the tiles before it */
     int64_t n, all;
 };
 
@@ -43,7 +43,8 @@ static void offsets_tile(void *state, int64_t tile)
     const struct range r = tile_range(tile, job->n);
     int64_t before = job->sum[tile];
     for (int64_t i = r.begin; i < r.end; i++) {
-        const int64_t count = expand_count(job->counts, job->count_bits, i); /* offsets may be counts */
+        /* offsets and counts may be the same array */
+        const int64_t count = expand_count(job->counts, job->count_bits, i);
         job->offsets[i] = before;
         before += count;
     }

@@ -1,4 +1,4 @@
-/* Generalised compact, the definition: element after element.
+/* Generalised compact, the definition: element by element.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "expand_loops.h"
@@ -17,7 +17,8 @@ spmv_status expand_offsets_ref(spmv_context *ctx, const void *counts, int count_
     (void)scratch;
     int64_t before = 0;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t count = expand_count(counts, count_bits, i); /* offsets may be counts */
+        /* offsets and counts may be the same array */
+        const int64_t count = expand_count(counts, count_bits, i);
         offsets[i] = before;
         before += count;
     }

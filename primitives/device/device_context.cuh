@@ -1,6 +1,6 @@
-/* What stands for a context where rungs run in a user's program: a stream, and what a launch leaves behind.
+/* The context for rungs in a user's program: a stream, and the state of the launches.
  *
- * Takes the place of runtime_cuda.h; the names are the rungs'. Included by spmv/device.cuh, inside a namespace.
+ * Replaces runtime_cuda.h with the same names. Included by spmv/device.cuh inside a namespace.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_DEVICE_CONTEXT_CUH
@@ -8,8 +8,8 @@
 
 struct cuda_state {
     const char *last_kernel;
-    unsigned *ticket;  /* of reduce, in the caller's scratch */
-    cudaError_t error; /* the first */
+    unsigned *ticket;  /* for reduce, in the caller's scratch */
+    cudaError_t error; /* the first error */
 };
 
 struct spmv_context {
@@ -17,7 +17,7 @@ struct spmv_context {
     cuda_state *device;
 };
 
-/* The error stays where CUDA keeps it, for cudaGetLastError. */
+/* Does not clear the error, so that cudaGetLastError still returns it. */
 inline spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *)
 {
     if (error == cudaSuccess)

@@ -1,7 +1,7 @@
-/* What spmv/device.cuh puts between a user's functors and the rungs: sources, expressions, shapes.
+/* Connects a user's functors to the rungs in spmv/device.cuh: sources, expressions, shapes.
  *
- * All is included inside a namespace, so that no name of a rung meets a name of the user. The system's headers that the
- * rungs ask for have been included before.
+ * Everything is included inside a namespace, so that names of rungs cannot clash with the user's.
+ * The system headers of the rungs must be included before.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_DEVICE_RUNGS_CUH
@@ -23,7 +23,7 @@ template <typename To> struct convert_to {
     }
 };
 
-/* A device pointer as a loader of elements of type Type; a loader as it is. */
+/* A device pointer as a loader of elements of Type; a loader is returned unchanged. */
 template <typename Type, typename In> auto as_loader(In in)
 {
     if constexpr (!std::is_pointer<In>::value) {
@@ -55,7 +55,7 @@ template <typename Pointer> bool is_null(Pointer p)
 
 /* ---------------------------------------------------------------- operators */
 
-/* An operator that says it commutes: static constexpr bool commutes = true. */
+/* Marks an operator as commutative if it has static constexpr bool commutes = true. */
 template <typename Op> struct as_commuting : Op {
 };
 template <typename Op> struct commutes<as_commuting<Op>> {
@@ -70,7 +70,7 @@ template <typename Op> struct says_it_commutes<Op, typename std::enable_if<Op::c
 template <typename Op>
 using operator_of = typename std::conditional<says_it_commutes<Op>::yes, as_commuting<Op>, Op>::type;
 
-/* Elements that are moved, and those that are computed with. */
+/* Checks the types of elements that are moved, and of those that operators combine. */
 template <typename Type> constexpr void check_element()
 {
     static_assert(std::is_trivially_copyable<Type>::value && std::is_trivially_default_constructible<Type>::value,
@@ -84,7 +84,8 @@ template <typename Op> constexpr void check_operator()
     static_assert(std::is_empty<Op>::value, "an operator holds no data: kernels make it anew");
 }
 
-/* The rung's shape, or a smaller one where the elements do not divide 16 bytes and a tile would not fit. */
+/* The rung's shape, or a smaller one if the element size does not divide 16 and a tile would exceed
+ * shared memory. */
 enum { shared_bytes_most = 47 * 1024 };
 template <typename Type>
 using scan_shape =
@@ -93,7 +94,7 @@ using scan_shape =
 
 /* ------------------------------------------------------------------ sources */
 
-/* Packs of what a loader brings, for reduce. */
+/* Packs of a loader's values, for reduce. */
 template <typename Type, typename Load> struct source_loaded {
     using type = Type;
     static constexpr int length = pack_length<type>();
@@ -112,7 +113,8 @@ template <typename Type, typename Load> struct source_loaded {
             x.at[j] = load(p * length + j);
         return x;
     }
-    /* What is missing is the last element again: a functor never sees what is not there. */
+    /* Missing elements are replaced by the last one, because a functor must not be called for
+     * positions that do not exist. */
     __device__ raw fetch_some(int64_t p, int64_t n) const
     {
         raw x;
@@ -132,7 +134,8 @@ __host__ __device__ constexpr bool is_power(size_t bytes)
     return (bytes & (bytes - 1)) == 0;
 }
 
-/* Elements of In in a pack of 16 bytes, fewer where their images, of type Type, would not make a pack. */
+/* Elements of In in a pack of 16 bytes; fewer if their results of type Type would not fit in a
+ * pack. */
 template <typename In, typename Type> constexpr int mapped_length()
 {
     int v = pack_length<In>();
@@ -175,7 +178,7 @@ template <typename Type, typename In, typename Function> struct source_function 
     }
 };
 
-/* The source of function(in[i]), in a device pointer or a loader. */
+/* The source of function(in[i]); in is a device pointer or a loader. */
 template <typename Type, typename Function, typename In> auto source_of(Function function, In in)
 {
     if constexpr (std::is_pointer<In>::value) {
@@ -189,7 +192,7 @@ template <typename Type, typename Function, typename In> auto source_of(Function
 
 /* -------------------------------------------------------------- expressions */
 
-/* Packs of what a loader brings, for map. */
+/* Packs of a loader's values, for map. */
 template <typename Out, typename Load> struct map_loaded {
     using type = Out;
     Load load;
@@ -208,7 +211,7 @@ template <typename Out, typename Load> struct map_loaded {
     }
 };
 
-/* function(in[i]), in packs where Length elements of In make one. */
+/* function(in[i]), in packs if Length elements of In form one. */
 template <typename Out, typename In, typename Function> struct map_function {
     using type = Out;
     const In *in;
@@ -258,10 +261,11 @@ template <typename Type, typename Function, typename In> auto mapped_loader_of(F
 
 /* ------------------------------------------------------------------- reduce */
 
-/* In the scratch: the ticket, then a cell a block. */
+/* In the scratch: the ticket, then one cell per block. */
 enum { reduce_header = 64 };
 
-/* The ticket is 0 before and after a launch: a caller's scratch must be told so. */
+/* Launches reduce. The ticket must be 0 before a launch, so it is reset in the caller's scratch
+ * first; the launch leaves it 0. */
 template <typename Op, typename Source>
 spmv_status reduce_from(spmv_context *ctx, Source source, int64_t n, typename Op::type *out, void *scratch)
 {

@@ -1,11 +1,15 @@
-/* gather, rung 1: an index, then the element it names.
+/* gather, rung 1: reads an index, then the element at that index.
  *
- * Idea: neighbouring threads take neighbouring indices; each thread has four on their way before it needs the first, to
- * hide the latency of the reads that follow. Elements are moved as bits, so only their size matters, unless a predicate
- * looks at them. A filter by mask is asked before the index is read, one by predicate before the element is written.
- * Work n; depth 1; launches 1; bytes moved n (index + 2 v) when the elements read lie together, up to 32 bytes an
- * element read when they do not.
- * Wins: everywhere; the order of the indices decides the speed.
+ * idea      neighbouring threads take neighbouring indices; each thread starts four loads before it
+ *           needs the first, to hide the latency of the dependent reads. Elements are moved as
+ *           bits, so only their size matters, unless a predicate reads them. A mask is tested
+ *           before the index is read, a predicate before the element is written.
+ * work      n
+ * depth     1
+ * launches  1
+ * bytes     n (index + 2 v) if the elements read are contiguous; otherwise up to 32 bytes per
+ *           element read
+ * wins      everywhere; the speed depends on the order of the indices
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_GATHER_1_DIRECT_CUH
@@ -17,7 +21,7 @@
 
 enum { GATHER_ITEMS = 4 };
 
-/* out[i] = in[index[i]] where 0 <= index[i] < in_n and the filter takes it */
+/* out[i] = in[index[i]] if 0 <= index[i] < in_n and the filter takes it */
 template <typename Filter, typename Index>
 __global__ void __launch_bounds__(block_threads)
     gather_direct(Filter filter, const typename Filter::type *in, int64_t in_n, const Index *index,

@@ -1,4 +1,5 @@
-/* gather on CUDA: the rungs for every size of element and index; with a predicate, for every type.
+/* gather on CUDA: the rungs for every element size and index width; with a predicate, for every
+ * type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gather_1_direct.cuh"

@@ -1,5 +1,5 @@
-/* gather of those elements that a predicate takes, for one pair of predicate and type (each_predicate.h): see
- * gather_typed.h.
+/* gather of the elements that a predicate takes, for one pair of predicate and type
+ * (each_predicate.h): see gather_typed.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static inline void TYPED(gather_if_from)(const struct move *m, int bits, int64_t from, int64_t to)

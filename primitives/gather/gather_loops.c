@@ -1,4 +1,5 @@
-/* gather's loop over a part of the index, for every type and both widths: what both host backends run.
+/* The loop of gather over a part of the index, for every type and both index widths, shared by the
+ * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "moves.h"

@@ -1,4 +1,4 @@
-/* gather on OpenMP: the loop, tile by tile of the index.
+/* gather on OpenMP: the loop over each tile of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "moves.h"

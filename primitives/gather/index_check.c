@@ -1,4 +1,4 @@
-/* The checked mode of gather and scatter: the public front.
+/* The index check for gather and scatter: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

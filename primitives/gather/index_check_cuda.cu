@@ -1,10 +1,11 @@
-/* The checked mode on CUDA: a map fused into a reduction, the minimum of the positions of bad entries.
+/* The index check on CUDA: a map fused into a reduction, the minimum of the positions of invalid
+ * entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ops.cuh"
 #include "reduce_5_shuffles.cuh"
 
-/* i where index[i] is bad, else more than any position. */
+/* i if index[i] is invalid, else a value larger than any position. */
 template <typename Index> struct load_outside {
     const Index *index;
     int64_t lowest, limit;
@@ -15,7 +16,7 @@ template <typename Index> struct load_outside {
     }
 };
 
-/* The answer behind the scratch of the reduction. */
+/* The result is stored after the scratch of the reduction. */
 extern "C" int64_t index_check_scratch_cuda(const spmv_context *ctx, int64_t n)
 {
     (void)ctx;

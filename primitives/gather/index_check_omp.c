@@ -1,5 +1,5 @@
-/* The checked mode on OpenMP: each tile finds its first bad entry; the smallest of them is the answer, whatever the
- * order in which tiles are done.
+/* The index check on OpenMP: each tile finds its first invalid entry; the result is the smallest of
+ * them, whatever the order of the tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
@@ -12,7 +12,7 @@ struct check_job {
     const void *index;
     int index_bits;
     int64_t lowest, limit, n;
-    atomic_llong first; /* of the bad entries found so far; n: none */
+    atomic_llong first; /* first invalid entry found so far; n: none */
 };
 
 int64_t index_check_scratch_omp(const spmv_context *ctx, int64_t n)

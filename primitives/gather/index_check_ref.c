@@ -1,4 +1,4 @@
-/* The checked mode, the definition: from left to right.
+/* The index check, the definition: from left to right.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

@@ -1,4 +1,4 @@
-/* What gather and scatter share: see moves.h.
+/* Shared by gather and scatter: see moves.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "moves.h"

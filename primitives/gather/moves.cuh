@@ -1,4 +1,4 @@
-/* The filters of gather and scatter on the device, from values to types.
+/* The filters of gather and scatter on the device: from run-time values to types.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MOVES_CUH
@@ -11,8 +11,8 @@ extern "C" {
 #include "backend.h"
 }
 
-/* body(take): the filter as the kernels take it; NULL: every element. Only a predicate looks at the elements, so without
- * one they are as many bytes. */
+/* Calls body(take) with the filter in the form for kernels; NULL: every element. Only a predicate
+ * reads the elements, so without one their type is an unsigned type of the same size. */
 template <typename Body>
 spmv_status with_filter(spmv_context *ctx, const char *caller, const struct filter *filter, spmv_type type,
                         const Body &body)

@@ -1,4 +1,5 @@
-/* What gather and scatter share: their public fronts, and on the host backends loops over parts of the index.
+/* Shared by gather and scatter: the public fronts, and for the host backends the loops over parts
+ * of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MOVES_H
@@ -6,22 +7,22 @@
 
 #include "backend.h"
 
-/* Which one. */
 enum move_kind { MOVE_GATHER, MOVE_SCATTER };
 
-/* Check the arguments and move: all elements, those with a mask, those that a predicate takes. ctx may be NULL. */
+/* Check the arguments and move all elements, those with a mask, or those that a predicate takes.
+ * ctx may be NULL. */
 spmv_status move_all(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move);
 spmv_status move_masked(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move,
                         const uint8_t *mask);
 spmv_status move_if(spmv_context *ctx, const char *caller, enum move_kind kind, struct move move,
                     spmv_predicate predicate, int when, const void *host_scalar);
 
-/* The loop for from <= i < to; with a filter to - from <= HOST_TILE. */
+/* The loop for from <= i < to; with a filter, to - from <= HOST_TILE. */
 typedef void move_part(const struct move *move, int64_t from, int64_t to);
 move_part gather_part;
 move_part scatter_part;
 
-/* The parts of a move, one after the other, and shared by the threads of a team. */
+/* Runs the parts of a move one after the other, or distributes them over the threads of a team. */
 void move_serially(const struct move *move, move_part *part);
 void move_in_tiles(const spmv_context *ctx, const struct move *move, move_part *part);
 

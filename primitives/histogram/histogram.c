@@ -20,7 +20,7 @@ static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct h
     return SPMV_OK;
 }
 
-/* The rung of that name; NULL, "auto": the last of the backend's list. */
+/* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct histogram_rung **rung)
 {
     char names[256] = "auto";
@@ -47,7 +47,7 @@ spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type c
                                         .bins = bins,
                                         .left_out = left_out,
                                         .n = n};
-    const int64_t zero = 0; /* in either width */
+    const int64_t zero = 0; /* valid for both widths */
     const struct histogram_rung *chosen = NULL;
     void *room = NULL;
     spmv_status st = SPMV_OK;

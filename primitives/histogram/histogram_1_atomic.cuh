@@ -1,11 +1,13 @@
 /* histogram, rung 1: every element adds one to its bin in memory.
  *
- * Idea: integer additions commute exactly, so the order in which they arrive does not show in the counts.
- * Work n; depth that of the fullest bin: additions to one cell wait for each other; launches 1; bytes moved 4 n, and an
- * addition in the L2 cache an element.
- * Wins: many bins, evenly filled.
- * J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", Machine Vision and Applications 24,
- * 2013.
+ * idea      integer additions commute exactly, so the counts do not depend on their order
+ * work      n
+ * depth     that of the fullest bin: additions to one cell are serialised
+ * launches  1
+ * bytes     4 n, and an addition in the L2 cache per element
+ * wins      for many bins, evenly filled
+ * source    J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", Machine
+ *           Vision and Applications 24, 2013
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_HISTOGRAM_1_ATOMIC_CUH
@@ -14,7 +16,8 @@
 #include "block.cuh"
 #include "launch.cuh"
 
-/* Count: uint32_t or unsigned long long, which the device adds to. left_out may be NULL. */
+/* Count: uint32_t or unsigned long long, the types of the device's atomic addition. left_out may be
+ * NULL. */
 template <typename Count>
 __global__ void __launch_bounds__(block_threads)
     histogram_atomic(const int32_t *index, Count *counts, int64_t bins, Count *left_out, int64_t n)
@@ -32,7 +35,7 @@ __global__ void __launch_bounds__(block_threads)
         atomicAdd(left_out, outside);
 }
 
-/* So few blocks that each thread has several elements: what it leaves out is added once. */
+/* Elements per thread: a thread adds the number of elements that it leaves out only once. */
 enum { HISTOGRAM_ITEMS = 16 };
 
 template <typename Count>

@@ -1,13 +1,16 @@
-/* histogram, rung 2: counts of each block's own.
+/* histogram, rung 2: each block has its own counts.
  *
- * Idea: a block counts a chunk in shared memory, where additions to one cell wait far less, and adds its counts to the
- * result at the end: one addition in memory a block and bin, instead of one an element. When the bins are few, there
- * are several copies of the counts, so that neighbouring threads meet less often. The last cell of a copy counts what
- * is left out.
- * Changed since rung 1: where the additions meet.
- * Work n + blocks (bins + cells / 256); launches 1; bytes moved 4 n and an addition in the L2 cache a block and bin.
- * Wins: everywhere that the bins fit in shared memory.
- * V. Podlozhnyuk, "Histogram calculation in CUDA", NVIDIA, 2007.
+ * idea      a block counts a chunk in shared memory, where additions to one cell wait far less, and
+ *           finally adds its counts to the result: one addition in memory per block and bin,
+ *           instead of one per element. If there are few bins, there are several copies of the
+ *           counts, so that neighbouring threads collide less often. The last cell of a copy counts
+ *           the elements that are left out.
+ * work      n + blocks (bins + cells / 256)
+ * launches  1
+ * bytes     4 n, and an addition in the L2 cache per block and bin
+ * changed   additions to one cell collide in shared memory, not in the L2 cache
+ * wins      whenever the bins fit in shared memory
+ * source    V. Podlozhnyuk, "Histogram calculation in CUDA", NVIDIA, 2007
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_HISTOGRAM_2_PRIVATE_CUH
@@ -16,7 +19,8 @@
 #include "histogram_1_atomic.cuh"
 #include "tiles.cuh"
 
-/* 24 KiB: with it an SM holds enough blocks to have all its threads, and a chunk is far longer than its cells. */
+/* 24 KiB: a multiprocessor then holds enough blocks to use all its threads, and a chunk has far
+ * more elements than cells. */
 enum { HISTOGRAM_CELLS = 6 * 1024, HISTOGRAM_TILE = 16 * block_threads };
 
 template <typename Count>

@@ -1,18 +1,20 @@
-/* histogram on OpenMP: pieces of the elements are counted apart and the pieces' counts added up, as long as clearing
- * and adding those costs no more than the counting itself; where the bins are too many for that, all threads count in
- * the result, each addition atomic.
+/* histogram on OpenMP: parts of the elements are counted separately and the counts added, if
+ * clearing and adding the counts costs no more than the counting. If there are too many bins for
+ * that, all threads count in the result with atomic additions.
  *
- * Sums of integers are the same in any order, so both give the same counts for any team.
+ * Sums of integers do not depend on the order, so both ways give the same counts for any team.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "histogram_request.h"
 #include "host_tiles.h"
 
-/* More pieces than that bring no team further ahead; with fewer than a handful it is better to meet in the result. */
+/* More pieces speed up no team further; with fewer than FEWEST_PIECES, atomic additions to the
+ * result are faster. */
 enum { MOST_PIECES = 256, FEWEST_PIECES = 8 };
 
-/* How many pieces are counted apart; 0: none. The last cell of a piece counts what is left out. */
+/* How many pieces are counted separately; 0: none. The last cell of a piece counts the elements
+ * that are left out. */
 static int64_t pieces_of(const struct histogram_request *r)
 {
     const int64_t pieces = min_i64(r->n / max_i64(r->bins, HOST_TILE), MOST_PIECES);
@@ -26,7 +28,7 @@ static int64_t scratch_of(const struct histogram_request *r)
 
 struct histogram_job {
     const struct histogram_request *request;
-    int64_t *counts; /* bins + 1 a piece */
+    int64_t *counts; /* bins + 1 per piece */
     int64_t pieces;
 };
 
@@ -41,7 +43,7 @@ static void count_piece(void *state, int64_t piece)
         count[r->index[i] >= 0 && r->index[i] < r->bins ? r->index[i] : r->bins]++;
 }
 
-/* The sum over the pieces; a narrow count wraps. */
+/* Stores the sum over the pieces; a 32-bit count wraps. */
 static void store_sum(const struct histogram_job *job, int64_t cell, void *to, int64_t at)
 {
     const struct histogram_request *r = job->request;

@@ -1,4 +1,4 @@
-/* histogram, the definition: one element after the other.
+/* histogram, the definition: element by element.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

@@ -1,4 +1,4 @@
-/* What the files of histogram share: a checked request, and the rungs of a backend.
+/* Shared by the files of histogram: a checked request.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HISTOGRAM_REQUEST_H
@@ -6,7 +6,7 @@
 
 #include <spmv/primitives.h>
 
-/* As spmv_histogram says; n > 0. counts and left_out are 0 before. */
+/* The arguments of spmv_histogram; n > 0. counts and left_out are initially 0. */
 struct histogram_request {
     int count_bits; /* 32 or 64 */
     const int32_t *index;

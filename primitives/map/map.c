@@ -1,4 +1,4 @@
-/* map: the public front. Checks once, then calls the backend.
+/* map: the public front. Checks the arguments once, then calls the backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

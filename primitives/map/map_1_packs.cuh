@@ -1,10 +1,14 @@
 /* map, rung 1: packs of 16 bytes.
  *
- * Idea: a thread takes a pack of neighbouring elements with one 16-byte access, computes, and writes a pack; blocks
- * loop where there are more packs than the grid is allowed to have. Where an array does not begin at a multiple of 16
- * bytes, packs are single elements.
- * Work n; depth 1; launches 1; bytes moved n v for each array.
- * Wins: everywhere. Out may equal an input: a pack is read before it is written, by the same thread.
+ * idea      a thread reads a pack of neighbouring elements with one 16-byte access, computes, and
+ *           writes a pack. Blocks loop if there are more packs than the grid allows. If an array is
+ *           not aligned to 16 bytes, packs are single elements.
+ * work      n
+ * depth     1
+ * launches  1
+ * bytes     n v for each array
+ * wins      everywhere
+ * order     out may equal an input: the same thread reads a pack before it writes it
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_MAP_1_PACKS_CUH
@@ -13,18 +17,19 @@
 #include "block.cuh"
 #include "launch.cuh"
 
-/* One element alone asks for no more than its own alignment. */
+/* A single element needs only its own alignment. */
 template <typename Type, int Length> struct alignas(Length > 1 ? Length * sizeof(Type) : alignof(Type)) pack {
     Type at[Length];
 };
 
-/* Elements of 16 bytes, or one where they do not fit evenly. */
+/* Elements in 16 bytes; 1 if their size does not divide 16. */
 template <typename Type> constexpr int pack_length()
 {
     return sizeof(Type) < 16 && 16 % sizeof(Type) == 0 ? 16 / (int)sizeof(Type) : 1;
 }
 
-/* Pack p of an array of n elements: elements p Length ... p Length + Length - 1, the last pack may be short. */
+/* Pack p of an array of n elements: elements p Length ... p Length + Length - 1; the last pack may
+ * be short. */
 template <int Length, typename Type> __device__ pack<Type, Length> read_pack(const Type *from, int64_t p, int64_t n)
 {
     pack<Type, Length> x;
@@ -50,7 +55,7 @@ template <int Length, typename Type> __device__ void write_pack(Type *to, int64_
     }
 }
 
-/* The expressions: what pack p of the result is. */
+/* The expressions: get returns pack p of the result. */
 template <typename Function> struct map_unary {
     using type = typename Function::type;
     const type *in;
@@ -121,7 +126,7 @@ template <typename Add, typename Mul> struct map_of_index {
     }
 };
 
-/* The same everywhere: for types without sums. */
+/* The same value everywhere: for types without sums. */
 template <typename Tuple> struct map_of_value {
     using type = Tuple;
     type value;
@@ -147,7 +152,7 @@ template <typename Real> struct divide {
     }
 };
 
-/* alpha x[i] + beta y[i]; the scalars lie in device memory, NULL stands for 1. */
+/* alpha x[i] + beta y[i]. The scalars are in device memory; NULL means 1. */
 template <typename Real> struct map_axpby {
     using type = Real;
     const type *alpha, *x, *beta, *y;
@@ -176,7 +181,7 @@ __global__ void __launch_bounds__(block_threads)
         write_pack<Length>(out, p, n, expression.template get<Length>(p, n));
 }
 
-/* out[i] = expression at i, n > 0 */
+/* out[i] = the expression at i, n > 0 */
 template <typename Expression>
 spmv_status map_1_launch(spmv_context *ctx, const char *name, Expression expression, void *out, int64_t n)
 {

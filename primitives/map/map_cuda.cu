@@ -38,7 +38,7 @@ extern "C" spmv_status map_scalar_cuda(spmv_context *ctx, spmv_op by, spmv_type 
     });
 }
 
-/* Tuples are only filled with. */
+/* For tuples, only filling with a value. */
 template <typename Traits>
 static spmv_status index_launch(spmv_context *ctx, const void *host_first, const void *host_step, void *out, int64_t n)
 {

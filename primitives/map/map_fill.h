@@ -1,4 +1,5 @@
-/* Filling with an operator's identity: what reduce and segmented reduce give where there are no elements.
+/* Fills an array with an operator's identity: the result of reduce and segmented reduce without
+ * elements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef MAP_FILL_H

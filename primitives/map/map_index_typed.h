@@ -1,5 +1,5 @@
-/* The part of map_loops.c that is included once a type (each_type.h): first + i step. Tuples have no steps: they are
- * only filled with.
+/* The part of map_loops.c that is included once per type (each_type.h): first + i step. Tuples have
+ * no step; the array is filled with first.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(index)(const void *first, const void *step, void *out, int64_t begin, int64_t end)

@@ -1,7 +1,8 @@
-/* map, the definition: one loop a form, generated for every type and operator that exist.
+/* map, the definition: one loop per form, generated for every type and operator that exist.
  *
- * An iteration touches element i alone, so in place is fine, and the loops are marked as free of dependences: without
- * the mark a compiler's overlap check would send the in-place case to a scalar loop.
+ * Iteration i accesses only element i, so in-place use is safe, and the loops are marked as free of
+ * dependences. Without the mark, a compiler's overlap check would select a scalar loop for the
+ * in-place case.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "map_loops.h"

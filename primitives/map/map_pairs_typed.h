@@ -1,4 +1,4 @@
-/* The part of map_loops.c that is included once a pair of operator and type (each_pair.h).
+/* The part of map_loops.c that is included once per pair of operator and type (each_pair.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(binary)(const void *a, const void *b, void *out, int64_t begin, int64_t end)

@@ -1,7 +1,7 @@
-/* map and reduce in one, on CUDA: reduce, rung 6, with a source that maps what it fetches.
+/* map and reduce fused, on CUDA: reduce, rung 6, with a source that maps the elements it fetches.
  *
- * Which function it is, is asked once a pack, the same for all threads: a kernel for each pair of operator and type,
- * instead of one for each function too.
+ * The function is a run-time argument, tested once per pack with the same result in all threads. So
+ * there is one kernel for each pair of operator and type, not one for each function too.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>

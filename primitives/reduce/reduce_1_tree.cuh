@@ -1,11 +1,14 @@
-/* reduce, rung 1: a tree, a launch a level.
+/* reduce, rung 1: a tree, one launch per level.
  *
- * Idea: neighbours are paired: to[i] = from[2i] op from[2i+1], the last one alone where their number is odd. The
- * launch is the barrier: the next level begins when this one is done.
- * Work n - 1 operations; depth log2 n; launches log2 n; bytes moved 3 n v: n read and n / 2 written, then half of that,
- * and so on. The upper levels are launches of a few threads.
- * Wins: never; it is the definition of the tree, on which all that follow improve. Keeps the order of the operands.
- * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
+ * idea      neighbours in pairs: to[i] = from[2i] op from[2i+1]; an odd last element is copied. The
+ *           end of a launch is the barrier between levels.
+ * work      n - 1 operations
+ * depth     log2 n
+ * launches  log2 n; those of the upper levels have few threads
+ * bytes     3 n v: n elements read and n / 2 written, then half of that, and so on
+ * wins      never; it defines the tree that the following rungs improve
+ * order     keeps the order of the operands
+ * source    G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_1_TREE_CUH

@@ -1,18 +1,25 @@
-/* reduce, rung 2: a block folds its tree in shared memory; divergent, and with sequential addressing.
+/* reduce, rung 2: a block folds its tree in shared memory; divergent, and with sequential
+ * addressing.
  *
- * Idea: each thread brings one element to shared memory; the threads fold pairs of cells, half as many in each step,
- * until the first cell holds the block's result. The blocks' results are folded the same way, a launch a level of 256.
- * Work n - 1 operations; depth log2 n; launches log256 n; bytes moved n v and a little.
- * Changed since rung 1: eight levels a launch, and what lies between them never leaves the block.
+ * idea      each thread copies one element to shared memory; the threads fold pairs of cells, half
+ *           as many in each step, until the first cell has the block's result. The blocks' results
+ *           are folded the same way, one launch per level of 256.
+ * work      n - 1 operations
+ * depth     log2 n
+ * launches  log256 n
+ * bytes     a little over n v
+ * changed   eight levels per launch, with intermediate results in shared memory
+ * wins      never: rung 3 is faster, because here a thread has one element and half of the threads
+ *           are idle from the start
+ * source    M. Harris, "Optimizing parallel reduction in CUDA", 2007, kernels 1 and 3
  *
- * "divergent": in step k every 2^k-th thread folds the two neighbours that are left of its 2^k cells. Keeps the order of
- * the operands. The threads that work are spread over all warps, so every warp is busy in every step with fewer and
- * fewer of its lanes.
- * "sequential": in step k the first threads / 2^k threads fold the cell as far away as they are many into their own.
- * Two lines differ: those that work are neighbours, so whole warps drop out, and neighbours read neighbouring cells,
- * without bank conflicts. The price: cell t meets cell t + apart, not its neighbour, so the operator must commute.
- * Both lose to rung 3: one element a thread; half of the threads do nothing from the start.
- * M. Harris, "Optimizing parallel reduction in CUDA", 2007, kernels 1 and 3.
+ * "divergent": in step k every 2^k-th thread folds the two partial results within its 2^k cells.
+ * Keeps the order of the operands. The active threads are spread over all warps, so every warp runs
+ * in every step, with fewer and fewer active lanes.
+ * "sequential": in step k the first m = threads / 2^k threads fold cell t + m into cell t. Two
+ * lines differ. The active threads are neighbours, so whole warps become idle, and they access
+ * neighbouring cells without bank conflicts. But cell t is combined with cell t + m, not with its
+ * neighbour, so the operator must commute.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_2_BLOCK_CUH
@@ -20,7 +27,8 @@
 
 #include "reduce_levels.cuh"
 
-/* Step s = 1 ... REDUCE_HALVINGS: how far apart the cells of a pair are, and whether the thread folds one. */
+/* For steps s = 1 ... REDUCE_HALVINGS: the distance of the cells of a pair, and whether the thread
+ * folds one. */
 struct pairs_divergent {
     static __host__ __device__ int apart(int s, int)
     {

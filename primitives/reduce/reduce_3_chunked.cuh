@@ -1,14 +1,18 @@
-/* reduce, rung 3: a fixed grid; each thread folds a part first.
+/* reduce, rung 3: a fixed grid; each thread first folds a part.
  *
- * Idea: as many threads as keep the device busy and no more. Each folds every (threads of the grid)-th element in a
- * register, neighbours next to neighbours, then its block goes on as in rung 2, "sequential". A second launch of one block folds the
- * blocks' results.
- * Work n - 1 operations; depth n / p + log2 p with p threads: Brent's theorem says that a tree of n - 1 operations and
- * depth log2 n needs no more on p processors; launches 2 (1 when one block is enough); bytes moved n v.
- * Changed: the tree is paid once a block instead of once in 256 elements, the barriers with it. The strides reorder the
- * operands, so the operator must commute.
- * Wins: it is what all fast rungs do; they differ in how an element gets to its thread.
- * R. P. Brent, "The parallel evaluation of general arithmetic expressions", J. ACM 21(2), 1974; Harris 2007, kernel 7.
+ * idea      only as many threads as keep the device busy, p in all. Each folds every p-th element
+ *           in a register, so that neighbouring threads read neighbouring elements; then its block
+ *           continues as in rung 2, "sequential". A second launch of one block folds the blocks'
+ *           results.
+ * work      n - 1 operations
+ * depth     n / p + log2 p, by Brent's theorem for a tree of n - 1 operations and depth log2 n
+ * launches  2 (1 if one block is enough)
+ * bytes     n v
+ * changed   one tree and its barriers per block, not per 256 elements. The strides reorder the
+ *           operands, so the operator must commute.
+ * wins      the basis of all fast rungs, which differ in how an element gets to its thread
+ * source    R. P. Brent, "The parallel evaluation of general arithmetic expressions", J. ACM 21(2),
+ *           1974; Harris 2007, kernel 7
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_3_CHUNKED_CUH
@@ -16,8 +20,9 @@
 
 #include "reduce_2_block.cuh"
 
-/* Blocks of the grid: eight on each of 128 multiprocessors. Not asked of the device, because the bits follow it. Tests
- * build with fewer, for parts of several elements at small n. */
+/* Blocks of the grid: eight on each of 128 multiprocessors. A constant, not a property of the
+ * device, because the bits depend on it. Tests build with fewer, for parts of several elements at
+ * small n. */
 #ifndef SPMV_REDUCE_GRID
 #define SPMV_REDUCE_GRID 1024
 #endif

@@ -1,14 +1,16 @@
-/* reduce, rung 4: the blocks' results by atomic operations.
+/* reduce, rung 4: combines the blocks' results with atomic operations.
  *
- * Idea: rung 3, but each block folds its result into *out itself, which starts as the identity: sums by atomicAdd, any
- * other operator by comparing and swapping until no other block came between.
- * Work n - 1 operations; depth n / p + log2 256 + blocks, one after the other at one address; launches 2, the first of
- * one thread; bytes moved n v.
- * Changed: no second pass over the blocks' results. The blocks' results meet in the order in which blocks are done, so
- * the operator must commute, and sums of f32 and f64 ARE NOT THE SAME BITS FROM RUN TO RUN: the only rung of which that
- * is true.
- * Wins: nowhere by much; it shows what repeatable bits cost.
- * CUDA C++ Programming Guide, "Atomic functions".
+ * idea      as rung 3, but each block folds its result into *out, which starts as the identity:
+ *           sums by atomicAdd, other operators by compare-and-swap in a loop
+ * work      n - 1 operations
+ * depth     n / p + log2 256 + blocks, serialised at one address
+ * launches  2, the first with one thread
+ * bytes     n v
+ * changed   no second pass over the blocks' results. They are combined in the order in which blocks
+ *           finish, so the operator must commute, and sums of f32 and f64 ARE NOT BITWISE
+ *           REPEATABLE. All other rungs are.
+ * wins      nowhere by much; it shows the cost of repeatable bits
+ * source    CUDA C++ Programming Guide, "Atomic functions"
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_4_ATOMIC_CUH
@@ -25,8 +27,8 @@ template <> struct atomic_bits<8> {
     using word = unsigned long long;
 };
 
-/* *cell = *cell op value. Wider elements than 8 bytes have operators that do not commute only, which this rung refuses.
- */
+/* *cell = *cell op value. Elements wider than 8 bytes have no commutative operators, so this rung
+ * refuses them. */
 template <typename Op> __device__ void fold_atomically(Op op, typename Op::type *cell, typename Op::type value)
 {
     using T = typename Op::type;
@@ -55,7 +57,7 @@ ATOMIC_ADD(f32, float)
 ATOMIC_ADD(f64, double)
 #undef ATOMIC_ADD
 #else
-/* On the host blocks run one after the other. */
+/* On the host, blocks run one after the other. */
 template <typename Op> void fold_atomically(Op op, typename Op::type *cell, typename Op::type value)
 {
     *cell = op(*cell, value);

@@ -1,15 +1,20 @@
-/* reduce, rung 5: chunks, staged so that the order is kept; folded by shuffles.
+/* reduce, rung 5: chunks, staged in element order and folded by shuffles.
  *
- * Idea: n is cut into at most 2048 chunks of neighbouring tiles. One block folds one chunk: a tile is turned in shared
- * memory so that each thread folds neighbouring elements, then warps and block fold in thread order, then the tile's
- * result is appended to the chunk's. A second launch of the same kernel folds the chunks' results in one block.
- * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 2 (1 when one chunk holds all);
- * bytes moved n v (v: the size of an element).
- * Changed since rung 3: a block takes neighbouring elements and a thread does too, so the order is kept and any operator will do;
- * warps fold by shuffles, without barriers.
- * Loses to rung 6 by its staging: three barriers and two passes through shared memory a tile.
- * Keeps the order of the operands; bits depend on n alone.
- * M. Harris, "Optimizing parallel reduction in CUDA", 2007 (two levels, a fixed grid); Merrill, Grimshaw 2009 (chunks).
+ * idea      n is divided into at most 2048 chunks of neighbouring tiles; one block folds one chunk.
+ *           A tile is transposed in shared memory so that each thread folds neighbouring elements.
+ *           Then warps and the block fold in thread order, and the tile's result is appended to the
+ *           chunk's. A second launch of the same kernel folds the chunks' results in one block.
+ * work      n - 1 operations and a few per thread
+ * depth     n / 2048 / 256 + log
+ * launches  2 (1 if there is one chunk)
+ * bytes     n v (v: the size of an element)
+ * changed   since rung 3: blocks and threads take neighbouring elements, so the order is kept and
+ *           the operator need not commute; warps fold by shuffles, without barriers
+ * wins      never: rung 6 avoids the staging, which costs three barriers and two passes through
+ *           shared memory per tile
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    M. Harris, "Optimizing parallel reduction in CUDA", 2007 (two levels, a fixed grid);
+ *           Merrill, Grimshaw 2009 (chunks)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_5_SHUFFLES_CUH

@@ -1,18 +1,23 @@
 /* reduce, rung 6: packs of 16 bytes, one launch. The default.
  *
- * Idea: a thread takes packs of 16 bytes with one load each, several at a time, and folds them in registers: nothing is
- * staged and no thread waits for another until its block's chunk is read. Then lanes fold by shuffles, warps through
- * shared memory. The block that is done last, by a ticket, folds the blocks' results in block order, so that it does
- * not matter which one it is.
- * An operator that commutes is folded in the order in which the packs lie best: a tile's rows are the block's threads.
- * For the others each warp walks a contiguous part of the chunk, where lane order is element order, and folds each row
- * of packs by shuffles: five a row, far less than memory lets pass.
- * Work n - 1 operations and a few a thread; depth n / 2048 / 256 + log; launches 1; bytes moved n v.
- * Changed: no staging, no barrier in the loop, no second launch.
- * Wins: everywhere. Bits depend on n alone, not on how the array is aligned: where it does not begin at a multiple of
- * 16 bytes, the same packs are taken element by element.
- * M. Harris, "Optimizing parallel reduction in CUDA", 2007; the last block: CUDA C++ Programming Guide, "Memory fence
- * functions".
+ * idea      a thread loads several packs of 16 bytes at once, one load each, and folds them in
+ *           registers. Nothing is staged, and no thread waits for another until its block's chunk
+ *           is read. Then lanes fold by shuffles, and warps through shared memory. The block that
+ *           finishes last, determined by a ticket, folds the blocks' results in block order, so the
+ *           result does not depend on which block it is.
+ * work      n - 1 operations and a few per thread
+ * depth     n / 2048 / 256 + log
+ * launches  1
+ * bytes     n v
+ * changed   no staging, no barrier in the loop, no second launch
+ * wins      everywhere
+ * order     the threads of a block load neighbouring packs; for a commutative operator each thread
+ *           folds its own. For other operators, each warp processes a contiguous part of the chunk,
+ *           where lane order is element order, and folds each row of packs with five shuffles,
+ *           which costs less than the memory accesses. Bits depend on n alone: an array that is not
+ *           aligned to 16 bytes is read element by element in the same packs.
+ * source    M. Harris, "Optimizing parallel reduction in CUDA", 2007; the last block: CUDA C++
+ *           Programming Guide, "Memory fence functions"
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_REDUCE_6_PACKS_CUH
@@ -22,10 +27,10 @@
 #include "map_1_packs.cuh"
 #include "tiles.cuh"
 
-/* Packs that a thread has under way: 64 bytes, so that a tile is that of tiles.cuh. */
+/* Packs that a thread loads at once: 64 bytes, so that a tile is that of tiles.cuh. */
 enum { packs_each = 4 };
 
-/* May the operands be reordered? Where nothing is known, no. */
+/* Whether the operands may be reordered; false for unknown operators. */
 template <typename Op> struct commutes {
     static constexpr bool yes = false;
 };
@@ -39,8 +44,9 @@ enum { SPMV_OP_LIST(SPMV_COMMUTES_, ) };
 SPMV_PAIR_LIST(SPMV_COMMUTES_)
 #undef SPMV_COMMUTES_
 
-/* A source gives packs of what is folded: fetch starts the load of pack p, of 16 bytes where in is aligned; fetch_some
- * does so element by element, zeros where n elements are not enough; values computes with what they brought. */
+/* A source provides packs of elements. fetch starts the load of pack p, of 16 bytes if in is
+ * aligned. fetch_some loads element by element, with zeros beyond n. values converts what they
+ * loaded into the elements to fold. */
 template <typename Type> struct source_array {
     using type = Type;
     static constexpr int length = pack_length<type>();
@@ -88,9 +94,9 @@ template <typename Op> __device__ typename Op::type warp_fold(Op op, typename Op
     return value;
 }
 
-/* sum op the packs first, first + Apart, ... of packs_each, one after the other. Where the operator does not commute, a
- * pack stands for the row of packs that the warp's lanes hold, and lane 0 has the sum. whole: all these packs are
- * there; else identities stand for what is missing. */
+/* Returns sum op the packs first, first + Apart, ... (packs_each of them), in order. If the
+ * operator does not commute, a pack means the row of packs of the warp's lanes, and lane 0 has the
+ * result. whole: all these packs exist; otherwise the identity replaces missing elements. */
 template <int Apart, typename Op, typename Source>
 __device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, bool wide, bool whole, int64_t first,
                                         typename Op::type sum)
@@ -101,7 +107,7 @@ __device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, 
         const typename Op::type mine = fold_neighbours<Op, Length>(op, x.at);
         return op(before, commutes<Op>::yes ? mine : warp_fold(op, mine));
     };
-    if (wide && whole) { /* all loads are under way before the first is waited for */
+    if (wide && whole) { /* all loads start before the first is waited for */
         typename Source::raw raw[packs_each];
 #pragma unroll
         for (int k = 0; k < packs_each; k++)
@@ -124,8 +130,8 @@ __device__ typename Op::type fold_packs(Op op, const Source &source, int64_t n, 
     return sum;
 }
 
-/* Lane 0 gets the fold of the warp's share of the tiles begin ... end - 1, so that the warps' results in warp order are
- * all of them. */
+/* Lane 0 gets the fold of the warp's share of tiles begin ... end - 1. The warps' results in warp
+ * order give the fold of these tiles. */
 template <typename Op, typename Source>
 __device__ typename Op::type fold_share(Op op, const Source &source, int64_t n, bool wide, int64_t begin, int64_t end)
 {
@@ -146,7 +152,7 @@ __device__ typename Op::type fold_share(Op op, const Source &source, int64_t n, 
     }
 }
 
-/* Thread 0 gets the fold of what the warps' lanes 0 hold, in warp order. */
+/* Thread 0 gets the fold of the values of the warps' lanes 0, in warp order. */
 template <typename Op>
 __device__ typename Op::type fold_warps(Op op, typename Op::type value, typename Op::type *warp_sums)
 {
@@ -158,8 +164,9 @@ __device__ typename Op::type fold_warps(Op op, typename Op::type value, typename
     return value;
 }
 
-/* *out = the fold of all. wide: the source is aligned. sums: a cell a block. ticket: 0 before and after; counts the
- * blocks that are done. No block waits for another, so it does not matter in which order they run. */
+/* *out = the fold of all elements. wide: the source is aligned. sums: one cell per block. ticket:
+ * counts finished blocks; 0 before and after. No block waits for another, so the order in which
+ * they run is irrelevant. */
 template <typename Op, typename Source>
 __global__ void __launch_bounds__(block_threads)
     reduce_packs(Source source, int64_t n, bool wide, chunking cut, typename Op::type *sums, unsigned *ticket,
@@ -179,13 +186,14 @@ __global__ void __launch_bounds__(block_threads)
     }
     if (threadIdx.x == 0) {
         sums[block] = sum;
-        __threadfence(); /* the sum is seen before the ticket */
-        last = atomicInc(ticket, (unsigned)cut.count - 1) == (unsigned)cut.count - 1; /* and back to 0 */
+        __threadfence(); /* the sum is visible before the ticket */
+        /* resets it to 0 */
+        last = atomicInc(ticket, (unsigned)cut.count - 1) == (unsigned)cut.count - 1;
     }
     __syncthreads();
     if (!last)
         return;
-    __threadfence(); /* all tickets were seen, so all sums are */
+    __threadfence(); /* all tickets are visible, so all sums are */
     const int each = (cut.count + block_threads - 1) / block_threads;
     sum = Op::identity();
     for (int k = 0; k < each; k++) {

@@ -1,4 +1,4 @@
-/* The end of a reduce on the host, when few partial results are left.
+/* Finishes a reduce on the host when few partial results are left.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops.h"

@@ -19,7 +19,7 @@ struct reduce_some_left {
     int64_t count;
 };
 
-/* Runs a rung of a pair that exists until at most few results are left. */
+/* Runs a rung for a pair that exists until at most `few` results are left. */
 template <template <typename> class Rung, typename Place>
 spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, int64_t n,
                       void *scratch, int64_t few, reduce_some_left *some)
@@ -36,7 +36,7 @@ spmv_status reduce_on(Place &place, spmv_context *ctx, spmv_op by, spmv_type of,
     });
 }
 
-/* Bytes; how many elements it takes is the same for every operator and type. */
+/* Bytes of scratch; the number of elements is the same for every operator and type. */
 template <template <typename> class Rung> int64_t reduce_scratch_of(const spmv_context *ctx, spmv_type type, int64_t n)
 {
     (void)ctx;

@@ -1,4 +1,4 @@
-/* The rungs of reduce on CUDA, for every operator and type: the list.
+/* The list of the rungs of reduce on CUDA, for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_5_shuffles.cuh"

@@ -1,7 +1,8 @@
-/* reduce on OpenMP: the fold of each tile, then the fold of those, in tile order.
+/* reduce on OpenMP: folds each tile, then folds the tiles' results in tile order.
  *
- * One read of the input. With a function the tile is mapped into a buffer first, so that the bits are those of a map
- * and a reduce after it. G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
+ * Reads the input once. With a function, the tile is first mapped into a buffer, so that the bits
+ * equal those of a map followed by a reduce.
+ * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

@@ -1,7 +1,8 @@
-/* reduce of a host array, which need not fit the context's memory: piece by piece, from left to right.
+/* reduce of a host array that may exceed the context's memory: in pieces, from left to right.
  *
- * A unit of a piece is reduced together with the cell before it, which holds what stands to its left; the result goes
- * into the unit's last cell, which nobody needs any more and which stands before the next unit. See scan_pieces.c.
+ * A unit of a piece is reduced together with the cell before it, which holds the carry. The result
+ * is stored in the unit's last cell, which is no longer needed and is the carry of the next unit.
+ * See scan_pieces.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -13,7 +14,7 @@ static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells
     for (int64_t begin = 0; begin < n && st == SPMV_OK; begin += PIECE_UNIT) {
         const int64_t count = min_i64(n - begin, PIECE_UNIT);
         char *const unit = (char *)cells + begin * p->size;
-        /* a result must not lie in the input; the scan of one element moves it, in every type */
+        /* the result must not overlap the input; a scan of one element copies it, for every type */
         st = spmv_reduce(ctx, p->op, p->type, unit, spare, count + 1);
         if (st == SPMV_OK)
             st = spmv_scan(ctx, SPMV_INCLUSIVE, p->op, p->type, spare, unit + count * p->size, 1);
@@ -41,7 +42,7 @@ spmv_status spmv_reduce_host(spmv_context *ctx, spmv_op op, spmv_type type, cons
         return st;
     if (n == 0)
         return spmv_op_identity(op, type, host_out);
-    if (ctx->backend->host_pass == NULL) /* the context's memory is the host's */
+    if (ctx->backend->host_pass == NULL) /* the context's memory is host memory */
         return spmv_reduce(ctx, op, type, host_in, host_out, n);
     st = spmv_op_identity(op, type, identity);
     p.host_carry = identity;

@@ -1,4 +1,4 @@
-/* reduce, the definition: from left to right.
+/* reduce, the definition: folds from left to right.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -31,7 +31,7 @@ spmv_status reduce_ref(spmv_context *ctx, spmv_op op, spmv_type type, const void
     return SPMV_OK;
 }
 
-/* Element by element: the function of it, then the operator. */
+/* Applies the function to each element, then the operator. */
 spmv_status map_reduce_ref(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type, const void *in,
                            void *out, int64_t n, void *scratch)
 {

@@ -1,4 +1,4 @@
-/* The typed part of reduce_ref.c, included once a pair of operator and type (each_pair.h).
+/* The typed part of reduce_ref.c, included once per pair of operator and type (each_pair.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(reduce)(const void *in, void *out, int64_t n)

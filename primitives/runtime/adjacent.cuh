@@ -1,11 +1,12 @@
-/* What blocks need that wait for each other: tickets, and flags that publish what was written before them.
+/* Synchronisation between blocks of one launch: tickets, and flags that publish earlier writes.
  *
- * Progress: a block that waits must wait only for blocks with smaller tickets. A ticket is taken by a block that runs,
- * so all with smaller tickets run or are done; the one with the smallest unfinished ticket waits for nobody, so it
- * ends; and so on. Block numbers of the hardware promise no such order. On the host blocks run one after the other, in
- * the order of their tickets: nobody ever waits.
+ * Progress: a block may wait only for blocks with smaller tickets. Only a running block takes a
+ * ticket, so all blocks with smaller tickets are running or finished. The block with the smallest
+ * unfinished ticket waits for no other block and finishes; the rest follows by induction. Hardware
+ * block numbers guarantee no such order. On the host, blocks run one after the other in ticket
+ * order and never wait.
  *
- * PTX ISA, "Memory consistency model": release and acquire at device scope.
+ * Source: PTX ISA, "Memory consistency model": release and acquire at device scope.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_ADJACENT_CUH
@@ -13,7 +14,7 @@
 
 #include "host_device.cuh"
 
-/* 0, 1, 2, ...: the next of a counter that began at 0. */
+/* Returns 0, 1, 2, ... from a counter that starts at 0. */
 __host__ __device__ inline int64_t take_ticket(unsigned long long *counter)
 {
 #ifdef __CUDA_ARCH__
@@ -23,7 +24,7 @@ __host__ __device__ inline int64_t take_ticket(unsigned long long *counter)
 #endif
 }
 
-/* What this thread wrote before is seen by whoever sees the flag. */
+/* Release: a thread that sees the flag also sees everything that this thread wrote before. */
 __host__ __device__ inline void raise_flag(unsigned *flag)
 {
 #ifdef __CUDA_ARCH__

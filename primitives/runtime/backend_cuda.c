@@ -1,12 +1,15 @@
 /* The backend cuda: one NVIDIA GPU through the CUDA runtime. Context, memory, stream, errors.
  *
- * Device: every entry makes the context's device the current one and gives the caller's back (cuda_enter, cuda_leave);
- * where both are the same, which is the rule, that is one cheap question.
- * Stream: one of the context's own, which does not wait for the legacy default stream, or the application's. The
- * default stream itself is asked for by its handle cudaStreamLegacy, because NULL stands for "one of your own".
- * Errors: whatever the device reports ends the context, because errors of queued work show at any later call and
- * cannot be repaired; asking for more memory than there is does not. While the application captures the stream into a
- * graph, whatever would wait or allocate is refused and leaves the capture whole.
+ * Device: every entry point makes the context's device current and restores the caller's device on
+ * return (cuda_enter, cuda_leave). If both are the same, which is usual, this costs one
+ * cudaGetDevice.
+ * Stream: the context's own, which does not synchronise with the legacy default stream, or the
+ * application's. The application selects the default stream by its handle cudaStreamLegacy, because
+ * NULL selects the context's own stream.
+ * Errors: an error of the device ends the context, because errors of queued work appear at any
+ * later call and cannot be repaired. Running out of memory does not end the context. While the
+ * application captures the stream into a graph, calls that would wait or allocate fail and leave
+ * the capture valid.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"
@@ -16,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The oldest architecture that the build holds code for. */
+/* The oldest architecture that the build contains code for. */
 enum { OLDEST_MAJOR = 8, OLDEST_MINOR = 0 };
 
 static struct cuda_state *state_of(const spmv_context *ctx)
@@ -41,7 +44,7 @@ spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what)
     if (error == cudaSuccess)
         return SPMV_OK;
     struct cuda_state *s = state_of(ctx);
-    cudaGetLastError(); /* reported here: the application's next look must not find it */
+    cudaGetLastError(); /* clear it: the application must not see an error that is reported here */
     if (is_capture_error(error))
         return context_fail(ctx, SPMV_ERROR_CAPTURE, "%s: %s", what, cudaGetErrorString(error));
     if (!s->dead) {
@@ -87,14 +90,14 @@ bool cuda_is_capturing(const spmv_context *ctx)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     const cudaError_t error = cudaStreamIsCapturing(stream_of(ctx), &capture);
-    if (is_capture_error(error)) { /* the legacy stream, while another stream is being captured */
+    if (is_capture_error(error)) { /* the legacy stream while another stream is being captured */
         cudaGetLastError();
         return true;
     }
     return error == cudaSuccess && capture != cudaStreamCaptureStatusNone;
 }
 
-/* Enters, unless the stream is being captured. */
+/* Enters, or fails if the stream is being captured. */
 static spmv_status enter_to_wait(spmv_context *ctx, const char *what)
 {
     const spmv_status st = cuda_enter(ctx);
@@ -108,16 +111,16 @@ static spmv_status enter_to_wait(spmv_context *ctx, const char *what)
 
 /* ------------------------------------------------------------------ memory */
 
-/* Frees after the work queued so far. */
+/* Frees after the work queued so far is done. */
 static void free_now(const spmv_context *ctx, void *memory)
 {
     cudaError_t error = cudaStreamSynchronize(stream_of(ctx));
     const cudaError_t free_error = cudaFree(memory);
     if (error != cudaSuccess || free_error != cudaSuccess)
-        cudaGetLastError(); /* queued work that failed shows again at the next call */
+        cudaGetLastError(); /* an error of queued work appears again at the next call */
 }
 
-/* What was freed during a capture, once it is over. */
+/* Frees the memory whose release was deferred by a capture. */
 static void free_deferred(const spmv_context *ctx)
 {
     struct cuda_state *s = state_of(ctx);
@@ -129,7 +132,7 @@ static void free_deferred(const spmv_context *ctx)
     }
 }
 
-/* One block, from the pool or from the device itself. */
+/* Allocates one block from the pool, or from the device if pool is NULL. */
 static cudaError_t take_memory(const spmv_context *ctx, cudaMemPool_t pool, int64_t bytes, void **memory)
 {
     if ((uint64_t)bytes > state_of(ctx)->memory_bytes)
@@ -147,13 +150,14 @@ static spmv_status alloc_from(spmv_context *ctx, cudaMemPool_t pool, int64_t byt
         return st;
     free_deferred(ctx);
     cudaError_t error = take_memory(ctx, pool, bytes, memory);
-    if (error == cudaErrorMemoryAllocation && own != NULL) { /* what the pool keeps may be what is missing */
+    /* return the pool's unused memory to the device and try again */
+    if (error == cudaErrorMemoryAllocation && own != NULL) {
         cudaGetLastError();
         error = cudaMemPoolTrimTo(own, 0);
         if (error == cudaSuccess)
             error = take_memory(ctx, pool, bytes, memory);
     }
-    if (error == cudaErrorMemoryAllocation) { /* the context lives on */
+    if (error == cudaErrorMemoryAllocation) { /* the context stays usable */
         cudaGetLastError();
         *memory = NULL;
         st = context_fail_memory(ctx, "device memory", bytes);
@@ -168,13 +172,14 @@ static spmv_status alloc_cuda(spmv_context *ctx, int64_t bytes, void **memory)
     return alloc_from(ctx, NULL, bytes, memory);
 }
 
-/* cudaFree gives blocks of a pool back to it, once the stream was waited for: free_now. */
+/* Memory from the pool: cudaFree returns it to the pool after free_now has waited for the
+ * stream. */
 static spmv_status alloc_queued_cuda(spmv_context *ctx, int64_t bytes, void **memory)
 {
     return alloc_from(ctx, state_of(ctx)->pool, bytes, memory);
 }
 
-/* Of a dead context too: what can be given back is. */
+/* Also works on a context that ended with an error: frees what can be freed. */
 static void free_cuda(spmv_context *ctx, void *memory)
 {
     struct cuda_state *s = state_of(ctx);
@@ -184,7 +189,8 @@ static void free_cuda(spmv_context *ctx, void *memory)
     }
     if (cuda_is_capturing(ctx)) {
         struct cuda_unfreed *const later = malloc(sizeof *later);
-        if (later != NULL) { /* without it the memory stays with the process, rather than break the capture */
+        /* if malloc fails, leak the block: freeing it would invalidate the capture */
+        if (later != NULL) {
             *later = (struct cuda_unfreed){.next = s->unfreed, .memory = memory};
             s->unfreed = later;
         }
@@ -195,7 +201,8 @@ static void free_cuda(spmv_context *ctx, void *memory)
     pop_device(s);
 }
 
-/* A pool compares what it holds with its threshold when somebody waits. The last block went back behind a wait. */
+/* A pool compares its size with its threshold at a synchronisation. The last block was freed after
+ * the last one, so synchronise again. */
 static void freed_cuda(spmv_context *ctx)
 {
     struct cuda_state *s = state_of(ctx);
@@ -206,11 +213,11 @@ static void freed_cuda(spmv_context *ctx)
         return;
     }
     if (!cuda_is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
-        cudaGetLastError(); /* work that failed shows again at the next call */
+        cudaGetLastError(); /* an error of queued work appears again at the next call */
     pop_device(s);
 }
 
-/* Waits also in upload: pinned host memory would otherwise still be read after the return. */
+/* Waits for uploads too: otherwise pinned host memory would still be read after the return. */
 static spmv_status copy(spmv_context *ctx, const char *what, const void *from, void *to, int64_t bytes,
                         enum cudaMemcpyKind kind)
 {
@@ -228,8 +235,8 @@ static spmv_status upload_cuda(spmv_context *ctx, const void *host_from, void *t
     return copy(ctx, "upload", host_from, to, bytes, cudaMemcpyHostToDevice);
 }
 
-/* Few bytes by way of page-locked memory, from where they are copied in less time than the driver takes to ask what
- * memory the caller's is. */
+/* Few bytes go through page-locked memory: the copy is then faster than the driver's lookup of the
+ * kind of memory that the caller passed. */
 static spmv_status download_cuda(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
 {
     void *const mailbox = state_of(ctx)->mailbox;
@@ -254,7 +261,8 @@ static spmv_status synchronize_cuda(spmv_context *ctx)
 
 /* -------------------------------------------------------- opening, closing */
 
-/* What keeps the GPU from being used is one status, so that SPMV_BACKEND_AUTO goes on to the next backend. */
+/* Every reason why the GPU is unusable gives one status, so that SPMV_BACKEND_AUTO tries the next
+ * backend. */
 static spmv_status unusable(spmv_context *ctx, const char *what, cudaError_t error)
 {
     cudaGetLastError();
@@ -286,7 +294,7 @@ static spmv_status choose_device(spmv_context *ctx, int wanted)
     return SPMV_OK;
 }
 
-/* A stream that the application hands over must be of the context's device. */
+/* Uses the application's stream, which must be of the context's device. */
 static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
 {
     ctx->stream = stream;
@@ -307,7 +315,8 @@ static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
     return SPMV_OK;
 }
 
-/* The pool, where the device has such; without one plans take their memory from the device itself. */
+/* Creates the pool if the device supports pools. Without one, plans allocate from the device
+ * directly. */
 static void open_pool(struct cuda_state *s)
 {
     const struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
@@ -323,7 +332,7 @@ static void open_pool(struct cuda_state *s)
         cudaGetLastError();
 }
 
-/* The device is the current one. */
+/* Expects the device to be current. */
 static spmv_status open_device(spmv_context *ctx, const spmv_context_options *options)
 {
     struct cuda_state *s = state_of(ctx);
@@ -373,7 +382,7 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
 
 static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *options)
 {
-    /* what the context does on the host: reading, conversions */
+    /* threads for work on the host: reading, conversions */
     spmv_status st = context_set_threads(ctx, options->threads);
     if (st != SPMV_OK)
         return st;
@@ -388,7 +397,8 @@ static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *opti
     if (s->device != s->callers_device)
         USABLE(cudaSetDevice(s->device), "choosing the device");
     st = open_device(ctx, options);
-    if (st != SPMV_OK && ctx->scratch != NULL) { /* from an open context the scratch is freed with spmv_free */
+    /* an open context frees its scratch with spmv_free */
+    if (st != SPMV_OK && ctx->scratch != NULL) {
         if (cudaFree(ctx->scratch) != cudaSuccess)
             cudaGetLastError();
         ctx->scratch = NULL;
@@ -398,7 +408,7 @@ static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *opti
     return st;
 }
 
-/* Half-opened contexts too: whatever is there is released. */
+/* Also accepts a partly opened context: releases what exists. */
 static void close_cuda(spmv_context *ctx)
 {
     struct cuda_state *s = state_of(ctx);

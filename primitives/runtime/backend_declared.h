@@ -1,5 +1,5 @@
-/* The primitives of a backend, declared: included once a backend with BACKEND(name), which is name_ref. So tables and
- * their functions agree.
+/* Declares the primitives of a backend. Included once per backend with BACKEND(name) defined as
+ * name_ref and the like, so that the compiler checks the functions against their table.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 spmv_status BACKEND(map)(spmv_context *, spmv_function, spmv_type, const void *, void *, int64_t);

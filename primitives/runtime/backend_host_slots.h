@@ -1,5 +1,5 @@
-/* The slots of a backend's table that are the same wherever the context's memory is host memory: included into the
- * table.
+/* The slots of a backend's table that are the same for all backends whose context memory is host
+ * memory. Included into the table.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* clang-format off */

@@ -1,5 +1,5 @@
-/* The slots of a backend's table that primitives have, in the order of the struct: included into the table with
- * BACKEND(name), which is name_ref.
+/* The slots of a backend's table for the primitives, in the order of the struct. Included into the
+ * table with BACKEND(name) defined as name_ref and the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 /* clang-format off */

@@ -1,10 +1,11 @@
-/* What the threads of a warp and of a block do together: ordered scans, ordered folds, a search.
+/* Collective operations of a warp and of a block: ordered scans, ordered folds, a search.
  *
- * Order: lane and thread numbers are the order of the operands, so an operator need not commute. How the operands are
- * parenthesised depends on nothing but the block's fixed shape, so the bits repeat.
- * All functions named block_... are called by all block_threads threads of a block, from code they all reach together.
+ * Order: operands are ordered by lane and thread number, so an operator need not be commutative.
+ * The parenthesisation depends only on the block's fixed shape, so results are bitwise repeatable.
+ * All block_threads threads of a block must call a function named block_... together.
  *
- * W. D. Hillis, G. L. Steele 1986 (the scan within a warp); Sengupta et al. 2007 (warps, then the block).
+ * Source: W. D. Hillis, G. L. Steele 1986 (the scan within a warp); Sengupta et al. 2007 (warps,
+ * then the block).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_BLOCK_CUH
@@ -16,7 +17,7 @@
 #include "ops.cuh"
 
 enum { warp_lanes = 32, block_threads = 256, block_warps = block_threads / warp_lanes };
-/* shuffle(number) for a number; a struct travels word by word. */
+/* Applies shuffle to a number, or to each word of a struct. */
 template <typename Type, typename Shuffle> __device__ Type shuffle_by(Type value, const Shuffle &shuffle)
 {
     if constexpr (std::is_arithmetic<Type>::value) {
@@ -48,7 +49,7 @@ template <typename Type> __device__ segmented<Type> shuffle_up(segmented<Type> p
     return {shuffle_up(pair.value, distance), shuffle_up(pair.start, distance)};
 }
 
-/* The bits of an element of 8 Count bytes, for what only moves elements. */
+/* The bits of an element of 8 Count bytes, for code that only moves elements. */
 template <int Count> struct words {
     uint64_t at[Count];
 };
@@ -66,9 +67,10 @@ template <typename Op> __device__ typename Op::type warp_inclusive(Op op, typena
     return value;
 }
 
-/* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity), and in *all, the same for all, the fold of all
- * block_threads values (or of a block of Warps warps). In two halves, with a barrier between them: the first returns
- * what the second takes. warp_sums: block_warps cells of shared memory, in use until the next barrier. */
+/* Thread t gets value_0 op ... op value_{t-1} (thread 0 the identity). *all is the fold of the
+ * values of all block_threads threads (or of a block of Warps warps), the same in every thread. Two
+ * halves with a barrier between them; the second half takes the result of the first. warp_sums:
+ * block_warps cells of shared memory, in use until the next barrier. */
 template <typename Op>
 __device__ typename Op::type block_exclusive_first(Op op, typename Op::type value, typename Op::type *warp_sums)
 {
@@ -98,7 +100,7 @@ __device__ typename Op::type block_exclusive_second(Op op, typename Op::type thr
     return before;
 }
 
-/* Both, with the barrier. */
+/* Both halves, with the barrier. */
 template <int Warps = block_warps, typename Op>
 __device__ typename Op::type block_exclusive_once(Op op, typename Op::type value, typename Op::type *warp_sums,
                                                   typename Op::type *all)
@@ -114,11 +116,11 @@ __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typ
                                              typename Op::type *all)
 {
     const typename Op::type before = block_exclusive_once<Warps>(op, value, warp_sums, all);
-    __syncthreads(); /* all have read warp_sums */
+    __syncthreads(); /* all threads have read warp_sums */
     return before;
 }
 
-/* The operator of counts. */
+/* Addition of counts. */
 struct add_counts {
     using type = int;
     __host__ __device__ int operator()(int a, int b) const
@@ -131,8 +133,8 @@ struct add_counts {
     }
 };
 
-/* One round of the search below: [lo, hi) in block_threads pieces of step entries; thread t looks at the last entry of piece
- * t. */
+/* One round of the search below: [lo, hi) is split into block_threads parts of step entries. Thread
+ * t reads the last entry of part t. */
 struct search_round {
     int64_t lo, hi, step;
 
@@ -144,7 +146,8 @@ struct search_round {
     {
         return lo + (t + 1) * step - 1;
     }
-    /* below pieces end below the target, so the next one holds the answer, or its last entry is the answer. */
+    /* below: the number of parts whose last entry is less than the target. The answer is in the
+     * next part. */
     __host__ __device__ void narrow(int below)
     {
         lo += below * step;
@@ -152,8 +155,9 @@ struct search_round {
     }
 };
 
-/* The first s in [lo, hi) with position(s) >= target, else hi. position must not descend. A few rounds of block_threads
- * probes instead of a chain of log2 dependent loads. */
+/* Returns the first s in [lo, hi) with position(s) >= target, else hi. position must be
+ * nondecreasing. Takes a few rounds of block_threads probes in place of a chain of log2 dependent
+ * loads. */
 template <typename Position>
 __device__ int64_t block_lower_bound(const Position &position, int64_t lo, int64_t hi, int64_t target)
 {
@@ -167,23 +171,24 @@ __device__ int64_t block_lower_bound(const Position &position, int64_t lo, int64
     return lo;
 }
 
-/* The same of a warp on its own, in [0, count); guess: where the answer may be. First the 32 entries there, of one or
- * two lines of memory; then steps of growing length away from them; then rounds of 32 probes. */
+/* The same search in [0, count) by one warp; guess is near the answer. First probes the 32 entries
+ * around guess, which lie in one or two cache lines, then entries at doubling distances, then
+ * narrows the interval in rounds of 32 probes. */
 template <typename Position>
 __device__ int64_t warp_lower_bound_near(const Position &position, int64_t count, int64_t guess, int64_t target)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const auto less =
-        [&](int64_t at) { /* how many of the lanes' entries, ascending, are */
-                          return __popc(__ballot_sync(0xffffffffu, at < 0 || (at < count && position(at) < target)));
-        };
+    const auto less = [&](int64_t at) {
+        return __popc(__ballot_sync(0xffffffffu, at < 0 || (at < count && position(at) < target)));
+    };
     const int64_t first = guess - warp_lanes / 2;
     int below = less(first + lane);
-    int64_t lo = first + below, hi = lo; /* the answer, where there are entries on both sides */
+    /* the answer if the 32 entries include entries on both sides of it */
+    int64_t lo = first + below, hi = lo;
     if (below == 0 || below == warp_lanes) {
         const int sign = below == 0 ? -1 : 1;
         const int64_t from = below == 0 ? first : first + warp_lanes - 1;
-        /* ascending: lane 0 the farthest to the left, or the nearest to the right */
+        /* ascending: to the left, lane 0 is the farthest; to the right, the nearest */
         const auto at = [=](int l) {
             return from + sign * ((int64_t)warp_lanes << (below == 0 ? warp_lanes - 1 - l : l));
         };

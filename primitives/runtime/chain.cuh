@@ -1,27 +1,32 @@
-/* The chain: one block of a launch folds the results of all tiles in order and tells every tile what stands before it.
+/* The chain: one block of a launch folds the results of all tiles in order and gives each tile its
+ * prefix.
  *
- * A tile publishes its aggregate, the fold of the tile alone, and later picks up its prefix, the fold of all tiles
- * before it. Between the two lies the chain block: each of its warps watches a window of 32 tiles, scans their
- * aggregates and adds what the warp of the window before hands on in shared memory, on which it waits as on a copy
- * (an mbarrier), never on a word that it would have to ask for again and again. Compared with looking back
- * (lookback.cuh) a tile reads one word instead of a hundred, and a prefix travels 32 tiles in a shared-memory access
- * instead of some 60 in an access to another multiprocessor.
+ * A tile publishes its aggregate, the fold of its own elements, and later reads its prefix, the
+ * fold of all tiles before it. The chain block computes the prefixes. Each of its warps watches a
+ * window of 32 tiles, scans their aggregates and combines them with the carry from the warp of the
+ * window before. The carry goes through shared memory; the warp waits for it on an mbarrier,
+ * without polling device memory. Compared with look-back (lookback.cuh), a tile reads one word in
+ * place of a hundred, and a prefix advances 32 tiles per shared-memory access in place of some 60
+ * per access to another multiprocessor.
  *
- * Bits: a window's scan has a fixed shape, windows are fixed, and so is the order in which they are folded; the clock
- * decides only when a prefix is told, not how it is folded.
+ * Bits: windows, the scan within a window and the order of windows are fixed. Timing affects when a
+ * prefix is published, not its value.
  *
- * Progress: numbers are drawn from a counter; number 0 is the chain block. A tile publishes its aggregate without
- * waiting for another tile. The prefix of tile t is told as soon as the aggregates before t are there, even if others
- * of the window are not. So a block may hold several tiles, as long as it publishes the aggregate of each without
- * waiting for the prefix of a later one: the smallest tile without an aggregate then never waits for a prefix that
- * depends on it. The chain block and one more must be able to run at the same time.
+ * Progress: blocks draw numbers from a counter; number 0 is the chain block. A tile publishes its
+ * aggregate without waiting for another tile. The prefix of tile t is published as soon as all
+ * aggregates before t are there, even if others of the window are missing. So a block may hold
+ * several tiles if it publishes the aggregate of each without waiting for the prefix of a later
+ * one: the smallest tile without an aggregate then never waits for a prefix that depends on it. The
+ * device must be able to run the chain block and one more block at the same time.
  *
- * Memory: rings of CHAIN_RING cells a kind, whatever n, which the context owns; they need no clearing, because a word
- * carries the number of the round of the ring that it belongs to, and rounds are counted on from launch to launch.
- * An aggregate's cell is free again when the ring comes round: a block holds at most CHAIN_HELD tiles, so at most
- * CHAIN_HELD * blocks tiles are drawn beyond one whose aggregate has not been folded, and that is less than the ring
- * (chain_blocks). A prefix's cell is free when its tile has picked it up, which the tile says by a 0.
- * Words: as in lookback.cuh, an element goes in pieces of 32 bits, each beside its round, so relaxed accesses suffice.
+ * Memory: rings of CHAIN_RING cells, independent of n, owned by the context. They need no clearing:
+ * a word carries the round of the ring that it belongs to, and rounds are counted across launches.
+ * An aggregate's cell is reused after one round of the ring. A block holds at most CHAIN_HELD
+ * tiles, so at most CHAIN_HELD * blocks tiles are drawn after the first tile that is not folded
+ * yet; this is less than the ring (chain_blocks). A tile marks its prefix's cell as free by writing
+ * 0 after reading it.
+ * Words: as in lookback.cuh, an element is stored in parts of 32 bits, each with its round in the
+ * same word, so relaxed accesses suffice.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_CHAIN_CUH
@@ -32,19 +37,20 @@
 
 enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 11, CHAIN_WARPS = block_warps + 1 };
 
-/* Rounds are 31-bit numbers above 0; when they come near the end, the aggregates are cleared and counting starts anew.
- */
+/* Rounds are 31-bit numbers above 0. When they reach this limit, the aggregates are cleared and
+ * counting restarts. */
 enum : unsigned { CHAIN_LAST_ROUND = 1u << 30 };
 
 /* All 0 before the first launch. */
 struct chain_memory {
-    int drawn;      /* numbers given out in this launch */
-    int ended;      /* blocks of this launch that are done */
-    unsigned round; /* those before this launch */
+    int drawn;      /* numbers drawn in this launch */
+    int ended;      /* blocks of this launch that have finished */
+    unsigned round; /* rounds before this launch */
     uint64_t aggregates[CHAIN_PIECES][CHAIN_RING], prefixes[CHAIN_PIECES][CHAIN_RING];
 };
 
-/* Pieces beside the round; start: is there the start of a segment in the tile? */
+/* Stores value in 32-bit parts, each with the round. start: whether a segment starts in the
+ * tile. */
 template <typename T>
 __device__ void chain_put(uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool start, T value)
 {
@@ -74,7 +80,7 @@ __device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigne
     return there;
 }
 
-/* What the chain folds: elements, or elements with a start. */
+/* The operand types of the chain: elements, or elements with a segment start. */
 template <typename Op> struct chain_plain {
     using type = typename Op::type;
     using value = type;
@@ -117,12 +123,13 @@ template <typename Op> struct chain_segmented : combine_segments<Op> {
     }
 };
 
-/* In shared memory of the chain block: what a warp is handed by the warp of the window before. */
+/* In shared memory of the chain block: the carry that each warp receives from the warp of the
+ * window before. */
 template <typename Fold> struct chain_cells {
     arrival handed[CHAIN_WARPS];
-    typename Fold::type carry[CHAIN_WARPS]; /* of all windows before the warp's next one */
+    typename Fold::type carry[CHAIN_WARPS]; /* the fold of all windows before the warp's next one */
 
-    /* One thread, before a barrier. */
+    /* Called by one thread, before a barrier. */
     __device__ void prepare()
     {
         engine_prepare(handed, CHAIN_WARPS);
@@ -136,14 +143,14 @@ template <typename Fold> struct chain_cells {
     }
 };
 
-/* A launch's tiles. */
+/* The tiles of a launch. */
 template <typename Fold> struct chain {
     using T = typename Fold::value;
     chain_memory *memory;
     int64_t tiles;
     unsigned first_round;
 
-    /* All threads, before the rest. */
+    /* Called by all threads first. */
     __device__ void begin()
     {
         first_round = memory->round + 1u;
@@ -154,7 +161,7 @@ template <typename Fold> struct chain {
         return first_round + (unsigned)(tile / CHAIN_RING);
     }
 
-    __device__ int64_t draw() const /* -1: the chain block; one thread */
+    __device__ int64_t draw() const /* Returns -1 for the chain block. Called by one thread. */
     {
         return (int64_t)atomicAdd(&memory->drawn, 1) - 1;
     }
@@ -165,7 +172,8 @@ template <typename Fold> struct chain {
         chain_put(memory->aggregates, (int)(tile % CHAIN_RING), round_of(tile), start, value);
     }
 
-    /* Is the tile's prefix there? To be asked until it is, then no more. One thread. */
+    /* Returns whether the tile's prefix is there, and reads it. Call it until it returns true, then
+     * no more. Called by one thread. */
     __device__ bool pick_up(int64_t tile, T *prefix) const
     {
         bool start;
@@ -179,14 +187,16 @@ template <typename Fold> struct chain {
     /* The chain block: all its warps, at most CHAIN_WARPS. */
     __device__ void run(chain_cells<Fold> *cells) const;
 
-    /* Without a chain block, a block may end as soon as it has begun, unless cells are to be cleared: another launch
-     * does not begin before this one has really ended. */
+    /* If the launch has no chain block: whether a block may call end as soon as it has begun. It
+     * may not if the cells are to be cleared, because this launch still reads them. Otherwise it
+     * may, because the next launch starts only after this one has finished. */
     __device__ bool may_end_early() const
     {
         return first_round < CHAIN_LAST_ROUND;
     }
 
-    /* One thread of each block, at its end. The last one leaves things as the next launch wants them. */
+    /* Called by one thread of each block at its end. The last one resets the counters for the next
+     * launch. */
     __device__ void end() const
     {
         if (atomicAdd(&memory->ended, 1) != (int)gridDim.x - 1)
@@ -214,7 +224,7 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
         const int64_t tile = window * warp_lanes + lane;
         const int at = (int)(tile % CHAIN_RING);
         bool there = tile >= tiles, told = there, room = false, turn = false, passed = false, spread = false;
-        int ready = 0; /* the first so many are there, and folded in through */
+        int ready = 0; /* the first ready aggregates are there and folded into through */
         X mine = Fold::identity(), through = mine, earlier = mine, carry = mine;
         while (!passed || !__all_sync(0xffffffffu, told)) {
             if (ready < warp_lanes) {
@@ -238,7 +248,8 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
                 if (turn && lane == warp_lanes - 1)
                     carry = cells->carry[warp];
             }
-            if (turn && ready == warp_lanes && !passed) { /* first of all: the next window waits */
+            /* comes first because the next window waits for it */
+            if (turn && ready == warp_lanes && !passed) {
                 passed = true;
                 if (lane == warp_lanes - 1)
                     cells->hand(warp + 1 < warps ? warp + 1 : 0, fold(carry, through));
@@ -257,12 +268,12 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
             }
         }
     }
-#else /* blocks that run one after the other cannot wait for later ones */
+#else /* not possible on the host: blocks run one after the other and cannot wait for later ones */
     (void)cells;
 #endif
 }
 
-/* Blocks of a launch: the device full, but no more than the tiles and the ring have use for. */
+/* Blocks of a launch: as many as the device runs at once, limited by the tiles and the ring. */
 inline int chain_blocks(const spmv_context *ctx, int each_multiprocessor, int64_t tiles)
 {
     const int64_t full = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * each_multiprocessor;

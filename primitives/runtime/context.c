@@ -1,4 +1,5 @@
-/* Contexts: choosing a backend, memory through its table, scratch, events, the sentence of the last failure.
+/* Contexts: choice of the backend, memory through its table, scratch, events, the message of the
+ * last error.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -7,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One pointer a backend, in the order of preference of SPMV_BACKEND_AUTO; ref is never chosen by itself. */
+/* The backends, in the order that SPMV_BACKEND_AUTO tries them. AUTO never selects
+ * ref, because omp either opens or ends the search with its error. */
 static const struct backend_table *const backends[] = {
 #ifdef SPMV_HAVE_CUDA
     &backend_cuda,
@@ -17,7 +19,7 @@ static const struct backend_table *const backends[] = {
 };
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
-/* The sentence of the last spmv_context_create that failed: there is no context to hold it. */
+/* The message of the last spmv_context_create that failed, when there is no context to hold it. */
 static _Thread_local char create_error[sizeof((struct spmv_context *)0)->error];
 
 static const char *const backend_names[] = {
@@ -76,7 +78,8 @@ static spmv_status try_backend(spmv_context *ctx, const struct backend_table *ba
     return st;
 }
 
-/* The first backend of the list that opens; the reasons of those that did not are kept for the description. */
+/* Opens the first backend of the list that works, and keeps the reasons of the failed ones for the
+ * description. */
 static spmv_status open_best(spmv_context *ctx, const spmv_context_options *options)
 {
     char why[sizeof ctx->error] = "";
@@ -251,7 +254,8 @@ spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t byt
                         (long long)bytes, (double)bytes * 1e-9);
 }
 
-/* Where there is no memory, what the context keeps is released. */
+/* Allocates; if there is not enough memory, releases the context's unused blocks and tries
+ * again. */
 static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context *, int64_t, void **), int64_t bytes,
                             void **memory)
 {
@@ -259,7 +263,8 @@ static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context
     return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? alloc(ctx, bytes, memory) : st;
 }
 
-/* *have, a block of *have_bytes, grown to at least bytes; *memory the block, NULL for bytes 0. */
+/* Grows *have, a block of *have_bytes, to at least bytes. *memory: the block, or NULL if bytes is
+ * 0. */
 static spmv_status grow(spmv_context *ctx, int64_t bytes, void **have, int64_t *have_bytes, void **memory)
 {
     *memory = NULL;

@@ -1,13 +1,15 @@
-/* The copy engine: an SM's unit that moves a run of bytes between device and shared memory while its threads do
- * something else.
+/* The copy engine: a unit of a multiprocessor that copies contiguous bytes between device and
+ * shared memory while the threads do other work.
  *
- * One thread asks for a copy. In: the bytes that arrive are counted by an arrival (an mbarrier) in shared memory, on
- * which all threads wait. Out: the asking thread waits until the engine has read shared memory, or until all is
- * written. Addresses and numbers of bytes are multiples of 16.
- * Two views of shared memory: what threads wrote, the engine sees after each of them has passed engine_fence and then a
- * barrier.
- * There on architectures 9.0 to 11; elsewhere the functions do nothing, and the host asks engine_there first.
- * PTX ISA, "Data movement and conversion instructions: bulk copy", "mbarrier".
+ * One thread starts a copy. To shared memory: an mbarrier in shared memory counts the bytes that
+ * arrive, and all threads wait on it. To device memory: the thread that started the copy waits
+ * until the engine has read shared memory, or until everything is written. Addresses and byte
+ * counts are multiples of 16.
+ * The engine and the threads access shared memory through different proxies. The engine sees what
+ * threads wrote after each of them has called engine_fence and then passed a barrier.
+ * Available on architectures 9.0 to 11. On others the functions do nothing, and the host checks
+ * engine_there first.
+ * Source: PTX ISA, "Data movement and conversion instructions: bulk copy", "mbarrier".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_COPY_ENGINE_CUH
@@ -15,15 +17,16 @@
 
 #include "launch.cuh"
 
-/* Is the code that runs on the context's device made for an architecture with the engine? */
+/* Whether the code that runs on the context's device was compiled for an architecture with the
+ * engine. */
 inline bool engine_there(const spmv_context *ctx)
 {
     const int code = ((const cuda_state *)ctx->device)->code_version;
     return code >= SPMV_ENGINE_FROM && code < SPMV_ENGINE_BELOW;
 }
 
-/* An arrival goes from phase to phase: a phase ends when engine_expect (or engine_expect_nothing) was called once and
- * that many bytes are there. */
+/* An mbarrier. A phase ends when engine_expect (or engine_expect_nothing) has been called once and
+ * that many bytes have arrived. */
 using arrival = uint64_t;
 
 __device__ inline unsigned shared_address(const void *shared)
@@ -36,7 +39,7 @@ __device__ inline unsigned shared_address(const void *shared)
 #endif
 }
 
-/* One thread, before a barrier. */
+/* Called by one thread, before a barrier. */
 __device__ inline void engine_prepare(arrival *arrivals, int count)
 {
 #if SPMV_HAVE_COPY_ENGINE
@@ -70,7 +73,7 @@ __device__ inline void engine_expect_nothing(arrival *at)
 #endif
 }
 
-/* Until phase number phase (0, 1, ...) has ended; at most one phase later. */
+/* Waits until phase number phase (0, 1, ...) has ended. At most one later phase may have ended. */
 __device__ inline void engine_await(arrival *at, unsigned phase)
 {
 #if SPMV_HAVE_COPY_ENGINE
@@ -86,7 +89,7 @@ __device__ inline void engine_await(arrival *at, unsigned phase)
 #endif
 }
 
-/* Has that phase ended? */
+/* Whether that phase has ended. */
 __device__ inline bool engine_arrived(arrival *at, unsigned phase)
 {
     unsigned ended = 0;
@@ -131,7 +134,7 @@ __device__ inline void engine_store(void *memory, const void *shared, unsigned b
 #endif
 }
 
-/* Until all stores of this thread but the PENDING latest have read shared memory. */
+/* Waits until all stores of this thread except the PENDING latest have read shared memory. */
 template <int PENDING> __device__ void engine_await_reads()
 {
 #if SPMV_HAVE_COPY_ENGINE

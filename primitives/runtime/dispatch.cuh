@@ -1,11 +1,14 @@
-/* From values to types: calls a generic lambda with the functor of an operator and a type, of a map function and a
- * type, or with the traits of a type. Every switch over these lists in C++ and CUDA is here.
+/* From enum values to types: calls a generic lambda with the functor of an operator and a type, of
+ * a map function and a type, or with the traits of a type. All switches over these lists in C++ and
+ * CUDA are here.
  *
- * The cases come from the lists of spmv/operators.h and spmv/types.h, and the lambda is compiled for each of them. So an
- * operator or a type that the lambda has no code for is an error of the compiler, and a new one needs no edit here. A
- * pair that does not exist gives SPMV_ERROR_TYPE, with a message that begins with the caller's name.
+ * The cases come from the lists of spmv/operators.h and spmv/types.h; the lambda is instantiated
+ * for each. So an operator or type without code in the lambda is a compile error, and a new one
+ * needs no change here. A pair that does not exist gives SPMV_ERROR_TYPE, with a message that
+ * begins with the caller's name.
  *
- *     return with_op(ctx, "scan", op, type, [=](auto by) { return launch<decltype(by)>(ctx, in, out, n); });
+ *     return with_op(ctx, "scan", op, type,
+ *                    [=](auto by) { return launch<decltype(by)>(ctx, in, out, n); });
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DISPATCH_CUH
@@ -17,7 +20,7 @@ extern "C" {
 #include "runtime.h"
 }
 
-/* body(op_add_f64()): the functor of a pair of operator and type */
+/* Calls body(op_add_f64()) or the like: the functor of a pair of operator and type. */
 template <typename Body>
 spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type type, const Body &body)
 {
@@ -33,7 +36,7 @@ spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type
     }
 }
 
-/* body(function_neg_f64()): the functor of a pair of map function and type */
+/* Calls body(function_neg_f64()) or the like: the functor of a pair of map function and type. */
 template <typename Body>
 spmv_status with_function(spmv_context *ctx, const char *caller, spmv_function function, spmv_type type,
                           const Body &body)
@@ -50,7 +53,7 @@ spmv_status with_function(spmv_context *ctx, const char *caller, spmv_function f
     }
 }
 
-/* The traits of a type: its class, and for numbers their operators. */
+/* The traits of a type: its class, and its operators if it is a number. */
 enum class type_class { INTEGER, REAL, TUPLE };
 
 #define TRAITS_INTEGER(type_) TRAITS_REAL(type_)
@@ -75,7 +78,7 @@ inline spmv_status dispatch_refuse(spmv_context *ctx, const char *caller, spmv_t
     return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no kernel for type %s", caller, spmv_type_name(type));
 }
 
-/* body(traits_f64()): any type that primitives take */
+/* Calls body(traits_f64()) or the like, for any type of the primitives. */
 template <typename Body> spmv_status with_type(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
 {
     switch ((int)type) {
@@ -89,7 +92,7 @@ template <typename Body> spmv_status with_type(spmv_context *ctx, const char *ca
     }
 }
 
-/* The same for the types of numbers, and for the reals. */
+/* The same for number types, and for real types. */
 template <typename Body>
 spmv_status with_number(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
 {

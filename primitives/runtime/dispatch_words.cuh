@@ -1,4 +1,5 @@
-/* Elements that are moved and not looked at: calls a generic lambda with an unsigned type of the size of a type.
+/* For code that moves elements without reading them: calls a generic lambda with an unsigned type
+ * of the size of a type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef DISPATCH_WORDS_CUH
@@ -7,7 +8,7 @@
 #include "block.cuh"
 #include "dispatch.cuh"
 
-/* An element of so many bytes; a size without one is an error of the compiler. */
+/* An element of the given number of bytes; an unsupported size is a compile error. */
 template <size_t bytes> struct element_of;
 template <> struct element_of<4> {
     using type = uint32_t;
@@ -22,7 +23,7 @@ template <> struct element_of<32> {
     using type = words<4>;
 };
 
-/* body(uint32_t()) */
+/* Calls body(uint32_t()) or the like. */
 template <typename Body> spmv_status with_words(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
 {
     return with_type(ctx, caller, type,

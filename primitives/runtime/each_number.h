@@ -1,9 +1,11 @@
-/* Includes TEMPLATE once for each type of numbers that primitives take, with T, the C type; TYPED(name), a name for the
- * functions of this type, which the includer gives as NAMED(name, type); and IS_REAL and IS_TUPLE, 0 or 1.
+/* Includes TEMPLATE once for each number type of the primitives, with these macros:
+ *   T                  the C type
+ *   TYPED(name)        a function name for this type: NAMED(name, type), which the includer defines
+ *   IS_REAL, IS_TUPLE  0 or 1
  *
- * The preprocessor cannot include from a list, so the types of SPMV_TYPE_LIST stand here, in each_type.h and in
- * each_pair.h as well. One that is missing is an error of the compiler: the table that the list makes (ops.h) then names
- * a function that does not exist.
+ * The preprocessor cannot include a file for each element of a list, so the types of SPMV_TYPE_LIST
+ * are repeated here, in each_type.h and in each_pair.h. A missing type is a compile error: the
+ * table generated from the list (ops.h) then names a function that does not exist.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define IS_TUPLE 0

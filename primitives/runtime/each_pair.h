@@ -1,5 +1,5 @@
-/* Includes TEMPLATE once for each pair of operator and type of SPMV_PAIR_LIST: see each_number.h. TYPED(name) is
- * name_add_f64. IS_SUM: 1 where the operator is add, else 0.
+/* Includes TEMPLATE once for each pair of operator and type of SPMV_PAIR_LIST: see each_number.h.
+ * TYPED(name) is name_add_f64 or the like. IS_SUM: 1 if the operator is add, else 0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define IS_SUM 1

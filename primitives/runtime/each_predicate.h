@@ -1,5 +1,5 @@
-/* Includes TEMPLATE once for each pair of predicate and type of SPMV_PREDICATE_PAIR_LIST: see each_number.h.
- * TYPED(name) is name_less_f64.
+/* Includes TEMPLATE once for each pair of predicate and type of SPMV_PREDICATE_PAIR_LIST: see
+ * each_number.h. TYPED(name) is name_less_f64 or the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define NAMED(name, type) name##_less_##type

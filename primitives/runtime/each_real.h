@@ -1,5 +1,5 @@
-/* Includes TEMPLATE once for each real type: see each_number.h, which has the same for all numbers. Without NAMED,
- * TYPED(name) is name_f64.
+/* Includes TEMPLATE once for each real type: see each_number.h, which does the same for all
+ * numbers. Without NAMED, TYPED(name) is name_f64 or the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef NAMED

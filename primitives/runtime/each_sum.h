@@ -1,6 +1,10 @@
-/* Includes TEMPLATE once for each type of numbers whose sums run on vectors of 16 bytes (loops_sums.c), with T, the C
- * type; LANE and MASK, the types of a lane and of its mask; LANES, how many a vector has; IS_REAL, 0 or 1; and
- * TYPED(name), which is name_add_f64. Integers wrap, so their lanes have no sign.
+/* Includes TEMPLATE once for each number type whose sums use vectors of 16 bytes (loops_sums.c),
+ * with these macros:
+ *   T            the C type
+ *   LANE, MASK   the types of a lane and of its mask; integer lanes are unsigned because sums wrap
+ *   LANES        lanes of a vector
+ *   IS_REAL      0 or 1
+ *   TYPED(name)  name_add_f64 or the like
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define IS_REAL 0

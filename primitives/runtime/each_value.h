@@ -1,5 +1,5 @@
-/* Includes TEMPLATE once for each type that values of matrices have: the numbers (each_number.h), with IS_COMPLEX 0, and
- * the complex ones, with IS_COMPLEX 1. TYPED(name) is name_f64.
+/* Includes TEMPLATE once for each type of matrix values: the number types (each_number.h) with
+ * IS_COMPLEX 0, and the complex types with IS_COMPLEX 1. TYPED(name) is name_f64 or the like.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #define NAMED(name, type) name##_##type

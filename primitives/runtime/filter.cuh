@@ -1,5 +1,6 @@
-/* Filters on the device: by a mask of bytes, or by a predicate of the list, which the kernel is told at run time: all
- * threads take the same way through the switch, and a kernel a predicate would be many times the code.
+/* Filters on the device: a mask of bytes, or a predicate of the list. The predicate is a run-time
+ * argument: all threads take the same branch of the switch, and one kernel per predicate would
+ * multiply the code size.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_FILTER_CUH
@@ -8,11 +9,11 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
-#ifndef SPMV_DEVICE_CUH /* users bring predicates of their own */
+#ifndef SPMV_DEVICE_CUH /* users pass predicates of their own */
 #include "filter.h"
 #endif
 
-/* A pair that does not exist is never asked for. */
+/* For pairs that do not exist; never called. */
 template <int predicate, typename Type> struct predicate_of {
     static __host__ __device__ bool is(Type, Type)
     {
@@ -61,7 +62,8 @@ template <typename Type> by_predicate<Type> predicate_by(const struct filter *fi
 }
 #endif
 
-/* The filters of gather and scatter: before the element is looked at (wants), and when it is there (takes). */
+/* The filters of gather and scatter. wants tests the position before the element is read; takes
+ * tests the element. */
 template <typename Type> struct take_all {
     using type = Type;
     __device__ bool wants(int64_t) const

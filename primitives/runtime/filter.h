@@ -1,4 +1,4 @@
-/* Filters: which elements compact keeps, and which ones gather and scatter move.
+/* Filters: select the elements that compact keeps, and that gather and scatter move.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef FILTER_H
@@ -7,8 +7,8 @@
 #include <spmv/operators.h>
 #include <stdbool.h>
 
-/* Element i is taken where mask[i] != 0, or bits has a 1 for it (spmv_flags_pack); both NULL: where predicate(element,
- * scalar) == when. */
+/* Takes element i if mask[i] != 0, or if its bit in bits is 1 (spmv_flags_pack). If both are NULL:
+ * if predicate(element, scalar) == when. */
 struct filter {
     const uint8_t *mask; /* in the context's memory */
     const uint32_t *bits;
@@ -26,13 +26,13 @@ extern "C" {
 
 struct spmv_context;
 
-/* The filter by a predicate that takes the type; else the sentence begins with the caller's name. host_scalar may be
- * NULL for nonzero. */
+/* Makes a filter from a predicate. Fails if the predicate does not exist for the type; the message
+ * begins with the caller's name. host_scalar may be NULL for nonzero. */
 spmv_status filter_by_predicate(struct spmv_context *ctx, const char *caller, spmv_predicate predicate, int when,
                                 spmv_type type, const void *host_scalar, struct filter *filter);
 
-/* On the host backends: the flags of elements begin <= i < end, nonzero where the filter takes in[i]: a part of the
- * mask, or room, filled (from bits too). room: end - begin bytes. */
+/* For the host backends: the flags of elements begin <= i < end, nonzero if the filter takes in[i].
+ * Returns a part of the mask, or fills and returns room, which has end - begin bytes. */
 const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                             uint8_t *room);
 
@@ -40,13 +40,13 @@ const uint8_t *filter_flags(const struct filter *filter, spmv_type type, const v
 }
 #endif
 
-/* Flag i of n: its bit. */
+/* Bit i of packed flags. */
 static inline bool flag_bit(const uint32_t *bits, int64_t i)
 {
     return bits[i / 32] >> (i % 32) & 1u;
 }
 
-/* predicate_less_f64(a, s), one for every pair that exists. */
+/* predicate_less_f64(a, s) and the like, one for each pair that exists. */
 #ifndef __cplusplus
 #define FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                            \
     static inline bool predicate_##name##_##type(T a, T s)                                                             \

@@ -1,4 +1,4 @@
-/* The typed part of filter.c, included once a pair of predicate and type (each_predicate.h).
+/* The typed part of filter.c, included once per pair of predicate and type (each_predicate.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(flags)(const void *in, const void *scalar, bool when, int64_t begin, int64_t end, uint8_t *flags)

@@ -1,8 +1,9 @@
-/* What code for both the device and the host starts from: the marks __host__ and __device__, and plain arrays as loader
- * and storer.
+/* Basis of code for both device and host: the specifiers __host__ and __device__, and plain arrays
+ * as loader and storer.
  *
- * An ordinary compiler reads the marks as nothing, so that what carries both also builds without CUDA.
- * SPMV_HAVE_KERNELS is defined where kernels are compiled: by nvcc, or where the build says that another compiler does.
+ * Without CUDA the specifiers are empty macros, so code that has both also builds with a host
+ * compiler. SPMV_HAVE_KERNELS is defined if kernels are compiled: by nvcc, or by another compiler
+ * if the build defines it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_HOST_DEVICE_CUH
@@ -20,7 +21,8 @@
 #define __device__
 #endif
 
-/* The plainest loader and storer. Neither may assume that the memory is read only: in and out may be the same. */
+/* The basic loader and storer. Neither may assume read-only memory: in and out may be the same
+ * array. */
 template <typename Type> struct load_array {
     const Type *from;
     __host__ __device__ Type operator()(int64_t i) const
@@ -29,7 +31,7 @@ template <typename Type> struct load_array {
     }
 };
 
-/* What another loader brings, mapped. */
+/* Applies a function to the values of another loader. */
 template <typename Load, typename Function> struct load_mapped {
     Load load;
     Function function;

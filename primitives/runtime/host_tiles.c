@@ -1,12 +1,13 @@
-/* Sharing tiles among the threads of a team.
+/* Distributes tiles over the threads of a team.
  *
- * tiles_each cuts the tiles into one run of neighbours a thread, through which it streams; who is done helps with the
- * runs of others, so that a thread put aside by the system does not hold up all. tiles_chain hands tiles
- * out in order and lets what a tile needs of its predecessors run along them, while the tile waits in the cache of its
- * core. So memory sees each element read once and written once, and no barrier is needed. A thread whose tile has to
- * wait for another's goes on to the next tile, so that one thread put aside by the system does not hold up all.
- * D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002; here without the
- * looking back, since a core's tile takes far longer than the step from tile to tile.
+ * tiles_each splits the tiles into one contiguous run per thread. A finished thread takes tiles
+ * from the runs of others, so one delayed thread does not stall the team. tiles_chain hands out
+ * tiles in order and passes a carry from tile to tile while the tile's data stays in its core's
+ * cache. So each element is read once from memory and written once, without a barrier. A thread
+ * whose tile waits for another tile continues with the next tile.
+ * Source: D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back",
+ * NVR-2016-002. Here without look-back, because a tile on a core takes far longer than a step of
+ * the carry.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
@@ -15,12 +16,12 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* Rounds that find nothing to do before a waiting thread lets others run: some microseconds. The thread waited for may
- * have been put aside by the system, perhaps for the one that waits. */
+/* Iterations without work before a waiting thread yields: some microseconds. The system may have
+ * suspended the thread that it waits for. */
 enum { PATIENCE = 1000 };
 
-/* How many tiles tiles_chain begins beyond the first that is not combined: 64 MB of f32, what a few cores read while
- * the system has one of them do something else. */
+/* How many tiles tiles_chain starts beyond the first that is not combined: 64 MB of f32, so that
+ * the other threads have work while the system suspends one. */
 enum { AHEAD = 2048 };
 
 static int team_for(const spmv_context *ctx, int64_t tiles)
@@ -28,7 +29,8 @@ static int team_for(const spmv_context *ctx, int64_t tiles)
     return team_threads(ctx, tiles, HOST_PARALLEL_TILES);
 }
 
-/* Runs of tiles, and how many tiles of one are taken at a time: some hundred microseconds. */
+/* The largest number of runs, and the tiles taken from one at a time: some hundred microseconds of
+ * work. */
 enum { RUNS = 64, TAKEN = 8 };
 
 struct run_of_tiles {
@@ -74,7 +76,7 @@ struct chain {
     tile_fn *first, *combine, *second;
     void *state;
     atomic_llong taken;        /* tiles handed out */
-    atomic_llong combined;     /* combine is done for the tiles below */
+    atomic_llong combined;     /* combine is done for all smaller tiles */
     atomic_flag combining;     /* held by the thread that calls combine */
     atomic_llong begun[AHEAD]; /* begun[t % AHEAD] == t + 1: first is done for tile t */
 };
@@ -84,7 +86,7 @@ static bool may_combine(const struct chain *chain, int64_t t)
     return t < chain->tiles && atomic_load_explicit(&chain->begun[t % AHEAD], memory_order_acquire) == t + 1;
 }
 
-/* Calls combine for all tiles whose turn it is, unless another thread is at it. */
+/* Calls combine for all tiles whose turn it is, unless another thread is doing so. */
 static void combine_begun(struct chain *chain)
 {
     if (!may_combine(chain, atomic_load_explicit(&chain->combined, memory_order_relaxed)) ||
@@ -97,7 +99,8 @@ static void combine_begun(struct chain *chain)
     atomic_flag_clear_explicit(&chain->combining, memory_order_release);
 }
 
-/* Takes the next tile if there is one below limit. Not before a thread can begin with it: those behind it wait. */
+/* Takes the next tile if there is one below limit. Call it only when the thread can start the tile
+ * at once, because later tiles wait for it. */
 static bool take(struct chain *chain, int64_t limit, int64_t *tile)
 {
     long long next = atomic_load_explicit(&chain->taken, memory_order_relaxed);
@@ -110,12 +113,13 @@ static bool take(struct chain *chain, int64_t limit, int64_t *tile)
     return false;
 }
 
-/* What one thread does. A tile is taken only below combined + AHEAD, so that its place in begun is free. The first tile
- * that is not combined is in the hands of a thread that runs first on it or comes back here, where every thread with
- * work left tries to combine: so some thread always gets on. */
+/* The loop of one thread. A tile is taken only below combined + AHEAD, so its entry in begun is
+ * free. Progress: the first tile that is not combined belongs to a thread that is running first on
+ * it or returns to this loop, and every thread in this loop tries to combine. */
 static void run_chain(struct chain *chain)
 {
-    int64_t waiting[AHEAD], oldest = 0, newest = 0; /* tiles of this thread between first and second */
+    /* tiles of this thread between first and second */
+    int64_t waiting[AHEAD], oldest = 0, newest = 0;
     int64_t next;
     for (int idle = 1; oldest < newest || atomic_load(&chain->taken) < chain->tiles;) {
         combine_begun(chain);

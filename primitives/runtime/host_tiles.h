@@ -1,8 +1,9 @@
-/* Tiles: how the work of a primitive is shared by OpenMP threads so that results do not depend on their number.
+/* Tiles: distribute the work of a primitive over OpenMP threads so that results do not depend on
+ * the number of threads.
  *
- * Work is cut into tiles of a fixed size, whatever the team. The threads that were got share the tiles; what a tile
- * computes depends on its number alone, and partial results are combined in tile order. So every team, one thread
- * included, does the same operations on the same operands in the same order.
+ * Work is divided into tiles of a fixed size. The result of a tile depends only on its number, and
+ * partial results are combined in tile order. So every team, including a single thread, does the
+ * same operations on the same operands in the same order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HOST_TILES_H
@@ -10,22 +11,23 @@
 
 #include "threads.h"
 
-/* Elements (merge-path items in the segmented primitives) of a tile: 64 KB of f64. Long enough that the cost of a tile
- * beyond its loop vanishes, short enough that a tile stays in its core's level-2 cache between two passes over it. */
+/* Elements of a tile (merge-path items in the segmented primitives): 64 KB of f64. Long enough to
+ * hide the fixed cost of a tile; short enough to stay in its core's level-2 cache between two
+ * passes. */
 enum { HOST_TILE = 8192 };
 
-/* Fewer tiles than this run serially. */
+/* Work of fewer tiles runs serially. */
 enum { HOST_PARALLEL_TILES = TEAM_WORTH_AWAKE / HOST_TILE };
 
 /* Computes one tile. */
 typedef void tile_fn(void *state, int64_t tile);
 
-/* body(state, t) for 0 <= t < tiles, shared by at most ctx->threads threads, in any order. */
+/* Calls body(state, t) for 0 <= t < tiles in any order, with at most ctx->threads threads. */
 void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *state);
 
-/* For each tile t: first(state, t), then combine(state, t), then second(state, t), the first and the last by one
- * thread. The calls of combine are made one after the other, for t = 0, 1, 2 ..., by any thread: each sees all that
- * first(state, t) and the calls for smaller t have written. */
+/* For each tile t: calls first(state, t), combine(state, t) and second(state, t). One thread calls
+ * first and second. Any thread calls combine, one tile after the other in the order t = 0, 1, 2,
+ * ...; combine sees everything that first(state, t) and the calls for smaller t have written. */
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second,
                  void *state);
 
@@ -33,7 +35,7 @@ struct range {
     int64_t begin, end;
 };
 
-/* Element i of an array of elements of so many bytes. */
+/* Element i of an array with elements of size bytes. */
 static inline const void *element(const void *base, size_t size, int64_t i)
 {
     return (const char *)base + (size_t)i * size;
@@ -44,13 +46,13 @@ static inline void *element_out(void *base, size_t size, int64_t i)
     return (char *)base + (size_t)i * size;
 }
 
-/* Tiles of n items. */
+/* The number of tiles of n items. */
 static inline int64_t tiles_of(int64_t n)
 {
     return ceil_divide(n, HOST_TILE);
 }
 
-/* The items of a tile of n items. */
+/* The items of one of the tiles of n items. */
 static inline struct range tile_range(int64_t tile, int64_t n)
 {
     const int64_t begin = tile * HOST_TILE;

@@ -1,6 +1,6 @@
-/* Launching kernels: grids from 64-bit sizes, and a check after each launch that names the kernel.
+/* Kernel launches: grids from 64-bit sizes, and a check after each launch that names the kernel.
  *
- * In a program of a user, spmv/device.cuh has said what stands for a context: a stream.
+ * In a user's program, spmv/device.cuh provides a context that is only a stream.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_LAUNCH_CUH
@@ -17,8 +17,8 @@ extern "C" {
 }
 #endif
 
-/* Architectures with a copy engine (copy_engine.cuh), times 10: kernels for them alone, and for the others alone, are
- * left empty elsewhere. */
+/* Architectures with a copy engine (copy_engine.cuh), times 10. Kernels for only these, or only the
+ * others, have empty bodies elsewhere. */
 #define SPMV_ENGINE_FROM 90
 #define SPMV_ENGINE_BELOW 120
 
@@ -28,7 +28,8 @@ extern "C" {
 #define SPMV_HAVE_COPY_ENGINE 0
 #endif
 
-/* Blocks for n independent items, each_block a block; kernels loop where that is more than the cap. */
+/* Blocks for n independent items, each_block per block. Kernels loop if n needs more blocks than
+ * the cap. */
 enum { grid_cap = 1 << 16 };
 
 inline int grid_for(int64_t n, int each_block)
@@ -37,11 +38,13 @@ inline int grid_for(int64_t n, int each_block)
     return blocks < grid_cap ? (int)blocks : (int)grid_cap;
 }
 
-/* shared_bytes: of dynamic shared memory. early: the kernel calls griddepcontrol.wait before it reads or writes what
- * kernels before it wrote or read, so it may begin while the one before it in the stream still runs, where the device
- * and the code that it runs can do that. (The default stream is left out: it waits for other streams in ways of its
- * own.) together: the blocks wait for each other, so all must run at once (a cooperative launch). cluster: so many
- * blocks share their memories (at most 8; the grid a multiple; from 9.0 on), which also run at once; 0: none. */
+/* shared_bytes: dynamic shared memory.
+ * early: the kernel may start while the one before it in the stream still runs, if the device and
+ * its code support that. Such a kernel calls griddepcontrol.wait before it accesses anything that
+ * earlier kernels access. Ignored on the default stream, which synchronises with other streams.
+ * together: the blocks wait for each other, so all must run at once (a cooperative launch).
+ * cluster: this many blocks share their shared memory (at most 8, a divisor of the grid,
+ * architecture 9.0 or newer) and also run at once; 0: none. */
 struct launch_shape {
     int blocks, threads, shared_bytes;
     bool early, together = false;
@@ -98,7 +101,7 @@ spmv_status launch_early(spmv_context *ctx, const char *name, int blocks, int th
     return launch_shaped(ctx, name, {blocks, threads, 0, true}, kernel, arguments...);
 }
 
-/* Tells the device something about a kernel, once a device; told: a bit each. */
+/* Sets an attribute of a kernel once per device; told has one bit per device. */
 inline spmv_status once_a_device(spmv_context *ctx, const char *name, uint64_t *told, const void *kernel,
                                  cudaFuncAttribute attribute, int value)
 {
@@ -112,7 +115,7 @@ inline spmv_status once_a_device(spmv_context *ctx, const char *name, uint64_t *
     return st;
 }
 
-/* For a kernel with dynamic shared memory, which may be more than 48 KiB. */
+/* Launches a kernel with dynamic shared memory, which may exceed 48 KiB. */
 template <auto Kernel, typename... Arguments>
 spmv_status launch_with_shared(spmv_context *ctx, const char *name, launch_shape shape, Arguments... arguments)
 {
@@ -122,8 +125,9 @@ spmv_status launch_with_shared(spmv_context *ctx, const char *name, launch_shape
     return st != SPMV_OK ? st : launch_shaped(ctx, name, shape, Kernel, arguments...);
 }
 
-/* Of an SM's memory for caches and shared memory, in bytes, the shared part when so many percent are asked for: the
- * next larger of the parts that there are on any architecture (CUDA C++ Programming Guide, "Shared memory"). */
+/* Bytes of shared memory in a multiprocessor's `bytes` of combined cache and shared memory if
+ * `percent` are requested: the next larger size that any architecture supports (CUDA C++
+ * Programming Guide, "Shared memory"). */
 inline int shared_part(int bytes, int percent)
 {
     const int64_t asked = (int64_t)bytes * percent / 100;
@@ -133,17 +137,18 @@ inline int shared_part(int bytes, int percent)
     return bytes;
 }
 
-/* Shared memory that a block is to ask for besides the `fixed` bytes it has, so that an SM with `shared` bytes holds no
- * more than `most` of them at once; as much as any kernel may ask for, at most. */
+/* Dynamic shared memory to request besides the `fixed` bytes of a block, so that a multiprocessor
+ * with `shared` bytes holds at most `most` blocks at once. Limited to what every kernel may
+ * request. */
 inline int shared_filler(int shared, int most, int fixed)
 {
-    constexpr int reserved = 1024 /* of each block, by the system */, line = 128 /* in whole ones */, any = 48 * 1024;
+    constexpr int reserved = 1024 /* a block */, line = 128 /* granularity */, any = 48 * 1024;
     const int each = (shared / most - reserved) / line * line, more = (each < any ? each : any) - fixed;
     return more > 0 ? more : 0;
 }
 
-/* Of a kernel without dynamic shared memory, once a process: how many blocks an SM holds at once, and the bytes of a
- * block's shared memory. known: both, 0 at first. */
+/* For a kernel without dynamic shared memory: the blocks that a multiprocessor holds at once, and
+ * the bytes of a block's shared memory. known caches both for the process; 0 at first. */
 inline spmv_status kernel_facts(spmv_context *ctx, const char *name, const void *kernel, int threads, uint64_t *known,
                                 int *resident, int *fixed)
 {
@@ -164,11 +169,11 @@ inline spmv_status kernel_facts(spmv_context *ctx, const char *name, const void 
     return SPMV_OK;
 }
 
-/* For a kernel without dynamic shared memory that begins early, and that wants no more than so many percent of an SM's
- * memory as shared memory, the rest as cache. Blocks that begin early go where the launch before them has left room.
- * Where that is some for each SM, but not enough for all blocks, the rest comes to who is free first, and some SMs get
- * half as many blocks again as others. So an SM is to hold no more of such a launch than is its share: what keeps
- * others off is shared memory that nobody uses. */
+/* Launches a kernel early that has no dynamic shared memory and prefers at most shared_percent of a
+ * multiprocessor's memory as shared memory, the rest as cache. Early blocks start where the
+ * previous launch leaves room. Without a limit, the multiprocessors that finish first take the
+ * remaining blocks, and some get half as many again as others. So each block requests unused shared
+ * memory that limits a multiprocessor to its share. */
 template <auto Kernel, typename... Arguments>
 spmv_status launch_cached(spmv_context *ctx, const char *name, int blocks, int threads, int shared_percent,
                           Arguments... arguments)
@@ -194,7 +199,7 @@ spmv_status launch_cached(spmv_context *ctx, const char *name, int blocks, int t
 #define SPMV_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
 
-/* The kernel after this one may begin: it waits for this one's end where it must. */
+/* Lets the next kernel start; it calls await_kernel_before where it depends on this one. */
 __device__ inline void let_next_begin()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -202,7 +207,7 @@ __device__ inline void let_next_begin()
 #endif
 }
 
-/* Until the kernel before this one has ended and what it wrote is there. */
+/* Waits until the kernel before this one has finished and its writes are visible. */
 __device__ inline void await_kernel_before()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -210,7 +215,7 @@ __device__ inline void await_kernel_before()
 #endif
 }
 
-/* Runs body, which queues kernels, on the context's device. */
+/* Runs body, which queues kernels, with the context's device current. */
 template <typename Body> spmv_status on_device(spmv_context *ctx, Body body)
 {
     const spmv_status st = cuda_enter(ctx);

@@ -1,8 +1,8 @@
-/* Loads that tell the caches what to do with what they bring.
+/* Loads with cache hints.
  *
- * All are volatile: they run in the order in which the code has them, so that none slips across a wait for the kernel
- * before (launch.cuh).
- * PTX ISA, "Data movement and conversion instructions: ld", "createpolicy".
+ * All are volatile, so they run in program order and none moves across a wait for the kernel before
+ * (launch.cuh).
+ * Source: PTX ISA, "Data movement and conversion instructions: ld", "createpolicy".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_LOADS_CUH
@@ -15,11 +15,12 @@
 #include "host_device.cuh"
 
 enum class caching {
-    ONCE,     /* of what is read once: it goes first, and does not push x out of the caches */
-    RETAINED, /* the last-level cache keeps a share of the addresses, always the same ones; the others go first */
+    ONCE, /* for data read once: evicted first, so that it does not evict x */
+    /* the last-level cache keeps a fixed share of the addresses; the others are evicted first */
+    RETAINED,
 };
 
-/* What the instruction is told besides the address. share: of the addresses, for RETAINED. */
+/* The cache hint of the instruction. share: fraction of the addresses, for RETAINED. */
 template <caching Policy> struct cache_hint {
     __device__ explicit cache_hint(float)
     {
@@ -39,8 +40,8 @@ template <> struct cache_hint<caching::RETAINED> {
     }
 };
 
-/* load(from) is *from, of 1, 2, 4, 8 or (ONCE) 16 bytes. An integer of 8 or 16 bits comes as an int: the instruction
- * widens it. */
+/* load(from) is *from, of 1, 2, 4, 8 or 16 bytes. An integer of 8 or 16 bits is returned as
+ * int, because the instruction widens it. */
 template <caching Policy> struct loads : cache_hint<Policy> {
     using cache_hint<Policy>::cache_hint;
 
@@ -81,9 +82,14 @@ template <caching Policy> struct loads : cache_hint<Policy> {
             memcpy(&value, &word, sizeof value);
             return value;
         } else {
-            static_assert(sizeof(T) == 16 && Policy == caching::ONCE, "1, 2, 4, 8 or (ONCE) 16 bytes");
+            static_assert(sizeof(T) == 16, "1, 2, 4, 8 or 16 bytes");
             uint64_t word[2];
-            asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+            if constexpr (Policy == caching::ONCE)
+                asm volatile("ld.global.cs.v2.u64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from));
+            else
+                asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;"
+                             : "=l"(word[0]), "=l"(word[1])
+                             : "l"(from), "l"(this->policy));
             memcpy(&value, word, sizeof value);
             return value;
         }
@@ -105,7 +111,8 @@ template <typename T> __device__ auto load_once(const T *from)
     return loads<caching::ONCE>(0)(from);
 }
 
-/* An element of x, cached as usual. Behind the wait for the kernel before, which may have written it. */
+/* Loads an element of x with normal caching, after the wait for the kernel before, which may have
+ * written it. */
 template <typename T> __device__ T load_gathered(const T *from)
 {
 #ifdef __CUDA_ARCH__
@@ -124,7 +131,7 @@ template <typename T> __device__ T load_gathered(const T *from)
 #endif
 }
 
-/* An address that is worked out here and once, not again before each use. */
+/* Makes the compiler compute an address here once, instead of before each use. */
 template <typename T> __device__ const T *settled(const T *address)
 {
 #ifdef __CUDA_ARCH__

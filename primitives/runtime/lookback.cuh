@@ -1,26 +1,31 @@
-/* Decoupled look-back: how the tiles of one launch pass on what stands to their left, with repeatable bits.
+/* Decoupled look-back: the tiles of one launch compute their prefixes, with bitwise repeatable
+ * results.
  *
- * Each tile has a state: EMPTY; AGGREGATE, the fold of the tile alone; or PREFIX, the fold of everything up to the
- * tile's end. A tile publishes its aggregate as soon as it knows it, looks back over its predecessors to the nearest
- * prefix, folds the aggregates behind that one onto it, and publishes its own prefix. So a tile waits for the loads of
- * its predecessors, not for their look-back.
+ * Each tile has a state: EMPTY; AGGREGATE, the fold of the tile alone; or PREFIX, the fold of
+ * everything up to the tile's end. A tile publishes its aggregate as soon as it has it. It then
+ * looks back over its predecessors to the nearest prefix, folds the aggregates after that prefix
+ * onto it, and publishes its own prefix. So a tile waits for the loads of its predecessors, not for
+ * their look-back.
  *
- * Bits: the prefix before tile k is defined as P = ((carry op A_0) op A_1) ... op A_{k-1}. Whichever prefix a look-back
- * finds was folded in that very order, and what follows is folded on top from left to right; so where it stopped,
- * which depends on the clock, does not show.
+ * Bits: the prefix before tile k is P = ((carry op A_0) op A_1) ... op A_{k-1}. Every prefix that a
+ * look-back finds was folded in that order, and the aggregates after it are folded onto it from
+ * left to right. So the result does not depend on where the look-back stopped.
  *
- * Progress: a tile's number is drawn from a counter when its block starts, so all smaller numbers belong to blocks that
- * run or have ended. A tile waits for smaller numbers only, the smallest one unfinished for nobody; its block therefore
- * ends, and by induction all do, in whatever order the device starts and delays blocks.
+ * Progress: a tile's number is drawn from a counter when its block starts, so all smaller numbers
+ * belong to blocks that run or have finished. A tile waits only for smaller numbers. The block with
+ * the smallest unfinished number waits for no other and finishes; the rest follows by induction,
+ * whatever the order in which the device starts and delays blocks.
  *
- * Memory order: a state is as many 64-bit words as the element has 32-bit pieces, each a piece beside the status. A
- * word is read and written in one access, and a reader takes an element only when all its words have one status. So no
- * word tells of data elsewhere, and relaxed accesses suffice: there is nothing for an acquire to fetch. (A tile writes
- * its AGGREGATE words, then its PREFIX words, one value each: equal statuses mean pieces of one value.)
+ * Memory order: a state has one 64-bit word for each 32 bits of the element, with the status in the
+ * other half. A word is read and written in one access, and a reader accepts an element only if all
+ * its words have the same status. So no word guards data elsewhere, and relaxed accesses suffice.
+ * (A tile writes its AGGREGATE words, then its PREFIX words, one value each: equal statuses mean
+ * parts of one value.)
  *
- * Sizes: a launch has at most lookback_tiles states, so that scratch is a constant; longer arrays take several launches
- * and hand the prefix on in memory.
- * D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back", NVR-2016-002, 2016.
+ * Sizes: a launch has at most most_tiles states, so the scratch has a constant size. Longer arrays
+ * take several launches, which pass the prefix on in memory.
+ * Source: D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back",
+ * NVR-2016-002, 2016.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_LOOKBACK_CUH
@@ -29,15 +34,15 @@
 #include "launch.cuh"
 #include "tiles.cuh"
 
-/* Bytes of states: 2^28 elements of 4 or of 8 bytes are one launch. Tests build with fewer, to have several launches
- * at small n. */
+/* Bytes of states: one launch processes 2^28 elements of 4 or 8 bytes. Tests build with fewer
+ * bytes, to have several launches at small n. */
 #ifndef SPMV_LOOKBACK_BYTES
 #define SPMV_LOOKBACK_BYTES (1 << 20)
 #endif
 enum { lookback_bytes = SPMV_LOOKBACK_BYTES, lookback_header = 256 };
 
-/* The one place where tests step in, for operators of their own (tests/lookback_delays.cuh): otherwise there is nothing
- * but `usual`. */
+/* Where tests change the code, for operators of their own (tests/lookback_delays.cuh). Otherwise
+ * only `usual`. */
 #ifndef SPMV_SEAM
 #define SPMV_SEAM(Op, usual, delayed) (usual)
 #endif
@@ -64,7 +69,7 @@ __device__ inline void store_relaxed(uint64_t *word, uint64_t value)
 #endif
 }
 
-/* An element as 32-bit pieces: what words carry and shuffles move. */
+/* An element as 32-bit parts, for state words and shuffles. */
 template <typename Type> struct pieces {
     static constexpr int count = (int)(sizeof(Type) / sizeof(uint32_t));
     static_assert(sizeof(Type) % sizeof(uint32_t) == 0, "whole pieces");
@@ -82,7 +87,7 @@ template <typename Type> struct pieces {
         memcpy(&v, at, sizeof v);
         return v;
     }
-    /* The lane's value, for all lanes of the warp. */
+    /* The lane's value, in all lanes of the warp. */
     __device__ Type from_lane(int lane) const
     {
         pieces p;
@@ -97,10 +102,10 @@ template <typename Type> struct pieces {
 template <typename Type> struct lookback_states {
     static constexpr int most_tiles = lookback_bytes / (int)sizeof(uint64_t) / pieces<Type>::count;
 
-    uint64_t *words;      /* words[piece * tiles + tile] */
+    uint64_t *words;      /* words[part * tiles + tile] */
     int *ticket;          /* the next number to draw */
     const Type *carry_in; /* the prefix before tile 0; NULL: the identity */
-    Type *carry_out;      /* the prefix behind the last tile */
+    Type *carry_out;      /* the prefix after the last tile */
     int tiles;
 
     __device__ void publish(int tile, lookback_status status, Type value) const
@@ -128,20 +133,22 @@ template <typename Type> struct lookback_states {
     }
 };
 
-/* How many predecessors a look-back sees at once: WINDOWS for each lane. A tile that finds no prefix among them waits
- * for one, which comes (see Progress). At full speed the nearest prefix is some 60 tiles away: the tiles that the
- * device finishes in the microsecond that a state takes from one multiprocessor to another. */
+/* Predecessors that a look-back reads at once: lookback_windows for each lane. A tile that finds no
+ * prefix among them waits until there is one (see Progress). At full speed the nearest prefix is
+ * some 60 tiles away: the tiles that the device finishes in the microsecond that a state takes from
+ * one multiprocessor to another. */
 enum { lookback_windows = 4, lookback_depth = lookback_windows * warp_lanes };
 
-/* The prefix before tile > 0, the same for all lanes; called by one whole warp. */
+/* Returns the prefix before tile > 0, the same in all lanes. Called by one whole warp. */
 template <typename Op>
 __device__ typename Op::type warp_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
                                             int pause_ns)
 {
     using Type = typename Op::type;
     const int lane = (int)threadIdx.x % warp_lanes;
-    pieces<Type> seen[lookback_windows]; /* of tile - lookback_depth + warp_lanes w + lane */
-    int nearest = -1;                    /* prefix, counted likewise */
+    /* the state of tile - lookback_depth + warp_lanes w + lane */
+    pieces<Type> seen[lookback_windows];
+    int nearest = -1; /* index of the nearest prefix, counted likewise */
     for (int attempt = 0; nearest < 0; attempt++) {
         if (attempt > 0 && pause_ns > 0) {
 #ifdef __CUDA_ARCH__
@@ -157,12 +164,13 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
             if (!SPMV_SEAM(Op, true, sees(other, attempt)))
                 status[w] = lookback_empty;
         }
-        bool complete = true; /* all states nearer than this window are there, without a prefix among them */
+        /* all states nearer than this window are there, and none is a prefix */
+        bool complete = true;
 #pragma unroll
         for (int w = lookback_windows - 1; w >= 0; w--) {
             const unsigned prefixes = __ballot_sync(0xffffffffu, status[w] == lookback_prefix);
             const unsigned missing = __ballot_sync(0xffffffffu, status[w] == lookback_empty);
-            if (complete && prefixes > missing) /* the highest bit is a prefix's, or there are neither */
+            if (complete && prefixes > missing) /* true if the highest bit is a prefix's */
                 nearest = warp_lanes * w + warp_lanes - 1 - __clz((int)prefixes);
             complete = complete && prefixes == 0 && missing == 0;
         }
@@ -184,9 +192,9 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
     return sum;
 }
 
-/* For all threads of the block: what stands to the left of the block's tile. aggregate: the fold of the tile; fresh: it
- * owes nothing to what stands to the left (a segment starts in it), so that it is the prefix already. cell: one element
- * of shared memory. */
+/* Returns the prefix before the block's tile to all threads of the block. aggregate: the fold of
+ * the tile. fresh: a segment starts in the tile, so the aggregate is already the prefix. cell: one
+ * element of shared memory. */
 template <typename Op>
 __device__ typename Op::type block_look_back(Op op, const lookback_states<typename Op::type> &states, int tile,
                                              typename Op::type aggregate, bool fresh, typename Op::type *cell,
@@ -219,7 +227,7 @@ __device__ typename Op::type block_look_back(Op op, const lookback_states<typena
     return *cell;
 }
 
-/* The number of the block's tile. cell: shared memory. */
+/* Returns the number of the block's tile. cell: in shared memory. */
 template <typename Op> __device__ int block_draw_ticket(const lookback_states<typename Op::type> &states, int *cell)
 {
     if (threadIdx.x == 0) {
@@ -230,7 +238,7 @@ template <typename Op> __device__ int block_draw_ticket(const lookback_states<ty
     return *cell;
 }
 
-/* All states EMPTY, the counter at 0. */
+/* Sets all states to EMPTY and the counter to 0. */
 [[maybe_unused]] static __global__ void __launch_bounds__(block_threads)
     lookback_reset(uint64_t *words, int64_t count, int *ticket)
 {
@@ -241,15 +249,16 @@ template <typename Op> __device__ int block_draw_ticket(const lookback_states<ty
         words[i] = 0;
 }
 
-/* Scratch for tiles tiles of elements of element_bytes: a header with the counter and two carries, and the states. */
+/* Bytes of scratch for tiles tiles of elements of element_bytes: a header with the counter and two
+ * carries, and the states. */
 inline int64_t lookback_scratch(int64_t element_bytes, int64_t tiles)
 {
     const int64_t words = tiles * (element_bytes / (int64_t)sizeof(uint32_t)) * (int64_t)sizeof(uint64_t);
     return lookback_header + (words < lookback_bytes ? words : (int64_t)lookback_bytes);
 }
 
-/* Calls body(first tile, states) once for every launch that tiles tiles take, its states reset before it. A single
- * tile needs none. */
+/* Calls body(first tile, states) for each launch that the tiles need, after resetting its states. A
+ * single tile needs no reset. */
 template <typename Type, typename Body>
 spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, const Body &body)
 {

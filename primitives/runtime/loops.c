@@ -1,4 +1,4 @@
-/* Serial loops, generated: see loops.h.
+/* Serial loops, generated from the lists: see loops.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops.h"
@@ -7,12 +7,12 @@
 #include "loops_sums.h"
 #include "ops.h"
 
-/* SUM_GROUP neighbouring segments that are all SHORT go side by side, their first elements, then their second ones; a
- * segment that has none left gets the identity, which changes nothing. So there is a branch to guess a group and not
- * one a segment. */
+/* SUM_GROUP neighbouring segments of at most SHORT elements each are reduced side by side: first
+ * elements, then second ones, and so on. A finished segment gets the identity, which changes
+ * nothing. So there is one branch to predict per group, not one per segment. */
 enum { SHORT = 8 };
 
-/* yes or no, without a branch: which one it is cannot be guessed. */
+/* Returns yes or no without a branch, which would be unpredictable. */
 static inline const void *either(bool take, const void *yes, const void *no)
 {
     return (const void *)(((uintptr_t)yes & -(uintptr_t)take) | ((uintptr_t)no & ((uintptr_t)take - 1)));
@@ -57,7 +57,7 @@ void scan_from(const struct op_loops *loops, spmv_scan_kind kind, const struct c
 {
     union any_element before = carry->value;
     if (!carry->some && begin < end) {
-        /* nothing on the left: the first result is the first element */
+        /* no carry: the first result is the first element */
         memcpy(&before, element(in, loops->size, begin), loops->size);
         memcpy(element_out(out, loops->size, begin), &before, loops->size);
         begin++;
@@ -69,7 +69,8 @@ void scan_from(const struct op_loops *loops, spmv_scan_kind kind, const struct c
         loops->scan[kind](&before, in, out, begin, end, stream);
 }
 
-/* Results from that on do not fit in the last-level caches of most machines, or should leave them to others. */
+/* Results of at least this size do not fit in the last-level caches of most machines, or would
+ * evict other data. */
 static const int64_t STREAM_BYTES = (int64_t)32 << 20;
 
 bool scan_streams(const struct op_loops *loops, const void *in, const void *out, int64_t n)

@@ -1,10 +1,11 @@
-/* The serial loops of reduce, scan and segmented scan over a part of an array, for every pair of operator and type that
- * exists: what the OpenMP backend runs on a tile. Generated from the lists.
+/* The serial loops of reduce, scan and segmented scan over a part of an array, for every pair of
+ * operator and type that exists. The OpenMP backend runs them on a tile. Generated from the lists.
  *
- * Operands keep their order: the earlier element is on the left; but sums of numbers, which run on vectors
- * (loops_sums.c), may exchange them. How they are parenthesised depends on begin and end alone, in segments also on the
- * lengths of their neighbours. Fold and scan work through blocks of a few elements, whose inner results do not wait for
- * each other, so that a result is not held up by the latency of one operation an element.
+ * Operands keep their order, the earlier element on the left, except in sums of numbers, which use
+ * vectors (loops_sums.c) and may exchange operands. The parenthesisation depends only on begin and
+ * end; in segments also on the lengths of neighbouring segments. Fold and scan process blocks of a
+ * few elements with independent inner results, so that the latency of the operation does not limit
+ * the throughput.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOOPS_H
@@ -13,7 +14,7 @@
 #include <spmv/primitives.h>
 #include <stdbool.h>
 
-/* Room for one element of any type. */
+/* Storage for one element of any type. */
 #define LOOPS_MEMBER_(NAME, name, value, T, D, CLASS, ARG) T name;
 union any_element {
     SPMV_TYPE_LIST(LOOPS_MEMBER_, )
@@ -33,41 +34,42 @@ struct op_loops {
     /* *out = in[begin] op ... op in[end-1] */
     void (*fold)(const void *in, int64_t begin, int64_t end, void *out);
 
-    /* by spmv_scan_kind. inclusive: out[i] = carry op in[begin] op ... op in[i]; exclusive: the same without in[i].
-     * stream: where it can, it writes past the caches; the bits are the same. */
+    /* Indexed by spmv_scan_kind. inclusive: out[i] = carry op in[begin] op ... op in[i]; exclusive:
+     * the same without in[i]. stream: bypass the caches if possible; the bits are the same. */
     void (*scan[2])(const void *carry, const void *in, void *out, int64_t begin, int64_t end, bool stream);
 
     /* The same, restarted without carry at each i with heads[i - begin] != 0. */
     void (*segscan[2])(const void *carry, const uint8_t *heads, const void *in, void *out, int64_t begin, int64_t end,
                        bool stream);
 
-    /* out[s] = in[h_s] op ... op in[h_{s+1} - 1], the identity when there are none, for first <= s < last, with h the
-     * positions heads, bits wide. in has n elements. */
+    /* out[s] = in[h_s] op ... op in[h_{s+1} - 1], or the identity for an empty segment, for
+     * first <= s < last. h: the positions in heads, integers of the given bits. in has n
+     * elements. */
     void (*segments)(const void *in, int64_t n, const void *heads, int bits, int64_t first, int64_t last, void *out);
 };
 
-/* The loops of a pair that exists. */
+/* The loops of a pair, which must exist. */
 const struct op_loops *op_loops(spmv_op op, spmv_type type);
 
-/* What stands to the left of an element in its segment: value, or nothing. */
+/* The fold of the elements before an element in its segment; some: whether there is one. */
 struct carry {
     bool some;
     union any_element value;
 };
 
-/* Nothing stands before a segment's head, or in an exclusive scan the identity. */
+/* Sets the carry for a segment's head: none, or in an exclusive scan the identity. */
 void carry_restart(const struct op_loops *loops, spmv_scan_kind kind, struct carry *carry);
 
 /* carry = carry op part */
 void carry_join(const struct op_loops *loops, struct carry *carry, const void *part);
 
-/* Scans in[begin] .. in[end-1] from carry, restarted at each i with heads[i - begin] != 0 (heads NULL: at none).
- * begin <= end; out may equal in. stream: past the caches where that can be done. */
+/* Scans in[begin] .. in[end-1] from carry, restarted at each i with heads[i - begin] != 0 (heads
+ * NULL: no restart). begin <= end; out may equal in. stream: bypass the caches if possible. */
 void scan_from(const struct op_loops *loops, spmv_scan_kind kind, const struct carry *carry, const uint8_t *heads,
                const void *in, void *out, int64_t begin, int64_t end, bool stream);
 
-/* Whether a result of n elements is better written past the caches: it does not fit in them, and does not lie where the
- * input was read. */
+/* Whether a result of n elements should bypass the caches: it does not fit in them and does not
+ * overwrite the input. */
 bool scan_streams(const struct op_loops *loops, const void *in, const void *out, int64_t n);
 
 #endif

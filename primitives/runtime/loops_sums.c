@@ -1,15 +1,19 @@
-/* Sums on vectors: see loops_sums.h.
+/* Sums with vectors: see loops_sums.h.
  *
- * Fold: 64 bytes of partial sums, to which element begin + j + 64 k / size goes by j; a rest is filled up with a value
- * that changes no sum; the partial sums are added as a tree. Scan: the elements of a vector by shifts, two steps for
- * four lanes (W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29, 1986), two vectors joined, then what
- * stands before them; so one addition is on the way from pair to pair. Segmented scan: the same on (value, head), with
- * masks. Which element meets which, and where, is written out here and not left to the compiler or the width of the
- * machine: the bits are the same on all.
+ * Fold: 64 bytes of partial sums; element i is added to lane (i - begin) mod (64 / size). Missing
+ * elements of the last block are replaced by -0 (integers: 0), which changes no sum. The partial
+ * sums are added as a tree.
+ * Scan: within a vector by shifts, two steps for four lanes (W. D. Hillis, G. L. Steele, "Data
+ * parallel algorithms", CACM 29, 1986); then two vectors are joined and the carry is added. So the
+ * dependency from pair to pair is one addition.
+ * Segmented scan: the same on (value, head), with masks.
+ * The order of additions is explicit and does not depend on the compiler or the vector width, so
+ * the bits are the same on all machines.
  *
- * GCC and Clang have these vectors on every machine, so this is plain code but for the shuffle, which they spell
- * differently, and what is for x86 alone: the store past the caches, elsewhere a store, and the scans on processors
- * with AVX2, which do to two vectors at once what the plain code does to one after the other, so that the bits agree.
+ * GCC and Clang support these vectors on every machine. Only the shuffle is spelled differently.
+ * x86 has its own code for two things: the store that bypasses the caches (elsewhere a normal
+ * store), and the scans with AVX2, which process two vectors at once exactly as the plain code
+ * processes one after the other.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "loops_sums.h"
@@ -24,14 +28,14 @@ enum { BYTES = 16 };
 typedef int8_t bytes16 __attribute__((vector_size(BYTES)));
 typedef int16_t words8 __attribute__((vector_size(BYTES)));
 
-/* Lanes of a followed by those of b, by number. */
+/* Selects lanes by number: the lanes of a, followed by those of b. */
 #ifdef __clang__
 #define PICK(V, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define PICK(V, a, b, ...) __builtin_shuffle(a, b, (V){__VA_ARGS__})
 #endif
 
-/* Bytes of a move up, zeros come in; bytes of a move down. */
+/* Shift up by a number of bytes, filling with zeros; shift down. */
 #ifdef __x86_64__
 #define BYTES_UP(a, bytes) ((bytes16)_mm_slli_si128((__m128i)(a), bytes))
 #define BYTES_DOWN(a, bytes) ((bytes16)_mm_srli_si128((__m128i)(a), bytes))
@@ -43,7 +47,8 @@ typedef int16_t words8 __attribute__((vector_size(BYTES)));
          (k) + 10, (k) + 11, (k) + 12, (k) + 13, (k) + 14, (k) + 15)
 #endif
 
-/* The last lane everywhere, by the number of lanes; each byte, word of the lower or upper half twice. */
+/* Broadcast of the last lane, by the number of lanes; each byte or word of the lower or upper half
+ * twice. */
 #define LAST_4(M, a) PICK(M, a, a, 3, 3, 3, 3)
 #define LAST_2(M, a) PICK(M, a, a, 1, 1)
 #define LOWER_BYTES_TWICE(a) ((words8)PICK(bytes16, a, a, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7))
@@ -67,7 +72,7 @@ static inline void store(void *to, bytes16 lanes, bool stream)
     memcpy(to, &lanes, BYTES);
 }
 
-/* What was stored past the caches is there before what follows. */
+/* Orders stores that bypass the caches before later stores. */
 static inline void store_end(bool stream)
 {
 #ifdef __x86_64__
@@ -77,7 +82,7 @@ static inline void store_end(bool stream)
     (void)stream;
 }
 
-/* A store past the caches needs an address that is a multiple of its length. */
+/* A store that bypasses the caches needs an address that is a multiple of its length. */
 static inline bool may_stream(const void *to, bool stream)
 {
     return stream && (uintptr_t)to % BYTES == 0;
@@ -95,7 +100,7 @@ static inline bool wide_for(const void *to, bool stream)
 #endif
 }
 
-/* 16 heads, a mask each */
+/* 16 heads as masks */
 typedef int32_t mask4 __attribute__((vector_size(BYTES)));
 typedef int64_t mask2 __attribute__((vector_size(BYTES)));
 
@@ -121,7 +126,7 @@ static inline void masks_2(const uint8_t *heads, mask2 *mask)
     }
 }
 
-/* A vector, lane by lane. */
+/* Builds a vector lane by lane. */
 #define EACH_4(Lane, at)                                                                                               \
     {                                                                                                                  \
         (Lane) at(0), (Lane)at(1), (Lane)at(2), (Lane)at(3)                                                            \
@@ -132,27 +137,28 @@ static inline void masks_2(const uint8_t *heads, mask2 *mask)
     }
 #define ALWAYS_X(j) x
 
-/* Partial sums of a fold, in vectors. */
+/* Vectors of partial sums of a fold. */
 enum { PARTS = 4 };
 
 #define TREE_4(s) ((s[0] + s[1]) + (s[2] + s[3]))
 #define TREE_2(s) (s[0] + s[1])
 
-/* From first_bytes + 64 - k on: 64 bytes that are a mask of the first k bytes. */
+/* The 64 bytes from first_bytes + 64 - k are a mask of the first k bytes. */
 #define MASKS_16(m) m, m, m, m, m, m, m, m, m, m, m, m, m, m, m, m
 #define MASKS_64(m) MASKS_16(m), MASKS_16(m), MASKS_16(m), MASKS_16(m)
 static const int8_t first_bytes[2 * PARTS * BYTES] = {MASKS_64(-1), MASKS_64(0)};
 
-/* Of segment j of several side by side: element k, and how many it has. */
+/* For segment j of several side by side: element k, and the segment's length. */
 #define ELEMENT(j) x[head[j] + k]
 #define LENGTH(j) (int32_t)(head[(j) + 1] - head[j])
 
-/* Heads that are looked at together. */
+/* Heads that are tested together. */
 enum { HEADS = 16 };
 
 #ifdef __x86_64__
 #define WIDE __attribute__((target("avx2")))
-/* The last lane of the lower half everywhere, of the upper one; the elements' heads as masks. */
+/* Broadcast of the last lane of the lower half, and of the upper half; the elements' heads as
+ * masks. */
 #define WIDE_MIDDLE_4(v) _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3))
 #define WIDE_MIDDLE_2(v) _mm256_permute4x64_epi64(v, 0x55)
 #define WIDE_LAST_4(v) _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(7))

@@ -1,5 +1,6 @@
-/* The serial loops of sums of numbers, on vectors of 16 bytes: see loops.h for what they compute and loops_sums.c for
- * how. Sums are what most callers ask for; addition commutes, so a fold may share its elements out to lanes.
+/* The serial loops of sums of numbers, with vectors of 16 bytes: loops.h defines the results,
+ * loops_sums.c explains the method. Sums are the most frequent operation, and addition commutes, so
+ * a fold may distribute its elements over lanes.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef LOOPS_SUMS_H
@@ -11,7 +12,7 @@
 /* Segments that are summed side by side. */
 enum { SUM_GROUP = 8 };
 
-/* run_add_f64 ... */
+/* Declares run_add_f64 and the like. */
 #define TEMPLATE "loops_sums_declared.h"
 #include "each_sum.h"
 #undef TEMPLATE

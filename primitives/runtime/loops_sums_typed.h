@@ -1,10 +1,10 @@
-/* The typed part of loops_sums.c, included once a type (each_sum.h). LANED(name): name_4 or name_2, by the lanes of a
- * vector.
+/* The typed part of loops_sums.c, included once per type (each_sum.h). LANED(name) is name_4 or
+ * name_2, by the lanes of a vector.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
 /* ----------------------------------------------------------------- the basics
- * Nothing: what added to x leaves all bits of x, which 0 does not for -0. */
+ * nothing: -0 (integers: 0). Adding it to x keeps all bits of x; adding 0 does not if x is -0. */
 typedef LANE TYPED(vec) __attribute__((vector_size(BYTES)));
 typedef MASK TYPED(mask) __attribute__((vector_size(BYTES)));
 typedef LANE TYPED(loose) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));
@@ -29,13 +29,13 @@ static inline TYPED(vec) TYPED(where)(TYPED(mask) mask, TYPED(vec) yes, TYPED(ve
     return (TYPED(vec))(((TYPED(mask))yes & mask) | ((TYPED(mask))no & ~mask));
 }
 
-/* nothing where the mask is set */
+/* v, but nothing in the lanes of the mask */
 static inline TYPED(vec) TYPED(unless)(TYPED(mask) mask, TYPED(vec) v)
 {
     return (TYPED(vec))(((TYPED(mask))v & ~mask) | ((TYPED(mask))TYPED(nothing)() & mask));
 }
 
-/* One lane, two lanes up; what comes in is the end of low, or nothing. */
+/* Shift up by one or two lanes; the vacated lanes get the end of low, or nothing. */
 static inline TYPED(vec) TYPED(up_one)(TYPED(vec) low, TYPED(vec) a)
 {
     return (TYPED(vec))(BYTES_UP(a, sizeof(T)) | BYTES_DOWN(low, BYTES - sizeof(T)));
@@ -51,7 +51,7 @@ static inline TYPED(vec) TYPED(up_two_nothing)(TYPED(vec) a)
     return (TYPED(vec))(BYTES_UP(a, 2 * sizeof(T) % BYTES) | BYTES_DOWN(TYPED(nothing)(), BYTES - 2 * sizeof(T)));
 }
 
-/* Masks up; zeros come in. */
+/* Shifts masks up, filling with zeros. */
 static inline TYPED(mask) TYPED(mask_up)(TYPED(mask) a, int bytes)
 {
     return bytes == sizeof(T) ? (TYPED(mask))BYTES_UP(a, sizeof(T)) : (TYPED(mask))BYTES_UP(a, 2 * sizeof(T) % BYTES);
@@ -100,7 +100,7 @@ void TYPED(fold)(const void *in, int64_t begin, int64_t end, void *out)
 }
 
 /* ------------------------------------------------------------------- segments
- * Lengths are lanes, so that comparing them gives a mask for elements. */
+ * Lengths are lanes of the element type, so that comparing them gives a mask for elements. */
 static inline TYPED(vec) TYPED(elements)(const T *x, const int64_t *head, int64_t k)
 {
     return (TYPED(vec))LANED(EACH)(LANE, ELEMENT);
@@ -128,8 +128,8 @@ void TYPED(side_by_side)(const T *in, const int64_t *head, int64_t longest, T *o
 }
 
 /* ---------------------------------------------------------- two vectors at once
- * A pair of vectors is one of 32 bytes: shifts stay within its halves, which is what the plain code does to each of the
- * two. Heads are looked at 16 at once there, so here none of a rest of fewer. */
+ * A pair of vectors is one vector of 32 bytes. Shifts stay within its halves, as in the plain code.
+ * Heads are tested 16 at once, so a rest of fewer is left to the plain code. */
 #ifdef __x86_64__
 typedef LANE TYPED(wide) __attribute__((vector_size(2 * BYTES)));
 
@@ -138,7 +138,8 @@ static inline WIDE __m256i TYPED(wide_add)(__m256i a, __m256i b)
     return (__m256i)((TYPED(wide))a + (TYPED(wide))b);
 }
 
-/* Scans x[begin] .. x[stop-1], stop - begin a multiple of a pair, and returns what stands before x[stop]. */
+/* Scans x[begin] .. x[stop-1], where stop - begin is a multiple of a pair. Returns the carry into
+ * x[stop]. */
 static inline WIDE __attribute__((always_inline)) T TYPED(wide_scan)(bool inclusive, bool headed, bool stream, T before,
                                                                      const uint8_t *heads, const T *x, T *y,
                                                                      int64_t begin, int64_t stop)
@@ -207,7 +208,8 @@ static WIDE T TYPED(wide_seg_exclusive)(bool stream, T before, const uint8_t *he
 }
 #endif
 
-/* As far as pairs of vectors go, in a scan with AVX2: *carried goes on to what stands before the element returned. */
+/* With AVX2, scans as many elements as fill whole pairs of vectors. Returns the first element not
+ * scanned; *carried becomes the carry into it. */
 static inline int64_t TYPED(wide_part)(bool inclusive, bool stream, T *carried, const T *x, T *y, int64_t begin,
                                        int64_t end)
 {
@@ -290,8 +292,8 @@ void TYPED(exclusive)(const void *carry, const void *in, void *out, int64_t begi
 }
 
 /* ------------------------------------------------------------- segmented scan
- * head: the mask of the heads. v comes back scanned within the vector, and *seen says where a head stands at or before
- * a lane in it. */
+ * head: the mask of the heads. Returns v scanned within the vector. *seen: lanes with a head at or
+ * before them in the vector. */
 static inline TYPED(vec) TYPED(seg_scan_lanes)(TYPED(vec) v, TYPED(mask) head, TYPED(mask) * seen)
 {
     v = TYPED(unless)(head, TYPED(up_one_nothing)(v)) + v;

@@ -1,5 +1,5 @@
-/* The typed part of loops.c, included once a pair of operator and type (each_pair.h). Sums of numbers have loops of
- * their own (loops_sums.c), which fold, scan and reduce short segments.
+/* The typed part of loops.c, included once per pair of operator and type (each_pair.h). Sums of
+ * numbers have their own loops (loops_sums.c) for fold, scan and the reduction of short segments.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(identity_of)(void *out)
@@ -13,7 +13,8 @@ static void TYPED(combine)(const void *earlier, const void *later, void *out)
 }
 
 #if !IS_SUM
-/* Eight elements as a tree: three operations deep instead of seven, and one on the way from block to block. */
+/* Eight elements as a tree: three operations deep instead of seven, and one operation from block to
+ * block. */
 static inline T TYPED(pair)(const T *x)
 {
     return TYPED(op)(x[0], x[1]);
@@ -29,7 +30,8 @@ static inline T TYPED(eight)(const T *x)
     return TYPED(op)(TYPED(four)(x), TYPED(four)(x + 4));
 }
 
-/* in[begin] op ... op in[end-1], begin < end. The first element starts the fold, not the identity: 0 + -0 is not -0. */
+/* in[begin] op ... op in[end-1], begin < end. The fold starts with the first element, not the
+ * identity: 0 + -0 is not -0. */
 static inline T TYPED(run)(const T *in, int64_t begin, int64_t end, int64_t limit)
 {
     T all = in[begin];
@@ -47,8 +49,8 @@ static void TYPED(fold)(const void *in, int64_t begin, int64_t end, void *out)
     *(T *)out = TYPED(run)(in, begin, end, end);
 }
 
-/* Four elements are scanned by themselves, then joined to what stands before them: one operation on the way from block
- * to block. All four are read before one is written, so that out may equal in. */
+/* Scans four elements, then joins them to the carry: one operation from block to block. Reads all
+ * four before it writes one, so out may equal in. */
 static inline T TYPED(inclusive_four)(T before, const T *x, T *y)
 {
     const T a = x[0], ab = TYPED(op)(a, x[1]), c = x[2], cd = TYPED(op)(c, x[3]);
@@ -118,8 +120,8 @@ static void TYPED(seg_exclusive)(const void *carry, const uint8_t *heads, const 
     }
 }
 
-/* As loops_sums.h has it for sums. The tuples of a segment that has none left would get what changes nothing, which
- * tuples lack: they may have members that are -0. So they go one by one. */
+/* As in loops_sums.h for sums. Not for tuples, whose members may be -0: they have no value that
+ * changes nothing, so their segments are reduced one by one. */
 static inline void TYPED(side_by_side)(const T *in, const int64_t *head, int64_t longest, T *out)
 {
     const T nothing = TYPED(identity)();
@@ -146,7 +148,7 @@ static inline void TYPED(one_by_one)(const T *x, int64_t n, const void *heads, i
 static inline void TYPED(segments_of)(const T *x, int64_t n, const void *heads, int bits, int64_t s, int64_t last,
                                       T *out)
 {
-    const int64_t reads = IS_SUM ? SHORT : 0; /* so many elements behind the last one may be read */
+    const int64_t reads = IS_SUM ? SHORT : 0; /* elements after the last segment that may be read */
     for (; !IS_TUPLE && s + SUM_GROUP <= last; s += SUM_GROUP) {
         int64_t h[SUM_GROUP + 1], longest = 0;
         for (int j = 0; j <= SUM_GROUP; j++)

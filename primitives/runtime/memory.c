@@ -1,4 +1,4 @@
-/* Host memory, the memory slots of the host backends, and structs of other header versions.
+/* Host memory, the memory functions of the host backends, and structs of other header versions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "backend.h"
 #include "system_limits.h"
 
-/* A cache line, and the widest vector load. */
+/* A cache line; also the widest vector load. */
 enum { ALIGNMENT = 64 };
 
 int64_t host_memory_bytes(void)
@@ -32,7 +32,7 @@ spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void 
     *memory = NULL;
     if (bytes <= 0)
         return SPMV_OK;
-    /* aligned_alloc wants a multiple of the alignment */
+    /* aligned_alloc needs a multiple of the alignment */
     if (bytes <= INT64_MAX - ALIGNMENT && (uint64_t)bytes <= SIZE_MAX - ALIGNMENT)
         *memory = aligned_alloc(ALIGNMENT, (size_t)ceil_divide(bytes, ALIGNMENT) * ALIGNMENT);
     return *memory != NULL ? SPMV_OK : context_fail_memory(ctx, what, bytes);
@@ -83,7 +83,7 @@ bool options_read(void *to, size_t to_size, const void *from)
     memcpy(&from_size, from, sizeof from_size);
     if (from_size < sizeof from_size)
         return false;
-    /* a caller newer than this library may use only what this library knows */
+    /* a caller newer than this library may set only members that exist here */
     for (size_t b = to_size; b < from_size; b++)
         if (((const unsigned char *)from)[b] != 0)
             return false;

@@ -1,4 +1,5 @@
-/* Names, texts and properties of statuses, types, operators, map functions and predicates, generated from the lists.
+/* Names, texts and properties of statuses, types, operators, map functions and predicates,
+ * generated from the lists.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -80,7 +81,7 @@ static const char *name_of(const char *const *names, int limit, int value)
     return value >= 0 && value < limit && names[value] != NULL ? names[value] : "?";
 }
 
-/* The value of that name, 0 when there is none. */
+/* The value of that name, or 0 if there is none. */
 static int value_of(const char *const *names, int limit, const char *name)
 {
     for (int v = 1; name != NULL && v < limit; v++)
@@ -151,7 +152,7 @@ int spmv_op_commutes(spmv_op op)
     return (unsigned)op < SPMV_OP_LIMIT ? flag[op] : 0;
 }
 
-/* Which pairs exist. */
+/* 1 for each pair that exists. */
 #define ENTRY(pair) 1
 
 int spmv_op_takes(spmv_op op, spmv_type type)

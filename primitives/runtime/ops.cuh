@@ -1,5 +1,5 @@
-/* The operators and map functions as functors, one for every pair that exists: op_add_f64, function_neg_f64. Generated
- * from the lists of spmv/operators.h, like ops.h for C.
+/* The operators and map functions as functors, one for every pair that exists: op_add_f64,
+ * function_neg_f64. Generated from the lists of spmv/operators.h, as ops.h is for C.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_OPS_CUH
@@ -38,14 +38,14 @@ SPMV_PAIR_LIST(SPMV_OPS_DEFINE_)
 SPMV_FUNCTION_PAIR_LIST(SPMV_OPS_DEFINE_)
 #undef SPMV_OPS_DEFINE_
 
-/* (value, does a segment start in it): what a segmented scan combines. */
+/* The operand of a segmented scan: a value, and whether a segment starts in it. */
 template <typename Type> struct segmented {
-    Type value; /* of everything since the last start, or of everything when there is none */
+    Type value; /* the fold since the last start, or of everything if there is no start */
     int start;
 };
 
-/* The operator on such pairs: a start in the later operand cuts the earlier one off. It never commutes.
- * J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; Blelloch 1990. */
+/* The operator on such pairs: a start in the later operand discards the earlier one. Not
+ * commutative. Source: J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; Blelloch 1990. */
 template <typename Op> struct combine_segments {
     using type = segmented<typename Op::type>;
     __host__ __device__ type operator()(type earlier, type later) const

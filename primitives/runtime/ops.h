@@ -1,6 +1,6 @@
-/* The operators as C functions, one for every pair that exists: op_add_f64(a, b), identity_add_f64(); and the map
- * functions: function_neg_f64(a). And tables of functions by operator and type. Generated from the lists of
- * spmv/operators.h.
+/* The operators as C functions, one for every pair that exists: op_add_f64(a, b),
+ * identity_add_f64(); the map functions: function_neg_f64(a); and tables of functions by operator
+ * and type. Generated from the lists of spmv/operators.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef OPS_H
@@ -29,8 +29,10 @@ SPMV_PAIR_LIST(OPS_DEFINE_)
 SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
-/* Tables by operator (map function, predicate) and type, and by type: each has ENTRY(add_f64), which the user defines,
- * in its place, and 0 elsewhere (VALUE_TABLE: of the types of a matrix; REAL_TABLE: of the reals). So a table names a function for every pair of the lists. */
+/* Tables by operator (or map function, or predicate) and type, and tables by type. Each entry that
+ * exists is ENTRY(add_f64) or the like, which the user defines; the others are 0. So a table has a
+ * function for every pair of the lists. VALUE_TABLE: the types of matrix values. REAL_TABLE: the
+ * real types. */
 #define PAIR_TABLE                                                                                                     \
     {                                                                                                                  \
         SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \

@@ -1,4 +1,4 @@
-/* What the calls on host arrays check alike, and their options.
+/* Argument checks shared by the calls on host arrays, and their options.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"

@@ -1,22 +1,25 @@
-/* Pieces of a host array on a GPU: one stream takes them up, the context's works on them, another takes them down.
+/* Pieces of a host array on a GPU: one stream uploads them, the context's stream computes, a third
+ * stream downloads them.
  *
- * SLOTS pieces are under way, each with cells on the device and, unless the array itself is page-locked, buffers in
- * page-locked memory: from pageable memory the driver copies in small steps while the caller waits, and nothing would
- * overlap. Threads of the host fill and empty the buffers. Who waits for whom, for the piece in a slot:
+ * SLOTS pieces are in progress at once. Each has cells on the device and, unless the host array is
+ * page-locked, buffers in page-locked memory, which host threads fill and empty. (From pageable
+ * memory the driver copies in small steps while the caller waits, so nothing would overlap.)
  *
- *     up      before cells are overwritten, until what was there is worked on and went down    (done)
- *     work    until the piece is up                                                            (up)
- *     down    until the piece is worked on                                                     (worked)
- *     host    before a buffer is filled, until it went up; before one is emptied, until it is down
+ *  step   before                 waits until                                      event
+ *  up     overwriting cells      their earlier piece is computed and downloaded   done_of
+ *  work   starting on a piece    it is uploaded                                   up
+ *  down   downloading a piece    it is computed                                   worked
+ *  host   filling a buffer       its earlier contents are uploaded                up
+ *  host   emptying a buffer      it is downloaded                                 down
  *
- * The carry goes from piece to piece through a cell of its own, on the context's stream: a slot's cells may be
- * overwritten before the next piece begins.
+ * The carry goes from piece to piece through its own cell on the context's stream, because a slot's
+ * cells may be overwritten before the next piece starts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"
 #include "runtime_cuda.h"
 
-/* One on its way up, one worked on, one on its way down. */
+/* One being uploaded, one computed, one downloaded. */
 enum { SLOTS = 3 };
 
 /* Bytes that a thread copies at a time. */
@@ -24,8 +27,8 @@ enum { COPY_BYTES = 256 * 1024 };
 
 struct slot {
     char *cells;                  /* on the device: the carry, the piece, a spare cell */
-    char *staged_in, *staged_out; /* page-locked; NULL: the array itself is */
-    cudaEvent_t up, worked, down; /* the last one that was recorded is the slot's */
+    char *staged_in, *staged_out; /* page-locked; NULL: the host array itself is */
+    cudaEvent_t up, worked, down; /* last recorded for this slot's piece */
     int64_t begin, count;         /* the piece */
 };
 
@@ -45,14 +48,16 @@ static int64_t round_up(int64_t bytes)
 
 /* ------------------------------------------------------------------ buffers */
 
-/* Whole units in so many bytes, at least one, no more than there are. */
+/* Elements of the whole units in piece_bytes, at least one unit and at most the units of the
+ * array. */
 static int64_t most_of(const struct host_pass *p, int64_t piece_bytes)
 {
     const int64_t units = max_i64(piece_bytes / p->size / PIECE_UNIT, 1);
     return min_i64(units, ceil_divide(p->n, PIECE_UNIT)) * PIECE_UNIT;
 }
 
-/* The cells of all slots and the carry in the context's workspace; with half the pieces where memory is short. */
+/* Allocates the cells of all slots and the carry in the context's workspace. If there is not enough
+ * memory, halves the pieces and tries again. */
 static spmv_status get_cells(struct pass *pass)
 {
     const struct host_pass *const p = pass->asked;
@@ -73,7 +78,7 @@ static spmv_status get_cells(struct pass *pass)
     return st;
 }
 
-/* Is the host array page-locked, so that copies need no buffer? */
+/* Whether the host array is page-locked, so that copies need no buffer. */
 static bool is_locked(const void *host, int64_t bytes)
 {
     const void *const ends[] = {host, (const char *)host + bytes - 1};
@@ -89,7 +94,8 @@ static bool is_locked(const void *host, int64_t bytes)
     return true;
 }
 
-/* Page-locked memory, kept with the context for the next call: to get it takes longer than to use it. */
+/* Allocates page-locked memory and keeps it in the context for the next call, because allocating
+ * takes longer than using it. */
 spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes)
 {
     struct cuda_state *const s = ctx->device;
@@ -100,7 +106,7 @@ spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes)
     s->staging = NULL;
     s->staging_bytes = 0;
     const cudaError_t error = cudaHostAlloc(&s->staging, (size_t)bytes, 0);
-    if (error == cudaErrorMemoryAllocation) { /* the context lives on */
+    if (error == cudaErrorMemoryAllocation) { /* the context stays usable */
         cudaGetLastError();
         s->staging = NULL;
         return context_fail_memory(ctx, "page-locked host memory", bytes);
@@ -147,12 +153,14 @@ static spmv_status open_pass(struct pass *pass)
         CUDA(cudaEventCreateWithFlags(&slot->down, cudaEventDisableTiming));
     }
     CUDA(cudaMemcpyAsync(pass->carry, p->host_carry, (size_t)p->size, cudaMemcpyHostToDevice, pass->work));
-    CUDA(cudaStreamSynchronize(pass->work)); /* host_carry is the caller's */
+    /* host_carry belongs to the caller, so read it before returning */
+    CUDA(cudaStreamSynchronize(pass->work));
 done:
     return st;
 }
 
-/* Waits for whatever is under way, so that no buffer is used any more, and gives back. In any case. */
+/* Waits for all work in progress, so that no buffer is in use, and releases the resources. Called
+ * after errors too. */
 static void close_pass(struct pass *pass)
 {
     const cudaStream_t own[] = {pass->up, pass->down};
@@ -168,12 +176,12 @@ static void close_pass(struct pass *pass)
             failed = (events[e] != NULL && cudaEventDestroy(events[e]) != cudaSuccess) || failed;
     }
     if (failed)
-        cudaGetLastError(); /* told by the call that failed first, or by the next one */
+        cudaGetLastError(); /* the call that failed first, or the next one, reports the error */
 }
 
 /* ----------------------------------------------------------------- the pass */
 
-/* memcpy by the context's threads. */
+/* memcpy with the context's threads. */
 static void copy(const spmv_context *ctx, void *to, const void *from, int64_t bytes)
 {
     const int64_t parts = ceil_divide(bytes, COPY_BYTES);
@@ -185,13 +193,13 @@ static void copy(const spmv_context *ctx, void *to, const void *from, int64_t by
     }
 }
 
-/* The event after which nothing of the slot's last piece is needed any more, on the device. */
+/* The event after which the device no longer uses the slot's last piece. */
 static cudaEvent_t done_of(const struct pass *pass, const struct slot *slot)
 {
     return pass->asked->host_out != NULL ? slot->down : slot->worked;
 }
 
-/* A piece on its way up, and the carry into its cell 0. used: the slot had a piece before. */
+/* Uploads a piece and copies the carry into its cell 0. used: the slot held a piece before. */
 static spmv_status take_up(struct pass *pass, struct slot *slot, bool used)
 {
     spmv_context *const ctx = pass->ctx;
@@ -215,7 +223,7 @@ done:
     return st;
 }
 
-/* After the work: the carry out of the last cell, the piece on its way down. */
+/* After the work: copies the carry out of the last cell and downloads the piece. */
 static spmv_status take_down(struct pass *pass, struct slot *slot)
 {
     spmv_context *const ctx = pass->ctx;
@@ -235,7 +243,7 @@ done:
     return st;
 }
 
-/* Waits for the slot's piece and brings it where it belongs. */
+/* Waits for the slot's piece and copies it to the host array. */
 static spmv_status finish(struct pass *pass, struct slot *slot)
 {
     spmv_context *const ctx = pass->ctx;
@@ -248,8 +256,8 @@ done:
     return st;
 }
 
-/* step on the context's device. The work itself enters by its own calls, and a callback must find the caller's device.
- */
+/* Runs step with the context's device current. The work on a piece enters the device itself, and a
+ * callback must find the caller's device current. */
 #define ON_DEVICE(step)                                                                                                \
     do {                                                                                                               \
         TRY(cuda_enter(pass->ctx));                                                                                    \
@@ -285,7 +293,7 @@ done:
 spmv_status host_pass_cuda(spmv_context *ctx, const struct host_pass *asked)
 {
     struct pass pass = {.ctx = ctx, .asked = asked};
-    /* work queued before may use the workspace; refused while the stream is captured */
+    /* work queued before may use the workspace; fails while the stream is captured */
     spmv_status st = ctx->backend->synchronize(ctx);
     if (st == SPMV_OK)
         st = get_cells(&pass);
@@ -300,6 +308,6 @@ spmv_status host_pass_cuda(spmv_context *ctx, const struct host_pass *asked)
         close_pass(&pass);
         return cuda_leave(ctx, st);
     }
-    close_pass(&pass); /* a dead context: what can be given back is */
+    close_pass(&pass); /* the context ended with an error: release what can be released */
     return st;
 }

@@ -1,23 +1,29 @@
-/* The pipeline: blocks that stay and go from tile to tile, the copy engine in front of them, the chain beside them.
+/* The pipeline: persistent blocks that process tile after tile, with the copy engine loading ahead
+ * and the chain computing the prefixes.
  *
- * While the engine brings the next tile into shared memory, a block works on the tile in hand and publishes its
- * aggregate; then it finishes the tile behind that one, whose prefix the chain block (chain.cuh) has told in the
- * meantime. Three buffers: one being filled, one in hand, one finished or on its way out. What is done with a tile is the
- * work's:
+ * While the engine loads the next tile into shared memory, a block works on the current tile and
+ * publishes its aggregate. Then it finishes the previous tile, whose prefix the chain block
+ * (chain.cuh) has computed in the meantime. Three buffers: one being loaded, one with the current
+ * tile, one being finished or stored. The work class defines what is done with a tile:
  *
  *     struct work {
  *         static constexpr int THREADS;         of a block
- *         static constexpr bool ENGINE_STORES;  finish leaves stores to the engine; else a barrier follows it
+ *         static constexpr bool ENGINE_STORES;  finish stores by the engine; else a
+ *                                               barrier follows it
  *         using fold = ...;                     of the chain
- *         struct left;                          what a thread keeps of a tile for finish; left() is of no tile
- *         memory &m;                            in shared memory: what the work needs, then pipeline_state
- *         void bring(number, buffer)            first thread: asks for the tile, or says that nothing comes
- *         left take(number, step)               the tile in hand, in buffer step % PIPELINE_BUFFERS; publishes
- *         void finish(number, buffer, left)     the tile behind it; m.before is its prefix
+ *         struct left;                          what a thread keeps of a tile for finish;
+ *                                               left() for no tile
+ *         memory &m;                            in shared memory: the work's data, then
+ *                                               pipeline_state
+ *         void bring(number, buffer)            first thread: starts loading the tile, or signals
+ *                                               that none follows
+ *         left take(number, step)               works on the current tile, in buffer
+ *                                               step % PIPELINE_BUFFERS; publishes its aggregate
+ *         void finish(number, buffer, left)     finishes the previous tile; m.before is its prefix
  *     };
  *
- * Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013 (blocks that stay, adjacent
- * synchronisation).
+ * Source: Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013
+ * (persistent blocks, adjacent synchronisation).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_PIPELINE_CUH
@@ -32,12 +38,13 @@ enum { PIPELINE_BUFFERS = 3 };
 /* In a block's shared memory. */
 template <typename Fold> struct pipeline_state {
     arrival arrived[PIPELINE_BUFFERS];
-    typename Fold::value before; /* the tile behind: its prefix */
-    int64_t number[2];           /* of the tile in hand and of the next, in turn */
+    typename Fold::value before; /* the prefix of the previous tile */
+    int64_t number[2];           /* of the current tile and of the next, alternating */
     chain_cells<Fold> cells;
 };
 
-/* Before the first tile. The chain block: false, when all is done. */
+/* Prepares the block and loads the first tile. The chain block does all its work here and returns
+ * false. */
 template <typename Work> __device__ __forceinline__ bool pipeline_begin(Work &work, chain<typename Work::fold> &tiles)
 {
     auto &m = work.m;
@@ -63,7 +70,7 @@ template <typename Work> __device__ __forceinline__ bool pipeline_begin(Work &wo
     return false;
 }
 
-/* First thread: the next tile is on its way into the buffer that left. */
+/* First thread: starts loading the next tile into the free buffer. */
 template <typename Work>
 __device__ __forceinline__ void pipeline_bring_next(Work &work, const chain<typename Work::fold> &tiles, int step,
                                                     bool in_hand)
@@ -74,18 +81,18 @@ __device__ __forceinline__ void pipeline_bring_next(Work &work, const chain<type
     work.m.number[(step + 1) % 2] = next;
     if constexpr (Work::ENGINE_STORES)
         if (next < tiles.tiles)
-            engine_await_reads<PIPELINE_BUFFERS - 3>(); /* of what left the buffer */
+            engine_await_reads<PIPELINE_BUFFERS - 3>(); /* stores from that buffer */
     work.bring(next, (step + 1) % PIPELINE_BUFFERS);
 }
 
-/* All of a block. */
+/* The whole work of a block. */
 template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work, chain<typename Work::fold> &tiles)
 {
     auto &m = work.m;
     const bool first = threadIdx.x == 0, last = threadIdx.x == Work::THREADS - 1, alone = tiles.tiles == 1;
     if (!pipeline_begin(work, tiles))
         return;
-    int64_t behind = -1; /* the tile before the one in hand, -1: none */
+    int64_t behind = -1; /* the tile before the current one, -1: none */
     typename Work::left left{};
     for (int step = 0;; step++) {
         const int64_t number = m.number[step % 2];
@@ -111,7 +118,7 @@ template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work
             work.finish(behind, (step + PIPELINE_BUFFERS - 1) % PIPELINE_BUFFERS, left);
         }
         if (behind < 0 || !Work::ENGINE_STORES)
-            __syncthreads(); /* the buffer is free; the next number is there */
+            __syncthreads(); /* the buffer is free; the next number is written */
         behind = in_hand ? number : -1;
         left = mine;
     }

@@ -1,5 +1,5 @@
-/* What the rungs of the ladders cost and where their sources are: one table, which
- * spmv_rung_describe hands out. docs/ladder.md repeats the rows of scan; tests compare.
+/* The costs and the source files of the rungs: one table, which spmv_rung_describe returns.
+ * docs/ladder.md repeats the rows of scan; a test compares them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -7,8 +7,8 @@
 
 #include "runtime.h"
 
-/* n: elements; B: elements of a block; p: threads. Rungs of several backends may share a name and
- * then a row: the first backend's source. */
+/* n: elements; B: elements of a block; p: threads. Rungs of several backends may share a name; they
+ * then share a row, with the source file of the first backend. */
 static const struct row {
     const char *primitive, *rung, *source, *work, *depth;
 } rows[] = {
@@ -25,7 +25,7 @@ static const struct row {
     {"scan", "look-back", "primitives/scan/scan_5_lookback.cuh", "2 n", "a tile + n / tile"},
     {"scan", "single-pass", "primitives/scan/scan_6_pipeline.cuh", "2 n", "a tile + n / tile"},
     {"scan", "tiles", "primitives/scan/scan_omp.c", "2 n", "n / threads"},
-    /* segmented scan: the teaching rungs are those of scan, on pairs */
+    /* segmented scan: its other rungs are those of scan, on pairs */
     {"segscan", "serial", "primitives/segscan/segscan_ref.c", "n - 1", "n - 1"},
     {"segscan", "reduce-scan", "primitives/segscan/segscan_1_chunks.cuh", "2 n", "n / 2^19 + log"},
     {"segscan", "single-pass", "primitives/segscan/segscan_3_pipeline.cuh", "2 n", "a tile + n / tile"},

@@ -1,5 +1,5 @@
-/* The kernel that does nothing, by which a context finds out whether its device runs this build's code, and for which
- * architecture that was made.
+/* An empty kernel: a context launches it to test whether its device runs this build's code, and for
+ * which architecture that code was compiled.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "chain.cuh"

@@ -1,5 +1,5 @@
-/* What the files of the backend cuda share: its state in a context, entering and leaving the context's device, and the
- * one place where a CUDA error becomes a status.
+/* Shared by the files of the backend cuda: its state in a context, entering and leaving the
+ * context's device, and the conversion of CUDA errors to statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef RUNTIME_CUDA_H
@@ -9,11 +9,11 @@
 
 #include "backend.h"
 
-/* Scratch that every context has from the start: enough for the primitives on 2^31 numbers and more, so that they do
- * not wait for more, also while a graph is captured. */
+/* Scratch that every context allocates when it opens: enough for the primitives on more than 2^31
+ * numbers, so that they need not allocate, also while a graph is captured. */
 enum { CUDA_SCRATCH = 8 * 1024 * 1024 };
 
-/* Of the device's memory, what freed blocks may keep in a context's pool: one part of so many. */
+/* Freed blocks in a context's pool keep at most 1 / CUDA_POOL_KEEPS of the device's memory. */
 enum { CUDA_POOL_KEEPS = 128 };
 
 struct cuda_unfreed {
@@ -25,52 +25,60 @@ enum { MAILBOX_BYTES = 4096 };
 
 struct cuda_state {
     int device;
-    int callers_device; /* between cuda_enter and cuda_leave */
+    int callers_device; /* saved by cuda_enter for cuda_leave */
     bool own_stream;
     bool dead;
-    bool in_order;       /* the next kernel begins when all before it have ended, whether it may begin early or not */
+    /* the next kernel starts after all before it have finished, even if it could start early */
+    bool in_order;
     size_t memory_bytes; /* of the device */
-    int multiprocessors; /* likewise */
+    int multiprocessors; /* of the device */
     int shared_bytes;    /* of a multiprocessor's shared memory */
-    int64_t cache_bytes; /* of its last-level cache */
-    int code_version;    /* 10 major + minor of the architecture that the code it runs was made for */
-    const char *last_kernel; /* the last one queued */
-    unsigned *ticket;        /* on the device: counts a launch's blocks that are done; 0 between launches */
-    void *chain;             /* on the device: chain.cuh */
-    cudaMemPool_t pool;      /* for context_alloc; NULL: the device has none */
-    void *mailbox;           /* page-locked host memory, of MAILBOX_BYTES, for small downloads; NULL: there was none */
-    void *staging;           /* page-locked host memory, for copies that overlap with work; only grows */
+    int64_t cache_bytes; /* of the device's last-level cache */
+    /* 10 major + minor of the architecture that the running code was compiled for */
+    int code_version;
+    const char *last_kernel; /* the last kernel queued */
+    /* on the device: counts the finished blocks of a launch; 0 between launches */
+    unsigned *ticket;
+    void *chain;        /* on the device: chain.cuh */
+    cudaMemPool_t pool; /* for context_alloc; NULL: the device has no pools */
+    /* page-locked host memory of MAILBOX_BYTES for small downloads; NULL: not available */
+    void *mailbox;
+    void *staging; /* page-locked host memory for copies that overlap with work; only grows */
     int64_t staging_bytes;
-    struct cuda_unfreed *unfreed; /* freed by the application while its stream was being captured */
-    char death[512];              /* the first failure */
+    struct cuda_unfreed *unfreed; /* freed by the application while its stream was captured */
+    char death[512];              /* message of the first error */
 };
 
-/* Every call into the backend lies between these two. enter makes the context's device the current one; leave gives the
- * caller's back and hands status through. enter refuses a dead context. */
+/* Every call into the backend is between these two. enter makes the context's device current; it
+ * fails if the context ended with an error. leave restores the caller's device and returns
+ * status. */
 spmv_status cuda_enter(spmv_context *ctx);
 spmv_status cuda_leave(spmv_context *ctx, spmv_status status);
 
 /* Whether the context's stream is being captured into a CUDA graph. */
 bool cuda_is_capturing(const spmv_context *ctx);
 
-/* SPMV_OK for cudaSuccess. Anything else ends the context: errors of queued work show at any later call and cannot be
- * repaired. Errors of a capture only fail the call. what: the call or the kernel. */
+/* Returns SPMV_OK for cudaSuccess. Any other error ends the context, because errors of queued work
+ * appear at any later call and cannot be repaired. Errors of a capture only fail the call. what:
+ * the call or the kernel. */
 spmv_status cuda_check(spmv_context *ctx, cudaError_t error, const char *what);
 
-/* The next kernel that the context queues begins when all before it have ended, even if it may begin early: for what
- * kernels read before they wait for the one before. */
+/* The next kernel of the context starts after all before it have finished, even if it could start
+ * early. For kernels that read data before they wait for the kernel before. */
 static inline void cuda_next_in_order(spmv_context *ctx)
 {
     ((struct cuda_state *)ctx->device)->in_order = true;
 }
 
-/* Queues a kernel that does nothing: does this device run this build's code, and which? (runtime_cuda.cu) */
+/* Queues an empty kernel to test whether the device runs this build's code, and returns the code's
+ * version (runtime_cuda.cu). */
 cudaError_t cuda_probe(cudaStream_t stream, int *code_version);
 
-/* At least so many bytes of cuda_state.staging, on the context's device. What is in use of it is gone. */
+/* Grows cuda_state.staging to at least bytes; the context's device is current. Its contents are
+ * lost. */
 spmv_status cuda_grow_staging(spmv_context *ctx, int64_t bytes);
 
-/* Bytes of cuda_state.chain, all 0 at first. */
+/* Bytes of cuda_state.chain, initially 0. */
 int64_t cuda_chain_bytes(void);
 
 #endif

@@ -1,9 +1,10 @@
-/* Where segments start and end, tile by tile, as one bit an element.
+/* The segment starts and ends of a tile, as one bit per element.
  *
- * Positions (ascending) become bits of a tile without a flags array in memory: each chunk finds its first position by
- * one search and from there on streams through them; a batch of block_threads positions sets its bits in shared memory, and
- * how many of them fell into the tile moves the cursor. A run of equal positions (empty segments) longer than a batch
- * is jumped over by a search, so that millions of empty segments at one place cost one tile nothing.
+ * Positions (ascending) are converted to the bits of a tile without an array of flags in memory.
+ * Each chunk finds its first position by one search and then streams through the positions. A batch
+ * of block_threads positions sets its bits in shared memory; the number of them in the tile
+ * advances the cursor. A search skips a run of equal positions (empty segments) longer than a
+ * batch, so millions of empty segments at one place add no time to a tile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGMENTS_CUH
@@ -16,13 +17,13 @@
 template <typename Type> struct tile_bits {
     static constexpr int word_count = tile_of<Type>::size / 32;
 
-    /* The items bits of thread t, bit 0 the first. */
+    /* The bits of thread t's elements; bit 0 is the first element. */
     static __host__ __device__ unsigned of_thread(const unsigned *words, int t)
     {
         constexpr int items = tile_of<Type>::items;
         const int bit = t * items, from = bit % 32;
         unsigned bits = words[bit / 32] >> from;
-        if (32 % items != 0 && from + items > 32) /* elements of 12 bytes, say */
+        if (32 % items != 0 && from + items > 32) /* an element of 12 bytes, for example */
             bits |= words[bit / 32 + 1] << (32 - from);
         return bits & ((1u << items) - 1u);
     }
@@ -33,8 +34,8 @@ __device__ inline int64_t position_at(const void *positions, int bits, int64_t i
     return bits == 32 ? (int64_t)((const int32_t *)positions)[i] : ((const int64_t *)positions)[i];
 }
 
-/* words = the bits of the positions cursor, cursor + 1, ... that lie in [begin, begin + valid); the cursor behind them.
- * position(cursor) >= begin. */
+/* Sets words to the bits of the positions cursor, cursor + 1, ... that lie in [begin,
+ * begin + valid). Returns the cursor after them. position(cursor) >= begin. */
 template <typename Position>
 __device__ int64_t block_mark_words(const Position &position, int64_t cursor, int64_t count, int64_t begin, int valid,
                                     unsigned *words, int words_count)
@@ -48,7 +49,8 @@ __device__ int64_t block_mark_words(const Position &position, int64_t cursor, in
         const bool inside = at >= 0 && at < valid;
         if (inside)
             atomicOr(&words[at / 32], 1u << (at % 32));
-        const int taken = __syncthreads_count(inside); /* and the bits are seen by all */
+        /* also a barrier: all threads see the bits */
+        const int taken = __syncthreads_count(inside);
         cursor += taken;
         if (taken < block_threads)
             return cursor;
@@ -66,7 +68,7 @@ __device__ int64_t block_mark(const Position &position, int64_t cursor, int64_t 
     return block_mark_words(position, cursor, count, begin, valid, words, tile_bits<Type>::word_count);
 }
 
-/* Starts of the segments of n elements, in any form. */
+/* The starts of the segments of n elements, in any form. */
 struct segment_starts {
     const void *heads;
     spmv_segment_form form;
@@ -78,15 +80,15 @@ struct segment_starts {
         return position_at(heads, bits, s);
     }
 
-    /* Where the positions from element begin on are to be found. */
+    /* The index of the first position at or after element begin. */
     __device__ int64_t block_seek(int64_t begin) const
     {
         return form == SPMV_SEGMENT_FLAGS ? 0 : block_lower_bound(*this, 0, count, begin);
     }
 
-    /* Bit j: the thread's element j of the tile starts a segment. Element 0 needs no bit: what is carried into it is
-     * the identity. Moves the cursor. words: the
-     * tile's bits in shared memory; a barrier lies between two uses. */
+    /* Bit j: element j of the thread starts a segment. Element 0 of the array needs no bit, because
+     * its carry is the identity. Advances the cursor. words: the tile's bits in shared memory; a
+     * barrier must separate two uses. */
     template <typename Type>
     __device__ unsigned block_starts(int64_t *cursor, int64_t begin, int valid, unsigned *words) const
     {
@@ -105,7 +107,7 @@ struct segment_starts {
             return mine;
         }
         const unsigned char *flags = (const unsigned char *)heads + begin + first;
-        /* begin and first are multiples of 4, unless elements are so large that a thread has fewer */
+        /* begin and first are multiples of 4, unless large elements leave a thread fewer */
         if (items % 4 == 0 && valid == tile_of<Type>::size && (uintptr_t)heads % 4 == 0) {
 #pragma unroll
             for (int k = 0; k < items / 4; k++) {
@@ -128,11 +130,12 @@ inline segment_starts starts_of(const spmv_segments *segments)
     return {segments->heads, segments->form, segments->bits, segments->count};
 }
 
-/* The walk along elements and segment ends: n + count steps, each of which takes an element or closes a segment, a
- * segment being closed once all elements before its end are taken. Step end(s) + s closes segment s; that never
- * repeats, so however many segments are empty, no tile of steps gets more than its share.
- * (The merge path of S. Green, R. McColl, D. Bader, ICS 2012, and D. Merrill, M. Garland, "Merge-based parallel sparse
- * matrix-vector multiplication", SC 2016, with the search along the diagonal turned into a plain lower bound.) */
+/* The merge path along elements and segment ends: n + count steps. Each step takes an element or
+ * closes a segment; a segment is closed after all elements before its end are taken. Step end(s) +
+ * s closes segment s. These steps are distinct, so no tile of steps has more than its share of
+ * work, however many segments are empty. Source: S. Green, R. McColl, D. Bader, ICS 2012; D.
+ * Merrill, M. Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016; here
+ * with a lower bound in place of the search along the diagonal. */
 struct segment_closings {
     const void *heads;
     int bits;

@@ -1,5 +1,6 @@
-/* splitmix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
- * (constants: D. Stafford's variant 13). The same numbers on every machine.
+/* The random numbers of splitmix64, the same on every machine. Source: G. L. Steele, D. Lea, C. H.
+ * Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (constants: D. Stafford's
+ * variant 13).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPLITMIX_H

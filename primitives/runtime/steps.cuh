@@ -1,27 +1,33 @@
-/* Block algorithms as steps, which a kernel and the host run alike: what the teaching rungs are written in.
+/* Block algorithms in steps, which a kernel and the host run alike. The teaching rungs are written
+ * in this form.
  *
- * A program is what the blocks of one launch do. It says for one thread of one block what happens in one step; between
- * two steps lies a barrier, and nowhere else. A kernel lets the threads run the steps. The host runs a step for one
- * thread after the other, in an order that is shuffled anew for each step: so a step in which one thread needs what
- * another writes gives wrong results there too, and an addition is an addition that can be counted. After each step a
- * trace is handed the shared memory.
+ * A program describes the work of the blocks of one launch: what one thread of one block does in
+ * one step. There is a barrier between two steps and nowhere else. In a kernel the threads run the
+ * steps. The host runs a step for one thread after the other, in an order that is shuffled again
+ * for each step. So a step in which one thread needs what another writes gives wrong results on the
+ * host too, and the host can count operations. After each step a trace receives the shared memory.
  *
  *     struct program {
- *         struct shared { ... };     one a block; its contents are undefined until a step writes them
- *         struct registers { ... };  one a thread, kept from step to step of a block
+ *         struct shared { ... };     one per block; undefined until a step writes it
+ *         struct registers { ... };  one per thread, kept from step to step of a block
  *         __host__ __device__ int steps() const;
- *         __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &, registers &) const;
+ *         __host__ __device__ void step(int s, int64_t block, int thread, int threads, shared &,
+ *                                       registers &) const;
  *
  *         for a trace, on the host:
- *         void label(int s, char *text, size_t size) const;          what step s did
- *         const T *cells(int s, int64_t block, const shared &, int *count) const;   the array as step s left it
- *         bool idle(int s, int64_t block) const;    optional: step s works on no element of the input
+ *         void label(int s, char *text, size_t size) const;  describes step s
+ *         const T *cells(int s, int64_t block, const shared &, int *count) const;
+ *                                                            the array after step s
+ *         bool idle(int s, int64_t block) const;             optional: step s processes no element
  *     };
  *
- * A launch is then the same line for both:  st = place.run("name", program, blocks, threads);
- * place: steps_on_gpu or steps_on_host. Pointers in a program lead to memory of the place.
+ * A launch is the same line for both:
  *
- * Work in steps with all processors at once: W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
+ *     st = place.run("name", program, blocks, threads);
+ *
+ * place: steps_on_gpu or steps_on_host. Pointers in a program point to memory of the place.
+ * Source: W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986 (steps that all
+ * processors execute together).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_STEPS_CUH
@@ -51,12 +57,13 @@ __host__ __device__ inline int steps_log2(int n)
 
 #include "launch.cuh"
 
-/* Where the grid is capped, a block goes on with the block one grid further. */
+/* If the grid is capped, a block continues with the block one grid further. */
 template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run_steps(Program program, int64_t blocks)
 {
     __shared__ typename Program::shared shared;
     for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-        typename Program::registers mine = {}; /* compilers cannot see that a step writes before another reads */
+        /* compilers cannot prove that a step writes before another reads */
+        typename Program::registers mine = {};
         for (int s = 0; s < program.steps(); s++) {
             program.step(s, block, (int)threadIdx.x, (int)blockDim.x, shared, mine);
             __syncthreads();
@@ -66,7 +73,7 @@ template <typename Program> __global__ void __launch_bounds__(STEPS_THREADS) run
 
 struct steps_on_gpu {
     static constexpr bool PARALLEL = true;
-    template <typename Op> using applied = Op; /* what a rung is compiled with for an operator */
+    template <typename Op> using applied = Op; /* the operator type that a rung is compiled with */
     template <typename Op> static void choose()
     {
     }
@@ -82,7 +89,7 @@ struct steps_on_gpu {
 /* -------------------------------------------------------------- on the host */
 #ifndef __CUDACC__
 
-/* How often an operator was applied, in this thread. */
+/* How many times an operator was applied in this thread. */
 struct steps_count {
     static int64_t &applied()
     {
@@ -91,8 +98,8 @@ struct steps_count {
     }
 };
 
-/* An operator of type T that is chosen at run time, in this thread, and counted. So a rung is compiled once a type
- * instead of once an operator and type: on the host it need not be fast. */
+/* An operator of type T, chosen at run time per thread, that counts its calls. So a rung is
+ * compiled once per type and not once per operator and type; on the host it need not be fast. */
 template <typename T> struct chosen_operator {
     using type = T;
 
@@ -129,14 +136,15 @@ template <typename T> struct chosen_operator {
     }
 };
 
-/* trace(name of the launch, program, block, step, shared) after each step. order: where the shuffling begins. */
+/* Calls trace(name of the launch, program, block, step, shared) after each step. order: seed of the
+ * shuffles. */
 template <typename Trace> struct steps_on_host {
     static constexpr bool PARALLEL = false;
     template <typename Op> using applied = chosen_operator<typename Op::type>;
     uint64_t order;
     Trace trace;
 
-    /* Before a rung runs with applied<Op>. */
+    /* Call before a rung runs with applied<Op>. */
     template <typename Op> static void choose()
     {
         applied<Op>::template choose<Op>();
@@ -158,7 +166,7 @@ template <typename Trace> struct steps_on_host {
         typename Program::shared shared;
         typename Program::registers mine[STEPS_THREADS];
         int16_t turn[STEPS_THREADS];
-        memset((void *)&shared, 0xa5, sizeof shared); /* as undefined as a device's */
+        memset((void *)&shared, 0xa5, sizeof shared); /* undefined, as on a device */
         memset((void *)mine, 0xa5, sizeof mine);
         for (int t = 0; t < threads; t++)
             turn[t] = (int16_t)t;

@@ -1,5 +1,5 @@
-/* The trace of steps (steps.cuh) that a caller's function is handed: for spmv_scan_trace, spmv_segscan_trace and
- * spmv_reduce_trace.
+/* Passes the trace of steps (steps.cuh) to a caller's function: for spmv_scan_trace,
+ * spmv_segscan_trace and spmv_reduce_trace.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_STEPS_TRACE_CUH
@@ -13,7 +13,8 @@
 /* The most cells that a program shows after a step. */
 enum { TRACE_CELLS = STEPS_THREADS };
 
-/* What a step shows, as the caller is handed it: cells as they are, or (value, start) pairs as two arrays. */
+/* The cells of a step in the form for the caller: unchanged, or (value, start) pairs as two
+ * arrays. */
 template <typename T> struct trace_cells {
     const T *cells;
     int count;
@@ -43,7 +44,8 @@ template <typename T> struct trace_cells<segmented<T>> {
     }
 };
 
-/* Whether a step works on no element (spmv_trace.idle): what the program says, if it has the function idle. */
+/* Whether a step processes no element (spmv_trace.idle): the result of the program's function idle,
+ * if it has one. */
 template <typename Program>
 auto step_is_idle(const Program &program, int step, int64_t block, int) -> decltype(program.idle(step, block))
 {
@@ -55,7 +57,7 @@ template <typename Program> bool step_is_idle(const Program &, int, int64_t, lon
     return false;
 }
 
-/* Hands each step to the caller's function (NULL: to nobody). */
+/* Calls the caller's function, if it is not NULL, for each step. */
 struct tell_caller {
     spmv_trace_fn tell;
     void *user;

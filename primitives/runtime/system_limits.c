@@ -1,10 +1,12 @@
 /* Limits of processors and memory (system_limits.h).
  *
- * A process belongs to a control group, a folder of files with limits, and every group above it limits it as well. The
- * folder is the mount point of the hierarchy (/proc/self/mountinfo) followed by the path of the group
- * (/proc/self/cgroup). In version 2 there is one hierarchy, in version 1 one for each controller. A container may see a
- * part of the hierarchy only: its mount has a root, which is taken off the path.
- * https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html; cgroups(7), proc(5).
+ * A process belongs to a control group, a folder of files with limits, and all groups above it
+ * limit it as well. The folder is the mount point of the hierarchy (/proc/self/mountinfo) followed
+ * by the path of the group (/proc/self/cgroup). Version 2 has one hierarchy, version 1 one for each
+ * controller. A container may see only a part of the hierarchy: the root of its mount is then
+ * removed from the path.
+ * Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html;
+ * cgroups(7), proc(5).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "system_limits.h"
@@ -30,7 +32,8 @@ static FILE *open_under(const char *root, const char *path)
     return n > 0 && (size_t)n < sizeof name ? fopen(name, "re") : NULL;
 }
 
-/* The number behind the word that begins a line; word "": the first number of the file. False: there is none. */
+/* Reads the number after the word that begins a line; word "": the first number of the file.
+ * Returns false if there is none. */
 static bool read_number(const char *root, const char *path, const char *word, int64_t *value)
 {
     char line[LINE_BYTES];
@@ -53,7 +56,8 @@ static bool read_number(const char *root, const char *path, const char *word, in
 
 /* ---------------------------------------------------------------- control groups */
 
-/* A group of a hierarchy. Its folder becomes that of the group above it, up to the mount point. */
+/* A group of a hierarchy. go_up replaces its folder by that of the group above it, up to the mount
+ * point. */
 struct group {
     char folder[PATH_BYTES];
     size_t mount_length;
@@ -70,7 +74,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The path of this process's group in the hierarchy of the controller; NULL: in that of version 2. */
+/* Finds the path of this process's group in the hierarchy of the controller; NULL: of version 2. */
 static bool find_path(const char *root, const char *controller, char path[PATH_BYTES])
 {
     char line[LINE_BYTES];
@@ -92,7 +96,7 @@ static bool find_path(const char *root, const char *controller, char path[PATH_B
     return found;
 }
 
-/* Where that hierarchy is mounted, and which part of it. */
+/* Finds the mount point of that hierarchy, and which part of it is mounted. */
 static bool find_mount(const char *root, const char *controller, char mount[PATH_BYTES], char part[PATH_BYTES])
 {
     char line[LINE_BYTES];
@@ -124,7 +128,7 @@ static bool find_group(const char *root, const char *controller, struct group *g
     return snprintf(group->folder, sizeof group->folder, "%s%s", mount, rest) < (int)sizeof group->folder;
 }
 
-/* False: there is none above it. */
+/* Returns false if there is no group above it. */
 static bool go_up(struct group *group)
 {
     char *const slash = strrchr(group->folder, '/');
@@ -143,7 +147,7 @@ static bool read_group(const char *root, const struct group *group, const char *
 
 /* ---------------------------------------------------------------- processors */
 
-/* cpu.max holds the quota ("max": none) and the period, in microseconds. */
+/* cpu.max contains the quota ("max": none) and the period in microseconds. */
 static bool read_cpu_max(const char *root, const struct group *group, int64_t *quota, int64_t *period)
 {
     char path[PATH_BYTES + 64];
@@ -188,7 +192,7 @@ static void consider(struct smallest *smallest, int64_t bytes, const char *limit
         *smallest = (struct smallest){max_i64(bytes, 0), limit};
 }
 
-/* Pages of files that nobody has used lately count as used, but the system drops them when memory is needed. */
+/* Inactive file pages count as used, but the system drops them when memory is needed. */
 static void consider_groups(struct smallest *smallest, const char *root, int version)
 {
     struct group group;

@@ -1,7 +1,7 @@
 /* The number of threads (threads.h).
  *
- * libgomp ends the process when it cannot start a thread, and a stack that is too small ends it as well. So both are
- * tried before the first team: as many threads are started and ended as the team will have.
+ * libgomp ends the process if it cannot start a thread, or if a stack is too small. So both are
+ * tested before the first team: as many threads as the team will have are started and ended.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "threads.h"
@@ -14,13 +14,15 @@
 
 #include "system_limits.h"
 
-/* The stack that our code needs in a thread: 48 KB were enough for all commands; the rest is for unoptimised builds. */
+/* Stack that a thread of the library needs: 48 KB were enough for all commands; the rest is for
+ * unoptimised builds. */
 enum { LEAST_STACK = 128 << 10 };
 
 /* ---------------------------------------------------------------- stacks */
 
-/* The value of OMP_STACKSIZE or GOMP_STACKSIZE in bytes, as OpenMP 5.2, section 21.2.2, has it: a number of kilobytes,
- * or with a unit B, K, M or G. -1: none, or not valid, which libgomp ignores. */
+/* The value of OMP_STACKSIZE or GOMP_STACKSIZE in bytes, as defined in OpenMP 5.2, section 21.2.2:
+ * a number of kilobytes, or a number with a unit B, K, M or G. -1: not set, or not valid, which
+ * libgomp ignores. */
 static int64_t stack_asked(const char *text)
 {
     char *end = NULL;
@@ -38,7 +40,7 @@ static int64_t stack_asked(const char *text)
     return number <= INT64_MAX >> shift ? (int64_t)number << shift : -1;
 }
 
-/* Attributes of a thread as libgomp starts them; *bytes: of its stack. */
+/* Sets the attributes with which libgomp starts its threads. *bytes: the stack size. */
 static void set_stack(pthread_attr_t *attributes, int64_t *bytes, const char **setting)
 {
     static const char *const names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"};
@@ -65,7 +67,7 @@ static void *wait_at_gate(void *gate)
     return NULL;
 }
 
-/* How many of n threads can run at the same time beside this one. */
+/* How many of n threads can run at the same time in addition to this one. */
 static int count_startable(const pthread_attr_t *attributes, int n)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -88,7 +90,8 @@ static bool space_is_limited(void)
     return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
 }
 
-/* Where arrays may take the address space that stacks need, OpenMP's threads are started now. They stay. */
+/* Starts OpenMP's threads now, and they stay: with limited address space, arrays could later occupy
+ * the space that the stacks need. */
 static void start_team(int threads)
 {
 #pragma omp parallel num_threads(threads)
@@ -96,7 +99,7 @@ static void start_team(int threads)
     }
 }
 
-/* *most: so many threads can run, of `threads` > 1. */
+/* *most: how many of `threads` > 1 threads can run. */
 static spmv_status try_threads(spmv_context *ctx, int threads, int *most)
 {
     static atomic_int proven; /* by an earlier context of this process */
@@ -125,7 +128,8 @@ static spmv_status try_threads(spmv_context *ctx, int threads, int *most)
 
 /* ---------------------------------------------------------------- the choice */
 
-/* OpenMP's number; where that is one a processor and not a wish, the quota counts as well. */
+/* The default of OpenMP, limited by the CPU quota if it is the number of processors. A number that
+ * the user has set is not limited. */
 static int default_threads(void)
 {
     const int offered = omp_get_max_threads(), processors = omp_get_num_procs();

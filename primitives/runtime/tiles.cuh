@@ -1,14 +1,17 @@
-/* How n elements are cut into tiles and chunks, and how a tile comes in and goes out.
+/* Division of n elements into tiles and chunks, and loading and storing of a tile.
  *
- * A tile is what one block works on at a time: items elements a thread, 64 bytes of them. A chunk is a run of
- * neighbouring tiles; one block walks through it and carries its result from tile to tile. There are at most most_chunks
- * chunks, whatever n: so the results of all chunks fit one block, two-level algorithms suffice for every size, scratch
- * is a constant, and the cut depends on n alone, not on the device (the bits of floating-point results follow the cut).
+ * A block works on one tile at a time: items elements per thread, 64 bytes of them. A chunk is a
+ * run of neighbouring tiles; one block processes it in order and carries its result from tile to
+ * tile. There are at most most_chunks chunks, whatever n. So the results of all chunks fit in one
+ * block, two-level algorithms suffice for every size, the scratch is constant, and the division
+ * depends on n alone, not on the device. (The bits of floating-point results depend on the
+ * division.)
  *
- * Threads hold items neighbouring elements each ("blocked"), because order matters; memory wants neighbouring threads
- * at neighbouring addresses ("striped"). Tiles turn from one to the other in shared memory, one cell of padding a
- * thread keeping both ways free of bank conflicts.
- * D. Merrill, A. Grimshaw, "Parallel scan for stream architectures", CS2009-14, University of Virginia, 2009.
+ * A thread holds items neighbouring elements ("blocked"), because order matters; coalesced access
+ * needs neighbouring threads at neighbouring addresses ("striped"). Tiles are transposed in shared
+ * memory. One padding cell per thread avoids bank conflicts in both directions.
+ * Source: D. Merrill, A. Grimshaw, "Parallel scan for stream architectures", CS2009-14, University
+ * of Virginia, 2009.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_TILES_CUH
@@ -16,8 +19,8 @@
 
 #include "block.cuh"
 
-/* Enough to fill a large device several times over, and the results of all chunks are still one tile. Tests build with
- * fewer, to have chunks of several tiles at small n. */
+/* Enough to fill a large device several times over, while the results of all chunks still fit in
+ * one tile. Tests build with fewer, to have chunks of several tiles at small n. */
 #ifndef SPMV_CHUNKS
 #define SPMV_CHUNKS 2048
 #endif
@@ -28,14 +31,14 @@ template <typename Type> struct tile_of {
     static constexpr int size = block_threads * items;
     static constexpr int cells = size + block_threads;
 
-    /* The cell in which element i of a tile is staged. */
+    /* The cell that stages element i of a tile. */
     static __host__ __device__ int cell(int i)
     {
         return i + i / items;
     }
 };
 
-/* tiles in count chunks, the first of which are one tile longer where it does not divide evenly. */
+/* Tiles in count chunks. The first `longer` chunks have one tile more. */
 struct chunking {
     int64_t tiles_each, longer;
     int count;
@@ -58,15 +61,16 @@ inline chunking one_chunk(int64_t n, int tile_size)
     return {n / tile_size + (n % tile_size != 0), 0, 1};
 }
 
-/* Elements of the tile that begins at begin, when n are there in all. */
+/* Elements of the tile that starts at begin, of n elements in all. */
 __host__ __device__ inline int tile_valid(int64_t begin, int64_t n, int tile_size)
 {
     return n - begin < tile_size ? (int)(n - begin) : tile_size;
 }
 
-/* stage[cell(i)] = load(begin + i) for i < valid, pad for the rest of the tile. All loads are under way before the
- * first is waited for. A thread writes cells i with i % block_threads its own number: the very cells it read if the stage was
- * last read that way; after any other reading a barrier must lie behind all threads. */
+/* Sets stage[cell(i)] to load(begin + i) for i < valid, and to pad in the rest of the tile. All
+ * loads start before the first is waited for. Thread t writes the cells of elements i with i %
+ * block_threads == t. If the stage was last read in that order, no barrier is needed before;
+ * otherwise one is. */
 template <typename Type, typename Load>
 __device__ void block_stage_in(const Load &load, int64_t begin, int valid, Type pad, Type *stage)
 {
@@ -83,7 +87,7 @@ __device__ void block_stage_in(const Load &load, int64_t begin, int valid, Type 
     __syncthreads();
 }
 
-/* The thread's items neighbouring elements of the tile that begins at begin. */
+/* Loads the thread's items neighbouring elements of the tile that starts at begin. */
 template <typename Type, typename Load>
 __device__ void block_load_tile(const Load &load, int64_t begin, int valid, Type pad, Type *stage, Type *items)
 {
@@ -94,8 +98,8 @@ __device__ void block_load_tile(const Load &load, int64_t begin, int valid, Type
         items[j] = stage[tile::cell((int)threadIdx.x * tile::items + j)];
 }
 
-/* The way back. A thread writes the very cells that it alone read in block_load_tile, so nothing is waited for between
- * the two. */
+/* Stores a tile. A thread writes the cells that only it has read in block_load_tile, so no barrier
+ * is needed between the two. */
 template <typename Type, typename Store>
 __device__ void block_store_tile(const Store &store, int64_t begin, int valid, Type *stage, const Type *items)
 {

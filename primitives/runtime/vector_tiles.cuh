@@ -1,7 +1,8 @@
-/* Tiles of 16-byte vectors: what the single-pass rungs load, hold in shared memory and store.
+/* Tiles of 16-byte vectors: loaded, kept in shared memory and stored by the single-pass rungs.
  *
- * A block's tile comes and goes in vectors, neighbouring threads at neighbouring addresses. Between that it lies in
- * shared memory, where each thread has its own row of neighbouring elements.
+ * A block loads and stores its tile in vectors, neighbouring threads at neighbouring addresses. In
+ * between, the tile is in shared memory, where each thread has its own row of neighbouring
+ * elements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_VECTOR_TILES_CUH
@@ -10,10 +11,10 @@
 #include "launch.cuh"
 #include "tiles.cuh"
 
-/* One block's share: Threads threads with Vectors times 16 bytes each. An odd number of vectors keeps shared memory
- * free of bank conflicts both ways, thread by thread and row by row, without a cell of padding. Blocks: how many shall
- * fit a multiprocessor; the compiler keeps registers below that. OLDER: only for architectures without a copy engine;
- * code for the others is left empty. */
+/* The shape of a block: Threads threads with Vectors times 16 bytes each. An odd number of vectors
+ * avoids bank conflicts in shared memory, both by thread and by row, without padding.
+ * Blocks: how many are to fit on a multiprocessor; the compiler limits registers accordingly.
+ * Older: only for architectures without a copy engine; the code for the others is empty. */
 template <int Threads, int Vectors, int Blocks, int PauseNs = 0, bool Older = false> struct lookback_shape {
     static_assert(Vectors % 2 == 1 && Threads % warp_lanes == 0, "odd, and whole warps");
     static constexpr int threads = Threads, warps = Threads / warp_lanes, vectors = Vectors, blocks = Blocks,
@@ -23,7 +24,8 @@ template <int Threads, int Vectors, int Blocks, int PauseNs = 0, bool Older = fa
 };
 
 template <typename Type, typename Shape> struct vector_tile {
-    /* Elements of odd sizes go one by one; their number a thread is odd. */
+    /* Elements whose size does not divide 16 are moved one by one; a thread has an odd number of
+     * them. */
     static constexpr bool packed = 16 % sizeof(Type) == 0;
     static constexpr int each = packed ? 16 / (int)sizeof(Type) : 1; /* elements of a vector */
     static constexpr int vectors = packed ? Shape::vectors : (Shape::vectors * 16 / (int)sizeof(Type)) | 1;
@@ -35,7 +37,8 @@ template <typename Type, typename Shape> struct vector_tile {
     };
 };
 
-/* The array behind a loader (storer) if it is one, so that vectors can be read (written). */
+/* The array of a loader (storer), if it is one, so that vectors can be read (written); else
+ * NULL. */
 template <typename Type, typename Load> __device__ const Type *array_of(const Load &)
 {
     return NULL;
@@ -48,8 +51,8 @@ template <typename Type> __device__ Type *array_of(const store_array<Type> &stor
 {
     return store.to;
 }
-/* A loader that maps elements of Type from an array keeps the array's vectors: tile_load reads the array, tile_stage maps.
- */
+/* A loader that maps elements of Type from an array still reads vectors: tile_load reads the array,
+ * tile_stage maps. */
 template <typename Type, typename Load> __device__ const Load &unmapped(const Load &load)
 {
     return load;
@@ -71,7 +74,8 @@ template <typename Type> __device__ bool in_vectors(const Type *array)
     return array != NULL && (uintptr_t)array % 16 == 0;
 }
 
-/* Streaming accesses: the data is touched once. The load may be of memory that is written later. */
+/* Streaming accesses for data that is used once. The load is also valid for memory that is written
+ * later. */
 template <typename Vector> __device__ Vector load_streaming(const Vector *from)
 {
 #ifdef __CUDA_ARCH__
@@ -97,8 +101,8 @@ template <typename Vector> __device__ void store_streaming(Vector *to, Vector v)
         *to = v;
 }
 
-/* Vector k of the thread: neighbouring threads at neighbouring addresses. All loads are under way before the first is
- * waited for. begin is a multiple of the tile's size. */
+/* Loads vector k of the thread: neighbouring threads at neighbouring addresses. All loads start
+ * before the first is waited for. begin is a multiple of the tile's size. */
 template <typename Shape, typename Type, typename Load>
 __device__ void tile_load(const Load &load, int64_t begin, int valid, Type pad,
                           typename vector_tile<Type, Shape>::vector *striped)
@@ -121,9 +125,10 @@ __device__ void tile_load(const Load &load, int64_t begin, int valid, Type pad,
     }
 }
 
-/* Lays the tile out in shared memory. The thread's own items neighbouring elements are then the vectors tile_row: read
- * from there when they are needed, they occupy no registers while the block looks back. What a loader maps is mapped
- * there, in a loop that is not unrolled: a function told at run time is much code. */
+/* Copies the tile to shared memory. The thread's own items neighbouring elements are then the
+ * vectors tile_row: read when needed, so they occupy no registers during the look-back. The
+ * loader's function is applied here, in a loop that is not unrolled because a function chosen at
+ * run time is much code. */
 template <typename Shape, typename Type, typename Load>
 __device__ void tile_stage(const Load &load, int valid, const typename vector_tile<Type, Shape>::vector *striped,
                            typename vector_tile<Type, Shape>::vector *stage)
@@ -150,7 +155,7 @@ __device__ typename vector_tile<Type, Shape>::vector *tile_row(typename vector_t
     return stage + (int)threadIdx.x * vector_tile<Type, Shape>::vectors;
 }
 
-/* The way back to memory, after each thread has changed its own row. */
+/* Stores the tile after each thread has changed its own row. */
 template <typename Shape, typename Type, typename Store>
 __device__ void tile_store(const Store &store, int64_t begin, int valid,
                            const typename vector_tile<Type, Shape>::vector *stage)

@@ -1,7 +1,8 @@
-/* map and scan in one, on CUDA: scan, rungs 5 and 6, with a loader that maps what it brings.
+/* map and scan fused, on CUDA: scan, rungs 5 and 6, with a loader that maps the elements.
  *
- * Which function it is, is asked of every element, the same for all threads: a kernel for each pair of operator and
- * type, instead of one for each function too.
+ * The function is a run-time argument, tested for every element with the same result in all
+ * threads. So there is one kernel for each pair of operator and type, not one for each function
+ * too.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>

@@ -7,7 +7,7 @@
 #include "backend.h"
 #include "scan_ladder.h"
 
-/* What all calls have in common. what: the call's name. */
+/* Argument checks shared by all calls. what: the call's name. */
 spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type, int64_t n)
 {
     if (ctx == NULL)
@@ -62,7 +62,7 @@ const char *spmv_scan_rung_name(spmv_backend backend, int index)
     return NULL;
 }
 
-/* "auto, definition, hillis-steele, ..." */
+/* Writes "auto, definition, hillis-steele, ...". */
 static void list_rungs(const struct scan_rung *rungs, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "auto");
@@ -152,7 +152,8 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
     return st != SPMV_OK ? st : found->run(ctx, &request);
 }
 
-/* The rung of that name that scans blocks; auto: the last of the table that does. */
+/* Finds the rung of that name, which must scan blocks; auto: the last one in the table that
+ * does. */
 static spmv_status find_by_block(spmv_context *ctx, const char *what, const char *name, const struct scan_rung **found)
 {
     const struct scan_rung *const rungs = ctx->backend->scan_rungs();

@@ -1,17 +1,25 @@
-/* scan, rung 0: the definition, and the loop.
+/* scan, rung 0: the definition, and the sequential loop.
  *
- * "definition". Idea: out[i] = in[0] op ... op in[i], by a thread of its own for each i, from left to right.
- * Work n (n - 1) / 2 operations; depth n - 1; launches 1 (in place 2: a thread needs what another overwrites);
- * bytes moved n^2 v / 2 asked for, most of them found in caches.
- * Wins: nothing to get wrong; what the other rungs are checked with. Never on time beyond a few dozen elements.
+ * "definition"
+ * idea      out[i] = in[0] op ... op in[i], computed by one thread for each i, from left to right
+ * work      n (n - 1) / 2 operations
+ * depth     n - 1
+ * launches  1 (in place 2, because a thread reads what another overwrites)
+ * bytes     n^2 v / 2, most of them from caches
+ * wins      simple: the reference for the other rungs. Slower than they are beyond a few dozen
+ *           elements.
  *
- * "sequential". Idea: one thread, from left to right, each result from the one before.
- * Work n - 1 operations; depth n - 1; launches 1; bytes moved 2 n v.
- * Since the definition: what was computed for i - 1 is used for i, and the threads have nothing left to share.
- * Wins: on one processor nothing does less. The mark for the work of all other rungs.
+ * "sequential"
+ * idea      one thread, from left to right, each result from the one before
+ * work      n - 1 operations
+ * depth     n - 1
+ * launches  1
+ * bytes     2 n v
+ * changed   the result for i - 1 is used for i, so the work is not parallel
+ * wins      on one processor; no other rung does less work
  *
  * Both keep the order of the operands and give the same bits.
- * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.1.
+ * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_0_DEFINITION_CUH
@@ -113,7 +121,7 @@ template <typename T, typename Load> struct copy_elements {
     }
 };
 
-/* copy: n elements; NULL unless load reads what store writes. */
+/* copy: space for n elements; NULL unless load reads what store writes. */
 template <typename Op, typename Place, typename Load, typename Store>
 spmv_status scan_0_launch(Place &place, Load load, Store store, int64_t n, bool exclusive, typename Op::type *copy)
 {
@@ -130,7 +138,7 @@ spmv_status scan_0_launch(Place &place, Load load, Store store, int64_t n, bool 
                            blocks, DEFINITION_THREADS);
 }
 
-/* The loop: one block of one thread. */
+/* The sequential loop: one block of one thread. */
 template <typename Op, typename Load, typename Store> struct scan_sequential {
     using T = typename Op::type;
     Load load;
@@ -157,7 +165,7 @@ template <typename Op, typename Load, typename Store> struct scan_sequential {
             store(0, mem.all);
         for (int64_t i = exclusive ? 0 : 1; i < n; i++) {
             const T before = mem.all, x = load(i);
-            /* exclusive: the last sum is nobody's */
+            /* exclusive: the last sum is not used */
             if (!exclusive || i + 1 < n)
                 mem.all = op(before, x);
             store(i, exclusive ? before : mem.all);

@@ -1,19 +1,25 @@
 /* scan, rung 1: Hillis and Steele, in one buffer and in two.
  *
- * Idea: in step k each cell takes in the one 2^k places before it; after log2 n steps every cell has taken in all
- * before it. Work n log2 n - n + 1 operations (9217 for 1024); launches 1 a block. Since rung 0: log2 n dependent
- * operations instead of n, for log2 n times the work of the loop. Wins: where there are more processors than elements;
- * inside a warp, where no barrier is needed (block.cuh).
+ * idea      in step k each cell adds the cell 2^k places before it; after log2 n steps every cell
+ *           has added all cells before it
+ * work      n log2 n - n + 1 operations (9217 for 1024)
+ * depth     log2 n steps; "hillis-steele" two barriers per step, "hillis-steele-double" one
+ * launches  1 per block
+ * bytes     "hillis-steele" n cells of shared memory, "hillis-steele-double" 2 n
+ * changed   log2 n dependent operations instead of n, for log2 n times the work of the loop
+ * wins      with more processors than elements, such as within a warp, where no barrier is needed
+ *           (block.cuh)
+ * order     both keep the order of the operands and use the same parentheses, so they give the same
+ *           bits, which depend on n alone
+ * source    W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986; M. Harris,
+ *           S. Sengupta, J. D. Owens, "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007,
+ *           chapter 39.2.1
  *
- * "hillis-steele": all threads read into a register, wait, and only then write: in one buffer a thread would else read
- * what another has already changed. Depth log2 n, two barriers a step; n cells.
- * "hillis-steele-double": each step reads one array and writes another, and the two change places. Depth log2 n, one
- * barrier a step; 2 n cells. Half the barriers, for twice the shared memory and a copy of each element that is not
- * added. Wins over the single buffer while shared memory does not limit how many blocks are resident.
- *
- * Both keep the order of the operands, with the same parentheses, so with the same bits, which depend on n alone.
- * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986; M. Harris, S. Sengupta, J. D. Owens,
- * "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007, chapter 39.2.1.
+ * "hillis-steele": all threads read into a register, wait, and then write. Without the barrier a
+ * thread could read a cell that another has already changed.
+ * "hillis-steele-double": each step reads one array and writes the other. Half the barriers, for
+ * twice the shared memory, and elements that are not added to are copied. Faster than the single
+ * buffer while shared memory does not limit the number of resident blocks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_1_HILLIS_STEELE_CUH
@@ -25,7 +31,7 @@
 #include "scan_ladder.h"
 #include "steps.cuh"
 
-/* What both share: how elements come in, and who knows the sum. */
+/* Shared by both forms: loading the elements, and the block's sum. */
 template <typename Op> struct hillis_steele_block {
     using T = typename Op::type;
     using operation = Op;
@@ -36,7 +42,7 @@ template <typename Op> struct hillis_steele_block {
     {
         return size;
     }
-    /* exclusive: the scan of what stands one place before; *last: the element that is shifted out */
+    /* exclusive: shifts the elements by one place; *last: the element that is shifted out */
     __host__ __device__ void shift_in(int i, T x, T *cell, T *last) const
     {
         if (exclusive && i == 0)
@@ -46,12 +52,12 @@ template <typename Op> struct hillis_steele_block {
         else
             cell[i + exclusive] = x;
     }
-    /* The thread that knows the sum of the block after the last step. */
+    /* The thread that has the sum of the block after the last step. */
     __host__ __device__ int knows() const
     {
         return size - 1;
     }
-    /* The sum; through: the last cell. */
+    /* The sum of the block; through: the last cell. */
     __host__ __device__ T sum_of(T through, T last) const
     {
         return exclusive ? Op()(through, last) : through;
@@ -72,7 +78,7 @@ template <typename Op> struct hillis_steele : hillis_steele_block<Op> {
         return 2 * steps_log2(this->size);
     }
 
-    /* Where the array begins after so many steps. */
+    /* Where the array starts after a number of steps. */
     __host__ __device__ int begin(int) const
     {
         return 0;
@@ -124,7 +130,7 @@ template <typename Op> struct hillis_steele_double : hillis_steele_block<Op> {
         return steps_log2(this->size);
     }
 
-    /* Where the array begins after so many steps. */
+    /* Where the array starts after a number of steps. */
     __host__ __device__ int begin(int steps_done) const
     {
         return steps_done % 2 * this->size;

@@ -1,23 +1,29 @@
 /* scan, rung 2: Blelloch, work-efficient; divergent, and without divergence.
  *
- * Idea: reduce in a tree, in place: after step k every 2^(k+1)th cell holds the sum of the 2^(k+1) cells that end
- * there. Then, inclusive: distribute, from the root down: a cell that is complete is added to the sum half as long
- * behind it. Exclusive: clear the root, and from there down hand each left child what stands before its parent, each
- * right child that and the left child's sum (swap down). Work inclusive 2 n - log2 n - 2 operations (2036 for 1024),
- * exclusive 2 (n - 1) (2046); depth 2 log2 n, a barrier each; launches 1 a block; n cells, two elements a thread.
- * Since rung 1: twice the steps, but only twice the operations of the loop.
+ * idea      reduce in a tree, in place: after step k every 2^(k+1)-th cell has the sum of the
+ *           2^(k+1) cells that end there. Inclusive: then distribute from the root down: a complete
+ *           cell is added to the cell that ends half a node after it. Exclusive: then clear the
+ *           root, and from there down give each left child the prefix of its parent, and each right
+ *           child that prefix plus the left child's sum (swap down).
+ * work      inclusive 2 n - log2 n - 2 operations (2036 for 1024), exclusive 2 (n - 1) (2046)
+ * depth     2 log2 n, with a barrier each
+ * launches  1 per block
+ * bytes     n cells of shared memory, two elements per thread
+ * changed   twice the steps, but only twice the operations of the loop
+ * wins      over rung 1 if blocks are long ("blelloch"), or if operations are expensive
+ *           ("blelloch-divergent")
+ * order     both keep the order of the operands and give the same bits, which depend on n alone
+ * source    G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990; M. Harris,
+ *           S. Sengupta, J. D. Owens, "Parallel prefix sum (scan) with CUDA", GPU Gems 3, 2007,
+ *           chapter 39.2.2
  *
- * "blelloch-divergent": a thread keeps the pair of elements it began with, and asks in each step whether its last cell
- * is an inner node of that level (i + 1 divisible by 2 distance): in every warp some threads work and most wait. Wins
- * over rung 1 in work; in time only where operations are dear.
- * "blelloch": one line differs, which node is a thread's: on a level with m inner nodes the first m threads take one
- * each, so that whole warps work or are done. Wins always over the divergent form; over rung 1 as soon as blocks are
- * long. What remains: siblings far apart lie in the same bank of shared memory (distances of 32 and more), which
- * padding would mend.
- *
- * Both keep the order of the operands and give the same bits, which depend on n alone. G. E. Blelloch, "Prefix sums and
- * their applications", CMU-CS-90-190, 1990; M. Harris, S. Sengupta, J. D. Owens, "Parallel prefix sum (scan) with
- * CUDA", GPU Gems 3, 2007, chapter 39.2.2.
+ * "blelloch-divergent": a thread keeps its initial pair of elements. In each step it tests whether
+ * its last cell is an inner node of the level (i + 1 divisible by 2 distance), so in every warp
+ * some threads work and most wait.
+ * "blelloch": differs in one line, the node of a thread: on a level with m inner nodes the first m
+ * threads take one each, so whole warps work or are finished. Always faster than the divergent
+ * form. Siblings 32 or more cells apart still lie in the same bank of shared memory, which padding
+ * would avoid.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_2_BLELLOCH_CUH
@@ -29,8 +35,8 @@
 #include "scan_ladder.h"
 #include "steps.cuh"
 
-/* The inner node (its last cell) of which a thread is in charge where siblings are distance cells apart; -1: of none.
- */
+/* The inner node (its last cell) of a thread on the level where siblings are distance cells apart;
+ * -1: none. */
 struct node_of_pair {
     static __host__ __device__ int node(int thread, int distance, int)
     {
@@ -78,7 +84,7 @@ template <typename Op, typename Mapping> struct blelloch_tree {
         return exclusive ? 2 * levels + 1 : 2 * levels - 1;
     }
 
-    /* Where the array begins after so many steps. */
+    /* Where the array starts after a number of steps. */
     __host__ __device__ int begin(int) const
     {
         return 0;
@@ -110,7 +116,7 @@ template <typename Op, typename Mapping> struct blelloch_tree {
             cell[i] = op(cell[i - distance], cell[i]);
     }
 
-    /* Cell i is complete; the distance cells behind it begin where it ends. */
+    /* Cell i is complete. It is added to the sum of the distance cells after it. */
     __host__ __device__ void distribute(int distance, int thread, T *cell) const
     {
         const Op op{};
@@ -127,7 +133,7 @@ template <typename Op, typename Mapping> struct blelloch_tree {
         }
     }
 
-    /* Cell i holds what stands before the node, the left child's cell the left child's sum. */
+    /* Cell i has the prefix of the node, the left child's cell the left child's sum. */
     __host__ __device__ void swap_down(int distance, int thread, T *cell) const
     {
         const Op op{};
@@ -139,7 +145,7 @@ template <typename Op, typename Mapping> struct blelloch_tree {
         }
     }
 
-    /* The thread that knows the sum of the block after the last step, and the sum. */
+    /* The thread that has the sum of the block after the last step, and the sum. */
     __host__ __device__ int knows() const
     {
         return 0;

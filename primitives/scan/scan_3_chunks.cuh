@@ -1,16 +1,22 @@
 /* scan, rung 3: reduce, then scan, in three launches.
  *
- * Idea: fold every chunk (reduce, rung 5); scan the at most 2048 results in one block; then scan every chunk, carrying
- * on from what comes before it. In a tile each thread folds its neighbouring elements, the block scans the threads'
- * results, and each thread scans its elements starting from what precedes them.
- * Work 2 n operations and a few a thread; depth 2 n / 2048 / 256 + log; launches 3 (1 when one chunk holds all);
- * bytes moved 3 n v: every element is read twice and written once.
- * Since rung 2: blocks are folded before anything is scanned, so that nothing is added back (rung 2 carried to any
- * length reads 2 n v and writes 2 n v); a fixed number of chunks, so that one level above them suffices at every size;
- * threads work through several elements each in registers, so that the trees in shared memory are over the threads
- * alone. Wins: simple, any n, in place, no waiting between blocks. A single-pass scan moves 2 n v. Keeps the order of
- * the operands; bits depend on n alone. Sengupta et al. 2007; D. Merrill, A. Grimshaw, "Parallel scan for stream
- * architectures", 2009.
+ * idea      fold every chunk (reduce, rung 5); scan the at most 2048 results in one block; then
+ *           scan every chunk, starting with its carry. In a tile each thread folds its neighbouring
+ *           elements, the block scans the threads' results, and each thread scans its elements
+ *           starting with its prefix.
+ * work      2 n operations and a few per thread
+ * depth     2 n / 2048 / 256 + log
+ * launches  3 (1 if there is one chunk)
+ * bytes     3 n v: every element is read twice and written once
+ * changed   blocks are folded before anything is scanned, so nothing is added afterwards (rung 2
+ *           extended to any length reads 2 n v and writes 2 n v). A fixed number of chunks, so one
+ *           level above them suffices for every size. Threads process several elements each in
+ *           registers, so the trees in shared memory have one leaf per thread.
+ * wins      simple, for any n, in place, without waiting between blocks; a single-pass scan moves 2
+ *           n v
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    Sengupta et al. 2007; D. Merrill, A. Grimshaw, "Parallel scan for stream
+ *           architectures", 2009
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_3_CHUNKS_CUH
@@ -18,7 +24,8 @@
 
 #include "reduce_5_shuffles.cuh"
 
-/* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL: one chunk). */
+/* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL:
+ * one chunk). */
 template <typename Op, typename Load, typename Store>
 __global__ void __launch_bounds__(block_threads)
     scan_chunks(Load load, Store store, int64_t n, chunking cut, const typename Op::type *before, bool exclusive)
@@ -53,8 +60,8 @@ __global__ void __launch_bounds__(block_threads)
 
 enum { SCAN_3_SCRATCH_ELEMENTS = REDUCE_5_SCRATCH_ELEMENTS };
 
-/* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
- * touch the same memory. */
+/* store(i, load(0) op ... op load(i)); exclusive: without load(i), starting with the identity.
+ * n > 0. Load and store may access the same memory. */
 template <typename Op, typename Load, typename Store>
 spmv_status scan_3_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {

@@ -1,16 +1,22 @@
-/* scan, rung 4: one pass, each block waits for its neighbour (adjacent synchronisation).
+/* scan, rung 4: one pass; each block waits for its left neighbour (adjacent synchronisation).
  *
- * Idea: each block scans its elements, waits until its left neighbour has published the sum of all up to its own end,
- * publishes that sum and its own, and adds the former to its elements while they are still in shared memory.
- * Work that of the block scans, and n for adding; depth a block scan and one operation a block; launches 2 (the flags
- * are cleared first); bytes moved 2 n v: each element is read once and written once. Since rung 3: half the reads; no
- * launch ends where sums are passed on, a flag does it instead. Wins: over rung 3 when memory is the limit. The sums go
- * from neighbour to neighbour, about a microsecond a block, so the chain limits short blocks; rung 5 looks back further
- * than one block. Blocks take their numbers from a ticket: why they all end is in adjacent.cuh. Keeps the order of the
- * operands; what stands before a block is the left fold of the sums before it, whatever the timing, so bits depend on n
- * and the block alone. S. Yan, G. Long, Y. Zhang, "StreamScan: fast scan algorithms for GPUs without global barrier
- * synchronization", PPoPP 2013; D. Merrill, M. Garland, "Single-pass parallel prefix scan with decoupled look-back",
- * NVR-2016-002, 2016.
+ * idea      each block scans its elements, waits until its left neighbour has published the sum up
+ *           to its own end, adds its own sum to it and publishes the result, and adds the
+ *           neighbour's sum to its elements while they are still in shared memory
+ * work      that of the block scans, and n for adding
+ * depth     a block scan and one operation per block
+ * launches  2 (the first one clears the flags)
+ * bytes     2 n v: each element is read once and written once
+ * changed   half the reads; sums are passed on by a flag, not by the end of a launch
+ * wins      over rung 3 when memory is the limit. The sums go from neighbour to neighbour, about a
+ *           microsecond per block, which limits short blocks; rung 5 looks back further than one
+ *           block.
+ * order     keeps the order of the operands. The prefix of a block is the left fold of the sums
+ *           before it, whatever the timing, so bits depend on n and the block size alone. Blocks
+ *           draw tickets; adjacent.cuh explains why they all finish.
+ * source    S. Yan, G. Long, Y. Zhang, "StreamScan: fast scan algorithms for GPUs without global
+ *           barrier synchronization", PPoPP 2013; D. Merrill, M. Garland, "Single-pass parallel
+ *           prefix scan with decoupled look-back", NVR-2016-002, 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_4_CHAINED_CUH
@@ -19,7 +25,7 @@
 #include "adjacent.cuh"
 #include "scan_2_blelloch.cuh"
 
-/* One a launch, then a flag and a sum a block. */
+/* A ticket per launch, and a flag per block. */
 struct chain_links {
     unsigned long long *ticket;
     unsigned *flag;
@@ -71,7 +77,7 @@ template <typename Block, typename Load, typename Store> struct scan_chained {
     Store store;
     int64_t n;
     chain_links links;
-    T *through; /* of each block: the sum of all up to its end */
+    T *through; /* of each block: the sum of all elements up to its end */
 
     struct shared {
         T cell[Block::CELLS];
@@ -143,7 +149,7 @@ template <typename Block, typename Load, typename Store> struct scan_chained {
     }
 };
 
-/* Bytes of scratch: the ticket, in as many bytes as the sums' alignment may ask for; the sums; the flags. */
+/* Bytes of scratch: the ticket, padded for the alignment of the sums; the sums; the flags. */
 enum { CHAIN_TICKET_BYTES = 16 };
 
 inline int64_t scan_4_scratch(int64_t n, int size, int64_t element_bytes)
@@ -152,7 +158,7 @@ inline int64_t scan_4_scratch(int64_t n, int size, int64_t element_bytes)
     return CHAIN_TICKET_BYTES + blocks * element_bytes + blocks * (int64_t)sizeof(unsigned);
 }
 
-/* store(i, the scan up to i). Load and store may touch the same memory. */
+/* store(i, the scan up to i). Load and store may access the same memory. */
 template <template <typename> class Block, typename Op, typename Place, typename Load, typename Store>
 spmv_status scan_4_launch(Place &place, Load load, Store store, int64_t n, int size, bool exclusive, void *scratch)
 {

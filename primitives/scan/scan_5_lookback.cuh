@@ -1,15 +1,18 @@
 /* scan, rung 5: one pass, tiles look back.
  *
- * Idea: a block takes the next tile, reads it once, 16 bytes at a time, folds it and publishes the result; what stands
- * to the left it gathers from the states of the tiles before it (lookback.cuh) while those still work on their own;
- * then it writes the tile's scan.
- * Work n operations and a few a thread and tile; depth: a tile's, and one operation a tile; launches 1 for a single
- * tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36 KiB (2^16 with 8-byte elements); bytes moved
- * 2 n v.
- * Changed since rung 3: an element is read once, not twice; blocks wait for each other.
- * Wins: everywhere.
- * Keeps the order of the operands; bits depend on n alone.
- * Merrill, Garland 2016.
+ * idea      a block takes the next tile, reads it once, 16 bytes at a time, folds it and publishes
+ *           the result. It gets the tile's prefix from the states of the tiles before it
+ *           (lookback.cuh) while those still work on their own tiles. Then it writes the tile's
+ *           scan.
+ * work      n operations and a few per thread and tile
+ * depth     that of a tile, and one operation per tile
+ * launches  1 for a single tile, else 2 (states are reset), and 2 more for every 2^17 tiles of 36
+ *           KiB (2^16 with 8-byte elements)
+ * bytes     2 n v
+ * changed   since rung 3: an element is read once, not twice; blocks wait for each other
+ * wins      everywhere
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_5_LOOKBACK_CUH
@@ -20,16 +23,16 @@
 #include "lookback.cuh"
 #include "vector_tiles.cuh"
 
-/* 36 KiB a tile, five blocks a multiprocessor: 180 KiB of loads under way at most. */
+/* 36 KiB per tile, five blocks per multiprocessor: at most 180 KiB of loads in flight. */
 using scan_5_shape = lookback_shape<256, 9, 5>;
 
-/* The best of five on an H100, 2^28 elements: 4 bytes 0.86 of a copy with a pause of 50 ns between two looks (0.85
- * without), 8 bytes 0.82 with larger tiles (0.81). */
+/* The best of five shapes on an H100 with 2^28 elements. Elements of 4 bytes gain from a pause of
+ * 50 ns between two looks, elements of 8 bytes from larger tiles. */
 template <typename Type>
 using scan_5_best =
     typename std::conditional<sizeof(Type) <= 4, lookback_shape<256, 9, 5, 50>, lookback_shape<256, 11, 4>>::type;
 
-/* store(i, the scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
+/* store(i, the scan up to i) for the tiles of one launch, which starts at tile first_tile. */
 template <typename Op, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     scan_lookback(Load load, Store store, int64_t n, int64_t first_tile, lookback_states<typename Op::type> states,
@@ -82,14 +85,14 @@ template <typename Type, typename Shape> int64_t scan_5_tiles(int64_t n)
     return n / vector_tile<Type, Shape>::size + (n % vector_tile<Type, Shape>::size != 0);
 }
 
-/* Enough for every shape of 20 KiB a tile and more. */
+/* Enough for every shape with tiles of at least 20 KiB. */
 inline int64_t scan_5_scratch(int64_t element_bytes, int64_t n)
 {
     return lookback_scratch(element_bytes, n / (20 * 1024 / element_bytes) + 1);
 }
 
-/* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity; n > 0. Load and store may
- * touch the same memory. */
+/* store(i, load(0) op ... op load(i)); exclusive: without load(i), starting with the identity.
+ * n > 0. Load and store may access the same memory. */
 template <typename Op, typename Shape = scan_5_best<typename Op::type>, typename Load, typename Store>
 spmv_status scan_5_launch(spmv_context *ctx, Load load, Store store, int64_t n, bool exclusive, void *scratch)
 {

@@ -1,16 +1,21 @@
-/* scan, rung 6: one pass, blocks that stay, the copy engine in front of them and behind them.
+/* scan, rung 6: one pass with persistent blocks; the copy engine loads and stores.
  *
- * Idea: in rung 5 a block loads, then computes, then waits for what stands before its tile, then stores; while it waits
- * it asks memory for nothing. Here a block goes from tile to tile. While the copy engine brings the next tile into
- * shared memory and takes the last one away, the block folds the current tile, publishes the sum, and then finishes the
- * tile before it, whose prefix has arrived in the meantime from the chain block (pipeline.cuh has the order of things).
- * Work and depth as rung 5; launches 1, whatever n; bytes moved 2 n v.
- * Changed since rung 5: loads, stores and the way of the prefixes overlap with work in one block, not only between
- * blocks; a prefix comes from the chain instead of a look-back; no states to be reset.
- * Wins: everywhere on devices with a copy engine (9.0 to 11).
- * Keeps the order of the operands; bits depend on n alone.
- * Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013 (blocks that stay, adjacent
- * synchronisation).
+ * idea      in rung 5 a block loads, computes, waits for its prefix and stores; while it waits it
+ *           has no memory accesses in flight. Here a block processes tile after tile. While the
+ *           copy engine loads the next tile into shared memory and stores the last one, the block
+ *           folds the current tile and publishes the sum. Then it finishes the previous tile, whose
+ *           prefix has arrived from the chain block in the meantime (the order of steps:
+ *           pipeline.cuh).
+ * work      as rung 5
+ * depth     as rung 5
+ * launches  1, whatever n
+ * bytes     2 n v
+ * changed   loads, stores and the transport of prefixes overlap with work within a block, not only
+ *           between blocks; a prefix comes from the chain, not from a look-back; no states to reset
+ * wins      everywhere on devices with a copy engine (9.0 to 11)
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP
+ *           2013 (persistent blocks, adjacent synchronisation)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_6_PIPELINE_CUH
@@ -18,11 +23,12 @@
 
 #include "pipeline.cuh"
 
-/* Two blocks a multiprocessor, 36 KiB a tile. On an H100, 2^28 elements: 0.98 of a copy in f32, 0.95 in f64; with 28
- * KiB 0.96 and 0.91; with one block a multiprocessor 0.94 and 0.88. */
+/* Two blocks per multiprocessor, 36 KiB per tile: on an H100 with 2^28 elements faster than tiles
+ * of 28 KiB, and than one block per multiprocessor. */
 using scan_6_shape = lookback_shape<block_threads, 9, 2>;
 
-/* The heads of a plain scan: there are none. A segmented scan has its own (segscan_3_pipeline.cuh). */
+/* The segment heads of a plain scan: none. A segmented scan has its own class
+ * (segscan_3_pipeline.cuh). */
 struct no_heads {
     static constexpr bool ANY = false;
     template <typename Op> using fold = chain_plain<Op>;
@@ -51,14 +57,16 @@ template <typename Op, typename Shape, typename Heads> struct scan_6_stage {
     };
     buffer stage[PIPELINE_BUFFERS];
     typename Heads::template cells<tile> heads[PIPELINE_BUFFERS];
-    typename fold::type warp_sums[2][Shape::warps]; /* in turn, so that one barrier a tile is enough */
+    /* used alternately, so that one barrier per tile suffices */
+    typename fold::type warp_sums[2][Shape::warps];
 };
 
 template <typename Op, typename Shape, typename Heads>
 struct scan_6_memory : scan_6_stage<Op, Shape, Heads>, pipeline_state<typename Heads::template fold<Op>> {
 };
 
-/* What a block does with a tile. Tiles that are whole and aligned go through the engine, others thread by thread. */
+/* The work of a block on a tile. The engine moves whole, aligned tiles; the threads move the
+ * others. */
 template <typename Op, typename Shape, typename Heads, typename Load, typename Store> struct scan_6_work {
     using T = typename Op::type;
     using tile = vector_tile<T, Shape>;
@@ -69,7 +77,8 @@ template <typename Op, typename Shape, typename Heads, typename Load, typename S
     static constexpr bool ENGINE_STORES = true;
     static constexpr unsigned BYTES = tile::size * sizeof(T);
     static_assert(BYTES % 16 == 0, "what the engine moves");
-    /* Of a tile: what stands in it before the thread's elements; which of these start a segment. */
+    /* Of a tile: the fold of its elements before the thread's; which of the thread's elements start
+     * a segment. */
     struct left {
         X earlier = fold::identity();
         unsigned starts = 0;
@@ -80,7 +89,7 @@ template <typename Op, typename Shape, typename Heads, typename Load, typename S
     const Store &store;
     const Heads &heads;
     const chain<fold> &tiles;
-    int64_t n, whole; /* elements; tiles without the last, short one */
+    int64_t n, whole; /* elements; tiles without a short last one */
     bool exclusive, engine_in, engine_out;
     const T *from;
     T *to;
@@ -98,7 +107,7 @@ template <typename Op, typename Shape, typename Heads, typename Load, typename S
         }
     }
 
-    /* The tile is in its buffer, mapped. */
+    /* Waits until the tile is in its buffer; applies the loader's function. */
     __device__ __forceinline__ void await(int64_t begin, int valid, bool by_engine, int buffer, int step) const
     {
         engine_await(&m.arrived[buffer], (unsigned)(step / PIPELINE_BUFFERS));
@@ -120,7 +129,7 @@ template <typename Op, typename Shape, typename Heads, typename Load, typename S
         }
     }
 
-    /* Folds the tile, publishes. */
+    /* Folds the tile and publishes the result. */
     __device__ __forceinline__ left take(int64_t number, int step) const
     {
         const Op op{};
@@ -150,7 +159,7 @@ template <typename Op, typename Shape, typename Heads, typename Load, typename S
         return mine;
     }
 
-    /* Scans the tile, on from what stands before it, and stores. */
+    /* Scans the tile, starting with its prefix, and stores it. */
     __device__ __forceinline__ void finish(int64_t number, int buffer, const left &of) const
     {
         scan_row(buffer, of);
@@ -220,8 +229,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 #endif
 }
 
-/* store(i, load(0) op ... op load(i)), or without load(i) and starting from the identity, restarted where heads say so;
- * n > 0. Load and store may touch the same memory. engine_there(ctx). */
+/* store(i, load(0) op ... op load(i)); exclusive: without load(i), starting with the identity.
+ * Restarts at each head. n > 0. Load and store may access the same memory. Requires
+ * engine_there(ctx). */
 template <typename Op, typename Shape = scan_6_shape, typename Heads = no_heads, typename Load, typename Store>
 spmv_status scan_6_launch(spmv_context *ctx, Load load, Store store, Heads heads, int64_t n, bool exclusive)
 {

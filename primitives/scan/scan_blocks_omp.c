@@ -1,4 +1,4 @@
-/* The rungs of scan by name on OpenMP: its own, by tiles; and blocks scanned one by one, shared by the threads.
+/* The rungs of scan by name on OpenMP: "tiles", and blocks that the threads scan independently.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -23,7 +23,7 @@ static void scan_block(void *state, int64_t block)
     const struct scan_request *q = job->request;
     const size_t size = job->loops->size;
     const struct range r = block_range(q, block);
-    union any_element last; /* in place it is gone afterwards */
+    union any_element last; /* in place, the scan overwrites it */
     struct carry before;
     memcpy(&last, element(q->in, size, r.end - 1), size);
     carry_restart(job->loops, q->kind, &before);

@@ -1,4 +1,5 @@
-/* scan on CUDA: the tuned rungs for every operator and type. The teaching rungs are in scan_ladder_cuda.cu.
+/* scan on CUDA: the tuned rungs for every operator and type. The teaching rungs are in
+ * scan_ladder_cuda.cu.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "dispatch.cuh"
@@ -15,7 +16,7 @@ extern "C" int64_t scan_scratch_cuda(const spmv_context *ctx, spmv_type type, in
     return chunks > lookback ? chunks : lookback;
 }
 
-/* Rung 6 where it can run, else rung 5. */
+/* Rung 6 if the device can run it, else rung 5. */
 template <typename Op>
 static spmv_status scan_single_pass(spmv_context *ctx, load_array<typename Op::type> load,
                                     store_array<typename Op::type> store, int64_t n, bool exclusive, void *scratch)
@@ -25,7 +26,7 @@ static spmv_status scan_single_pass(spmv_context *ctx, load_array<typename Op::t
     return scan_5_launch<Op>(ctx, load, store, n, exclusive, scratch);
 }
 
-/* Rung 3 by its name. */
+/* Rung 3, for calls by name. */
 extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
                                         const void *in, void *out, int64_t n, void *scratch)
 {
@@ -38,7 +39,7 @@ extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, 
     });
 }
 
-/* Rung 5 by its name. */
+/* Rung 5, for calls by name. */
 extern "C" spmv_status scan_look_back_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
                                            const void *in, void *out, int64_t n, void *scratch)
 {

@@ -1,6 +1,7 @@
 /* The teaching rungs of scan by name, for every operator and type, on a GPU or on the host.
  *
- * One list; the tables of the backends (scan_ladder_host.cc, scan_ladder_cuda.cu), scratch and dispatch come from it.
+ * The tables of the backends (scan_ladder_host.cc, scan_ladder_cuda.cu), the scratch and the
+ * dispatch are generated from one list.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_LADDER_CUH
@@ -31,7 +32,7 @@ extern "C" {
 enum scan_ladder_number { SCAN_LADDER(SCAN_LADDER_NUMBER_) LADDER_SEQUENTIAL };
 #undef SCAN_LADDER_NUMBER_
 
-/* Bytes. */
+/* Bytes of scratch. */
 inline int64_t scan_ladder_scratch(int number, const scan_request *r)
 {
     const int64_t size = (int64_t)spmv_type_size(r->type);
@@ -81,7 +82,7 @@ template <typename Op, typename Place> spmv_status scan_ladder_run(int number, P
     case LADDER_CHAINED:
         return scan_4_launch<blelloch, Op>(place, load, store, r->n, r->block, exclusive, r->scratch);
     default:
-        /* one processor: a GPU has no use for it */
+        /* for one processor, so not on a GPU */
         if constexpr (!Place::PARALLEL)
             return place.run("scan_sequential",
                              scan_sequential<Op, load_array<T>, store_array<T>>{load, store, r->n, exclusive}, 1, 1);
@@ -89,7 +90,7 @@ template <typename Op, typename Place> spmv_status scan_ladder_run(int number, P
     }
 }
 
-/* Numbers only: two arrays of a block's tuples do not fit a block's shared memory. */
+/* For numbers only: two arrays with a block's tuples do not fit in shared memory. */
 template <typename Place>
 spmv_status scan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
 {

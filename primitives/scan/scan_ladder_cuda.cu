@@ -1,4 +1,5 @@
-/* The rungs of scan by name on CUDA: the teaching rungs as kernels, and the tuned ones of scan_cuda.cu.
+/* The rungs of scan by name on CUDA: the teaching rungs as kernels, and the tuned rungs of
+ * scan_cuda.cu.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder.cuh"

@@ -1,15 +1,21 @@
-/* scan, rungs 1 and 2 carried to any length: level by level.
+/* scan, rungs 1 and 2 extended to any length, level by level.
  *
- * Idea: scan every block by itself, with any block algorithm; scan the sums of the blocks, the same way if they are
- * more than a block; add to each block what stands before it. With B elements a block n elements have log_B n levels.
- * Work that of the block scans, and n for adding back; depth that of a block scan, twice log_B n times;
- * launches 2 log_B n - 1; bytes moved 4 n v (1 + 1/B + ...): each element is read and written twice.
- * Since the block scan: any length. Since this, rung 3 folds first and scans last, so that n v are not written twice.
- * Wins: what a block algorithm can do is enough for every n, and blocks never wait for each other.
- * Keeps the order of the operands; bits depend on n and B alone.
- * The sums of the blocks can be read off afterwards by a launch of their own (block_sums) or be written by the thread
- * that knows them while the block is still there (scan_blocks, merged): a launch less. Sengupta, Harris, Zhang, Owens,
- * "Scan primitives for GPU computing", 2007; Harris et al., GPU Gems 3, chapter 39.2.4.
+ * idea      scan every block independently with any block algorithm; scan the blocks' sums, in the
+ *           same way if there is more than one block of them; add its prefix to each block. With B
+ *           elements per block, n elements have log_B n levels.
+ * work      that of the block scans, and n for adding
+ * depth     that of a block scan, 2 log_B n times
+ * launches  2 log_B n - 1
+ * bytes     4 n v (1 + 1/B + ...): each element is read and written twice
+ * changed   since the block scan: any length
+ * wins      works for every n with any block algorithm, and blocks never wait for each other; rung
+ *           3 folds first and scans last, so it writes n v once
+ * order     keeps the order of the operands; bits depend on n and B alone
+ * source    Sengupta, Harris, Zhang, Owens, "Scan primitives for GPU computing", 2007; Harris et
+ *           al., GPU Gems 3, chapter 39.2.4
+ *
+ * The sums of the blocks are computed either afterwards by a separate launch (block_sums), or by
+ * the thread that has the sum during the block scan (scan_blocks), which saves a launch.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCAN_LEVELS_CUH
@@ -20,8 +26,8 @@
 #include "ops.cuh"
 #include "steps.cuh"
 
-/* The blocks of load's n elements scanned one by one into store; nothing is propagated. sums[b]: the sum of block b
- * (NULL: not wanted). What follows n within the last block counts as the identity. */
+/* Scans each block of load's n elements independently into store. sums[b]: the sum of block b
+ * (NULL: not computed). Missing elements of the last block are the identity. */
 template <typename Block, typename Load, typename Store> struct scan_blocks {
     using Op = typename Block::operation;
     using T = typename Op::type;
@@ -76,7 +82,8 @@ template <typename Block, typename Load, typename Store> struct scan_blocks {
 
 enum { LEVELS_THREADS = 256 };
 
-/* sums[b] = the sum of block b, read off its scan. An exclusive scan lacks the last element: in must still be there. */
+/* sums[b] = the sum of block b, computed from its scan. An exclusive scan lacks the last element,
+ * so in must still exist. */
 template <typename Op> struct block_sums {
     using T = typename Op::type;
     const T *in, *scanned;
@@ -119,8 +126,9 @@ template <typename Op> struct block_sums {
     }
 };
 
-/* out[i] = (what stands before i's block) op out[i]; before[b - 1]: the sum of all blocks before b. A block of this
- * launch is a block of the scan, the first of which has nothing to add. */
+/* out[i] = (the prefix of i's block) op out[i]; before[b - 1]: the sum of all blocks before b.
+ * Block b of the launch processes block b + 1 of the scan, because the first block has nothing to
+ * add. */
 template <typename Op> struct add_before {
     using T = typename Op::type;
     const T *before;
@@ -175,8 +183,8 @@ inline int64_t scan_levels_scratch(int64_t n, int size)
     return sums;
 }
 
-/* out[i] = load(0) op ... op load(i), or without load(i) and starting from the identity; n > 0. load may read out.
- * sums: scan_levels_scratch elements. */
+/* out[i] = load(0) op ... op load(i); exclusive: without load(i), starting with the identity.
+ * n > 0. load may read out. sums: scan_levels_scratch elements. */
 template <template <typename> class Block, typename Op, typename Place, typename Load>
 spmv_status scan_levels(Place &place, Load load, typename Op::type *out, int64_t n, int size, bool exclusive,
                         typename Op::type *sums)

@@ -1,8 +1,9 @@
-/* scan on OpenMP, reduce-then-scan: the fold of each tile; the folds scanned in tile order; each tile scanned from what
- * stands to its left.
+/* scan on OpenMP, reduce-then-scan: folds each tile; scans the folds in tile order; scans each tile
+ * starting with its prefix.
  *
- * A tile stays in its core's cache between the two passes (tiles_chain), so memory sees one read and one write an
- * element. G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2.
+ * A tile stays in its core's cache between the two passes (tiles_chain), so each element is read
+ * once from memory and written once.
+ * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -22,10 +23,10 @@ struct scan_job {
     spmv_scan_kind kind;
     const void *in;
     void *out;
-    void *part; /* the fold of each tile, then what stands to its left */
+    void *part; /* the fold of each tile, then its prefix */
     int64_t n;
-    bool stream;        /* write past the caches */
-    struct carry carry; /* what stands to the left of the next tile */
+    bool stream;        /* bypass the caches */
+    struct carry carry; /* prefix of the next tile */
 };
 
 static void fold_tile(void *state, int64_t tile)
@@ -35,7 +36,7 @@ static void fold_tile(void *state, int64_t tile)
     job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
 }
 
-/* Into out, where the second pass, over the same tile, scans it in place. */
+/* Maps into out, which the second pass over the tile scans in place. */
 static void map_tile(void *state, int64_t tile)
 {
     const struct scan_job *job = state;

@@ -1,10 +1,12 @@
-/* scan of a host array, which need not fit the context's memory: piece by piece, from left to right.
+/* scan of a host array that may exceed the context's memory: in pieces, from left to right.
  *
- * Both kinds are the inclusive scan of the cells carry, x_0, x_1, ..., x_{m-1}: behind the carry stand the inclusive
- * results, one cell earlier the exclusive ones, and the last cell is the next carry. A piece of several units is
- * scanned unit by unit, each beginning with the last cell of the one before. So no pass is spent on carries: work n
- * operations, bytes moved on the device 2 n v beside the copies; what takes time is the way up and down.
- * G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2 (one processor's part).
+ * Both kinds are the inclusive scan of the cells carry, x_0, x_1, ..., x_{m-1}: the inclusive
+ * results start after the carry, the exclusive ones one cell earlier, and the last cell is the next
+ * carry. A piece of several units is scanned unit by unit, each starting with the last cell of the
+ * one before. So carries need no extra pass: n operations, and 2 n v bytes moved on the device
+ * besides the copies. The transfers take most of the time.
+ * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2
+ * (the part of one processor).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -40,7 +42,7 @@ spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, s
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
     if (st != SPMV_OK || n == 0)
         return st;
-    if (ctx->backend->host_pass == NULL) /* the context's memory is the host's */
+    if (ctx->backend->host_pass == NULL) /* the context's memory is host memory */
         return spmv_scan(ctx, kind, op, type, host_in, host_out, n);
     st = spmv_op_identity(op, type, identity);
     p.host_carry = identity;

@@ -1,4 +1,4 @@
-/* The typed part of scan_ref.c, included once a pair of operator and type (each_pair.h).
+/* The typed part of scan_ref.c, included once per pair of operator and type (each_pair.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(inclusive)(const T *in, T *out, int64_t n)

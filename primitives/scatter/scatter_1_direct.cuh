@@ -1,11 +1,15 @@
-/* scatter, rung 1: an index and an element, then the cell it names.
+/* scatter, rung 1: reads an index and an element, then writes the element to that cell.
  *
- * Idea: neighbouring threads take neighbouring indices and elements; each thread has four of both on their way before
- * it writes the first. Elements are moved as bits, so only their size matters, unless a predicate looks at them. A
- * filter by mask is asked before index and element are read, one by predicate before the element is written.
- * Work n; depth 1; launches 1; bytes moved n (index + 2 v) when the cells written lie together, up to 64 bytes a cell
- * (a sector read and written) when they do not.
- * Wins: everywhere; the order of the indices decides the speed.
+ * idea      neighbouring threads take neighbouring indices and elements; each thread starts four
+ *           loads of both before it writes the first element. Elements are moved as bits, so only
+ *           their size matters, unless a predicate reads them. A mask is tested before the index
+ *           and the element are read, a predicate before the element is written.
+ * work      n
+ * depth     1
+ * launches  1
+ * bytes     n (index + 2 v) if the written cells are contiguous; otherwise up to 64 bytes per cell
+ *           (a sector read and written)
+ * wins      everywhere; the speed depends on the order of the indices
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SCATTER_1_DIRECT_CUH
@@ -17,7 +21,7 @@
 
 enum { SCATTER_ITEMS = 4 };
 
-/* out[index[i]] = in[i] where 0 <= index[i] < out_n and the filter takes it */
+/* out[index[i]] = in[i] if 0 <= index[i] < out_n and the filter takes it */
 template <typename Filter, typename Index>
 __global__ void __launch_bounds__(block_threads)
     scatter_direct(Filter filter, const typename Filter::type *in, const Index *index, typename Filter::type *out,

@@ -1,4 +1,5 @@
-/* scatter's loop over a part of the index, for every type and both widths: what both host backends run.
+/* The loop of scatter over a part of the index, for every type and both index widths, shared by the
+ * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
@@ -8,7 +9,7 @@
 #define TEMPLATE "scatter_typed.h"
 #include "each_type.h"
 
-/* flags: NULL, or flags[i - from] != 0 where element i is taken */
+/* flags: NULL, or flags[i - from] != 0 if element i is taken */
 typedef void scatter_loop(const struct move *m, const uint8_t *flags, int64_t from, int64_t to);
 #define ENTRY(type) scatter_##type
 static scatter_loop *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE;

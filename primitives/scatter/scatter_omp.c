@@ -1,4 +1,5 @@
-/* scatter on OpenMP: the loop, tile by tile of the index. No index occurs twice, so threads never write the same cell.
+/* scatter on OpenMP: the loop over each tile of the index. No index occurs twice, so threads never
+ * write the same cell.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "moves.h"

@@ -1,4 +1,4 @@
-/* scatter, the definition: the loop from end to end.
+/* scatter, the definition: the loop over the whole index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "moves.h"

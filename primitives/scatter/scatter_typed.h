@@ -1,9 +1,9 @@
-/* scatter of one type (each_type.h), of all elements and of those with a flag.
+/* scatter for one type (each_type.h), of all elements or of those with a flag.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* bits is a constant once inlined, and so are flags of NULL. One unsigned comparison tells whether the index is inside:
- * a negative one becomes too large a number. */
+/* bits, and flags if NULL, are constants after inlining. One unsigned comparison checks the range
+ * of the index: a negative one becomes a large number. */
 static inline void TYPED(scatter_to)(const struct move *m, const uint8_t *flags, int bits, int64_t from, int64_t to)
 {
     const T *const in = m->in;

@@ -1,4 +1,4 @@
-/* Flags as bytes and as bits, one made from the other: the public fronts.
+/* Conversion between flags as bytes and flags as bits: the public fronts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

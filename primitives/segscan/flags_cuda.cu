@@ -1,10 +1,11 @@
-/* Flags as bytes and as bits on CUDA: a word a thread one way, a pack of bytes the other (map, rung 1).
+/* Conversion between flags as bytes and flags as bits on CUDA: to bits, one word per thread; to
+ * bytes, one pack per thread (map, rung 1).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "map_1_packs.cuh"
 #include "segscan_2_lookback.cuh"
 
-enum { FLAGS_RUN = 32 * block_threads }; /* of a block */
+enum { FLAGS_RUN = 32 * block_threads }; /* flags of a block */
 
 static __global__ void __launch_bounds__(block_threads) flags_pack(const uint8_t *flags, uint32_t *bits, int64_t n)
 {

@@ -1,4 +1,4 @@
-/* Flags as bytes and as bits on OpenMP: tiles of whole words.
+/* Conversion between flags as bytes and flags as bits on OpenMP: tiles of whole words.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

@@ -1,4 +1,4 @@
-/* Flags as bytes and as bits, the definition: flag after flag.
+/* Conversion between flags as bytes and flags as bits, the definition: flag by flag.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"

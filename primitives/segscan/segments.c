@@ -1,9 +1,9 @@
-/* The check of a description of segments: see segments.h.
+/* Checks a description of segments: see segments.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "segments.h"
 
-/* What can be told without looking at the heads. */
+/* The checks that do not read the heads. */
 static spmv_status check_form(spmv_context *ctx, const char *name, const spmv_segments *segments, int64_t n)
 {
     const bool flags = segments->form == SPMV_SEGMENT_FLAGS;

@@ -1,4 +1,5 @@
-/* The check of a description of segments that the fronts of segmented scan and segmented reduce share.
+/* The check of a description of segments, shared by the fronts of segmented scan and segmented
+ * reduce.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEGMENTS_H
@@ -6,7 +7,8 @@
 
 #include "backend.h"
 
-/* Form, width, count and pointer; and the positions, where the backend can look at them. name: the calling function. */
+/* Checks form, width, count and pointer, and the positions if the backend can read them. name: the
+ * calling function. */
 spmv_status segments_check(spmv_context *ctx, const char *name, const spmv_segments *segments, int64_t n);
 
 #endif

@@ -10,15 +10,16 @@ int64_t segment_tiles(const spmv_segments *segments, int64_t n)
     return tiles_of(segments->form == SPMV_SEGMENT_FLAGS ? n : n + segments->count);
 }
 
-/* Whether head s comes before the last of the first `steps` steps of the merge path: exactly if it does not lie behind
- * element steps - 1 - s, which is in its place otherwise. */
+/* Whether head s is among the first `steps` steps of the merge path: true if its position is at
+ * most steps - 1 - s. Otherwise element steps - 1 - s takes its place. */
 static bool comes_before(const spmv_segments *segments, int64_t s, int64_t steps)
 {
     return offset_at(segments->heads, segments->bits, s) <= steps - 1 - s;
 }
 
-/* The number of heads among the first `steps` steps, which lies in low .. high. From a guess on the stride doubles
- * until it is passed: near the guess few places are looked at, and those close to each other. */
+/* Returns the number of heads among the first `steps` steps, which is in low .. high. Searches from
+ * the guess with doubling strides, so a good guess needs few probes, close to each other; then
+ * bisects. */
 static int64_t heads_before(const spmv_segments *segments, int64_t low, int64_t guess, int64_t high, int64_t steps)
 {
     guess = max_i64(low, min_i64(guess, high));
@@ -61,7 +62,8 @@ struct segment_tile segment_tile_at(const spmv_segments *segments, int64_t tile,
     }
     const int64_t count = segments->count;
     const struct range steps = tile_range(tile, n + count);
-    const double heads_a_step = (double)count / (double)(n + count); /* were all segments as long */
+    /* assumes segments of equal length */
+    const double heads_a_step = (double)count / (double)(n + count);
     const int64_t first =
         heads_before(segments, max_i64(0, steps.begin - n), (int64_t)(heads_a_step * (double)steps.begin),
                      min_i64(steps.begin, count), steps.begin);
@@ -76,10 +78,11 @@ struct segment_tile segment_tile_at(const spmv_segments *segments, int64_t tile,
 struct check_job {
     const spmv_segments *segments;
     int64_t entries;
-    int wrong; /* nonzero when a tile has an entry that does not ascend */
+    int wrong; /* nonzero if a tile has a descending entry */
 };
 
-/* Whether an entry of a range is smaller than the one before it, no branch an entry; begin > 0. */
+/* Whether an entry of a range is smaller than the one before it, without a branch per entry;
+ * begin > 0. */
 #define DEFINE_DESCENDS(bits)                                                                                          \
     static bool descends_##bits(const int##bits##_t *head, int64_t begin, int64_t end)                                 \
     {                                                                                                                  \
@@ -91,7 +94,7 @@ struct check_job {
 DEFINE_DESCENDS(32)
 DEFINE_DESCENDS(64)
 
-/* The first entry that is smaller than the one before it; there is one. */
+/* The first entry that is smaller than the one before it, which must exist. */
 static int64_t first_descent(const spmv_segments *segments)
 {
     int64_t s = 1;

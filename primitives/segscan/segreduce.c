@@ -26,7 +26,7 @@ spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const 
     if (out == NULL || (n > 0 && in == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_segreduce: %s is NULL though n = %lld, count = %lld",
                             out == NULL ? "out" : "in", (long long)n, (long long)segments->count);
-    if (n == 0) { /* the positions, all 0, may be missing */
+    if (n == 0) { /* the positions, all 0, may be NULL */
         st = fill_identity(ctx, op, type, out, segments->count);
         goto done;
     }

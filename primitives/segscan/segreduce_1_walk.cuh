@@ -1,16 +1,20 @@
 /* segmented reduce, rung 1: a balanced walk along elements and segment ends.
  *
- * Idea: n + count steps, each of which takes an element or closes a segment (segments.cuh), are cut into tiles and
- * chunks as scan cuts elements. In a tile the closing steps are bits; the elements between them lie together in memory,
- * and so do the results; a thread folds its steps, the block scans the threads' (value, closed) pairs, and each thread
- * walks its steps again and hands out a result at each closing. A segment that lies open across chunks is put together
- * afterwards: the chunk that closes it keeps its part aside, and one block scans what the chunks left open and appends
- * that part.
- * Work 2 n + count operations and a few a thread; depth 2 (n + count) / 2048 / 256 + log; launches 2 (1 when one chunk
- * holds all); bytes moved n v + count (v + position).
- * Wins: any mix of segments: the walk does not care how long they are or how many are empty.
- * Keeps the order of the operands; bits depend on n and the positions alone.
- * Green, McColl, Bader 2012; Merrill, Garland 2016; S. Baxter, "moderngpu", 2013 (segmented reduction).
+ * idea      n + count steps, each of which takes an element or closes a segment (segments.cuh), are
+ *           divided into tiles and chunks as scan divides elements. In a tile the closing steps are
+ *           bits; its elements are contiguous in memory, and so are its results. A thread folds its
+ *           steps, the block scans the threads' (value, closed) pairs, and each thread walks its
+ *           steps again and writes a result at each closing. A segment that crosses chunks is
+ *           joined afterwards: the chunk that closes it keeps its part separately; one block scans
+ *           the open values of the chunks and appends that part.
+ * work      2 n + count operations and a few per thread
+ * depth     2 (n + count) / 2048 / 256 + log
+ * launches  2 (1 if there is one chunk)
+ * bytes     n v + count (v + position)
+ * wins      for any mix of segments: the time does not depend on their lengths or on empty ones
+ * order     keeps the order of the operands; bits depend on n and the positions alone
+ * source    Green, McColl, Bader 2012; Merrill, Garland 2016; S. Baxter, "moderngpu", 2013
+ *           (segmented reduction)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGREDUCE_1_WALK_CUH
@@ -18,15 +22,15 @@
 
 #include "segscan_1_chunks.cuh"
 
-/* What a chunk leaves for the second launch; arrays of most_chunks entries. */
+/* The results of the chunks for the second launch; arrays of most_chunks entries. */
 template <typename Type> struct walk_chunks {
-    int64_t *first;        /* the first segment that the chunk could close */
-    Type *first_part;      /* that segment's elements in this chunk, folded; only when closed here */
-    Type *left_open;       /* the elements after the last closing, or all, folded */
-    unsigned char *closed; /* did the chunk close any? */
+    int64_t *first;        /* the first segment that the chunk may close */
+    Type *first_part;      /* the fold of its elements in this chunk; only if closed here */
+    Type *left_open;       /* the fold of the elements after the last closing, or of all */
+    unsigned char *closed; /* whether the chunk closes a segment */
 };
 
-/* OLDER: for architectures without a copy engine alone. */
+/* Older: only for architectures without a copy engine. */
 template <typename Op, bool Older, typename Load, typename Store>
 __global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store store, segment_closings closings,
                                                                 chunking cut, walk_chunks<typename Op::type> result)
@@ -43,7 +47,7 @@ __global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store
     const int chunk = (int)blockIdx.x;
     const int64_t steps = closings.n + closings.count;
     const int64_t first = block_lower_bound(closings, 0, closings.count, cut.first_tile(chunk) * tile::size);
-    int64_t segment = first; /* the open one */
+    int64_t segment = first; /* the open segment */
     Type carry = Op::identity();
     for (int64_t t = cut.first_tile(chunk); t < cut.first_tile(chunk + 1); t++) {
         const int64_t begin = t * tile::size;
@@ -54,7 +58,8 @@ __global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store
         int all_closing;
         const int closed_before = block_exclusive(add_counts(), __popc(closes), warp_counts, &all_closing);
 
-        /* the steps of the thread: item[j] is the element taken, or the identity where a segment is closed */
+        /* the steps of the thread: item[j] is the element taken, or the identity if a segment is
+         * closed */
         block_stage_in(load, begin - segment, valid - closing, Op::identity(), stage);
         int taken = (int)threadIdx.x * tile::items - closed_before;
         Type item[tile::items];
@@ -67,7 +72,8 @@ __global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store
             mine.value = close ? Op::identity() : op(mine.value, item[j]);
         }
 
-        /* walk again from what is open before the thread; results gather in the stage, which all have read by now */
+        /* walk again, starting with the open value before the thread; results go to the stage,
+         * which all threads have read by now */
         const segmented<Type> earlier = block_exclusive(combine_segments<Op>(), mine, warp_sums, &all);
         Type open = earlier.start ? earlier.value : op(carry, earlier.value);
         int closed = closed_before;
@@ -96,8 +102,8 @@ __global__ void __launch_bounds__(block_threads) segreduce_walk(Load load, Store
     }
 }
 
-/* A storer for the scan over the chunks: what lies open at the end of chunk i goes before the part that the next chunk
- * kept aside. */
+/* The storer for the scan over the chunks: joins the open value at the end of chunk i with the part
+ * that the next chunk kept. */
 template <typename Op, typename Store> struct store_joined {
     Store store;
     walk_chunks<typename Op::type> result;

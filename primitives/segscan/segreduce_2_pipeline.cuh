@@ -1,16 +1,23 @@
-/* segmented reduce, rung 2: the walk of rung 1 by blocks that stay, behind the copy engine.
+/* segmented reduce, rung 2: the walk of rung 1 with persistent blocks and the copy engine.
  *
- * Idea: the n + count steps of the walk (segments.cuh) are cut into tiles. A first launch finds for every tile how many
- * segments are closed before it, from which follows which elements and which segment ends are its own. In the second
- * launch, which begins while the first one ends, the copy engine brings both into shared memory one tile ahead. A
- * thread finds its place by a binary search there (merge path), walks its steps once, and hands out a result at each
- * closing but its first, which needs what earlier threads left open. The block scans what the threads leave open; the
- * tile's first closing alone waits for the chain (chain.cuh), as one number, while the block goes on to the next tile.
- * One warp more than the walk has brings tiles and waits for that number. Work n + count operations and a few a thread;
- * depth: a tile's, and the chain; launches 2; bytes moved n v + count (v
- * + position). Changed since rung 1: loads overlap with work in one block; elements are walked once, in shared memory;
- * no second launch puts chunks together. Wins: everywhere on devices with a copy engine (9.0 to 11). Keeps the order of
- * the operands; bits depend on n and the positions alone. Green, McColl, Bader 2012; Merrill, Garland 2016.
+ * idea      the n + count steps of the walk (segments.cuh) are divided into tiles. A first launch
+ *           finds for every tile the number of segments closed before it, which determines its
+ *           elements and segment ends. In the second launch, which starts while the first one
+ *           finishes, the copy engine loads both into shared memory one tile ahead. A thread finds
+ *           its place there by a binary search (merge path), walks its steps once, and writes a
+ *           result at each closing except its first, which needs the open value of earlier threads.
+ *           The block scans the threads' open values. Only the tile's first closing waits for the
+ *           chain (chain.cuh), as one number, while the block continues with the next tile. One
+ *           additional warp loads tiles and waits for that number.
+ * work      n + count operations and a few per thread
+ * depth     that of a tile, and the chain
+ * launches  2
+ * bytes     n v + count (v + position)
+ * changed   loads overlap with work within a block; elements are walked once, in shared memory; no
+ *           second launch joins chunks
+ * wins      everywhere on devices with a copy engine (9.0 to 11)
+ * order     keeps the order of the operands; bits depend on n and the positions alone
+ * source    Green, McColl, Bader 2012; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGREDUCE_2_PIPELINE_CUH
@@ -21,14 +28,15 @@
 #include "segments.cuh"
 #include "vector_tiles.cuh"
 
-/* bytes of elements or ends a thread and tile: an odd number of cells, so that threads side by side meet few bank
- * conflicts. */
+/* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
+ * threads have few bank conflicts. */
 template <int Bytes, int Blocks> struct merge_shape {
     static constexpr int bytes = Bytes, blocks = Blocks;
 };
 using segreduce_2_shape = merge_shape<124, 2>;
 
-/* Tiles of a block whose prefixes may be outstanding. With the one in hand and the next two that is what it holds. */
+/* Tiles of a block that may wait for their prefixes. Together with the current tile and the next
+ * two, a block holds CHAIN_HELD. */
 enum { MERGE_WAITING = CHAIN_HELD - 3 };
 
 template <typename Shape> constexpr int64_t merge_items(int64_t cell)
@@ -41,7 +49,8 @@ template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int items = (int)merge_items<Shape>(cell);
     static_assert(items <= 32, "a word of bits a thread");
     static constexpr int size = block_threads * items;
-    static constexpr int buffer_bytes = size * cell + 64; /* both runs begin and end on 16 bytes, so a little more */
+    /* both runs start and end at multiples of 16 bytes, so they need extra space */
+    static constexpr int buffer_bytes = size * cell + 64;
     static constexpr int buffers = 2;
 
     static int64_t count(int64_t steps)
@@ -50,10 +59,10 @@ template <typename T, typename P, typename Shape> struct merge_tile {
     }
 };
 
-/* A run of an array in a buffer: whole pieces of 16 bytes. */
+/* A run of an array in a buffer, in units of 16 bytes. */
 struct engine_run {
-    int64_t from;    /* byte of memory, a multiple of 16 */
-    int bytes, skip; /* of which skip in front do not belong to it */
+    int64_t from;    /* address, a multiple of 16 */
+    int bytes, skip; /* the first skip bytes do not belong to the run */
 
     template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
     {
@@ -77,18 +86,20 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     alignas(16) T results[tile::size];
     arrival arrived[tile::buffers];
     typename fold::type warp_sums[block_warps];
-    int64_t number[2], closed[2], closed_behind[2]; /* of the tile in hand and of the next, in turn */
+    /* of the current tile and of the next, alternating */
+    int64_t number[2], closed[2], closed_behind[2];
     T first_part;
     chain_cells<fold> cells;
 };
 
-/* Where a step would be among the closings if segments were of equal length. */
+/* The index of a step among the closings if all segments had the same length. */
 __device__ inline int64_t likely_closing(const segment_closings &closings, int64_t step)
 {
     return (int64_t)((double)step / (double)(closings.n + closings.count) * (double)closings.count);
 }
 
-/* starts[t] = segments closed before tile t of SIZE steps; starts[tiles] = all. A warp a tile. */
+/* starts[t] = the number of segments closed before tile t of SIZE steps; starts[tiles] = all. One
+ * warp per tile. */
 template <int SIZE>
 __global__ void __launch_bounds__(block_threads) merge_starts(segment_closings closings, int64_t tiles, int64_t *starts)
 {
@@ -105,9 +116,10 @@ __global__ void __launch_bounds__(block_threads) merge_starts(segment_closings c
         starts[t] = closed;
 }
 
-/* Steps begin ... begin + ITEMS - 1 of the tile, those below valid (WHOLE: all are), of which those whose bit is set
- * close a segment: results[c] = what was taken since the thread's last closing. Returns what is taken behind the last.
- * element: of the thread's first step, if it takes one. */
+/* Walks steps begin ... begin + ITEMS - 1 of the tile that exist (WHOLE: all; otherwise the first
+ * `there`). A step closes a segment if its bit in closes is set; then the next result is the fold
+ * of the elements since the thread's last closing. Returns the fold of the elements after the last
+ * closing. element: that of the thread's first step, if it takes one. */
 template <typename Op, int ITEMS, bool WHOLE>
 __device__ typename Op::type walk(const typename Op::type *__restrict__ element, typename Op::type *__restrict__ result,
                                   unsigned closes, int there)
@@ -115,7 +127,7 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
     using T = typename Op::type;
     const Op op{};
     T sum = Op::identity();
-    bool fresh = true; /* sum is of no element */
+    bool fresh = true; /* sum has no element yet */
 #pragma unroll(WHOLE ? ITEMS : 1)
     for (int j = 0; j < ITEMS; j++) {
         const bool close = closes >> j & 1u;
@@ -131,15 +143,15 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
     return sum;
 }
 
-/* What a thread does with its steps of a tile. */
+/* The result of a thread's walk in a tile. */
 template <typename T> struct thread_walk {
     int first;       /* closings of the tile before the thread's steps */
     unsigned closes; /* bit j: step j of the thread closes a segment */
-    T open;          /* of what is taken behind the last closing */
+    T open;          /* the fold of the elements after the last closing */
 };
 
-/* closing_step(c): the step of the tile that closes its segment c < closing. element(k): the address of the tile's
- * element k. The tile has valid steps. results[c] as walk says, of the thread's own. */
+/* closing_step(c): the step of the tile that closes its segment c < closing. elements: those of the
+ * tile. The tile has valid steps. Writes results[c] for the thread's own closings, as walk does. */
 template <typename Op, int ITEMS, typename ClosingStep>
 __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type *elements, typename Op::type *results,
                                                          const ClosingStep &closing_step, int closing, int valid)
@@ -166,7 +178,7 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
                                            : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
 }
 
-/* Which elements and segments a tile has, and where the engine finds them. */
+/* The elements and segments of a tile, and where the engine finds them. */
 struct merge_share {
     int64_t closed, element; /* the first ones */
     int closing, taking;
@@ -174,7 +186,8 @@ struct merge_share {
     bool by_engine;
 };
 
-/* Of tile number of tiles, of SIZE steps; closed, closed_behind: segments closed before it and behind it. */
+/* The share of tile number of tiles, with SIZE steps. closed, closed_behind: segments closed before
+ * it and up to its end. */
 template <int SIZE, typename T, typename P>
 __device__ __forceinline__ merge_share merge_share_of(const segment_closings &closings, int64_t tiles, const T *from,
                                                       const P *ends, int64_t number, int64_t closed,
@@ -189,13 +202,13 @@ __device__ __forceinline__ merge_share merge_share_of(const segment_closings &cl
     s.taking = valid - s.closing;
     s.elements = engine_run::of(from, s.element, s.taking);
     s.ends = engine_run::of(ends, closed, s.closing);
-    /* the engine reads no byte behind the arrays */
+    /* the engine reads no byte beyond the arrays */
     s.by_engine = number + 1 < tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
                   s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
     return s;
 }
 
-/* What the engine cannot bring, by the threads that walk. */
+/* Loads what the engine cannot load, with the threads that walk. */
 template <typename T, typename P, typename Load>
 __device__ __forceinline__ void merge_stage_in(const Load &load, const segment_closings &closings,
                                                const merge_share &mine, T *elements, P *ends)
@@ -206,8 +219,8 @@ __device__ __forceinline__ void merge_stage_in(const Load &load, const segment_c
         ends[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
 }
 
-/* The second half of the block's scan of what its threads leave open: publishes the tile, and gives the thread's first
- * closing the part before it. */
+/* The second half of the block's scan of the threads' open values. Publishes the tile, and joins
+ * the thread's first closing with the part before it. */
 template <typename Op, typename Memory>
 __device__ __forceinline__ void merge_join(Memory &m, const chain<chain_segmented<Op>> &tiles, int64_t number,
                                            const thread_walk<typename Op::type> &walked,
@@ -227,7 +240,7 @@ __device__ __forceinline__ void merge_join(Memory &m, const chain<chain_segmente
     }
 }
 
-/* The results of a tile's segments but the first, which waits for the tile's prefix. */
+/* Stores the results of a tile's segments except the first, which waits for the tile's prefix. */
 template <typename T, typename Store>
 __device__ __forceinline__ void merge_store(const Store &store, const merge_share &mine, const T *results)
 {
@@ -249,12 +262,14 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     using tile = merge_tile<T, P, Shape>;
     extern __shared__ unsigned char dynamic_shared[];
     memory &m = *(memory *)dynamic_shared;
-    /* Small elements: a tile's number is drawn, and its start looked up, a tile earlier, for many tiles pass at a time;
-     * large ones: blocks then hold their tiles longer than that is worth. */
+    /* Small elements: draw a tile's number and look up its start one tile earlier, because tiles
+     * are processed quickly. Large elements: not worth it, because blocks would hold their tiles
+     * longer. */
     constexpr bool AHEAD = sizeof(T) <= 4;
     const bool carrier = threadIdx.x == block_threads, alone = tiles.tiles == 1;
     const T *const from = array_of<T>(load);
-    const P *const ends = (const P *)closings.heads + 1; /* ends[s]: of segment s; the last may not be there */
+    /* ends[s]: of segment s; the last may not exist */
+    const P *const ends = (const P *)closings.heads + 1;
     const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
         return merge_share_of<tile::size>(closings, tiles.tiles, from, ends, number, closed, closed_behind);
     };
@@ -313,12 +328,13 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         return;
     }
 
-    /* The warp that carries: lane 0 brings, MERGE_WAITING others wait for the prefix of a tile each. */
+    /* The additional warp: lane 0 loads, MERGE_WAITING other lanes wait for the prefix of one tile
+     * each. */
     const bool walks = threadIdx.x < block_threads;
     const int waiter = (int)threadIdx.x - block_threads - 1;
     int64_t waiting = -1, segment = 0; /* the tile, its first segment */
     bool waiting_closes = false;
-    T waiting_part = Op::identity(); /* what lies of that segment in the tile */
+    T waiting_part = Op::identity(); /* that segment's part in the tile */
     const auto look = [&] {
         T before = Op::identity();
         if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
@@ -328,7 +344,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         waiting = -1;
     };
 
-    /* All warps meet at the same barriers: arrival, walk, join, results. */
+    /* All warps pass the same barriers: arrival, walk, join, results. */
     int64_t number;
     for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
         const int buffer = step % tile::buffers;
@@ -361,7 +377,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
                 mine.taking + mine.closing);
             through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
         }
-        __syncthreads(); /* sums of warps */
+        __syncthreads(); /* the warps' sums are written */
         if (walks) {
             merge_join<Op>(m, tiles, number, walked, through);
         } else {
@@ -370,7 +386,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
                 look();
             __syncwarp();
         }
-        __syncthreads(); /* results */
+        __syncthreads(); /* the results are written */
         if (walks) {
             merge_store(store, mine, m.results);
         } else if (waiter == step % MERGE_WAITING) {
@@ -379,7 +395,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
             waiting_closes = mine.closing > 0;
             waiting_part = m.first_part;
         }
-        __syncthreads(); /* all is free */
+        __syncthreads(); /* buffers and results are free */
     }
     while (waiting >= 0)
         look();
@@ -389,7 +405,7 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
 #endif
 }
 
-/* Scratch: where the tiles start. */
+/* Bytes of scratch: the starts of the tiles. */
 inline int64_t segreduce_2_scratch(int64_t element_bytes, int64_t position_bytes, int64_t steps)
 {
     const int64_t items =
@@ -414,7 +430,8 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
         load, store, closings, (const int64_t *)starts, tiles);
 }
 
-/* store(s, the fold of load over segment s), once for every segment; closings.count > 0. engine_there(ctx). */
+/* store(s, the fold of load over segment s), once for every segment; closings.count > 0. Requires
+ * engine_there(ctx). */
 template <typename Op, typename Shape = segreduce_2_shape, typename Load, typename Store>
 spmv_status segreduce_2_launch(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
 {

@@ -1,13 +1,18 @@
-/* segmented reduce, rung 3, for few elements: the walk of rung 2 in one launch, a tile a block.
+/* segmented reduce, rung 3, for few elements: the walk of rung 2 in one launch, one tile per block.
  *
- * Idea: so few tiles that all their blocks are on the device at once need neither a launch that finds their starts nor
- * a chain. A block's first warps search where its tile begins and ends, one try where segments are of like length. A
- * tile publishes what it leaves open; one that closes a segment which began before looks back, 32 tiles at a time,
- * until one of them holds a start, and folds what lies between. How far it looks depends on the segments alone, so the
- * bits depend on n and the positions alone.
- * Work n + count operations and a few a thread; depth: a tile's, and a look at 32 tiles; launches 1; bytes moved n v +
- * count (v + position). Wins: up to some 10^5 steps, where launches are most of the time. Green, McColl, Bader 2012;
- * Merrill, Garland 2016.
+ * idea      if all blocks are resident on the device, neither a launch that finds the tiles' starts
+ *           nor a chain is needed. A block's first warps search where its tile starts and ends; one
+ *           probe suffices if segments have similar lengths. A tile publishes its open value. A
+ *           tile that closes a segment which started before it looks back, 32 tiles at a time,
+ *           until one of them has a start, and folds the values in between.
+ * work      n + count operations and a few per thread
+ * depth     that of a tile, and a look at 32 tiles
+ * launches  1
+ * bytes     n v + count (v + position)
+ * wins      up to some 10^5 steps, where launches take most of the time
+ * order     the distance of a look-back depends on the segments alone, so bits depend on n and the
+ *           positions alone
+ * source    Green, McColl, Bader 2012; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGREDUCE_3_RESIDENT_CUH
@@ -15,7 +20,7 @@
 
 #include "segreduce_2_pipeline.cuh"
 
-/* TILES at most in a launch, whatever the device, for bits must not depend on it. */
+/* At most RESIDENT_TILES per launch on every device, because bits must not depend on it. */
 enum { RESIDENT_TILES = 512, RESIDENT_BLOCKS = 5 };
 static_assert((int)RESIDENT_TILES <= (int)CHAIN_RING, "a cell each");
 
@@ -28,13 +33,13 @@ template <typename T> bool segreduce_resident_fits(int64_t steps)
     return steps <= (int64_t)RESIDENT_TILES * resident_tile<T>::size;
 }
 
-/* Does the device hold all the blocks? */
+/* Whether the device holds all blocks at once. */
 inline bool segreduce_resident_there(const spmv_context *ctx)
 {
     return RESIDENT_TILES <= ((const cuda_state *)ctx->device)->multiprocessors * RESIDENT_BLOCKS;
 }
 
-/* The fold of what tile t's first segment has in tiles before it. One warp. */
+/* The fold of the part of tile t's first segment in earlier tiles. Called by one warp. */
 template <typename Op> __device__ typename Op::type look_back(const chain<chain_segmented<Op>> &tiles, int64_t t)
 {
     using fold = chain_segmented<Op>;
@@ -71,7 +76,7 @@ __global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
     __shared__ X warp_sums[block_warps];
     __shared__ T first_part;
     __shared__ int64_t bounds[2];
-    __shared__ unsigned first_round; /* read once, before this block counts itself as ended */
+    __shared__ unsigned first_round; /* read once, before this block calls end */
     const Op op{};
     const bool alone = tiles.tiles == 1;
     const int64_t number = blockIdx.x, begin = number * tile::size, steps = closings.n + closings.count;
@@ -104,7 +109,7 @@ __global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
         closing_steps[c] = (int)(closings(closed + c) - begin);
     tiles.first_round = first_round;
     const bool early = tiles.may_end_early();
-    if (!alone && early && threadIdx.x == 2 * warp_lanes) /* while the loads are under way */
+    if (!alone && early && threadIdx.x == 2 * warp_lanes) /* while the loads are in progress */
         tiles.end();
 #pragma unroll
     for (int j = 0; j < tile::items; j++)
@@ -117,7 +122,7 @@ __global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
     const X earlier = block_exclusive_once(fold(), fold::make(walked.open, walked.closes != 0), warp_sums, &all);
     if (threadIdx.x == 0 && number + 1 < tiles.tiles)
         tiles.publish(number, fold::value_of(all), fold::starts(all));
-    if (walked.closes != 0) { /* the thread's first closing has a part before it */
+    if (walked.closes != 0) { /* join the thread's first closing with the part before it */
         const T part = op(fold::value_of(earlier), results[walked.first]);
         if (walked.first == 0)
             first_part = part;
@@ -133,14 +138,14 @@ __global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
     for (int c = (int)threadIdx.x + 1; c < closing; c += block_threads)
         store(closed + c, results[c]);
     if (!alone && !early) {
-        __syncthreads(); /* nothing is looked at any more */
+        __syncthreads(); /* no state is read after this */
         if (threadIdx.x == 0)
             tiles.end();
     }
 }
 
-/* store(s, the fold of load over segment s), once for every segment; closings.count > 0.
- * segreduce_resident_fits and _there. */
+/* store(s, the fold of load over segment s), once for every segment; closings.count > 0. Requires
+ * segreduce_resident_fits and segreduce_resident_there. */
 template <typename Op, typename Load, typename Store>
 spmv_status segreduce_resident_launch(spmv_context *ctx, Load load, Store store, segment_closings closings)
 {

@@ -14,7 +14,7 @@ extern "C" int64_t segreduce_scratch_cuda(const spmv_context *ctx, spmv_type typ
     return !engine_there(ctx) || chunked > tiled ? chunked : tiled;
 }
 
-/* For few elements rung 3; else rung 2 where it can run, else rung 1. */
+/* Rung 3 for few elements; else rung 2 if the device can run it, else rung 1. */
 template <typename Op>
 static spmv_status best(spmv_context *ctx, load_array<typename Op::type> load, store_array<typename Op::type> store,
                         segment_closings closings, void *scratch)

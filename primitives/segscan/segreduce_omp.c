@@ -1,8 +1,9 @@
-/* segmented reduce on OpenMP: tiles along the merge of heads and elements.
+/* segmented reduce on OpenMP: tiles along the merge path of heads and elements.
  *
- * A tile writes the result of each segment that begins and ends in it. Of the segment open at its start it keeps the
- * fold up to its first head, of the one open at its end the fold behind its last; those are joined in tile order after
- * the parallel loop, for as many tiles as a segment crosses.
+ * A tile writes the result of each segment that starts and ends in it. For the segment open at its
+ * start it keeps the fold up to the tile's first head; for the segment open at its end, the fold
+ * after its last head. After the parallel loop these are joined in tile order, for segments that
+ * cross any number of tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
@@ -11,8 +12,8 @@
 
 struct seg_part {
     struct segment_tile tile;
-    struct carry lead; /* the fold before its first head; not used when it has none */
-    struct carry tail; /* the fold behind its last head, or of all */
+    struct carry lead; /* the fold before its first head; unused if it has none */
+    struct carry tail; /* the fold after its last head, or of all */
 };
 
 int64_t segreduce_scratch_omp(const spmv_context *ctx, spmv_type type, const spmv_segments *segments, int64_t n)
@@ -64,7 +65,7 @@ static void close_segment(const struct segreduce_job *job, int64_t s, const stru
         job->loops->identity(out);
 }
 
-/* The results of the segments that are open at the end of a tile. */
+/* Computes the results of the segments that are open at the end of a tile. */
 static void join_tiles(const struct segreduce_job *job, int64_t tiles)
 {
     struct carry open = {.some = false};

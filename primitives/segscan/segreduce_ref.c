@@ -1,4 +1,4 @@
-/* segmented reduce, the definition: a reduction of each segment, the identity where it is empty.
+/* segmented reduce, the definition: a reduction of each segment; the identity if it is empty.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"

@@ -5,7 +5,7 @@
 #include "segments.h"
 #include "segscan_ladder.h"
 
-/* What all calls have in common. what: the call's name. */
+/* Argument checks shared by all calls. what: the call's name. */
 static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
                          const void *in, const void *out, int64_t n)
 {
@@ -44,7 +44,7 @@ const char *spmv_segscan_rung_name(spmv_backend backend, int index)
     return NULL;
 }
 
-/* The rung of a table, all arguments checked, and the block of its request. */
+/* Finds the rung in a table, checks all arguments and sets the block of the request. */
 static spmv_status choose(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
                           struct scan_request *r, const struct scan_rung **found)
 {

@@ -1,15 +1,18 @@
 /* segmented scan, rung 1: the scan of (value, start) pairs, chunk by chunk.
  *
- * Idea: a start in the later operand cuts the earlier one off: combine((a, s), (b, t)) = (t ? b : a op b, s or t). With
- * that operator the three steps of scan, rung 3, do it: fold the chunks, scan their results, scan the chunks. The
- * starts of a tile are one bit an element in shared memory, made from flag bytes or from positions (segments.cuh); the
- * pairs themselves exist in registers only.
- * Work and depth as scan, rung 3; launches 3 (1 when one chunk holds all); bytes moved 3 n v and twice the flags or
- * positions.
- * Wins: any mix of segments: millions of empty ones, a single giant one.
- * Keeps the order of the operands; bits depend on n alone (not on where the segments lie: that decides only which
- * operands meet).
- * Schwartz 1980; Blelloch 1990; Sengupta et al. 2007.
+ * idea      a start in the later operand discards the earlier one: combine((a, s), (b, t)) = (t ? b
+ *           : a op b, s or t). The three steps of scan, rung 3, use that operator: fold the chunks,
+ *           scan their results, scan the chunks. The starts of a tile are one bit per element in
+ *           shared memory, made from flag bytes or from positions (segments.cuh); the pairs exist
+ *           only in registers.
+ * work      as scan, rung 3
+ * depth     as scan, rung 3
+ * launches  3 (1 if there is one chunk)
+ * bytes     3 n v and twice the flags or positions
+ * wins      for any mix of segments: millions of empty ones, or a single giant one
+ * order     keeps the order of the operands; the parenthesisation depends on n alone, and the
+ *           segments decide only which operands are combined
+ * source    Schwartz 1980; Blelloch 1990; Sengupta et al. 2007
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGSCAN_1_CHUNKS_CUH
@@ -18,7 +21,7 @@
 #include "launch.cuh"
 #include "segments.cuh"
 
-/* The thread's elements as one pair; bit j of starts: element j starts a segment. */
+/* The fold of the thread's elements as one pair; bit j of starts: element j starts a segment. */
 template <typename Op>
 __device__ segmented<typename Op::type> fold_items(Op op, const typename Op::type *item, unsigned starts)
 {
@@ -29,7 +32,7 @@ __device__ segmented<typename Op::type> fold_items(Op op, const typename Op::typ
     return pair;
 }
 
-/* sums[chunk], started[chunk] = the chunk as one pair. */
+/* sums[chunk], started[chunk] = the fold of the chunk as one pair. */
 template <typename Op, typename Load>
 __global__ void __launch_bounds__(block_threads)
     segscan_fold_chunks(Load load, segment_starts segments, int64_t n, chunking cut, typename Op::type *sums,
@@ -60,8 +63,8 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-/* store(i, the segmented scan up to i) over each chunk. before[c - 1]: what the open segment has gathered in the chunks
- * before c (NULL: one chunk). */
+/* store(i, the segmented scan up to i) over each chunk. before[c - 1]: the fold of the open segment
+ * in the chunks before c (NULL: one chunk). */
 template <typename Op, typename Load, typename Store>
 __global__ void __launch_bounds__(block_threads)
     segscan_chunks(Load load, Store store, segment_starts segments, int64_t n, chunking cut,
@@ -98,8 +101,8 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-/* The results of the chunks (value, started) turned in place into what the open segment has gathered up to each
- * chunk's end, handed to store. */
+/* Scans the results of the chunks (value, started): store(c, the fold of the open segment up to the
+ * end of chunk c). May work in place. */
 template <typename Op, typename Store>
 spmv_status segscan_1_launch_over_chunks(spmv_context *ctx, const typename Op::type *sums, Store store,
                                          const unsigned char *started, int chunks)
@@ -111,13 +114,14 @@ spmv_status segscan_1_launch_over_chunks(spmv_context *ctx, const typename Op::t
                   (const Type *)NULL, false);
 }
 
-/* Scratch: an element and a byte a chunk. */
+/* Bytes of scratch: an element and a byte per chunk. */
 inline int64_t segscan_1_scratch(int64_t element_bytes)
 {
     return most_chunks * (element_bytes + 1);
 }
 
-/* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
+/* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
+ * memory. */
 template <typename Op, typename Load, typename Store>
 spmv_status segscan_1_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch)

@@ -1,16 +1,20 @@
 /* segmented scan, rung 2: one pass, tiles look back.
  *
- * Idea: scan, rung 5, on (value, start) pairs. Flag bytes come in 16 at a time and become one bit an element in shared
- * memory; positions become bits too (segments.cuh), the first found by one round of probes where segments are of about
- * equal length, by a search otherwise. A tile in which a segment starts owes what it hands on to itself alone: it
- * publishes a prefix at once, and tiles behind it look back no further. So states need no start flag: an aggregate is
- * always one without.
- * Work and depth as scan, rung 5; launches 1 for a single tile, else 2, and 2 more for every 2^17 tiles of 28 KiB (2^16
- * with 8-byte elements); bytes moved 2 n v and once the flags or positions.
- * Changed since rung 1: everything is read once; blocks wait for each other.
- * Wins: everywhere.
- * Keeps the order of the operands; bits depend on n alone.
- * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
+ * idea      scan, rung 5, on (value, start) pairs. Flag bytes are loaded 16 at a time and converted
+ *           to one bit per element in shared memory. Positions are converted to bits too
+ *           (segments.cuh); the first one is found by one round of probes if segments have similar
+ *           lengths, otherwise by a search. If a segment starts in a tile, its aggregate does not
+ *           depend on earlier tiles: the tile publishes a prefix at once, and later tiles look back
+ *           no further. So states need no start flag: an aggregate never has a start.
+ * work      as scan, rung 5
+ * depth     as scan, rung 5
+ * launches  1 for a single tile, else 2, and 2 more for every 2^17 tiles of 28 KiB (2^16 with
+ *           8-byte elements)
+ * bytes     2 n v and once the flags or positions
+ * changed   everything is read once; blocks wait for each other
+ * wins      everywhere
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGSCAN_2_LOOKBACK_CUH
@@ -20,24 +24,24 @@
 #include "segments.cuh"
 #include "vector_tiles.cuh"
 
-/* 28 elements of 4 bytes a thread: their bits fit one word. */
+/* 28 elements of 4 bytes per thread: their bits fit in one word. */
 using segscan_2_shape = lookback_shape<block_threads, 7, 5>;
-/* The best of five on an H100, byte flags, 2^28 elements, segments of 32: 0.91 of a copy in f32, 0.83 in f64 (0.89,
- * 0.80 with one block more a multiprocessor, which spills). */
+/* The best of five shapes on an H100 with byte flags, 2^28 elements and segments of 32. One block
+ * more per multiprocessor spills registers. */
 using segscan_2_best = lookback_shape<block_threads, 7, 4>;
 
 /* Bit b: byte b of the four is not 0. */
 __device__ inline unsigned nonzero_bytes(unsigned four)
 {
     const unsigned high = (((four & 0x7f7f7f7fu) + 0x7f7f7f7fu) | four) & 0x80808080u;
-    return (high >> 7) * 0x10204080u >> 28; /* bits 0, 8, 16, 24 side by side */
+    return (high >> 7) * 0x10204080u >> 28; /* gathers bits 0, 8, 16, 24 */
 }
 
 struct alignas(16) flag_bytes {
     unsigned four[4];
 };
 
-/* The thread's bits, when each has items of them. words: one more than the bits need. */
+/* The thread's bits; each thread has items of them. words: one word more than the bits need. */
 __device__ inline unsigned bits_of_thread(const unsigned *words, int items)
 {
     const int bit = (int)threadIdx.x * items;
@@ -45,7 +49,7 @@ __device__ inline unsigned bits_of_thread(const unsigned *words, int items)
     return (unsigned)(two >> (bit % 32)) & (0xffffffffu >> (32 - items));
 }
 
-/* The flags of elements begin + 32 t ... begin + 32 t + 31, t the thread, as one word. */
+/* The flags of elements begin + 32 t ... begin + 32 t + 31 of thread t as one word. */
 __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin, int valid)
 {
     const int first = 32 * (int)threadIdx.x;
@@ -64,16 +68,15 @@ __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin,
     return word;
 }
 
-/* The same of flags that are bits; begin is a multiple of 32. Bits behind the last element start nothing that is
- * stored.
- */
+/* The same for flags that are bits; begin is a multiple of 32. Bits after the last element affect
+ * no stored result. */
 __device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, int valid)
 {
     const int first = 32 * (int)threadIdx.x;
     return first < valid ? flags[(begin + first) / 32] : 0;
 }
 
-/* As block_lower_bound(position, 0, count, target), first trying at a fraction of count. */
+/* As block_lower_bound(position, 0, count, target), but first probes near a fraction of count. */
 template <typename Position>
 __device__ int64_t block_lower_bound_near(const Position &position, int64_t count, double fraction, int64_t target)
 {
@@ -89,7 +92,8 @@ __device__ int64_t block_lower_bound_near(const Position &position, int64_t coun
     return lo + below;
 }
 
-/* store(i, the segmented scan up to i) for the tiles of one launch, the first of which is first_tile of all. */
+/* store(i, the segmented scan up to i) for the tiles of one launch, which starts at tile
+ * first_tile. */
 template <typename Op, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     segscan_lookback(Load load, Store store, segment_starts segments, int64_t n, int64_t first_tile,
@@ -156,13 +160,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     tile_store<Shape, Type>(store, begin, valid, stage);
 }
 
-/* Enough for every shape of 12 KiB a tile and more. */
+/* Enough for every shape with tiles of at least 12 KiB. */
 inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
 {
     return lookback_scratch(element_bytes, n / (12 * 1024 / element_bytes) + 1);
 }
 
-/* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory. */
+/* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
+ * memory. */
 template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store>
 spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch)

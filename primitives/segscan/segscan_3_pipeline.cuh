@@ -1,12 +1,16 @@
 /* segmented scan, rung 3: scan, rung 6, on (value, start) pairs.
  *
- * Idea: the blocks that stay, the copy engine and the chain of scan, rung 6; flag bytes come through the engine with
- * the elements, flags of one bit and positions are read by the threads. The chain folds pairs.
- * Work and depth as scan, rung 6; launches 1; bytes moved 2 n v and once the flags or positions.
- * Changed since rung 2: as from scan, rung 5, to rung 6.
- * Wins: everywhere on devices with a copy engine (9.0 to 11).
- * Keeps the order of the operands; bits depend on n alone.
- * Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016.
+ * idea      the persistent blocks, the copy engine and the chain of scan, rung 6. The engine loads
+ *           flag bytes with the elements; the threads read flags of one bit and positions. The
+ *           chain folds pairs.
+ * work      as scan, rung 6
+ * depth     as scan, rung 6
+ * launches  1
+ * bytes     2 n v and once the flags or positions
+ * changed   as from rung 5 to rung 6 of scan
+ * wins      everywhere on devices with a copy engine (9.0 to 11)
+ * order     keeps the order of the operands; bits depend on n alone
+ * source    Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGSCAN_3_PIPELINE_CUH
@@ -15,14 +19,14 @@
 #include "scan_6_pipeline.cuh"
 #include "segscan_2_lookback.cuh"
 
-/* 28 elements of 4 bytes a thread: their bits fit one word. */
+/* 28 elements of 4 bytes per thread: their bits fit in one word. */
 using segscan_3_shape = lookback_shape<block_threads, 7, 2>;
 
 struct segment_heads {
     static constexpr bool ANY = true;
     template <typename Op> using fold = chain_segmented<Op>;
     template <typename Tile> union alignas(16) cells {
-        unsigned char flags[Tile::size];     /* by the engine */
+        unsigned char flags[Tile::size];     /* loaded by the engine */
         unsigned words[Tile::size / 32 + 1]; /* bits */
     };
 
@@ -40,7 +44,7 @@ struct segment_heads {
             engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::size, at);
     }
 
-    /* Bit j: element j of the thread starts a segment. by_engine: the tile came that way. */
+    /* Bit j: element j of the thread starts a segment. by_engine: the engine loaded the tile. */
     template <typename Tile> __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
     {
         constexpr int ITEMS = Tile::items, WORDS = Tile::size / 32;
@@ -63,7 +67,7 @@ struct segment_heads {
         return bits_of_thread(in->words, ITEMS);
     }
 
-    /* From shared memory, as many bytes at a time as alignment allows. */
+    /* Reads from shared memory, as many bytes at a time as the alignment allows. */
     template <int ITEMS> static __device__ unsigned bits_of_flags(const unsigned char *flags)
     {
         unsigned bits = 0;
@@ -84,8 +88,8 @@ struct segment_heads {
     }
 };
 
-/* store(i, the scan of load restarted at each start), n > 0. Load and store may touch the same memory.
- * engine_there(ctx). */
+/* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
+ * memory. Requires engine_there(ctx). */
 template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store>
 spmv_status segscan_3_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive)

@@ -13,7 +13,7 @@ extern "C" int64_t segscan_scratch_cuda(const spmv_context *ctx, spmv_type type,
     return segscan_2_scratch((int64_t)spmv_type_size(type), n);
 }
 
-/* Rung 3 where it can run, else rung 2. */
+/* Rung 3 if the device can run it, else rung 2. */
 template <typename Op>
 static spmv_status single_pass(spmv_context *ctx, load_array<typename Op::type> load,
                                store_array<typename Op::type> store, segment_starts segments, int64_t n, bool exclusive,

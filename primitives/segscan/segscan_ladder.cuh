@@ -1,14 +1,18 @@
-/* The teaching rungs of scan on (value, head) pairs: segmented scan by every one of them, on a GPU or on the host.
+/* The teaching rungs of scan on (value, head) pairs: segmented scan by each of them, on a GPU or on
+ * the host.
  *
- * Nothing of a rung is said again here. It gets another element, a pair, another operator (combine_segments of
- * ops.cuh), a loader that makes pairs and a storer that takes their values. Since the pairs remember whether a segment
- * starts in what they stand for, a sum that comes from the left stops at a head, in whatever order the rung adds.
- * Exclusive: what stands before a head belongs to the segment before, so the storer writes the identity there.
- * Changed since scan: an operation is two, and a pair takes room for its head (8 bytes for 4, 16 for 8). The levels of
- * rungs 1 and 2 write their result and read it again, so their pairs wait in scratch, and one launch more takes the
- * values: 2 n v more bytes. What the tuned rungs do instead: heads as bits, read once (segscan_2_lookback.cuh).
- * J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; G. E. Blelloch, "Prefix sums and their applications", 1990,
- * section 1.5; S. Sengupta et al., "Scan primitives for GPU computing", 2007.
+ * The rungs are reused without change, with another element (a pair), another operator
+ * (combine_segments of ops.cuh), a loader that makes pairs and a storer that takes their values. A
+ * pair stores whether a segment starts in its elements, so a sum from the left stops at a head,
+ * whatever the order of the operations. Exclusive: the prefix of a head belongs to the segment
+ * before, so the storer writes the identity there.
+ * Compared with scan, each operation becomes two, and a pair needs space for its head (8 bytes for
+ * 4, 16 for 8). The levels of rungs 1 and 2 write their result and read it again, so their pairs
+ * are kept in scratch, and an additional launch extracts the values: 2 n v more bytes. The tuned
+ * rungs instead read the heads once, as bits (segscan_2_lookback.cuh).
+ * Source: J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; G. E. Blelloch, "Prefix sums and
+ * their applications", 1990, section 1.5; S. Sengupta et al., "Scan primitives for GPU computing",
+ * 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SEGSCAN_LADDER_CUH
@@ -86,8 +90,8 @@ template <typename Op> struct take_values {
     }
 };
 
-/* What the teaching rungs are built for: few pairs, since each costs as much code as a tuned rung; an operator that
- * commutes and one that does not. */
+/* The pairs of operator and type for which the teaching rungs are built: few, because each needs as
+ * much code as a tuned rung; one operator that commutes and one that does not. */
 template <typename Op> constexpr bool segscan_teaches()
 {
     return std::is_same<Op, op_add_f32>::value || std::is_same<Op, op_add_f64>::value ||
@@ -95,14 +99,14 @@ template <typename Op> constexpr bool segscan_teaches()
            std::is_same<Op, op_last_f64>::value || std::is_same<Op, op_last_i32>::value;
 }
 
-/* Bytes of a pair whose value has so many. */
+/* Bytes of a pair whose value has value_bytes. */
 inline int64_t segscan_pair_bytes(int64_t value_bytes)
 {
     return value_bytes == (int64_t)sizeof(double) ? (int64_t)sizeof(segmented<double>)
                                                   : (int64_t)sizeof(segmented<float>);
 }
 
-/* Bytes. */
+/* Bytes of scratch. */
 inline int64_t segscan_ladder_scratch(int number, const scan_request *r)
 {
     const int64_t pair = segscan_pair_bytes((int64_t)spmv_type_size(r->type));
@@ -118,7 +122,7 @@ inline int64_t segscan_ladder_scratch(int number, const scan_request *r)
     }
 }
 
-/* The block algorithms, level by level. Combine: the operator on pairs. */
+/* Runs a block algorithm, level by level. Combine: the operator on pairs. */
 template <template <typename> class Block, typename Op, typename Combine, typename Place>
 spmv_status segscan_ladder_levels(Place &place, load_pairs<typename Op::type> load, store_values<Op> store,
                                   const scan_request *r)
@@ -154,7 +158,7 @@ spmv_status segscan_ladder_run(int number, Place &place, const scan_request *r)
     case LADDER_CHAINED:
         return scan_4_launch<blelloch, Combine>(place, load, store, r->n, r->block, exclusive, r->scratch);
     default:
-        /* one processor: a GPU has no use for it */
+        /* for one processor, so not on a GPU */
         if constexpr (!Place::PARALLEL)
             return place.run("scan_sequential",
                              scan_sequential<Combine, load_pairs<T>, store_values<Op>>{load, store, r->n, exclusive}, 1,
@@ -172,7 +176,7 @@ template <typename Op, typename Place> spmv_status segscan_ladder_with(int numbe
         number, place, r);
 }
 
-/* body(op_add_f64()) for the pairs that have teaching rungs. */
+/* Calls body(op_add_f64()) or the like for the pairs that have teaching rungs. */
 template <typename Body> spmv_status segscan_ladder_with_op(spmv_context *ctx, const scan_request *r, const Body &body)
 {
     return with_op(ctx, "segmented scan", r->op, r->type, [&](auto op) -> spmv_status {

@@ -1,4 +1,5 @@
-/* The rungs of segmented scan by name: tables of rungs as those of scan (scan_ladder.h), whose requests have flags.
+/* The rungs of segmented scan by name: tables of rungs like those of scan (scan_ladder.h); their
+ * requests have flags.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SEGSCAN_LADDER_H
@@ -17,7 +18,8 @@ static inline spmv_segments segments_of_request(const struct scan_request *r)
     return segments;
 }
 
-/* A teaching rung on the host, traced. rung: of segscan_rungs_ref(); memory of the request: the host's. */
+/* Runs a teaching rung on the host with a trace. rung: from segscan_rungs_ref(). All memory is host
+ * memory. */
 spmv_status segscan_trace_host(spmv_context *ctx, const struct scan_rung *rung, const struct scan_request *request,
                                spmv_trace_fn trace, void *user);
 

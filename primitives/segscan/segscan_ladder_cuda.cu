@@ -17,7 +17,7 @@ template <int number> static spmv_status run(spmv_context *ctx, const scan_reque
     });
 }
 
-/* Rung 3: scan_3_chunks.cuh on pairs, whose heads are bits (segscan_1_chunks.cuh). */
+/* "reduce-scan": scan, rung 3, on pairs with heads as bits (segscan_1_chunks.cuh). */
 static int64_t chunks_scratch(const spmv_context *, const scan_request *r)
 {
     return segscan_1_scratch((int64_t)spmv_type_size(r->type));

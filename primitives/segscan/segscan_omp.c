@@ -1,9 +1,9 @@
 /* segmented scan on OpenMP, reduce-then-scan over tiles.
  *
- * A tile hands on the fold of what follows its last head; without a head, the fold of all of it joined to what it was
- * handed itself. Those are combined in tile order; then each tile is scanned from what it was handed. So the first pass
- * reads only what follows a tile's last head. S. Sengupta et al., "Scan primitives
- * for GPU computing", Graphics Hardware 2007.
+ * The carry out of a tile is the fold of the elements after its last head; without a head, the fold
+ * of its carry in and all its elements. Carries are computed in tile order; then each tile is
+ * scanned from its carry in. So the first pass reads only the elements after a tile's last head.
+ * Source: S. Sengupta et al., "Scan primitives for GPU computing", Graphics Hardware 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "host_tiles.h"
@@ -11,11 +11,11 @@
 #include "segments_host.h"
 #include "segscan_ladder.h"
 
-/* What is known of a tile between the passes. */
+/* The state of a tile between the passes. */
 struct seg_part {
     struct segment_tile tile;
-    bool head;          /* it has a head, perhaps just behind its last element */
-    struct carry carry; /* the fold behind its last head, then what stands to its left */
+    bool head;          /* whether it has a head, which may be just after its last element */
+    struct carry carry; /* the fold after its last head, later its carry in */
 };
 
 int64_t segscan_scratch_omp(const spmv_context *ctx, spmv_type type, const spmv_segments *segments, int64_t n)
@@ -33,11 +33,12 @@ struct segscan_job {
     void *out;
     struct seg_part *part;
     int64_t n;
-    bool stream;        /* write past the caches */
-    struct carry carry; /* what stands to the left of the next tile */
+    bool stream;        /* bypass the caches */
+    struct carry carry; /* carry into the next tile */
 };
 
-/* The last head of a tile, -1 when it has none. Element 0 needs no flag: nothing comes before it. */
+/* The last head of a tile, or -1 if it has none. Element 0 needs no flag because no element
+ * precedes it. */
 static int64_t last_head(const spmv_segments *segments, const struct segment_tile *tile)
 {
     if (segments->form != SPMV_SEGMENT_FLAGS)

@@ -13,7 +13,7 @@ int64_t segscan_scratch_ref(const spmv_context *ctx, spmv_type type, const spmv_
     return 0;
 }
 
-/* Where the segment that begins at a flag ends. */
+/* The end of the segment that starts at begin. */
 static int64_t flagged_end(const spmv_segments *segments, int64_t begin, int64_t n)
 {
     int64_t end = begin + 1;

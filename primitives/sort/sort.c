@@ -1,4 +1,5 @@
-/* sort: the public front. Checks once, finds room, and copies the input first where a rung could not sort in place.
+/* sort: the public front. Checks the arguments once, gets the scratch memory, and first copies the
+ * input if the rung cannot sort in place.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -27,7 +28,7 @@ static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sor
     return SPMV_OK;
 }
 
-/* The rung of that name; NULL, "auto": the last of the backend's list. */
+/* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct sort_rung **rung)
 {
     char names[256] = "auto";
@@ -52,7 +53,7 @@ static spmv_status copy(spmv_context *ctx, const void *from, void *to, int bytes
                : ctx->backend->map(ctx, SPMV_MAP_COPY, bytes == 4 ? SPMV_I32 : SPMV_I64, from, to, n);
 }
 
-/* Arrays of the context's memory begin at multiples of this. */
+/* Alignment of arrays in the context's memory. */
 enum { ROOM_ALIGNMENT = 256 };
 
 static int64_t room_for(int64_t elements, int bytes)

@@ -1,13 +1,18 @@
 /* sort, rung 1: split by one bit after the other.
  *
- * Idea: from the lowest bit up, the elements whose bit is 0 go to the front, those whose bit is 1 behind them, both in
- * the order in which they stand. Where an element goes is known from a scan: before[i], the exclusive scan of "bit of i
- * is 0", numbers the zeros; i - before[i] numbers the ones. The map is fused into the scan's loader.
- * Work about 4 n and depth that of a scan, for each bit; launches 4 a bit; bytes moved n (4 k + 2 v + 16) a bit (k, v:
- * the sizes of key and value): the scan reads the keys twice, its results of 8 bytes are written and read.
- * Wins: never; three primitives in a row sort, which is the point.
- * Stable, so the result is one and the same everywhere.
- * W. D. Hillis, G. L. Steele 1986 (section "radix sort"); Blelloch 1990, section 1.3 (split).
+ * idea      from the lowest bit up: the elements with bit 0 go to the front, those with bit 1 after
+ *           them, both in their order. A scan gives the destinations: before[i], the exclusive scan
+ *           of "bit of i is 0", numbers the zeros; i - before[i] numbers the ones. The map is fused
+ *           into the scan's loader.
+ * work      about 4 n per bit
+ * depth     that of a scan, per bit
+ * launches  4 per bit
+ * bytes     n (4 k + 2 v + 16) per bit (k, v: the sizes of key and value): the scan reads the keys
+ *           twice; its results of 8 bytes are written and read
+ * wins      never; it shows how three primitives sort
+ * order     stable, so all rungs and backends give the same result
+ * source    W. D. Hillis, G. L. Steele 1986 (section "radix sort"); Blelloch 1990, section 1.3
+ *           (split)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SORT_1_SPLIT_CUH
@@ -16,7 +21,7 @@
 #include "scan_3_chunks.cuh"
 #include "sort_keys.cuh"
 
-/* 1 where the bit is 0 */
+/* 1 if the bit is 0 */
 template <typename Key> struct load_zeros {
     const Key *keys;
     key_digit<Key> bit;

@@ -1,18 +1,25 @@
 /* sort, rung 2: digits of 8 bits.
  *
- * Idea: as rung 1, but 256 ways at once. A block counts the digits of its chunk; a scan of the counts, digit by digit
- * and within a digit chunk by chunk, says where each chunk's first element of a digit goes; then each block walks
- * through its chunk again, tile by tile. Within a tile an element's rank is found in two steps: the lanes of a warp
- * that hold the same digit find each other (match), and the warps' counts are scanned; by its rank it is staged in
- * shared memory, so that what goes to one digit's place leaves the block as one run of neighbours.
- * Changed since rung 1: 8 bits a pass instead of 1; counts are scanned instead of elements; ranks inside a tile never
- * leave the block.
- * Work about 30 n, depth n / 2048 / 256 + log, for each pass of 8 bits; launches 5 a pass; bytes moved n (3 k + 2 v) a
- * pass (k, v: the sizes of key and value), and the counts, at most 4 MiB, five times.
- * Wins: always. A sort that counts all digits in one first reading and looks back for its offsets moves n (2 k + 2 v).
- * Stable, so the result is one and the same everywhere.
- * M. Zagha, G. E. Blelloch 1991; N. Satish, M. Harris, M. Garland, "Designing efficient sorting algorithms for manycore
- * GPUs", IPDPS 2009; the rank by matching lanes: A. Adinets, D. Merrill, "Onesweep", 2022.
+ * idea      as rung 1, with 256 digits in place of 2. A block counts the digits of its chunk. A
+ *           scan of the counts, digit by digit and within a digit chunk by chunk, gives the
+ *           destination of each chunk's first element of a digit. Then each block processes its
+ *           chunk again, tile by tile. An element's rank within a tile takes two steps: the lanes
+ *           of a warp with the same digit find each other (match), and the warps' counts are
+ *           scanned. The element is staged in shared memory by its rank, so the elements of one
+ *           digit leave the block as one contiguous run.
+ * work      about 30 n per pass of 8 bits
+ * depth     n / 2048 / 256 + log per pass
+ * launches  5 per pass
+ * bytes     n (3 k + 2 v) per pass (k, v: the sizes of key and value), and five times the counts,
+ *           at most 4 MiB
+ * changed   8 bits per pass instead of 1; scans counts instead of elements; ranks within a tile
+ *           stay in the block
+ * wins      always. A sort that counts all digits in one initial pass and gets its offsets by
+ *           look-back moves n (2 k + 2 v).
+ * order     stable, so all rungs and backends give the same result
+ * source    M. Zagha, G. E. Blelloch 1991; N. Satish, M. Harris, M. Garland, "Designing efficient
+ *           sorting algorithms for manycore GPUs", IPDPS 2009; the rank by matching lanes: A.
+ *           Adinets, D. Merrill, "Onesweep", 2022
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SORT_2_RADIX_CUH
@@ -30,8 +37,8 @@ template <typename Key, typename Value> struct radix_tile {
     static constexpr int size = block_threads * items;
 };
 
-/* counts[digit * chunks + chunk] = how many keys of the chunk have the digit. Warps count apart, so that threads with
- * the same digit meet less often. */
+/* counts[digit * chunks + chunk] = the number of the chunk's keys with that digit. Each warp has
+ * its own counts, so that fewer threads update the same count. */
 template <typename Key>
 __global__ void __launch_bounds__(block_threads)
     radix_count(const Key *keys, key_digit<Key> digit, int64_t n, int tile_size, chunking cut, int64_t *counts)
@@ -52,8 +59,8 @@ __global__ void __launch_bounds__(block_threads)
     counts[(int64_t)threadIdx.x * gridDim.x + chunk] = all;
 }
 
-/* How many lanes below have the same digit; adds those of all lanes to counts, and to the result what was counted
- * there before. */
+/* Adds the number of lanes with the same digit to its count. Returns the earlier count plus the
+ * number of lower lanes with the same digit. */
 __device__ inline unsigned warp_rank(unsigned digit, unsigned *counts)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
@@ -64,11 +71,12 @@ __device__ inline unsigned warp_rank(unsigned digit, unsigned *counts)
         counts[digit] = before + (unsigned)__popc(peers);
     }
     before = __shfl_sync(0xffffffffu, before, __ffs((int)peers) - 1);
-    __syncwarp(); /* the next one to add may be another lane */
+    __syncwarp(); /* another lane may update the count next */
     return before + (unsigned)__popc(below);
 }
 
-/* Moves the elements of each chunk; first[digit * chunks + chunk]: where the chunk's first with the digit goes. */
+/* Moves the elements of each chunk. first[digit * chunks + chunk]: the destination of the chunk's
+ * first element with that digit. */
 template <typename Key, typename Value>
 __global__ void __launch_bounds__(block_threads)
     radix_scatter(const Key *keys, const Value *values, key_digit<Key> digit, const int64_t *first, int64_t n,
@@ -80,11 +88,13 @@ __global__ void __launch_bounds__(block_threads)
         Value values[tile::size];
     } stage;
     __shared__ unsigned in_warp[block_warps]
-                               [RADIX]; /* a warp's counts; then the rank in the tile of its first of a digit */
-    __shared__ int64_t shift[RADIX];    /* from a rank in the tile to the place in the output */
+                               /* a warp's counts; then the rank in the tile of its first element of
+                                * a digit */
+                               [RADIX];
+    __shared__ int64_t shift[RADIX]; /* from a rank in the tile to the place in the output */
     __shared__ int warp_sums[block_warps];
     const int chunk = (int)blockIdx.x, t = (int)threadIdx.x, warp = t / warp_lanes, lane = t % warp_lanes;
-    int64_t next = first[(int64_t)t * gridDim.x + chunk]; /* of digit t */
+    int64_t next = first[(int64_t)t * gridDim.x + chunk]; /* for digit t */
     for (int64_t at = cut.first_tile(chunk); at < cut.first_tile(chunk + 1); at++) {
         const int64_t begin = at * tile::size, mine = begin + warp * warp_lanes * tile::items + lane;
         const int valid = tile_valid(begin, n, tile::size);
@@ -98,7 +108,7 @@ __global__ void __launch_bounds__(block_threads)
             key[k] = mine + k * warp_lanes < n ? keys[mine + k * warp_lanes] : Key(0);
 #pragma unroll
         for (int k = 0; k < tile::items; k++) {
-            /* behind the last element, the last digit: its ranks are those behind valid */
+            /* after the last element, the largest digit: its ranks are at least valid */
             of[k] = mine + k * warp_lanes < n ? digit(key[k]) : RADIX - 1;
             rank[k] = warp_rank(of[k], in_warp[warp]);
         }
@@ -151,7 +161,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-/* A count for each digit and chunk, and what their scan needs. */
+/* Bytes of scratch: a count for each digit and chunk, and the scratch of their scan. */
 inline int64_t sort_2_scratch(const sort_request *r)
 {
     const int wider = r->key_bytes > r->value_bytes ? r->key_bytes : r->value_bytes;

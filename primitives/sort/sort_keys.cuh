@@ -1,4 +1,4 @@
-/* Keys and values as the kernels of sort see them: bits of a size.
+/* Keys and values in the kernels of sort: bits of a given size.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SORT_KEYS_CUH
@@ -11,9 +11,9 @@ extern "C" {
 #include "sort_request.h"
 }
 
-/* A digit of the number that has the key's place in the order (sort_request.h). Key is unsigned. */
+/* A digit of the key's order number (sort_request.h). Key is unsigned. */
 template <typename Key> struct key_digit {
-    Key real; /* all bits set where keys are floating-point numbers */
+    Key real; /* all bits set if keys are floating-point numbers */
     int shift;
     unsigned mask;
 
@@ -31,14 +31,14 @@ template <typename Key> key_digit<Key> digit_of(const sort_request *r, const sor
     return {r->real ? ~Key(0) : Key(0), p.shift, (1u << p.width) - 1u};
 }
 
-/* What stands for a value where there are none. */
+/* The value type if there are no values. */
 struct no_value {
 };
 
 template <typename Value> constexpr bool has_value = true;
 template <> constexpr bool has_value<no_value> = false;
 
-/* body(Key(), Value()) for the types of the request's sizes. */
+/* Calls body(Key(), Value()) with the types for the request's sizes. */
 template <typename Key, typename Body> spmv_status with_value_type(const sort_request *r, Body body)
 {
     switch (r->value_bytes) {

@@ -1,8 +1,10 @@
-/* sort on OpenMP: a radix sort by digits of 8 bits from the lowest up. A pass counts each tile's digits, scans the
- * counts digit by digit and tile by tile, and moves each tile's elements in their order to where its counts begin.
+/* sort on OpenMP: a radix sort by digits of 8 bits from the lowest up. A pass counts each tile's
+ * digits, scans the counts digit by digit and tile by tile, and moves each tile's elements in order
+ * to their destinations.
  *
- * A stable sort has one result only, so the team does not show. Memory sees two reads and one write an element and
- * pass. M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", SC 1991.
+ * The result of a stable sort is unique, so it does not depend on the team. Each pass reads each
+ * element twice and writes it once.
+ * Source: M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", SC 1991.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
@@ -11,7 +13,7 @@
 
 enum { DIGIT_BITS = 8, RADIX = 1 << DIGIT_BITS };
 
-/* More tiles than any team has threads, few enough that their counts are scanned by one. */
+/* More tiles than any team has threads, but few enough for one thread to scan their counts. */
 enum { MOST_TILES = 512 };
 
 static int64_t tile_length(int64_t n)
@@ -29,7 +31,8 @@ struct sort_job {
     bool real;
     int value_bytes;
     int64_t n, length;
-    int64_t (*count)[RADIX]; /* of each tile: its digits, then where the next element of a digit goes */
+    /* per tile: the counts of its digits, then the destination of the next element of a digit */
+    int64_t (*count)[RADIX];
     void (*count_digits)(const struct sort_job *, struct range, int64_t *count);
     void (*move)(const struct sort_job *, struct range, int64_t *next);
 };

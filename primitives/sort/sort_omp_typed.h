@@ -1,5 +1,7 @@
-/* The typed part of sort_omp.c, included once a width of keys: KEY, ORDER(key, real), the number that has the key's place
- * in the order, and TYPED(name).
+/* The typed part of sort_omp.c, included once per width of keys, with these macros:
+ *   KEY               the type of a key
+ *   ORDER(key, real)  the key's order number
+ *   TYPED(name)       name_32 or name_64
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static inline unsigned TYPED(digit)(const struct sort_job *job, KEY key)
@@ -14,7 +16,7 @@ static void TYPED(count_digits)(const struct sort_job *job, struct range r, int6
         count[TYPED(digit)(job, key[i])]++;
 }
 
-/* value_bytes, 0 where there are no values, is a constant once inlined. */
+/* value_bytes is a constant after inlining; 0: no values. */
 static inline void TYPED(move_sized)(const struct sort_job *job, struct range r, int64_t *next, int value_bytes)
 {
     const struct sort_pass *const p = &job->pass;

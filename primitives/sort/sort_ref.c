@@ -1,19 +1,19 @@
-/* sort, the definition: a stable merge sort of the elements' numbers by their keys, from runs of one upwards; then
- * every element goes to its place.
+/* sort, the definition: a stable merge sort of the elements' indices by their keys, from runs of
+ * one upwards; then every element is copied to its place.
  *
- * J. von Neumann, 1945; D. E. Knuth, TAOCP vol. 3, 2nd ed., section 5.2.4.
+ * Source: J. von Neumann, 1945; D. E. Knuth, TAOCP vol. 3, 2nd ed., section 5.2.4.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "sort_request.h"
 
-/* Two arrays of numbers, one of keys. */
+/* Two arrays of indices, one of keys. */
 static int64_t scratch_of(const struct sort_request *r)
 {
     return 3 * r->n * (int64_t)sizeof(int64_t);
 }
 
-/* The bits of key i that count. */
+/* The bits of key i that are compared. */
 static uint64_t order_of(const struct sort_request *r, int64_t i)
 {
     const uint64_t order = r->key_bytes == 4 ? sort_order_32(((const uint32_t *)r->in_keys)[i], r->real)
@@ -22,7 +22,8 @@ static uint64_t order_of(const struct sort_request *r, int64_t i)
     return order >> r->begin_bit & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX);
 }
 
-/* to[begin] ... to[end-1] = the runs [begin, middle) and [middle, end) of from merged; of equals the left one first. */
+/* Merges the runs [begin, middle) and [middle, end) of from into to[begin] ... to[end-1]. Of equal
+ * keys, the left one comes first. */
 static void merge(const uint64_t *order, const int64_t *from, int64_t *to, int64_t begin, int64_t middle, int64_t end)
 {
     for (int64_t i = begin, j = middle, k = begin; k < end; k++) {

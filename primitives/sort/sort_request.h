@@ -1,4 +1,5 @@
-/* What the files of sort share: a checked request, the rungs of a backend, and the bits that give keys their order.
+/* Shared by the files of sort: a checked request, the passes of a radix sort, and the order number
+ * of a key.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SORT_REQUEST_H
@@ -7,14 +8,15 @@
 #include <spmv/primitives.h>
 #include <stdbool.h>
 
-/* As spmv_sort_by_key says; n > 0, begin_bit < end_bit. value_bytes 0: no values. Input and output do not overlap. */
+/* The arguments of spmv_sort_by_key; n > 0, begin_bit < end_bit. value_bytes 0: no values. Input
+ * and output do not overlap. */
 struct sort_request {
     int key_bytes, value_bytes;
-    bool real; /* keys are floating-point numbers, else signed integers */
+    bool real; /* keys are floating-point numbers; else signed integers */
     int begin_bit, end_bit;
     const void *in_keys, *in_values;
     void *out_keys, *out_values;
-    void *spare_keys, *spare_values; /* n elements each, where there is more than one pass */
+    void *spare_keys, *spare_values; /* n elements each, if there is more than one pass */
     int64_t n;
 };
 
@@ -23,7 +25,7 @@ static inline int sort_passes(const struct sort_request *r, int digit_bits)
     return (r->end_bit - r->begin_bit + digit_bits - 1) / digit_bits;
 }
 
-/* From which arrays a pass moves the elements to which, and by which bits. */
+/* A pass: the arrays that it moves the elements from and to, and the bits of its digit. */
 struct sort_pass {
     const void *keys, *values;
     void *to_keys, *to_values;
@@ -44,9 +46,10 @@ static inline struct sort_pass sort_pass_of(const struct sort_request *r, int di
     return p;
 }
 
-/* The unsigned number that has the key's place in the order. An integer's sign bit is turned over; of a negative real,
- * all bits, since its magnitude counts backwards. D. E. Knuth, TAOCP vol. 3, 2nd ed., section 5.2.5 (radix sorting);
- * IEEE 754-2019, section 5.10 (totalOrder). */
+/* The key's order number: unsigned, in the order of the keys. The sign bit of an integer is
+ * inverted; of a negative real, all bits, because a larger magnitude comes first. Source: D. E.
+ * Knuth, TAOCP vol. 3, 2nd ed., section 5.2.5 (radix sorting); IEEE 754-2019, section 5.10
+ * (totalOrder). */
 static inline uint32_t sort_order_32(uint32_t key, bool real)
 {
     return key ^ (real && key >> 31 ? UINT32_MAX : (uint32_t)1 << 31);

@@ -1,0 +1,427 @@
+/* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is
+ * one launch (spmv_7_slices.cuh).
+ *
+ * A plan that chooses its method takes slices where they need fewer bytes than tiles with 16-bit
+ * columns. Otherwise, and where there is no memory for the second copy of the values, it takes
+ * tiles.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "spmv_4_tiles_epilogue.cuh"
+#include "spmv_4_tiles_values.cuh"
+#include "spmv_7_slices_plan.cuh"
+#include "spmv_types.cuh"
+
+namespace
+{
+
+using slices::making;
+
+/* What a plan keeps, in the context's memory but for the numbers. */
+struct slices_state {
+    slices::findings found;
+    int64_t slices, pattern_slots;
+    void *heads, *patterns;
+    void *val; /* in slot order; NULL: a pattern, or all values are in the table */
+    tiles::coded_values coded;
+    bool shares; /* slices share patterns */
+    void *tree;  /* sums of an epilogue's dot product; behind them its counts and unread */
+    unsigned *tree_counts;
+    slices::findings *unread; /* of updates: the pattern was compared when the plan was made */
+    float retained;
+};
+
+slices_state *state_of(const spmv_plan *plan)
+{
+    return (slices_state *)plan->state;
+}
+
+int64_t padded(int64_t bytes)
+{
+    return tiles::part(bytes);
+}
+
+/* Why the plan of this matrix has no slices, before anything is counted; NULL: it may have. */
+const char *excluded(const spmv_plan *plan, bool named)
+{
+    return plan->compression == SPMV_COMPRESSION_NONE    ? "compression is off"
+           : plan->a.nnz == 0                            ? "no nonzeros"
+           : plan->a.rows > INT32_MAX - 2 * slices::ROWS ? "more than 2^31 rows"
+           : !named && plan->a.nnz < SPMV_TILES_LARGE    ? "a small matrix"
+                                                         : nullptr;
+}
+
+/* ------------------------------------------------------------ the plan, step by step */
+
+/* Memory for the count, in one block; the findings and the dictionary are cleared. */
+spmv_status make_room(const spmv_plan *plan, int64_t count, void **memory, making *m)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t bytes[] = {padded((int64_t)sizeof(slices::findings)),
+                             padded(slices::ENTRIES * 8),
+                             padded(slices::ENTRIES * 4),
+                             padded(count * 8),
+                             padded((count + 1) * 4),
+                             padded((count + 1) * 4),
+                             padded((count + 1) * 4),
+                             padded((count + 1) * 4),
+                             padded(count * 4)};
+    int64_t all = 0, cleared = bytes[0] + bytes[1] + bytes[2];
+    for (int64_t b : bytes)
+        all += b;
+    const spmv_status st = context_alloc(ctx, all, memory);
+    if (st != SPMV_OK)
+        return st;
+    char *at = (char *)*memory;
+    m->found = (slices::findings *)at;
+    m->known.hashes = (unsigned long long *)(at += bytes[0]);
+    m->known.last = (unsigned *)(at += bytes[1]);
+    m->hashes = (unsigned long long *)(at += bytes[2]);
+    m->slots = (int32_t *)(at += bytes[3]);
+    m->own_slots = (int32_t *)(at += bytes[4]);
+    m->begins = (int32_t *)(at += bytes[5]);
+    m->own_begins = (int32_t *)(at += bytes[6]);
+    m->chosen = (int32_t *)(at += bytes[7]);
+    return tiles::cleared(ctx, m->found, cleared);
+}
+
+/* Blocks whose warps loop over the slices. */
+int blocks_of(const spmv_plan *plan, int64_t count)
+{
+    enum { RESIDENT = 16 };
+    const int64_t at_once = (int64_t)RESIDENT * ((const cuda_state *)plan->ctx->device)->multiprocessors;
+    return (int)min_i64((count - 1) / slices::WARPS + 1, at_once);
+}
+
+template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool any, const making &m, slices_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    const spmv_status st = on_device(ctx, [&] {
+        return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::BLOCK, slices::count<Offset>,
+                      (const Offset *)a.row_ptr, a.col, a.rows, s->slices, any, m);
+    });
+    return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
+}
+
+/* The bytes of the matrix that a product reads. */
+double bytes_in_slices(const spmv_plan *plan, const slices_state *s)
+{
+    const double value = plan->a.val == nullptr ? 0 : s->coded.in_use ? 1 : (double)spmv_type_size(plan->a.type);
+    return (double)s->found.slots * slices::ROWS * value + 8.0 * (double)s->slices +
+           (s->found.many ? sizeof(slices::slot) * (double)s->found.slots : 0);
+}
+
+double bytes_in_tiles(const spmv_plan *plan)
+{
+    const double value = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
+    return (double)plan->a.nnz * (value + 2) + (double)plan->a.rows * plan->a.row_ptr_bits / 8;
+}
+
+/* Why slices do not suit, from what was counted; NULL: they do. */
+const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
+{
+    return s->found.unsorted                                           ? "the columns of a row do not ascend"
+           : s->found.unsuited                                         ? "neighbouring rows have different offsets"
+           : s->found.slots > INT32_MAX                                ? "too many slots"
+           : named                                                     ? nullptr
+           : s->found.slots * slices::ROWS > 2 * (uint64_t)plan->a.nnz ? "half of the places would be empty"
+           : bytes_in_slices(plan, s) > bytes_in_tiles(plan)           ? "they would need more bytes"
+                                                                       : nullptr;
+}
+
+spmv_status scan_counts(const spmv_plan *plan, const int32_t *counts, int32_t *begins, int64_t n, void *scratch)
+{
+    spmv_context *const ctx = plan->ctx;
+    return ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, counts, begins, n, scratch);
+}
+
+/* Heads and patterns. */
+template <typename Offset>
+spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, void *scratch, slices_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    const int64_t n = s->slices;
+    const int grid = grid_for(n + 1, slices::BLOCK);
+    s->pattern_slots = (int64_t)(shares ? s->found.pattern_slots : s->found.slots);
+    spmv_status st = plan_alloc(plan, max_i64(s->pattern_slots, 1) * (int64_t)sizeof(slices::slot), &s->patterns);
+    if (st == SPMV_OK)
+        st = on_device(
+            ctx, [&] { return launch(ctx, "spmv slices choose", grid, slices::BLOCK, slices::choose, n, shares, m); });
+    if (st == SPMV_OK)
+        st = scan_counts(plan, m.slots, m.begins, n + 1, scratch);
+    if (st == SPMV_OK)
+        st = scan_counts(plan, m.own_slots, m.own_begins, n + 1, scratch);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::BLOCK, slices::write<Offset>,
+                          (const Offset *)a.row_ptr, a.col, a.rows, n, s->pattern_slots, m,
+                          (slices::slot *)s->patterns);
+        });
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch(ctx, "spmv slices heads", grid, slices::BLOCK, slices::write_heads, n, m,
+                      (slices::head *)s->heads);
+    });
+}
+
+template <typename Offset, typename Value, typename Source>
+spmv_status fill_with(const spmv_plan *plan, const slices_state *s, Source source, void *to, slices::findings *found)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    return on_device(ctx, [&] {
+        return launch(ctx, "spmv slices fill", blocks_of(plan, s->slices), slices::BLOCK,
+                      slices::fill<Offset, Value, Source>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
+                      (const slices::head *)s->heads, (const slices::slot *)s->patterns, s->pattern_slots, source,
+                      (slices::two<Value> *)to, found);
+    });
+}
+
+/* Writes the present values, or their codes. */
+template <typename Offset>
+spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
+{
+    if (plan->a.val == nullptr)
+        return fill_with<Offset, uint8_t>(plan, s, slices::no_values(), nullptr, found);
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        using Stored = decltype(stored);
+        const Stored *const val = (const Stored *)plan->a.val;
+        if constexpr (!std::is_arithmetic<T>::value)
+            return SPMV_ERROR_TYPE; /* the method has no complex types */
+        else if (s->coded.in_use)
+            return fill_with<Offset, uint8_t>(plan, s, slices::as_codes<T, Stored>{val, s->coded.template table<T>()},
+                                              s->coded.codes(), found);
+        else
+            return fill_with<Offset, Stored>(plan, s, slices::as_is<Stored>{val}, s->val, found);
+    });
+}
+
+/* Finds out whether the present values fit a table, where one is requested. */
+spmv_status make_table(spmv_plan *plan, slices_state *s)
+{
+    const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
+    if (plan->compression != SPMV_COMPRESSION_VALUES)
+        return SPMV_OK;
+    if (plan->a.val == nullptr) {
+        s->coded.none = "no values";
+        return SPMV_OK;
+    }
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        if constexpr (std::is_arithmetic<T>::value)
+            return tiles::make_table<T, decltype(stored)>(plan, codes, &s->coded);
+        else
+            return SPMV_ERROR_TYPE;
+    });
+}
+
+/* Patterns, heads and values. Slices whose hashes agree share a pattern; should one of them differ
+ * from it, all get patterns of their own. */
+template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, void *scratch, slices_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    slices::findings now = {};
+    spmv_status st = SPMV_OK;
+    bool shares = s->found.many == 0;
+    do {
+        plan_free(plan, s->pattern_slots * (int64_t)sizeof(slices::slot), s->patterns);
+        s->patterns = nullptr;
+        shares = shares && now.differs == 0;
+        st = tiles::cleared(ctx, &m.found->differs, (int64_t)sizeof m.found->differs);
+        if (st == SPMV_OK)
+            st = make_patterns<Offset>(plan, shares, m, scratch, s);
+        if (st == SPMV_OK)
+            st = fill_values<Offset>(plan, s, m.found);
+        if (st == SPMV_OK)
+            st = spmv_download(ctx, m.found, &now, (int64_t)sizeof now);
+    } while (st == SPMV_OK && now.differs != 0 && shares);
+    s->shares = shares;
+    return st;
+}
+
+/* What the product needs; *lacks_room: there is no memory for it. */
+spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
+{
+    const tiles::tree_size tree(slices::blocks_for(s->slices));
+    const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->type));
+    const int64_t counts = padded(tree.counts * (int64_t)sizeof(unsigned));
+    const int64_t values = (int64_t)s->found.slots * slices::ROWS * (int64_t)spmv_type_size(plan->a.type);
+    spmv_status st = plan_alloc(plan, (s->slices + 1) * (int64_t)sizeof(slices::head), &s->heads);
+    if (st == SPMV_OK)
+        st = plan_alloc(plan, sums + counts + padded((int64_t)sizeof(slices::findings)), &s->tree);
+    if (st != SPMV_OK)
+        return st;
+    s->tree_counts = (unsigned *)((char *)s->tree + sums);
+    s->unread = (slices::findings *)((char *)s->tree_counts + counts);
+    st = tiles::cleared(plan->ctx, s->tree_counts, counts);
+    if (st == SPMV_OK)
+        st = make_table(plan, s);
+    if (st != SPMV_OK || plan->a.val == nullptr || (s->coded.in_use && !plan->updates))
+        return st;
+    st = plan_alloc_if_room(plan, values, &s->val);
+    *lacks_room = s->val == nullptr;
+    return st;
+}
+
+float share_retained(const spmv_plan *plan, const slices_state *s)
+{
+    return plan->a.val == nullptr ? 0.0f : tiles::retained_share(plan, bytes_in_slices(plan, s));
+}
+
+void describe(spmv_plan *plan, const slices_state *s)
+{
+    const int64_t places = (int64_t)s->found.slots * slices::ROWS;
+    char *const text = plan->layout;
+    const int size = (int)sizeof plan->layout;
+    int used = snprintf(text, (size_t)size,
+                        "rows of %.3g entries on average, %llu at most, in %lld slices of %d rows; %.3g %% of the "
+                        "places filled",
+                        (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, (long long)s->slices,
+                        (int)slices::ROWS, 100.0 * (double)plan->a.nnz / (double)max_i64(places, 1));
+    if (used < size && s->shares)
+        used += snprintf(text + used, (size_t)(size - used), "; %u pattern%s of offsets", s->found.patterns,
+                         s->found.patterns == 1 ? "" : "s");
+    if (used < size && !s->shares)
+        used += snprintf(text + used, (size_t)(size - used), "; a pattern of offsets for each slice");
+    used += s->coded.describe(text, used, size, "place");
+    if (used < size && s->retained > 0)
+        snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
+                 100.0 * (double)s->retained);
+}
+
+/* The slices; *why: why there are none, NULL where there are. */
+template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_state *s, const char **why)
+{
+    spmv_context *const ctx = plan->ctx;
+    making m = {};
+    void *memory = nullptr, *scratch = nullptr;
+    bool lacks_room = false;
+    s->slices = (plan->a.rows - 1) / slices::ROWS + 1;
+    spmv_status st = make_room(plan, s->slices, &memory, &m);
+    if (st == SPMV_OK)
+        st = count_slots<Offset>(plan, named, m, s);
+    if (st == SPMV_OK)
+        *why = unsuitable(plan, named, s);
+    if (st == SPMV_OK && *why == nullptr)
+        st = make_kept(plan, s, &lacks_room);
+    if (lacks_room)
+        *why = "there is no memory for a second copy of the values";
+    if (st == SPMV_OK && *why == nullptr)
+        st = context_alloc(ctx, ctx->backend->scan_scratch(ctx, SPMV_I32, s->slices + 1), &scratch);
+    if (st == SPMV_OK && *why == nullptr)
+        st = encode<Offset>(plan, m, scratch, s);
+    spmv_free(ctx, scratch);
+    spmv_free(ctx, memory);
+    return st;
+}
+
+template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan)
+{
+    const slices_state *const s = state_of(plan);
+    return {plan->a.rows,
+            s->slices,
+            (const slices::head *)s->heads,
+            (const slices::slot *)s->patterns,
+            (const slices::two<Stored> *)s->val,
+            s->retained,
+            slices::takes_many((int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices))};
+}
+
+template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)
+{
+    const tiles::coded_values &coded = state_of(plan)->coded;
+    slices::coded_matrix<T> m;
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan);
+    m.value_table = coded.table<T>()->number;
+    m.code = (const slices::two<uint8_t> *)coded.codes();
+    return m;
+}
+
+template <typename T, typename Stored, typename Store>
+spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
+{
+    if constexpr (!std::is_arithmetic<T>::value)
+        return SPMV_ERROR_TYPE; /* the method has no complex types */
+    else if (state_of(plan)->coded.in_use)
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan), x, store); });
+    else
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan), x, store); });
+}
+
+} // namespace
+
+extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
+{
+    const bool named = plan->named;
+    const int64_t before = plan->bytes;
+    const char *why = excluded(plan, named);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(slices_state));
+    if (st != SPMV_OK)
+        return st;
+    slices_state *const s = state_of(plan);
+    if (why == nullptr)
+        st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, named, s, &why) : make<int32_t>(plan, named, s, &why);
+    if (st != SPMV_OK)
+        return st;
+    if (why != nullptr) {
+        plan->bytes = before;
+        return method_instead(plan, "tiles", why);
+    }
+    plan->longest_row = (int64_t)s->found.longest;
+    s->retained = share_retained(plan, s);
+    describe(plan, s);
+    plan->update_waits = plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr;
+    plan->settled = true; /* encode waited */
+    return st;
+}
+
+extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
+{
+    slices_state *const s = state_of(plan);
+    spmv_status st = make_table(plan, s);
+    if (st == SPMV_OK)
+        st = plan->a.row_ptr_bits == 64 ? fill_values<int64_t>(plan, s, s->unread)
+                                        : fill_values<int32_t>(plan, s, s->unread);
+    if (plan->compression == SPMV_COMPRESSION_VALUES) {
+        s->retained = share_retained(plan, s);
+        describe(plan, s);
+    }
+    cuda_next_in_order(plan->ctx); /* the next product reads values before its wait */
+    return st;
+}
+
+extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
+{
+    const slices_state *const state = state_of(plan);
+    const spmv_epilogue *const e = p->epilogue;
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
+        if (e == nullptr)
+            return multiply<T, decltype(stored)>(plan, (const T *)p->x, tiles::store_scaled<T>{s, (T *)p->y});
+        const tiles::sum_tree<T> tree = {slices::blocks_for(state->slices), (T *)state->tree,
+                                         p->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
+        const tiles::store_with_epilogue<T> store = {s,         (T *)p->y, (const T *)e->w, (const T *)e->gamma,
+                                                     (T *)e->z, tree,      p->stop,         T()};
+        return multiply<T, decltype(stored)>(plan, (const T *)p->x, store);
+    });
+}
+
+extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
+{
+    *count = slices::blocks_for(state_of(plan)->slices);
+    return state_of(plan)->tree;
+}
+
+extern "C" void slices_cuda_release(spmv_plan *plan)
+{
+    slices_state *const s = state_of(plan);
+    spmv_free(plan->ctx, s->heads);
+    spmv_free(plan->ctx, s->patterns);
+    spmv_free(plan->ctx, s->val);
+    spmv_free(plan->ctx, s->coded.memory);
+    spmv_free(plan->ctx, s->tree);
+}

@@ -1,0 +1,234 @@
+/* Rung 7, "slices": sliced ELLPACK with shared patterns of offsets.
+ *
+ * Idea: a slice is ROWS neighbouring rows. Its slots are the distinct offsets (column - row) of its
+ *   rows, in ascending order. A slot stores one offset, a bit for each row that has an entry there,
+ *   and ROWS values side by side, 0 where a row has none. Slices with the same offsets and bits
+ *   share them: a pattern, which stays in the first-level cache. So a large grid stores nothing for
+ *   its columns. A warp computes a slice, a lane two neighbouring rows; it loads the values of a
+ *   slot in whole lines, and gathers x at row + offset, where neighbouring lanes are neighbours.
+ * Work: nnz products. Depth: the most slots of a slice. Launches: 1. Bytes: ROWS values a slot, 8
+ * bytes a slice, x, y. Changed since rung 4: values in the order of slots, columns by pattern, no
+ * shared memory. Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite
+ * differences,
+ *   finite volumes).
+ * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
+ *
+ * Source: A. Monakov, A. Lokhmotov, A. Avetisyan, "Automatically tuning sparse matrix-vector
+ * multiplication for GPU architectures", HiPEAC 2010 (slices); N. Bell, M. Garland, SC09 (offsets
+ * of diagonals).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_7_SLICES_CUH
+#define SPMV_7_SLICES_CUH
+
+#include "spmv_4_tiles.cuh"
+
+namespace slices
+{
+
+/* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting
+ * for one load before the next. */
+enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, RESIDENT = 6 };
+
+/* The number of slots whose loads are under way together, from the usual number of slots of a
+ * slice: the one that needs fewer rounds, or fewer registers. */
+enum { FEW_AT_ONCE = 4, MANY_AT_ONCE = 5 };
+inline bool takes_many(int64_t slots)
+{
+    return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
+}
+
+struct shape {
+    enum { BLOCK = slices::BLOCK };
+};
+
+/* One offset of a pattern. Bit l of even: row 2 l of the slice has an entry there; of odd: row
+ * 2 l + 1. */
+struct alignas(16) slot {
+    int32_t offset;
+    uint32_t even, odd;
+    int32_t unused;
+};
+
+/* Slice s has the slots heads[s].begin ... heads[s + 1].begin - 1 of the values, and as many of
+ * the patterns from heads[s].pattern on. */
+struct alignas(8) head {
+    int32_t begin, pattern;
+};
+
+/* The values of a lane's two rows. */
+template <typename Stored> struct alignas(2 * sizeof(Stored)) two {
+    Stored even, odd;
+};
+
+template <typename T, typename Stored> struct matrix {
+    using stored = Stored;
+    int64_t rows, slices;
+    const head *heads; /* slices + 1 */
+    const slot *patterns;
+    const two<Stored> *val; /* warp_lanes a slot; NULL: a pattern */
+    float retained;         /* the share that the last-level cache is to keep between products */
+    bool many_at_once;
+};
+
+/* Another, with values in a table of the type of the sums. */
+template <typename T> struct coded_matrix : matrix<T, T> {
+    const T *value_table;
+    const two<uint8_t> *code;
+};
+
+/* AT_ONCE slots, without x. */
+template <int AT_ONCE, typename Value> struct chunk {
+    slot at[AT_ONCE];
+    two<Value> value[AT_ONCE];
+};
+
+/* The first `count` of them, or all; from: the lane's values. Slots that are not there have no
+ * rows. */
+template <tiles::values HELD, int AT_ONCE, typename Load, typename Value>
+__device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count,
+                           chunk<AT_ONCE, Value> *c)
+{
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++) {
+        c->at[i] = slot();
+        c->value[i] = two<Value>();
+        if (i < count) {
+            if constexpr (HELD != tiles::values::NONE)
+                c->value[i] = load(from + i * warp_lanes);
+            c->at[i] = at[i];
+        }
+    }
+}
+
+/* The array that a kernel reads in the order of slots. */
+template <tiles::values HELD, typename Matrix> __device__ auto held_values(const Matrix &m)
+{
+    if constexpr (HELD == tiles::values::PLAIN)
+        return m.val;
+    else if constexpr (HELD == tiles::values::CODED)
+        return m.code;
+    else
+        return (const two<uint8_t> *)nullptr;
+}
+
+/* An entry's product, of x and of its value as it is held, where the row has one; 0 elsewhere.
+ * Adding that 0 changes no bit: a sum that begins at +0 is never -0. So additions need no
+ * condition. */
+template <tiles::values HELD, typename Matrix, typename T, typename Value>
+__device__ T product_of(const Matrix &m, bool has, Value value, T x)
+{
+    if constexpr (HELD == tiles::values::NONE)
+        return x;
+    else if constexpr (HELD == tiles::values::CODED)
+        return (has ? load_gathered(m.value_table + value) : T()) * x;
+    else
+        return T(value) * x; /* a value that is not there is stored as 0 */
+}
+
+template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
+__global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
+    const Load load(m.retained);
+    head mine = {};
+    int count = 0;
+    let_next_begin();
+    if (slice < m.slices) {
+        mine = m.heads[slice];
+        count = m.heads[slice + 1].begin - mine.begin;
+    }
+    /* rounds of nearly equal size: seven slots are four and three, not five and two */
+    const int step = count > 0 ? (count - 1) / ((count - 1) / AT_ONCE + 1) + 1 : 0;
+    const T *const x_from = settled(x + first + 2 * lane);
+    const slot *const at = m.patterns + mine.pattern;
+    auto *from = held_values<HELD>(m);
+    if constexpr (HELD != tiles::values::NONE)
+        from = settled(from + (int64_t)mine.begin * warp_lanes + lane);
+    typename Store::ahead held[2] = {};
+    T even = T(), odd = T();
+    chunk<AT_ONCE, std::decay_t<decltype(from->even)>> c;
+    load_chunk<HELD>(load, at, from, step, &c);
+
+    await_kernel_before();
+    const bool stopped = store.stopped();
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (first + half * warp_lanes + lane < m.rows)
+            held[half] = store.look_ahead(first + half * warp_lanes + lane);
+    for (int k = 0; k < count; k += step) {
+        T x_even[AT_ONCE], x_odd[AT_ONCE];
+        if (k > 0)
+            load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from,
+                             count - k < step ? count - k : step, &c);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const T *const x_at = x_from + c.at[i].offset;
+            x_even[i] = x_odd[i] = T();
+            if ((c.at[i].even >> lane & 1u) != 0)
+                x_even[i] = load_gathered(x_at);
+            if ((c.at[i].odd >> lane & 1u) != 0)
+                x_odd[i] = load_gathered(x_at + 1);
+        }
+        if (stopped) /* looked at when the gathers are under way */
+            return;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            even += product_of<HELD>(m, (c.at[i].even >> lane & 1u) != 0, c.value[i].even, x_even[i]);
+            odd += product_of<HELD>(m, (c.at[i].odd >> lane & 1u) != 0, c.value[i].odd, x_odd[i]);
+        }
+    }
+    if (stopped)
+        return;
+#pragma unroll
+    for (int half = 0; half < 2; half++) { /* so that neighbouring lanes store neighbouring rows */
+        const int whose = half * (warp_lanes / 2) + lane / 2;
+        const T of_even = __shfl_sync(0xffffffffu, even, whose), of_odd = __shfl_sync(0xffffffffu, odd, whose);
+        const int64_t row = first + half * warp_lanes + lane;
+        if (row < m.rows)
+            store(row, lane % 2 == 0 ? of_even : of_odd, held[half]);
+    }
+    store.template end_tile<shape>((int64_t)blockIdx.x);
+}
+
+inline int64_t blocks_for(int64_t slices)
+{
+    return (slices - 1) / WARPS + 1;
+}
+
+template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
+spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
+{
+    enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
+    const int blocks = (int)blocks_for(m.slices);
+    return m.many_at_once
+               ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
+                                                                                   SHARED_PERCENT, m, x, store)
+               : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
+                                                                                  SHARED_PERCENT, m, x, store);
+}
+
+template <tiles::values HELD, typename Matrix, typename T, typename Store>
+spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Store store)
+{
+    return m.retained > 0 ? run_as<HELD, loads<caching::RETAINED>>(ctx, m, x, store)
+                          : run_as<HELD, loads<caching::ONCE>>(ctx, m, x, store);
+}
+
+template <typename T, typename Stored, typename Store>
+spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
+{
+    return m.val == nullptr ? run_as<tiles::values::NONE, loads<caching::ONCE>>(ctx, m, x, store)
+                            : run_with_values<tiles::values::PLAIN>(ctx, m, x, store);
+}
+
+template <typename T, typename Store>
+spmv_status run(spmv_context *ctx, const coded_matrix<T> &m, const T *x, Store store)
+{
+    return run_with_values<tiles::values::CODED>(ctx, m, x, store);
+}
+
+} // namespace slices
+
+#endif

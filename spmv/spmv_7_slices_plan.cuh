@@ -1,0 +1,375 @@
+/* How the plan of rung 7 is made on the device.
+ *
+ *   count     for each slice: its slots, and a hash of its pattern, which enters a dictionary; stops
+ *             early where the matrix does not suit
+ *   choose    for each slice the first slice with the same hash, whose pattern it shares
+ *   write     the patterns
+ *   fill      the values in the order of slots; checks that each slice's rows agree with its pattern
+ *
+ * The slots of a slice come from merging its rows: a lane holds a place in each of its two rows,
+ * the least offset of all is the next slot, and the rows that have it go on by one entry. So the
+ * columns of each row must ascend strictly.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_7_SLICES_PLAN_CUH
+#define SPMV_7_SLICES_PLAN_CUH
+
+#include "spmv_4_tiles_values.cuh"
+#include "spmv_7_slices.cuh"
+
+/* Bits of a pattern's hash. Tests build with few, so that different patterns share a hash. */
+#ifndef SPMV_SLICES_HASH_BITS
+#define SPMV_SLICES_HASH_BITS 64
+#endif
+
+/* Patterns that slices may share; with more each slice has its own. Tests build with few. */
+#ifndef SPMV_SLICES_PATTERNS
+#define SPMV_SLICES_PATTERNS 2048
+#endif
+
+namespace slices
+{
+
+enum {
+    ENTRIES = 4096,   /* of the dictionary, a power of 2 */
+    MOST_PROBES = 32, /* of a search in it, which is at most half full */
+    MOST_PATTERNS = SPMV_SLICES_PATTERNS,
+    NO_OFFSET = INT32_MAX,  /* behind a row's last entry; columns are less */
+    SPARE_SLOTS = 16,       /* that a slice may have beyond twice its longest row */
+    SPARE_PLACES = 64 * 64, /* that a warp's slices may have beyond twice their nonzeros */
+};
+
+/* What the kernels find; all bits 0 at first. */
+struct findings {
+    unsigned long long slots, longest;
+    unsigned long long pattern_slots; /* of all patterns in the dictionary */
+    unsigned patterns;                /* in the dictionary */
+    /* many: too many patterns; differs: a slice differs from its pattern */
+    int unsorted, unsuited, many, differs;
+};
+
+struct dictionary {
+    unsigned long long *hashes; /* ENTRIES; 0: free */
+    unsigned *last;             /* ~(the first slice that has it) */
+};
+
+/* While the plan is made, a number for each slice and one behind the last; own_slots: slots of
+ * those that write a pattern, else 0; begins, own_begins: their exclusive sums; chosen: whose
+ * pattern the slice has. */
+struct making {
+    findings *found;
+    dictionary known;
+    unsigned long long *hashes;
+    int32_t *slots, *own_slots, *begins, *own_begins, *chosen;
+};
+
+/* How a value is held. */
+template <typename Stored> struct as_is {
+    const Stored *val;
+    __device__ Stored operator()(int64_t k) const
+    {
+        return val[k];
+    }
+};
+
+template <typename T, typename Stored> struct as_codes {
+    const Stored *val;
+    const tiles::value_table<T> *table;
+    __device__ uint8_t operator()(int64_t k) const
+    {
+        return tiles::code_of(table->bits, tiles::bits_of(val + k));
+    }
+};
+
+struct no_values {
+    __device__ uint8_t operator()(int64_t) const
+    {
+        return 0;
+    }
+};
+
+/* The next entries of each row of a slice, in a block's shared memory. */
+template <typename Value> struct window {
+    enum { AHEAD = 8, STRIDE = AHEAD + 1 /* rows begin in different banks */ };
+    int64_t at[ROWS], end[ROWS];
+    int32_t offset[ROWS * STRIDE];
+    Value value[ROWS * STRIDE];
+};
+
+/* A lane's places in its two rows of a slice. All rows' next entries are loaded together,
+ * neighbouring lanes neighbouring entries, since a row goes on by one entry a slot at most. A warp.
+ */
+template <typename Offset, typename Value, typename Source> struct merging {
+    const int32_t *col;
+    Source source;
+    window<Value> *near;
+    int64_t at[2], end[2], loaded[2];
+    int32_t first, next[2]; /* row of the slice; offset of the lane's next entries */
+    int slots;              /* taken from the window */
+
+    __device__ merging(const Offset *row_ptr, const int32_t *columns, int64_t rows, int64_t slice, Source from,
+                       window<Value> *shared)
+        : col(columns), source(from), near(shared), first((int32_t)(slice * ROWS)), slots(0)
+    {
+        for (int i = 0; i < 2; i++) {
+            const int64_t r = slice * ROWS + row(i);
+            at[i] = r < rows ? (int64_t)row_ptr[r] : 0;
+            end[i] = r < rows ? (int64_t)row_ptr[r + 1] : 0;
+        }
+        load();
+    }
+
+    static __device__ int row(int i)
+    {
+        return 2 * ((int)threadIdx.x % warp_lanes) + i;
+    }
+
+    __device__ void load()
+    {
+        enum { AHEAD = window<Value>::AHEAD };
+        slots = 0;
+        __syncwarp();
+        for (int i = 0; i < 2; i++) {
+            near->at[row(i)] = loaded[i] = at[i];
+            near->end[row(i)] = end[i];
+        }
+        __syncwarp();
+#pragma unroll 8
+        for (int e = (int)threadIdx.x % warp_lanes; e < ROWS * AHEAD; e += warp_lanes) {
+            const int r = e / AHEAD, place = r * window<Value>::STRIDE + e % AHEAD;
+            const int64_t k = near->at[r] + e % AHEAD;
+            const bool is_there = k < near->end[r];
+            near->offset[place] = is_there ? col[k] - (first + r) : (int32_t)NO_OFFSET;
+            near->value[place] = is_there ? source(k) : Value();
+        }
+        __syncwarp();
+        look();
+    }
+
+    __device__ int place(int i) const
+    {
+        return row(i) * window<Value>::STRIDE + (int)(at[i] - loaded[i]);
+    }
+
+    __device__ void look()
+    {
+        for (int i = 0; i < 2; i++)
+            next[i] = at[i] < end[i] ? near->offset[place(i)] : (int32_t)NO_OFFSET;
+    }
+
+    /* Past the entries of the lane's rows that a slot has. */
+    __device__ void pass(bool even, bool odd)
+    {
+        at[0] += even;
+        at[1] += odd;
+        if (++slots == window<Value>::AHEAD)
+            load();
+        else
+            look();
+    }
+
+    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. unsorted becomes true
+     * where a row's columns do not ascend. */
+    __device__ slot take(bool *unsorted)
+    {
+        slot s = {};
+        s.offset = tiles::warp_least(next[0] < next[1] ? next[0] : next[1]);
+        const bool even = next[0] == s.offset, odd = next[1] == s.offset;
+        if (s.offset == NO_OFFSET)
+            return s;
+        s.even = __ballot_sync(0xffffffffu, even);
+        s.odd = __ballot_sync(0xffffffffu, odd);
+        pass(even, odd);
+        *unsorted = *unsorted || next[0] <= s.offset || next[1] <= s.offset;
+        return s;
+    }
+
+    __device__ int64_t length(int i) const
+    {
+        return end[i] - at[i];
+    }
+};
+
+__device__ inline unsigned long long hash_of(unsigned long long before, const slot &s)
+{
+    unsigned long long h = before ^ ((unsigned long long)s.even << 32 | s.odd);
+    h = (h + (unsigned)s.offset) * 0x9e3779b97f4a7c15ull;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
+    return h ^ h >> 32;
+}
+
+/* The entry of a hash in the dictionary, free or its own; ENTRIES: none in reach. */
+__device__ inline int entry_of(const dictionary &known, unsigned long long hash, unsigned long long *there)
+{
+    int at = (int)(hash % ENTRIES);
+    for (int probes = 0; probes < MOST_PROBES; probes++) {
+        *there = *(volatile unsigned long long *)&known.hashes[at];
+        if (*there == 0 || *there == hash)
+            return at;
+        at = (int)(((unsigned)at + (unsigned)(hash >> 32 | 1)) % ENTRIES);
+    }
+    return ENTRIES;
+}
+
+/* Enters the pattern of a slice. One thread of a warp. */
+__device__ inline void enter(const dictionary &known, unsigned long long hash, int64_t slice, int slots,
+                             findings *found)
+{
+    while (*(volatile int *)&found->many == 0) {
+        unsigned long long there = 0;
+        const int at = entry_of(known, hash, &there);
+        if (at == ENTRIES) {
+            found->many = 1;
+            return;
+        }
+        if (there == 0) {
+            there = atomicCAS(&known.hashes[at], 0ull, hash);
+            if (there == 0) {
+                atomicAdd(&found->pattern_slots, (unsigned long long)slots);
+                if (atomicAdd(&found->patterns, 1u) >= MOST_PATTERNS)
+                    found->many = 1;
+                there = hash;
+            }
+        }
+        if (there == hash) {
+            if (*(volatile unsigned *)&known.last[at] < ~(unsigned)slice)
+                atomicMax(&known.last[at], ~(unsigned)slice);
+            return;
+        }
+    }
+}
+
+/* A warp takes every so-many-th slice. any: the matrix is taken whether or not it suits. */
+template <typename Offset>
+__global__ void __launch_bounds__(BLOCK)
+    count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, bool any, making m)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    __shared__ window<uint8_t> near[WARPS];
+    const int64_t warps = (int64_t)gridDim.x * WARPS;
+    unsigned long long slots = 0, entries = 0, longest = 0;
+    bool unsorted = false, unsuited = false;
+    for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices && !unsuited;
+         slice += warps) {
+        merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
+        const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
+        const int32_t most = -tiles::warp_least(-(int32_t)(mine < INT32_MAX / 4 ? mine : INT32_MAX / 4));
+        const int limit = any ? INT32_MAX : 2 * most + SPARE_SLOTS;
+        longest = (unsigned long long)mine > longest ? (unsigned long long)mine : longest;
+        entries += (unsigned long long)(rows_of.length(0) + rows_of.length(1));
+        unsigned long long hash = 1;
+        int k = 0;
+        for (; k < limit; k++) {
+            const slot s = rows_of.take(&unsorted);
+            if (s.offset == NO_OFFSET)
+                break;
+            hash = hash_of(hash, s);
+        }
+        hash = (hash & (~0ull >> (64 - SPMV_SLICES_HASH_BITS))) | 1ull << (SPMV_SLICES_HASH_BITS - 1);
+        slots += (unsigned long long)k;
+        if (lane == 0) {
+            m.slots[slice] = k;
+            m.hashes[slice] = hash;
+            if (k < limit)
+                enter(m.known, hash, slice, k, m.found);
+        }
+        unsigned long long all = entries;
+        for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+            all += __shfl_xor_sync(0xffffffffu, all, distance);
+        const bool ends =
+            !any && (k == limit || slots * ROWS > 2 * all + SPARE_PLACES || *(volatile int *)&m.found->unsuited != 0);
+        unsuited = __ballot_sync(0xffffffffu, ends) != 0;
+    }
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+        const unsigned long long other = __shfl_xor_sync(0xffffffffu, longest, distance);
+        longest = other > longest ? other : longest;
+    }
+    if (unsorted)
+        m.found->unsorted = 1;
+    if (lane > 0)
+        return;
+    if (unsuited)
+        m.found->unsuited = 1;
+    atomicAdd(&m.found->slots, slots);
+    atomicMax(&m.found->longest, longest);
+}
+
+/* Each slice's choice; shares: slices with one hash share a pattern. */
+static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shares, making m)
+{
+    for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK) {
+        unsigned long long there = 0;
+        const int64_t chosen =
+            s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s], &there)] : s;
+        if (s < slices)
+            m.chosen[s] = (int32_t)chosen;
+        else
+            m.slots[s] = 0;
+        m.own_slots[s] = s < slices && chosen == s ? m.slots[s] : 0;
+    }
+}
+
+/* The patterns of the slices that were chosen; capacity: slots that they may have. */
+template <typename Offset>
+__global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices,
+                                               int64_t capacity, making m, slot *patterns)
+{
+    __shared__ window<uint8_t> near[WARPS];
+    const int64_t warps = (int64_t)gridDim.x * WARPS;
+    bool unsorted = false;
+    for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
+        if (m.chosen[slice] != slice)
+            continue;
+        merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
+        const int32_t begin = m.own_begins[slice], end = m.own_begins[slice + 1];
+        for (int32_t k = begin; k < end; k++) {
+            const slot s = rows_of.take(&unsorted);
+            if (threadIdx.x % warp_lanes == 0 && k < capacity)
+                patterns[k] = s;
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(BLOCK) write_heads(int64_t slices, making m, head *heads)
+{
+    for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK)
+        heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
+}
+
+/* Values in the order of slots, to NULL: none; found->differs becomes 1 where a row differs from
+ * its slice's pattern. */
+template <typename Offset, typename Value, typename Source>
+__global__ void __launch_bounds__(BLOCK)
+    fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
+         const slot *patterns, int64_t capacity, Source source, two<Value> *to, findings *found)
+{
+    __shared__ window<Value> near[WARPS];
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int64_t warps = (int64_t)gridDim.x * WARPS;
+    bool differs = false;
+    for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
+        merging<Offset, Value, Source> rows_of(row_ptr, col, rows, slice, source, near + threadIdx.x / warp_lanes);
+        const head mine = heads[slice];
+        const int count = heads[slice + 1].begin - mine.begin;
+        for (int k = 0; k < count; k++) {
+            const slot s = mine.pattern + k < capacity ? patterns[mine.pattern + k] : slot();
+            const bool even = (s.even >> lane & 1u) != 0, odd = (s.odd >> lane & 1u) != 0;
+            two<Value> value = {};
+            differs = differs || (even && rows_of.next[0] != s.offset) || (odd && rows_of.next[1] != s.offset);
+            if (even)
+                value.even = rows_of.near->value[rows_of.place(0)];
+            if (odd)
+                value.odd = rows_of.near->value[rows_of.place(1)];
+            rows_of.pass(even, odd);
+            if (to != nullptr)
+                to[((int64_t)mine.begin + k) * warp_lanes + lane] = value;
+        }
+        differs = differs || rows_of.length(0) != 0 || rows_of.length(1) != 0;
+    }
+    if (differs)
+        found->differs = 1;
+}
+
+} // namespace slices
+
+#endif

@@ -1,0 +1,501 @@
+/* The method "slices" of the backend cuda: grids and bands whose size is no multiple of a slice,
+ * rows that lack entries, empty rows, more columns than rows and fewer; patterns that are shared,
+ * too many to be shared, and different ones with the same hash; new values, with and without a
+ * table; which matrices get tiles instead; memory that runs out. Runs on a GPU, and on a host that
+ * runs the kernels.
+ *
+ * Values are small integers where results are compared with expected ones, so that every order of
+ * summation gives the same result.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support_lengths.h"
+
+#include <math.h>
+
+#include "plan_internal.h"
+
+#ifdef HOST_CUDA
+#include <cuda_runtime_api.h>
+/* SPMV_TILES_LARGE and SPMV_SLICES_PATTERNS of this build */
+enum { LARGE = 4000, PATTERNS = 40 };
+#else
+enum { LARGE = 1 << 20, PATTERNS = 2048 };
+#endif
+enum { SLICE = 64 };
+
+static spmv_context *ctx;
+static bool brief;
+
+/* Row i has columns i + offsets[j] where they exist, but for one in `lacks` entries, which are left
+ * out at random (0: none). offsets ascend. */
+static struct matrix make_band(int64_t rows, int64_t cols, const int32_t *offsets, int count, int lacks, bool whole)
+{
+    uint64_t random = (uint64_t)(rows + 31 * count + lacks);
+    struct matrix m = {.rows = rows,
+                       .cols = cols,
+                       .row_ptr = get(rows + 1, sizeof *m.row_ptr),
+                       .col = get(rows * count, sizeof *m.col),
+                       .val = get(rows * count, sizeof *m.val)};
+    for (int64_t i = 0; i < rows; i++) {
+        for (int j = 0; j < count; j++) {
+            const int64_t col = i + offsets[j];
+            if (col < 0 || col >= cols || (lacks > 0 && support_random(&random) % (uint64_t)lacks == 0))
+                continue;
+            m.col[m.nnz] = (int32_t)col;
+            m.val[m.nnz++] = draw(whole, &random);
+        }
+        m.row_ptr[i + 1] = m.nnz;
+    }
+    return m;
+}
+
+/* A 5-point grid of so many columns a line. */
+static struct matrix make_grid(int64_t lines, int64_t line, bool whole)
+{
+    const int32_t offsets[] = {-(int32_t)line, -1, 0, 1, (int32_t)line};
+    struct matrix m = make_band(lines * line, lines * line, offsets, 5, 0, whole);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < m.rows; i++) { /* no neighbours across the ends of lines */
+        const int64_t begin = m.row_ptr[i], end = m.row_ptr[i + 1];
+        m.row_ptr[i] = kept;
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t step = m.col[k] - i;
+            if ((step == 1 || step == -1) && i / line != m.col[k] / line)
+                continue;
+            m.col[kept] = m.col[k];
+            m.val[kept++] = m.val[k];
+        }
+    }
+    m.nnz = m.row_ptr[m.rows] = kept;
+    return m;
+}
+
+struct setting {
+    const char *method;
+    spmv_type stored, sums;
+    int compression;
+    bool scaled, wide, pattern, updates;
+    size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
+};
+
+/* A plan with its arrays, on the device. */
+struct planned {
+    struct setting s;
+    void *row_ptr, *col, *val;
+    spmv_plan *plan;
+};
+
+static void *upload_as(spmv_type type, const double *values, int64_t n)
+{
+    void *const copy = get(n, 8);
+    for (int64_t i = 0; i < n; i++)
+        if (type == SPMV_F32)
+            ((float *)copy)[i] = (float)values[i];
+        else
+            ((double *)copy)[i] = values[i];
+    void *const memory = support_upload(ctx, copy, n * (int64_t)spmv_type_size(type));
+    free(copy);
+    return memory;
+}
+
+static spmv_status try_plan(const struct matrix *m, struct setting s, struct planned *p)
+{
+    *p = (struct planned){.s = s};
+    p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
+    p->col = support_upload(ctx, m->col, m->nnz * 4);
+    p->val = s.pattern ? NULL : upload_as(s.stored, m->val, m->nnz);
+    const spmv_csr a = {.rows = m->rows,
+                        .cols = m->cols,
+                        .nnz = m->nnz,
+                        .row_ptr = p->row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = p->col,
+                        .val = p->val,
+                        .type = s.stored,
+                        .memory = SPMV_MEMORY_CONTEXT};
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = s.method;
+    options.type = s.sums;
+    options.compression = s.compression;
+    options.update_values = s.updates;
+#ifdef HOST_CUDA
+    const size_t room = host_cuda.most_bytes;
+    host_cuda.most_bytes = s.most_bytes > 0 ? s.most_bytes : room;
+#endif
+    spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
+#ifdef HOST_CUDA
+    host_cuda.most_bytes = room;
+#endif
+    if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
+        const bool named = p->plan->named;
+        plan_release_state(p->plan);
+        p->plan->a.row_ptr = p->row_ptr;
+        p->plan->a.row_ptr_bits = 64;
+        p->plan->named = named;
+        st = p->plan->method->prepare(p->plan);
+    }
+    return st;
+}
+
+static struct planned make_plan(const struct matrix *m, struct setting s)
+{
+    struct planned p;
+    assert_ok(ctx, try_plan(m, s, &p));
+    return p;
+}
+
+static void free_plan(struct planned *p)
+{
+    spmv_plan_destroy(p->plan);
+    spmv_free(ctx, p->row_ptr);
+    spmv_free(ctx, p->col);
+    spmv_free(ctx, p->val);
+}
+
+static const double alpha = 2, beta = -3;
+static const float alpha32 = 2, beta32 = -3;
+
+/* The bytes of y after a product that began with y0, NAN where it must not be read; to be freed. */
+static void *product_of(const struct planned *p, const double *x, const double *y0)
+{
+    const int64_t rows = p->plan->a.rows, cols = p->plan->a.cols;
+    double *const poison = get(rows, sizeof *poison);
+    for (int64_t i = 0; i < rows; i++)
+        poison[i] = NAN;
+    void *const dx = upload_as(p->s.sums, x, cols);
+    void *const dy = upload_as(p->s.sums, p->s.scaled ? y0 : poison, rows), *const y = get(rows, 8);
+    const bool f32 = p->s.sums == SPMV_F32;
+    assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, dx, NULL, dy)
+                   : f32        ? spmv_apply(p->plan, &alpha32, dx, &beta32, dy)
+                                : spmv_apply(p->plan, &alpha, dx, &beta, dy));
+    assert_ok(ctx, spmv_download(ctx, dy, y, rows * (int64_t)spmv_type_size(p->s.sums)));
+    spmv_free(ctx, dx);
+    spmv_free(ctx, dy);
+    free(poison);
+    return y;
+}
+
+/* The product of integers is exact; val: the values that it should have. */
+static void check_product(const char *name, const struct matrix *m, const struct planned *p, const double *val)
+{
+    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
+    void *const got = product_of(p, x, y0);
+    for (int64_t i = 0; i < m->rows; i++) {
+        double expected = 0;
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            expected += (p->s.pattern ? 1 : val[k]) * x[m->col[k]];
+        if (p->s.scaled)
+            expected = alpha * expected + beta * y0[i];
+        const double y = p->s.sums == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
+        if (y != expected)
+            fail_msg("%s, %s, %s, compression %d%s%s%s: row %lld of %lld is %g, not %g (%s)", name,
+                     spmv_type_name(p->s.stored), spmv_type_name(p->s.sums), p->s.compression,
+                     p->s.scaled ? ", scaled" : "", p->s.wide ? ", wide" : "", p->s.pattern ? ", pattern" : "",
+                     (long long)i, (long long)m->rows, y, expected, p->plan->layout);
+    }
+    free(got);
+    free(x);
+    free(y0);
+}
+
+static const struct setting settings[] = {
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1},
+    {.stored = SPMV_F32, .sums = SPMV_F32, .compression = -1, .scaled = true},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = 2, .scaled = true},
+    {.stored = SPMV_F32, .sums = SPMV_F64, .compression = -1},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1, .pattern = true},
+    {.stored = SPMV_F32, .sums = SPMV_F32, .compression = 2},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1, .wide = true},
+    {.stored = SPMV_F32, .sums = SPMV_F64, .compression = 2, .wide = true},
+};
+
+/* Every setting, by name; the plan has slices, and says of them what it should. */
+static void check_matrix(const char *name, const struct matrix *m, const char *says)
+{
+    const size_t count = brief ? 3 : sizeof settings / sizeof settings[0];
+    for (size_t k = 0; k < count; k++) {
+        struct setting s = settings[k];
+        s.method = "slices";
+        struct planned p = make_plan(m, s);
+        assert_string_equal(p.plan->method->name, "slices");
+        if (strstr(p.plan->layout, says) == NULL)
+            fail_msg("%s: \"%s\" does not contain \"%s\"", name, p.plan->layout, says);
+        assert_int_equal(strstr(p.plan->layout, "a table of") != NULL, s.compression == 2);
+        check_product(name, m, &p, m->val);
+        free_plan(&p);
+    }
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+static void grids(void **state)
+{
+    (void)state;
+    static const int64_t lines[][2] = {{30, 64}, {64, 32}, {40, 50}, {7, 300}, {20, 100}, {1, 700}};
+    for (size_t g = 0; g < (brief ? 2 : sizeof lines / sizeof lines[0]); g++) {
+        struct matrix m = make_grid(lines[g][0], lines[g][1], true);
+        check_matrix("a grid", &m, "of offsets");
+        free_matrix(&m);
+    }
+}
+
+/* Around a slice: rows one less, as many, one more; more columns than rows and fewer. */
+static void sizes(void **state)
+{
+    (void)state;
+    static const int32_t offsets[] = {-3, 0, 1, 2, 9};
+    for (int64_t slices = 1; slices <= 5; slices += 2)
+        for (int64_t rows = slices * SLICE - 1; rows <= slices * SLICE + 1; rows++)
+            for (int64_t more = -20; more <= 20; more += 20) {
+                struct matrix m = make_band(rows, rows + more, offsets, 5, 0, true);
+                check_matrix("a band", &m, "slices of 64 rows");
+                free_matrix(&m);
+            }
+    const int32_t far[] = {0};
+    struct matrix one = make_band(1, 1, far, 1, 0, true);
+    check_matrix("one entry", &one, "1 slices of 64 rows; 1.56 % of the places filled; 1 pattern of offsets");
+    free_matrix(&one);
+}
+
+/* Rows that lack entries at random: each slice has a pattern of its own, and there may be too many
+ * to share. Empty slices. */
+static void lacking_entries(void **state)
+{
+    (void)state;
+    static const int32_t offsets[] = {-70, -1, 0, 1, 5, 6, 70};
+    struct matrix m = make_band(20 * SLICE, 20 * SLICE, offsets, 7, 3, true);
+    check_matrix("lacks a third", &m, "; 20 patterns of offsets");
+    free_matrix(&m);
+    m = make_band((PATTERNS + 3) * SLICE, (PATTERNS + 3) * SLICE, offsets, 7, 9, true);
+    check_matrix("too many patterns", &m, "; a pattern of offsets for each slice");
+    free_matrix(&m);
+    m = make_band(30 * SLICE, 15 * SLICE, offsets, 7, 0, true); /* the last rows have no columns */
+    check_matrix("empty slices", &m, "patterns of offsets");
+    free_matrix(&m);
+}
+
+#ifdef HOST_CUDA
+/* Different patterns with one hash: few enough to be shared, and the hash of the build has 12 bits.
+ */
+static void equal_hashes(void **state)
+{
+    (void)state;
+    int collided = 0;
+    for (int distance = 1; distance <= 60; distance++) {
+        int32_t offsets[2] = {0, distance};
+        struct matrix m = make_band(PATTERNS * SLICE, PATTERNS * SLICE + 100, offsets, 2, 2 + distance % 2, true);
+        struct planned p = make_plan(
+            &m, (struct setting){.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1});
+        check_product("patterns with one hash", &m, &p, m.val);
+        collided += strstr(p.plan->layout, "a pattern of offsets for each slice") != NULL;
+        free_plan(&p);
+        free_matrix(&m);
+    }
+    assert_true(collided > 3 && collided < 57);
+}
+#endif
+
+/* ------------------------------------------------------------------ the plan's choice */
+
+static struct planned check_choice(const struct matrix *m, struct setting s, const char *method, const char *why)
+{
+    struct planned p = make_plan(m, s);
+    const char *const text = s.method != NULL ? p.plan->why : p.plan->layout;
+    if (strcmp(p.plan->method->name, method) != 0 || strstr(text, why) == NULL)
+        fail_msg("method %s (%s; %s), not %s (%s)", p.plan->method->name, p.plan->why, p.plan->layout, method, why);
+    check_product("the plan's choice", m, &p, m->val);
+    return p;
+}
+
+static void choice(void **state)
+{
+    (void)state;
+    struct setting automatic = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1}, named = automatic;
+    named.method = "slices";
+    const int64_t line = LARGE / 5 / 16 + 7;
+    struct matrix grid = make_grid(17, line, true), small = make_grid(3, 30, true);
+    struct planned p = check_choice(&grid, automatic, "slices", "slices of 64 rows");
+    free_plan(&p);
+    p = check_choice(&small, automatic, "tiles", "tiles of at most");
+    free_plan(&p);
+    p = check_choice(&small, named, "slices", "asked for by name");
+    free_plan(&p);
+    automatic.compression = named.compression = 0;
+    p = check_choice(&grid, automatic, "tiles", "tiles of at most");
+    free_plan(&p);
+    p = check_choice(&grid, named, "tiles", "tiles in place of slices: compression is off");
+    free_plan(&p);
+    automatic.compression = named.compression = -1;
+
+    const int32_t last = grid.col[grid.nnz - 1]; /* a row that does not ascend */
+    grid.col[grid.nnz - 1] = grid.col[grid.nnz - 2];
+    grid.col[grid.nnz - 2] = last;
+    p = check_choice(&grid, automatic, "tiles", "tiles of at most");
+    free_plan(&p);
+    p = check_choice(&grid, named, "tiles", "the columns of a row do not ascend");
+    free_plan(&p);
+    grid.col[grid.nnz - 2] = last; /* twice the same column */
+    grid.col[grid.nnz - 1] = last;
+    p = check_choice(&grid, named, "tiles", "the columns of a row do not ascend");
+    free_plan(&p);
+    free_matrix(&small);
+    free_matrix(&grid);
+
+    int64_t *const lengths = get(LARGE / 4, sizeof *lengths); /* columns from everywhere */
+    for (int64_t i = 0; i < LARGE / 4; i++)
+        lengths[i] = 9;
+    struct matrix drawn = make_matrix(lengths, LARGE / 4, LARGE, true, false);
+    for (int64_t i = 0; i < drawn.rows; i++)
+        for (int64_t k = drawn.row_ptr[i]; k < drawn.row_ptr[i + 1]; k++) /* ascending */
+            drawn.col[k] = (int32_t)((k - drawn.row_ptr[i]) * (LARGE / 9) + drawn.col[k] % (LARGE / 9));
+    p = check_choice(&drawn, automatic, "tiles", "tiles of at most");
+    free_plan(&p);
+    p = check_choice(&drawn, named, "slices", "asked for by name");
+    free_plan(&p);
+    free(lengths);
+    free_matrix(&drawn);
+
+    struct matrix none = make_band(100, 100, NULL, 0, 0, true);
+    p = check_choice(&none, named, "tiles", "no nonzeros");
+    free_plan(&p);
+    free_matrix(&none);
+}
+
+/* ------------------------------------------------------------------ values */
+
+/* A row's bits depend on the row alone: not on its place, and not on how the values are held. */
+static void bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 40 * SLICE };
+    static const int32_t offsets[] = {-9, -1, 0, 1, 2, 3, 9};
+    struct matrix m = make_band(ROWS, ROWS + 40, offsets, 7, 0, false);
+    for (int64_t k = 0; k < m.nnz; k++)
+        m.val[k] = 1.0 / (double)(1 + k % 200); /* few enough for a table */
+    double *const x = make_vector(m.cols, 3, false);
+    struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    struct planned plain = make_plan(&m, s);
+    s.compression = 2;
+    struct planned coded = make_plan(&m, s);
+    void *const y = product_of(&plain, x, NULL), *const again = product_of(&plain, x, NULL);
+    void *const by_table = product_of(&coded, x, NULL);
+    assert_memory_equal(y, again, ROWS * 8);
+    assert_memory_equal(y, by_table, ROWS * 8);
+    free(again);
+    free(by_table);
+    free_plan(&coded);
+
+    enum { MOVED = 13 }; /* the same rows 13 places further up, with the same x */
+    struct matrix rest = {.rows = ROWS - MOVED, .cols = m.cols, .nnz = m.nnz - m.row_ptr[MOVED]};
+    rest.row_ptr = get(rest.rows + 1, 8);
+    for (int64_t i = 0; i <= rest.rows; i++)
+        rest.row_ptr[i] = m.row_ptr[i + MOVED] - m.row_ptr[MOVED];
+    rest.col = m.col + m.row_ptr[MOVED];
+    rest.val = m.val + m.row_ptr[MOVED];
+    s.compression = -1;
+    struct planned moved = make_plan(&rest, s);
+    void *const y_moved = product_of(&moved, x, NULL);
+    assert_memory_equal((double *)y + MOVED, y_moved, (size_t)rest.rows * 8);
+    free(y);
+    free(y_moved);
+    free(rest.row_ptr);
+    free_plan(&moved);
+    free_plan(&plain);
+    free_matrix(&m);
+    free(x);
+}
+
+static void new_values(void **state)
+{
+    (void)state;
+    struct matrix m = make_grid(25, 33, true);
+    double *const few = get(m.nnz, 8), *const many = get(m.nnz, 8);
+    for (int64_t k = 0; k < m.nnz; k++) {
+        few[k] = (double)(k % 5) - 7;
+        many[k] = (double)(k % 1000);
+    }
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        struct setting s = settings[i];
+        if (s.pattern)
+            continue;
+        s.method = "slices";
+        s.updates = true;
+        struct planned p = make_plan(&m, s);
+        for (int turn = 0; turn < 3; turn++) {
+            const double *const values = turn == 1 ? many : few;
+            void *const there = upload_as(s.stored, values, m.nnz);
+            assert_ok(ctx, spmv_plan_update_values(p.plan, there));
+            check_product("new values", &m, &p, values);
+            assert_int_equal(strstr(p.plan->layout, "a table of 5 values") != NULL, s.compression == 2 && turn != 1);
+            assert_int_equal(strstr(p.plan->layout, "no table of values: more than 256") != NULL,
+                             s.compression == 2 && turn == 1);
+            assert_ok(ctx, spmv_synchronize(ctx));
+            spmv_free(ctx, p.val);
+            p.val = there;
+        }
+        free_plan(&p);
+    }
+    free(few);
+    free(many);
+    free_matrix(&m);
+}
+
+/* The plan is made with less and less memory: with slices, with tiles, which it says, or not at
+ * all. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    struct matrix m = make_grid(40, 50, true);
+    struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    int with_slices = 0, with_tiles = 0, refused = 0;
+    struct planned in_slices = make_plan(&m, s);
+    s.method = "tiles";
+    struct planned in_tiles = make_plan(&m, s);
+    s.method = "slices";
+    for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 18; s.most_bytes += s.most_bytes / 16) {
+        const int64_t before = host_cuda.allocations;
+        struct planned p;
+        const spmv_status st = try_plan(&m, s, &p);
+        if (st == SPMV_OK) {
+            const bool slices = strcmp(p.plan->method->name, "slices") == 0;
+            with_slices += slices;
+            with_tiles += !slices;
+            if (!slices)
+                assert_string_equal(p.plan->why,
+                                    "tiles in place of slices: there is no memory for a second copy of the values");
+            assert_string_equal(spmv_last_error(ctx), "");
+            assert_int_equal(p.plan->bytes, slices ? in_slices.plan->bytes : in_tiles.plan->bytes);
+            check_product("little memory", &m, &p, m.val);
+        } else {
+            assert_int_equal(st, SPMV_ERROR_MEMORY);
+            refused++;
+        }
+        free_plan(&p);
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    assert_true(with_slices > 3 && with_tiles > 3 && refused > 3);
+    free_plan(&in_slices);
+    free_plan(&in_tiles);
+    free_matrix(&m);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    ctx = support_context();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grids),           cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries),
+#ifdef HOST_CUDA
+        cmocka_unit_test(equal_hashes),
+#endif
+        cmocka_unit_test(choice),          cmocka_unit_test(bits),  cmocka_unit_test(new_values),
+        cmocka_unit_test(memory_runs_out),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
