@@ -153,7 +153,7 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
     }
     plan->method = method;
     plan->named = named;
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "asked for by name" : method->why);
+    snprintf(plan->why, sizeof plan->why, "%s", named ? "requested by name" : method->why);
     return SPMV_OK;
 }
 
@@ -161,7 +161,7 @@ spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason
 {
     const struct spmv_method *const method = method_named(plan->ctx->backend->id, name);
     if (plan->named)
-        snprintf(plan->why, sizeof plan->why, "%s in place of %s: %s", name, plan->method->name, reason);
+        snprintf(plan->why, sizeof plan->why, "%s instead of %s: %s", name, plan->method->name, reason);
     else
         snprintf(plan->why, sizeof plan->why, "%s", method->why);
     plan_release_state(plan);

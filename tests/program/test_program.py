@@ -608,10 +608,11 @@ class Streams(Case):
         self.assertEqual(self.on_terminal("-q", "-", stdin=matrix, delay=0.8), "")
 
     def interrupted(self, folder, number, *arguments, **more):
-        """Sends the signal as soon as an unfinished file is in the folder. Returns the files that are left.
+        """Sends the signal once an unfinished file is in the folder; returns the files that are
+        left.
 
-        The signal comes too late where this test had to wait for a processor: then the folder is restored, for another
-        attempt.
+        If this test had to wait for a processor, the signal may come too late. The folder is then
+        restored for another attempt.
         """
         before = {name: pathlib.Path(folder, name).read_bytes() for name in os.listdir(folder)}
         for _ in range(20):
