@@ -1687,9 +1687,9 @@ class Info(Case):
         self.fails(1, "info", "poisson2d:3", "--compress", "maybe", says="--compress maybe: must be auto, off, columns or values")
 
     def test_table_of_values(self):
-        """Only the method tiles on cuda has a table of values. Elsewhere the plan reports that, and
-        y is the same as without."""
-        says = "no table of values: only the method tiles on cuda has them"
+        """Only the methods slices and tiles on cuda have tables of values. Elsewhere the plan
+        reports that, and y is the same as without."""
+        says = "no table of values: only the methods slices and tiles on cuda have them"
 
         def run_with(command, size, backend, how, *more):
             return self.ok(command, f"poisson2d:{size}", "--backend", backend, "--compress", how, *more).stdout
