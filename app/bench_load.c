@@ -13,8 +13,7 @@ spmv_status bench_load_check(const struct options *o, int count)
     static const char *const others[] = {"vectors", "summary",  "peers",  "precond",
                                          "method",  "compress", "device", "seed"};
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)
-        return report(SPMV_ERROR_ARGUMENT, "--op load measures on files, which must be named; its results come as a "
-                                           "table or, with --json, as JSON");
+        return report(SPMV_ERROR_ARGUMENT, "--op load needs files; its results are a table or, with --json, JSON");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (option_given(o, others[i])) {
             complain("--%s is not for bench --op load", others[i]);
@@ -60,7 +59,7 @@ static spmv_status head(struct line *line, struct text_file *file, const struct 
 {
     char text[256];
     bench_load_text(&trust->load, text, sizeof text);
-    line_add(line, "# %s\n# spread: median over minimum, less 1, * above 20%%\n", text);
+    line_add(line, "# %s\n# spread: median over minimum, minus 1, * above 20%%\n", text);
     line_add(line, "%-28s %7s %9s %9s %9s  %7s %9s %11s %8s", "file", "threads", "MB", "first s", "median s", "spread",
              "MB/s", "bytes alone", "peak/CSR");
     return line_end(line, file);

@@ -160,28 +160,28 @@ static void solver_text(const struct trial *t, const struct result *r, char *tex
     if (r->candidate->ours || ours == NULL)
         snprintf(text, size, "%s", end);
     else if (more == 0)
-        snprintf(text, size, "%s, as many iterations as ours", end);
+        snprintf(text, size, "%s, as many iterations as spmv", end);
     else
-        snprintf(text, size, "%s, %+lld iterations beside ours", end, more);
+        snprintf(text, size, "%s, %+lld iterations compared with spmv", end, more);
     if (r->unfinished)
-        snprintf(text + strlen(text), size - strlen(text), ": does not count");
+        snprintf(text + strlen(text), size - strlen(text), "; not used");
 }
 
 /* The meaning of the columns. */
 static const char *legend(const struct bench_run *run)
 {
     if (run->solutions)
-        return "us: median of whole solutions: of ours with the making of the preconditioner (set-up) and without the "
-               "plan, of peers without a preconditioner; spread: median over minimum, less 1, * above 20%; "
-               "x best: the best peer's time over this one, in brackets where a spread is above 20%; residual: "
+        return "us: median of whole solutions: of spmv with the set-up of the preconditioner and without the "
+               "plan, of peers without a preconditioner; spread: median over minimum, minus 1, * above 20%; "
+               "x best: the best peer's time over this one, in brackets if a spread is above 20%; residual: "
                "||b - A x|| / ||b||, computed here";
     if (run->operation->solver)
-        return "us: median of whole solves over their iterations (min alike); spread: median over minimum, less 1, * "
-               "above 20%; share: of the read bandwidth; x best: the best peer's time an iteration over this one, in "
-               "brackets where a spread is above 20%; residual: ||b - A x|| / ||b||, computed here";
-    return "us: median of one run, runs back to back; min: of the batches; spread: median over minimum, less 1, * "
+        return "us: median of whole solves over their iterations (min alike); spread: median over minimum, minus 1, * "
+               "above 20%; share: of the read bandwidth; x best: the best peer's time per iteration over this one, in "
+               "brackets if a spread is above 20%; residual: ||b - A x|| / ||b||, computed here";
+    return "us: median of one run, runs back to back; min: of the batches; spread: median over minimum, minus 1, * "
            "above 20%; flushed: caches overwritten before each run; share: of the read bandwidth; x best: the best "
-           "peer's time over this one, in brackets where a spread is above 20%; error: over its bound";
+           "peer's time over this one, in brackets if a spread is above 20%; error: over its bound";
 }
 
 static void bandwidth_text(const struct bench_run *run, char *text, size_t size)
@@ -669,7 +669,7 @@ static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *
         struct ratio *const more = realloc(summary->ratios, (size_t)capacity * sizeof *more);
         if (more == NULL) {
             free(ratio->on);
-            return report(SPMV_ERROR_MEMORY, "the summary: no memory for its ratios");
+            return report(SPMV_ERROR_MEMORY, "no memory for the ratios of the summary");
         }
         summary->ratios = more;
         summary->capacity = capacity;
@@ -801,10 +801,11 @@ spmv_status bench_summary_print(const struct bench_summary *summary, struct text
     struct line line = {.length = 0};
     spmv_status st = SPMV_OK;
     if (summary->count == 0)
-        return bench_wrap(file, "# ", "summary: nothing of ours was measured beside a peer");
-    st = bench_wrap(file, "# ",
-                    "summary: a peer's time over ours (above 1: ours is faster), geometric mean and extremes; left "
-                    "out: a spread above 20%, of ours or the peer's");
+        return bench_wrap(file, "# ", "summary: spmv was not measured together with a peer");
+    st = bench_wrap(
+        file, "# ",
+        "summary: time of the peer over that of spmv (above 1: spmv is faster), geometric mean and extremes; left "
+        "out: a spread above 20%, of ours or the peer's");
     line_add(&line, "%-4s %-20s %-26s %5s %8s %8s %8s %8s %8s", "type", "ours", "peer", "cases", "left out", "mean",
              "flushed", "worst", "best");
     if (st == SPMV_OK)

@@ -28,7 +28,7 @@ void bench_trust_text(const struct bench_trust *trust, char *text, size_t size)
     if (trust->unsteady > 0 && used < size)
         used += (size_t)snprintf(text + used, size - used,
                                  "the median of %d of %d row%s is more than 20%% above the minimum: ratios with them "
-                                 "stand in brackets and are left out of means",
+                                 "are in brackets and left out of means",
                                  trust->unsteady, trust->rows, trust->rows == 1 ? "" : "s");
     if (used < size)
         snprintf(text + used, size - used, "; repeat it on a quiet machine");

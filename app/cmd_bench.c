@@ -89,7 +89,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     if (o->suite != NULL)
         return choose_suite(b);
     if (count == 0)
-        return report(SPMV_ERROR_ARGUMENT, "name matrices to measure on, or a suite: --suite small");
+        return report(SPMV_ERROR_ARGUMENT, "give matrices to measure, or a suite: --suite small");
     b->operands = arguments;
     b->operand_count = count;
     return check_standard_input(arguments, count);
@@ -189,7 +189,7 @@ static int on_tick(void *user, int contender)
     if (b->done > 0)
         snprintf(left, sizeof left, "; about %.0f s left", spent / b->done * (total - b->done));
     progress_show(b->began, "%d of %d: %s, %s%s", b->done + 1, total, b->what,
-                  contender >= 0 ? b->trial->results[contender].candidate->name : "getting ready", left);
+                  contender >= 0 ? b->trial->results[contender].candidate->name : "preparing", left);
     return stops_asked();
 }
 
@@ -214,7 +214,7 @@ static void judge(struct bench *b, const struct bench_case *c)
         if (!r->candidate->ours)
             continue;
         if (r->bit_different > 0 && !r->figures.bits_may_differ)
-            complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave other bits", c->name,
+            complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave different bits", c->name,
                      spmv_type_name(c->trial->work.type), r->candidate->name, r->bit_different, r->bit_repeats);
         if (r->candidate->optional && b->run.solutions && r->failed_status == SPMV_ERROR_UNSUPPORTED)
             continue;
@@ -441,7 +441,7 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
     if (st != SPMV_OK)
         return report(st, why);
     if (b->run.list.count == 0) {
-        complain("--op %s: there is no method of ours and no peer on %s", b->o->op, spmv_backend_name(b->run.backend));
+        complain("--op %s: there is no method and no peer on %s", b->o->op, spmv_backend_name(b->run.backend));
         return SPMV_ERROR_UNSUPPORTED;
     }
     if (b->run.solutions)
@@ -463,7 +463,7 @@ spmv_status run_bench(const struct options *o, const char *const *arguments, int
         st = run_all(&b);
         progress_end();
         if (stops_asked())
-            complain("interrupted: what was measured by then is there");
+            complain("interrupted: the results so far are kept");
         const spmv_status closed = close_outputs(&b, b.done > 0 && st != SPMV_ERROR_METHOD);
         st = st != SPMV_OK ? st : closed;
         const spmv_status told = summarize(&b);

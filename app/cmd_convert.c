@@ -29,8 +29,8 @@ static bool has_known_ending(const char *path)
 static spmv_status check_output(const struct options *o, const char *source, const char *path)
 {
     if (strcmp(path, "-") != 0 && !has_known_ending(path)) {
-        complain("%s: the ending of the name says what is written: .mtx, .mtx.gz or .spmv (the binary form), also "
-                 ".mtx.xz, .mtx.zst and .mtx.bz2; - is text to standard output",
+        complain("%s: the ending of the name selects the form: .mtx, .mtx.gz or .spmv (the binary form), also "
+                 ".mtx.xz, .mtx.zst and .mtx.bz2; - writes text to standard output",
                  path);
         return SPMV_ERROR_ARGUMENT;
     }

@@ -114,7 +114,7 @@ static spmv_status measure_memory(struct doctor *d)
     const int failed = bandwidth_measure(omp != NULL ? spmv_context_threads(omp) : 1, bandwidth_array_bytes(),
                                          BANDWIDTH_REPEATS, &d->memory);
     if (failed == -1)
-        return report(SPMV_ERROR_MEMORY, "no memory to measure the bandwidth with");
+        return report(SPMV_ERROR_MEMORY, "no memory to measure the bandwidth");
     if (failed != 0)
         return report(SPMV_ERROR_CHECK, "the bandwidth measurement computed wrong sums");
     if (d->text)

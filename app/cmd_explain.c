@@ -73,13 +73,13 @@ void explain_end(struct explain_job *job, int64_t loop)
     const struct explain_page *page = &job->page;
     char compare[64] = "";
     if (page->widest > job->n)
-        explain_text(&job->page, "cells from %lld on lie behind the last value: they begin as the identity",
+        explain_text(&job->page, "cells from %lld on are after the last value: they start as the identity",
                      (long long)job->n);
     if (page->idle > 0)
-        explain_text(
-            &job->page,
-            "%d step%s not shown: the threads fold only identities behind the last value; the operations count",
-            page->idle, page->idle == 1 ? " is" : "s are");
+        explain_text(&job->page,
+                     "%d step%s not shown: the threads combine only identities after the last value; their operations "
+                     "are counted",
+                     page->idle, page->idle == 1 ? " is" : "s are");
     if (loop >= 0)
         snprintf(compare, sizeof compare, "; a loop does %lld operation%s", (long long)loop, loop == 1 ? "" : "s");
     explain_text(&job->page, "%lld operation%s, %d step%s, %d launch%s%s", (long long)page->operations,
@@ -95,7 +95,7 @@ static spmv_status find_subject(const struct options *o, const struct subject **
             return SPMV_OK;
         }
     }
-    complain("--op %s: explain knows spmv (the product), scan, segscan, reduce, compact, expand, gather, sort and "
+    complain("--op %s: explain supports spmv (the product), scan, segscan, reduce, compact, expand, gather, sort and "
              "histogram",
              o->op);
     return SPMV_ERROR_ARGUMENT;
@@ -114,7 +114,7 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
         return SPMV_ERROR_ARGUMENT;
     }
     if (option_given(o, "type") && !subject->type) {
-        complain("--type is not for explain --op %s, which takes whole numbers", subject->name);
+        complain("--type is not for explain --op %s, which takes integers", subject->name);
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->size > EXPLAIN_MOST) {
@@ -129,7 +129,7 @@ static spmv_status find_operator(const char *name, spmv_op *op)
     *op = SPMV_ADD;
     if (name == NULL || spmv_op_parse(name, op) == SPMV_OK)
         return SPMV_OK;
-    complain("--operator %s: add, mul, min, max or last is needed", name);
+    complain("--operator %s: must be add, mul, min, max or last", name);
     return SPMV_ERROR_ARGUMENT;
 }
 

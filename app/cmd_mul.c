@@ -36,9 +36,9 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     if (st != SPMV_OK)
         return st;
     if (o->beta != 0 && o->y0 == NULL)
-        return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector that it scales: --y0 FILE");
+        return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector y0: --y0 FILE");
     if (o->beta == 0 && o->y0 != NULL)
-        return report(SPMV_ERROR_ARGUMENT, "--y0 needs its factor: --beta NUMBER, not 0");
+        return report(SPMV_ERROR_ARGUMENT, "--y0 needs --beta NUMBER, not 0");
     return choose_output(o, y_path);
 }
 
@@ -124,7 +124,7 @@ static void tell_verdict(const struct job *job)
     }
     tell_check(p, "y");
     if (p->bitwise_different > 0)
-        complain("CHECK FAILED: %d of %d repeats of the product gave other bits", p->bitwise_different,
+        complain("CHECK FAILED: %d of %d repeats of the product gave different bits", p->bitwise_different,
                  p->bitwise_repeats);
     else if (p->bitwise)
         remark(LEVEL_NORMAL, "%d repeats gave the same bits", p->bitwise_repeats);

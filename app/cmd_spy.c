@@ -18,7 +18,7 @@ static spmv_status choose_kind(const char *path, enum spy_kind *kind)
 {
     *kind = path == NULL ? SPY_NONE : ends_in(path, ".png") ? SPY_PNG : ends_in(path, ".svg") ? SPY_SVG : SPY_NONE;
     if (path != NULL && *kind == SPY_NONE) {
-        complain("-o %s: a name that ends in .png or .svg is needed", path);
+        complain("-o %s: the name must end in .png or .svg", path);
         return SPMV_ERROR_ARGUMENT;
     }
     return *kind != SPY_NONE ? spy_picture_ready() : SPMV_OK;
@@ -27,7 +27,7 @@ static spmv_status choose_kind(const char *path, enum spy_kind *kind)
 static spmv_status choose_size(const struct options *o, bool picture, int *size)
 {
     if (o->size > MOST_SIZE || (o->size > 0 && o->size < LEAST_SIZE)) {
-        complain("--size %lld: %d to %d pixels are possible", (long long)o->size, LEAST_SIZE, MOST_SIZE);
+        complain("--size %lld: must be from %d to %d pixels", (long long)o->size, LEAST_SIZE, MOST_SIZE);
         return SPMV_ERROR_ARGUMENT;
     }
     *size = o->size > 0 ? (int)o->size : STANDARD_SIZE;

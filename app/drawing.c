@@ -22,7 +22,7 @@ enum drawing_kind drawing_kind_of(const char *path)
 spmv_status drawing_ready(const char *otherwise)
 {
     complain(
-        "this build lacks cairo, which draws pictures: install it (Debian, Ubuntu: libcairo2-dev) and build again, "
+        "this build has no cairo, which draws pictures: install it (Debian, Ubuntu: libcairo2-dev) and build again, "
         "or %s",
         otherwise);
     return SPMV_ERROR_UNSUPPORTED;

@@ -53,7 +53,7 @@ static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
     const int64_t n = job->n, sign = bit == 31;
     for (int64_t i = 0; i < n; i++)
         zeros[i] = ((uint32_t)keys[i] >> bit & 1) == (uint32_t)sign;
-    explain_text(&job->page, bit == 31 ? "bit 31, the sign, which is turned over" : "bit %d", bit);
+    explain_text(&job->page, bit == 31 ? "bit 31, the sign, inverted" : "bit %d", bit);
     show(job, "zeros: the bit is 0", zeros, n);
     explain_next_trace(&job->page);
     spmv_status st = explain_status(job, spmv_scan_trace(job->ctx, job->rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, zeros,
@@ -86,7 +86,7 @@ static spmv_status check_sorted(const struct explain_job *job, const int64_t *in
     const spmv_status st =
         explain_status(job, spmv_sort_by_key(job->ctx, SPMV_I64, 0, 64, in, NULL, 0, right, NULL, job->n));
     if (st == SPMV_OK && memcmp(right, sorted, (size_t)job->n * sizeof *right) != 0)
-        return report(SPMV_ERROR_CHECK, "the splits gave another order than the library's sort");
+        return report(SPMV_ERROR_CHECK, "the splits gave a different order than the library's sort");
     return st;
 }
 
@@ -155,7 +155,7 @@ static spmv_status show_atomic(struct explain_job *job, const int64_t *index, in
         st = count(job, index, turn, t, 0, job->n, bins, counts);
         for (int64_t i = 0; i < job->n; i++)
             done += t > 0 && turn[i] == t;
-        snprintf(label, sizeof label, t == 0 ? "the bins begin with 0" : "those of turn %lld add 1", (long long)t);
+        snprintf(label, sizeof label, t == 0 ? "the bins start at 0" : "those of turn %lld add 1", (long long)t);
         const spmv_trace step = {.launch = "histogram_atomic",
                                  .label = label,
                                  .step = (int)t,
@@ -190,7 +190,7 @@ static spmv_status show_private(struct explain_job *job, const int64_t *index, i
                            .type = SPMV_I64,
                            .operations = done - bins};
         explain_step(&step, &job->page);
-        explain_text(&job->page, "added to the result, one addition a bin");
+        explain_text(&job->page, "added to the result, one addition per bin");
         snprintf(label, sizeof label, "result after block %lld", (long long)b);
         show(job, label, counts, bins);
         job->page.operations = done;
@@ -209,7 +209,7 @@ static spmv_status private_block(const char *rung, int64_t *block)
     *block = strtol(told, &end, 10);
     if (end != told && *end == '\0' && *block >= 1 && *block <= EXPLAIN_MOST)
         return SPMV_OK;
-    complain("--method %s: elements of a block are a number from 1 to %d", rung, EXPLAIN_MOST);
+    complain("--method %s: the block size must be from 1 to %d", rung, EXPLAIN_MOST);
     return SPMV_ERROR_METHOD;
 }
 
@@ -219,7 +219,7 @@ spmv_status explain_histogram(struct explain_job *job, const char *const *words,
     const bool private = strncmp(job->rung, "private", 7) == 0 && (job->rung[7] == '\0' || job->rung[7] == ':');
     spmv_status st = count_of_words <= EXPLAIN_MOST ? SPMV_OK : explain_check_size(job->o, "values", count_of_words);
     if (!private && strcmp(job->rung, "atomic") != 0) {
-        complain("--method %s: explain --op histogram knows the rungs atomic and private (private:4: blocks of 4)",
+        complain("--method %s: explain --op histogram supports the rungs atomic and private (private:4: blocks of 4)",
                  job->rung);
         return SPMV_ERROR_METHOD;
     }
@@ -245,7 +245,7 @@ spmv_status explain_histogram(struct explain_job *job, const char *const *words,
         st = count(job, index, NULL, 0, 0, job->n, bins, counts);
     explain_array(&job->page, "out", "out: counts", SPMV_I64, counts, bins, NULL);
     if (outside > 0)
-        explain_text(&job->page, "%lld value%s below 0, where there is no bin: left out", (long long)outside,
+        explain_text(&job->page, "%lld value%s below 0, without a bin: left out", (long long)outside,
                      outside == 1 ? " is" : "s are");
     job->page.widest = 0; /* cells are bins here, not values */
     explain_end(job, job->n - outside);
@@ -264,7 +264,7 @@ spmv_status explain_expand(struct explain_job *job, const char *const *words, in
         st = read_whole(job, words, count_of_words, in);
     for (int64_t i = 0; st == SPMV_OK && i < job->n; i++) {
         if (in[i] < 0) {
-            complain("%s: value i is the number of outputs of element i, which is 0 or more", words[i]);
+            complain("%s: value i is the number of outputs of element i, at least 0", words[i]);
             return SPMV_ERROR_ARGUMENT;
         }
         total += in[i];
@@ -295,7 +295,7 @@ spmv_status explain_expand(struct explain_job *job, const char *const *words, in
                  "%lld outputs: the last offset. scatter: element i writes outputs offsets[i] to "
                  "offsets[i + 1] - 1",
                  (long long)total);
-    explain_text(&job->page, "gather: output j looks for the last element i with offsets[i] <= j");
+    explain_text(&job->page, "gather: output j finds the last element i with offsets[i] <= j");
     explain_array(&job->page, "source", "source: the element", SPMV_I64, source, total, NULL);
     explain_array(&job->page, "rank", "rank: j - offsets[source]", SPMV_I64, rank, total, NULL);
     explain_array(&job->page, "out", "out = in[source]", SPMV_I64, out, total, NULL);
@@ -324,7 +324,7 @@ static spmv_status read_indices(struct explain_job *job, const char *const *word
         const char *const word = words[*values + 1 + i];
         const long long number = strtoll(word, &end, 10);
         if (end == word || *end != '\0' || number < INT32_MIN || number > INT32_MAX) {
-            complain("%s: an index, a whole number, is needed", word);
+            complain("%s: must be an index, an integer", word);
             return SPMV_ERROR_ARGUMENT;
         }
         index[i] = number;
@@ -369,7 +369,7 @@ spmv_status explain_gather(struct explain_job *job, const char *const *words, in
     int values = 0;
     bool bars = false;
     if (strcmp(job->rung, "direct") != 0) {
-        complain("--method %s: explain --op gather knows the rung direct", job->rung);
+        complain("--method %s: explain --op gather supports the rung direct", job->rung);
         return SPMV_ERROR_METHOD;
     }
     spmv_status st = read_indices(job, words, count_of_words, &values, index, &n);
@@ -387,11 +387,11 @@ spmv_status explain_gather(struct explain_job *job, const char *const *words, in
     explain_array(&job->page, "index", "index", SPMV_I64, index, n, NULL);
     explain_array(&job->page, "inside", "inside: 0 <= index < values", SPMV_I64, inside, n, NULL);
     if (within < n)
-        explain_text(&job->page, "an index outside, such as -1, takes nothing: out keeps what it had, here 0");
+        explain_text(&job->page, "an index outside, such as -1, is skipped: out keeps its value, here 0");
     const int64_t at = job->page.count;
     st = gather(job, index, n, named, out);
     if (st == SPMV_OK && job->page.count > at)
-        explain_text(&job->page, "the filter sees in[index]; what it does not keep leaves out as it was, here 0");
+        explain_text(&job->page, "the filter tests in[index]; if it rejects a value, out keeps its value, here 0");
     explain_array(&job->page, "out", "out = in[index]", job->o->type, out, n, NULL);
     return st;
 }

@@ -61,11 +61,12 @@ static spmv_status read_heads(struct explain_job *job)
         errno = 0;
         const long head = strtol(at, &end, 10);
         if (end == at || (*end != ',' && *end != '\0') || (*end == ',' && end[1] == '\0') || errno != 0) {
-            complain("--heads %s: positions separated by commas are needed, such as 0,3,5", job->o->heads);
+            complain("--heads %s: must be positions separated by commas, such as 0,3,5", job->o->heads);
             return SPMV_ERROR_ARGUMENT;
         }
         if (head <= before || head >= job->n) {
-            complain("--heads %s: %ld: positions ascend, from 0 to %lld", job->o->heads, head, (long long)(job->n - 1));
+            complain("--heads %s: %ld: positions must ascend, from 0 to %lld", job->o->heads, head,
+                     (long long)(job->n - 1));
             return SPMV_ERROR_ARGUMENT;
         }
         job->heads[head] = 1;
@@ -124,7 +125,7 @@ spmv_status explain_segscan(struct explain_job *job, const char *const *words, i
     bool bars = false;
     spmv_status st = explain_values(job, words, count, true, &bars);
     if (st == SPMV_OK && bars && job->o->heads != NULL)
-        st = report(SPMV_ERROR_ARGUMENT, "segments are told by --heads or by \"|\" between the values, not by both");
+        st = report(SPMV_ERROR_ARGUMENT, "give segments with --heads or with \"|\" between the values, not with both");
     if (st == SPMV_OK && job->o->heads != NULL)
         st = read_heads(job);
     if (st != SPMV_OK)
@@ -135,7 +136,7 @@ spmv_status explain_segscan(struct explain_job *job, const char *const *words, i
     about_kind(job);
     show_operator_title(
         job, job->kind == SPMV_EXCLUSIVE ? "exclusive segmented scan of" : "inclusive segmented scan of", "segscan");
-    explain_text(&job->page, "|: a segment starts in what the cell stands for");
+    explain_text(&job->page, "|: a segment starts in the cell's range");
     explain_array(&job->page, "in", "in", job->o->type, job->values, job->n, job->heads);
     explain_array(&job->page, "flags", "head flags", SPMV_I64, flags, job->n, NULL);
     st = explain_status(job, spmv_segscan_trace(job->ctx, job->rung, job->kind, job->op, job->o->type, job->heads,
@@ -168,7 +169,7 @@ spmv_status explain_predicate(const char *text, spmv_predicate *predicate, doubl
     *scalar = 0;
     if (spmv_predicate_parse(name, predicate) == SPMV_OK)
         return text[length] == ':' ? read_number(text + length + 1, scalar) : SPMV_OK;
-    complain("--keep %s: a predicate is needed, with its number behind a colon: less, less_equal, greater, "
+    complain("--keep %s: must be a predicate, with its number after a colon: less, less_equal, greater, "
              "greater_equal, equal, not_equal, nonzero",
              text);
     return SPMV_ERROR_ARGUMENT;

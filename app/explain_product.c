@@ -89,7 +89,7 @@ static void show_operands(struct explain_job *job, const struct pipeline *p)
                  job->in.argument, (long long)a->rows, (long long)a->cols, (long long)a->nnz, a->nnz == 1 ? "" : "s",
                  spmv_type_name(type), job->rung);
     explain_rung(job, "segscan", job->rung);
-    explain_text(&job->page, "*: the step changed the cell; |: a segment starts in what the cell stands for");
+    explain_text(&job->page, "*: the step changed the cell; |: a segment starts in the cell's range");
     if (a->val != NULL)
         explain_array(&job->page, "V", "V, values", type, a->val, a->nnz, NULL);
     explain_array(&job->page, "C", "C, columns", SPMV_I32, a->col, a->nnz, NULL);
@@ -123,7 +123,7 @@ static spmv_status show_pipeline(struct explain_job *job, struct pipeline *p)
     explain_array(&job->page, "S", "S, scanned", type, p->scanned, a->nnz, job->heads);
     explain_array(&job->page, "last", "L, last of each row", SPMV_I64, p->last, a->rows, NULL);
     if (filled < a->rows)
-        explain_text(&job->page, "L = -1: the row is empty, so the filtered gather takes nothing and y keeps its 0");
+        explain_text(&job->page, "L = -1: the row is empty, so the filtered gather skips it and y keeps its 0");
     st = explain_status(job, spmv_gather(job->ctx, type, p->scanned, a->nnz, p->last, 64, p->y, a->rows));
     explain_array(&job->page, "y", "y = S[L], gather", type, p->y, a->rows, NULL);
     explain_end(job, a->nnz - filled);
@@ -136,9 +136,9 @@ spmv_status explain_product(struct explain_job *job, const char *const *words, i
     spmv_status st = SPMV_OK;
     if (count < 1)
         st = report(SPMV_ERROR_ARGUMENT,
-                    "explain needs a matrix, or --op with a primitive's name (scan, sort ...) and values");
+                    "explain needs a matrix, or --op with the name of a primitive (scan, sort ...) and values");
     else if (count > 2) {
-        complain("%s is one argument too many: spmv explain A [x]", words[2]);
+        complain("unexpected argument %s: spmv explain A [x]", words[2]);
         st = SPMV_ERROR_ARGUMENT;
     }
     if (st == SPMV_OK)

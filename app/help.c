@@ -21,7 +21,7 @@ void help_usage(const struct command *command, bool named, char *text, size_t si
 static void print_specs(void)
 {
     const char *form, *about;
-    printf("\nSPECs, behind which ,seed=N and ,values=own|random|constant may stand:\n");
+    printf("\nSPECs, optionally followed by ,seed=N and ,values=own|random|constant:\n");
     for (int i = 0; (form = spmv_spec_form(i, &about)) != NULL; i++)
         printf("  %-32s%s\n", form, about);
 }
@@ -105,7 +105,7 @@ void help_print_all(void)
     }
     printf("\nspmv COMMAND --help lists the options of a command.\n"
            "\nA is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
-           "or a SPEC. A file whose name is a command: ./mul. Vectors: one number a line, or Matrix Market.\n");
+           "or a SPEC. A file whose name is a command: ./mul. Vectors: one number per line, or Matrix Market.\n");
     print_specs();
     printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
            "5 memory, 6 device, 7 the solver stopped before the tolerance, 8 the matrix is not suited,\n"

@@ -80,12 +80,12 @@ static spmv_status cache_folder(const struct options *o, char **folder)
     if (!o->cache && off)
         return SPMV_OK;
     if (!off && !path && strcmp(asked, "1") != 0) {
-        complain("SPMV_CACHE is %s: give 0, 1 or a path with a slash (./%s)", asked, asked);
+        complain("SPMV_CACHE is %s: must be 0, 1 or a path with a slash (./%s)", asked, asked);
         return SPMV_ERROR_ARGUMENT;
     }
     if (!path && !user_cache_folder(usual, sizeof usual))
         return report(SPMV_ERROR_ARGUMENT,
-                      "no place for a cache: none of SPMV_CACHE, XDG_CACHE_HOME and HOME is a path");
+                      "no folder for a cache: none of SPMV_CACHE, XDG_CACHE_HOME and HOME is a path");
     const char *const name = path ? asked : usual;
     const spmv_status st = allocate("the cache's name", (int64_t)strlen(name) + 1, 1, (void **)folder);
     if (st == SPMV_OK)
@@ -106,7 +106,7 @@ static spmv_status unpacked_ratio(int64_t *ratio)
     *ratio = strtoll(given, &end, 10);
     if (end != given && *end == '\0' && errno == 0 && *ratio > 0)
         return SPMV_OK;
-    complain("SPMV_MAX_UNPACKED_RATIO is %s: a number from 1 on is needed", given);
+    complain("SPMV_MAX_UNPACKED_RATIO is %s: must be at least 1", given);
     return SPMV_ERROR_ARGUMENT;
 }
 
@@ -165,7 +165,7 @@ static void remark_memory(const struct input *in)
 {
     const struct memory *const m = &in->memory;
     if (m->needed > 0)
-        remark(LEVEL_VERBOSE, "memory: the whole job takes about %s; %s are allowed (%s)",
+        remark(LEVEL_VERBOSE, "memory: the whole job needs about %s; %s are allowed (%s)",
                bytes_text((double)m->needed + (double)m->used), bytes_text((double)m->allowed + (double)m->used),
                m->limit);
 }
@@ -241,7 +241,7 @@ static spmv_status check_vectors(const char *path, int64_t rows, int64_t cols, i
         complain("%s has %lld x %lld numbers, %s needs %lld rows: %s", path, (long long)rows, (long long)cols, what,
                  (long long)n, why_n);
     else if (cols < 1 || cols > INT32_MAX)
-        complain("%s has %lld vectors: from 1 to %d can be taken at once", path, (long long)cols, INT32_MAX);
+        complain("%s has %lld vectors: at most %d are possible, at least 1", path, (long long)cols, INT32_MAX);
     else if (k > 0 && cols != k)
         complain("%s has %lld vectors, %s needs %d", path, (long long)cols, what, k);
     else

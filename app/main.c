@@ -16,17 +16,14 @@ static spmv_status run_help(const struct options *o, const char *const *argument
 
 /* The first is also the default command. */
 static const struct command commands[] = {
-    {"mul", "A [x]", "y = alpha A x + beta y0, one value a line; x: ones when absent", GROUP_PRODUCT, 1, 2,
-     run_product},
-    {"solve", "A [b]", "x with A x = b, by conjugate gradients; b: A times ones when absent", GROUP_SOLVE, 1, 2,
-     run_solve},
-    {"bench", "[A...]", "how fast products and primitives are here, beside other libraries", GROUP_BENCH, 0, INT_MAX,
-     run_bench},
-    {"info", "A", "properties of the matrix, and the method that would be chosen", GROUP_INFO, 1, 1, run_info},
+    {"mul", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2, run_product},
+    {"solve", "A [b]", "solve A x = b by conjugate gradients (default b: A times ones)", GROUP_SOLVE, 1, 2, run_solve},
+    {"bench", "[A...]", "measure products and primitives, and other libraries", GROUP_BENCH, 0, INT_MAX, run_bench},
+    {"info", "A", "properties of the matrix, and the method chosen for it", GROUP_INFO, 1, 1, run_info},
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", GROUP_EXPLAIN, 0,
      INT_MAX, run_explain},
     {"gen", "SPEC", "write a generated matrix as a Matrix Market file", GROUP_GEN, 1, 1, run_gen},
-    {"convert", "A B", "write a matrix into another kind of file, which B's ending names", GROUP_CONVERT, 2, 2,
+    {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", GROUP_CONVERT, 2, 2,
      run_convert},
     {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "features of this build, devices, memory bandwidth, a self-test", GROUP_DOCTOR, 0, 0, run_doctor},
@@ -107,9 +104,9 @@ static spmv_status refuse_count(const struct command *command, bool named, const
     char text[USAGE_SIZE];
     help_usage(command, named, text, sizeof text);
     if (count < command->least)
-        complain("an argument is missing: %s; %s says more", text, named ? "--help" : "spmv --help");
+        complain("an argument is missing: %s; see %s", text, named ? "--help" : "spmv --help");
     else if (!options_explain_space(o, arguments[command->most]))
-        complain("%s is one argument too many: %s", arguments[command->most], text);
+        complain("unexpected argument %s: %s", arguments[command->most], text);
     return SPMV_ERROR_ARGUMENT;
 }
 

@@ -93,25 +93,25 @@ static const struct row rows[] = {
      .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"}}},
     {"alpha", .argument = "NUMBER", NUMBER(alpha), .group = GROUP_PRODUCT, .standard = "1", .help = "factor of A x"},
     {"beta", .argument = "NUMBER", NUMBER(beta), .group = GROUP_PRODUCT, .standard = "0",
-     .help = "factor of y0, which --y0 names"},
-    {"y0", .argument = "FILE", TEXT(y0), .group = GROUP_PRODUCT, .help = "the vector that beta scales (default: none)"},
+     .help = "factor of y0 (--y0)"},
+    {"y0", .argument = "FILE", TEXT(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
     {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
     {"x0", .argument = "FILE", TEXT(x0), .group = GROUP_SOLVE, .help = "the vector to start from (default: zeros)"},
     {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .group = GROUP_SOLVE,
-     .help = "done at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
+     .help = "stop at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
     {"atol", .argument = "NUMBER", TOLERANCE(atol), .group = GROUP_SOLVE, .standard = "0",
-     .help = "done at ||b - A x|| <= atol, too"},
+     .help = "also stop at ||b - A x|| <= atol"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE,
-     .help = "give up after so many (default: 10 times the rows, at least 100)"},
+     .help = "iteration limit (default: 10 times the rows, at least 100)"},
     {"history", .argument = "FILE", TEXT(history), .group = GROUP_SOLVE,
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
     {"plot", .argument = "FILE", TEXT(plot), .group = GROUP_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
     {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "none",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
-             "bench --op cg: names separated by commas, to time whole solutions (default: iterations are timed)"},
+             "bench --op cg: names separated by commas, to measure whole solutions (default: iterations)"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
-     .help = "without b: the x that b is made from, against which the error is reported"},
+     .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,
      .help = "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},
     {"suite", .argument = "NAME", TEXT(suite), .group = GROUP_BENCH,
@@ -122,18 +122,18 @@ static const struct row rows[] = {
     {"size", .argument = "N", COUNT_64(size, 1), .group = GROUP_BENCH | GROUP_SPY | GROUP_EXPLAIN,
      .special = {{GROUP_BENCH, "elements, for operations that do not work on matrices (default: 2^24, on a GPU 2^26)"},
                  {GROUP_SPY, "the longer side of the picture of -o, in pixels, without axes (default: 800)"},
-                 {GROUP_EXPLAIN, "the most values shown side by side (default: 32)"}}},
+                 {GROUP_EXPLAIN, "the maximum number of values shown (default: 32)"}}},
     {"peers", .argument = "LIST", TEXT(peers), .group = GROUP_BENCH, .standard = "all",
-     .help = "libraries to measure beside ours: peers or modules from the list below, separated by commas"},
+     .help = "other libraries to measure: peers or modules from the list below, separated by commas"},
     {"csv", .argument = "[=FILE]", FILE_BEHIND(csv, csv_path), .group = GROUP_BENCH,
-     .help = "one line a figure to FILE, else to standard output in place of the table (default: no CSV)"},
+     .help = "one line per figure to FILE, else to standard output instead of the table (default: no CSV)"},
     {"summary", FLAG(summary), .group = GROUP_BENCH,
      .help = "end with the geometric mean and the worst case against each peer (default: no summary)"},
     {"seed", .argument = "S", COUNT_64(seed, 0), .group = GROUP_BENCH, .standard = "1",
-     .help = "of the random vectors, elements and generated matrices"},
+     .help = "seed of random vectors, elements and generated matrices"},
     {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .group = GROUP_BENCH | GROUP_SOLVE,
-     .help = "without b: right-hand sides that are made (default: 1)",
-     .special = {{GROUP_BENCH, "columns of x multiplied at once; implies --op spmm (default: 4)"}}},
+     .help = "without b: number of generated right-hand sides (default: 1)",
+     .special = {{GROUP_BENCH, "columns of x multiplied together; implies --op spmm (default: 4)"}}},
     {"exclusive", FLAG(exclusive), .group = GROUP_EXPLAIN,
      .help = "scan, segscan: without the element itself (default: with it, inclusive)"},
     {"operator", .argument = "NAME", TEXT(operator_name), .group = GROUP_EXPLAIN,
@@ -152,8 +152,8 @@ static const struct row rows[] = {
                  {GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
     {"compress", .argument = "auto|off|columns|values", CHOICE(int, compression, compressions), .group = GROUP_PLAN,
      .standard = "auto",
-     .help = "whether the plan may hold the matrix in fewer bytes: columns in fewer bits; values: also few distinct "
-             "values in a table; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
+     .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
+             "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
     {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
      .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT, .standard = "f64",
      .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
@@ -163,23 +163,23 @@ static const struct row rows[] = {
                  {GROUP_EXPLAIN, "type of the values: f64 or f32"},
                  {GROUP_GEN | GROUP_CONVERT, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
-     .help = "OpenMP threads, at most (default: what OpenMP offers)"},
+     .help = "maximum number of OpenMP threads (default: OpenMP's)"},
     {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR,
      .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
      .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
      .help = "check the result: bound against another backend; bitwise also repeats it and compares bits"},
     {"cache", FLAG(cache), .group = GROUP_READ,
-     .help = "keep matrices from files in binary form in the user's cache folder, and read them from there (default: "
-             "where the variable SPMV_CACHE is set)"},
+     .help = "store matrices from files in binary form in the user's cache folder, and read them from there (default: "
+             "if the variable SPMV_CACHE is set)"},
     {"max-memory", .argument = "SIZE|off", .kind = KIND_BYTES, .member = MEMBER(int64_t, max_memory),
      .group = GROUP_READ | GROUP_GEN,
-     .help = "refuse a matrix with which the whole job would take more memory; a number of bytes, or with K, M, G or T "
+     .help = "refuse a job that would need more memory; a number of bytes, or with K, M, G or T "
              "(default: what the system has free and allows)"},
     {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .group = GROUP_RESULT,
-     .help = "one JSON object to FILE, else to standard output in place of the answer (default: no JSON)"},
+     .help = "one JSON object to FILE, else to standard output instead of the answer (default: no JSON)"},
     {"format", .argument = "FORMAT", TEXT(format), .group = GROUP_PRODUCT | GROUP_SOLVE,
-     .help = "of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
+     .help = "format of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
     {"quiet", .letter = 'q', FLAG(quiet), .group = GROUP_SHARED,
      .help = "only errors on standard error (default: a summary)"},
     {"verbose", .letter = 'v', FLAG(verbose), .group = GROUP_SHARED,
@@ -221,9 +221,9 @@ static void set_count(struct options *o, const struct row *row, const char *text
     errno = 0;
     const long long number = strtoll(text, &end, 10); /* the nearest value if out of range */
     if (end == text || *end != '\0' || number < row->least)
-        mistake(o, "--%s %s: a number from %lld on is needed", row->name, text, (long long)row->least);
+        mistake(o, "--%s %s: must be an integer of at least %lld", row->name, text, (long long)row->least);
     else if (errno != 0 || number > row->most)
-        mistake(o, "--%s %s: too large, at most %lld is possible", row->name, text, (long long)row->most);
+        mistake(o, "--%s %s: too large, must be at most %lld", row->name, text, (long long)row->most);
     else if (row->kind == KIND_COUNT)
         *(int *)member = (int)number;
     else
@@ -246,7 +246,7 @@ static void set_bytes(struct options *o, const struct row *row, const char *text
         end++;
     }
     if (!number || *end != '\0' || !(bytes >= 1 && bytes < 0x1p62))
-        mistake(o, "--%s %s: a size such as 4000000, 512M or 1.5G is needed, or off", row->name, text);
+        mistake(o, "--%s %s: must be a size such as 4000000, 512M or 1.5G, or off", row->name, text);
     else
         *value = (int64_t)bytes;
 }
@@ -262,7 +262,7 @@ static void set_number(struct options *o, const struct row *row, const char *tex
     else if (errno == ERANGE && isinf(*value))
         mistake(o, "--%s %s: too large for f64", row->name, text);
     if (row->kind == KIND_TOLERANCE && !(*value >= 0))
-        mistake(o, "--%s %s: a number from 0 on is needed", row->name, text);
+        mistake(o, "--%s %s: must be at least 0", row->name, text);
 }
 
 /* The choice of that name; NULL if there is none. */
@@ -292,7 +292,7 @@ static void set_choice(struct options *o, const struct row *row, const char *tex
                                  : (c + 1)->name == NULL ? " or "
                                                          : ", ",
                                  c->name);
-    mistake(o, "--%s%c%s: %s is needed", row->name, argument_is_optional(row) ? '=' : ' ', text, list);
+    mistake(o, "--%s%c%s: must be %s", row->name, argument_is_optional(row) ? '=' : ' ', text, list);
 }
 
 static void set_type(struct options *o, const struct row *row, const char *text, spmv_type *type, bool *mixed)
@@ -301,7 +301,7 @@ static void set_type(struct options *o, const struct row *row, const char *text,
     if (*mixed)
         *type = SPMV_F64;
     else if (spmv_type_parse(text, type) != SPMV_OK)
-        mistake(o, "--%s %s: f64, f32, c128, c64 or mixed is needed", row->name, text);
+        mistake(o, "--%s %s: must be f64, f32, c128, c64 or mixed", row->name, text);
 }
 
 /* text NULL or "-": standard output. */
@@ -412,7 +412,7 @@ static void unknown_option(struct options *o, const char *word)
     struct names names = {.count = 0};
     const char *const name = typed_name(word, &length);
     if (strncmp(word, "--", 2) == 0 && is_ambiguous(name, length, matches, sizeof matches)) {
-        mistake(o, "option %s is the beginning of several: %s", word, matches);
+        mistake(o, "option %s is ambiguous: %s", word, matches);
         return;
     }
     for (int i = 0; i < OPTIONS; i++)
@@ -487,7 +487,7 @@ bool options_explain_space(const struct options *o, const char *word)
 {
     if (word != o->spaced_word)
         return false;
-    complain("--%s %s: a file to write stands behind \"=\": --%s=%s", o->spaced_option, word, o->spaced_option, word);
+    complain("--%s %s: write the file name after \"=\": --%s=%s", o->spaced_option, word, o->spaced_option, word);
     return true;
 }
 
@@ -601,7 +601,7 @@ static void list_takers(unsigned groups, char *text, size_t size)
             count++;
         }
     if (used < size)
-        snprintf(text + used, size - used, " take%s it", count == 1 ? "s" : "");
+        snprintf(text + used, size - used, " accept%s it", count == 1 ? "s" : "");
 }
 
 /* Factors are rounded to the type of the product, where they may overflow. */
@@ -650,7 +650,7 @@ static spmv_status check_pairs(const struct options *o, enum option_group group)
 static spmv_status check_type(const struct options *o, enum option_group group, const char *command)
 {
     if (o->mixed && (group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0) {
-        complain("--type mixed is not for %s; spmv mul, spmv solve and spmv info take it", command);
+        complain("--type mixed is not for %s; spmv mul, spmv solve and spmv info accept it", command);
         return SPMV_ERROR_ARGUMENT;
     }
     const bool complex = is_complex(o->type);

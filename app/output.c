@@ -236,7 +236,7 @@ spmv_status allocate(const char *what, int64_t count, size_t size, void **memory
     *memory = bytes <= (double)(SIZE_MAX / 2) ? malloc(count > 0 ? (size_t)count * size : 1) : NULL;
     if (*memory != NULL)
         return SPMV_OK;
-    complain("%s: %.0f bytes (%s) of memory needed, not available", what, bytes, bytes_text(bytes));
+    complain("%s: %.0f bytes (%s) of memory are not available", what, bytes, bytes_text(bytes));
     return SPMV_ERROR_MEMORY;
 }
 
@@ -352,7 +352,7 @@ spmv_status check_outputs(const struct options *o, const char *another)
     for (int i = 0; i <= OUTPUTS; i++)
         for (int k = 0; k < i; k++)
             if (paths[i] != NULL && paths[k] != NULL && is_same_file(paths[i], paths[k])) {
-                complain("%s: two outputs cannot be one file", paths[i]);
+                complain("%s: two outputs cannot be the same file", paths[i]);
                 return SPMV_ERROR_ARGUMENT;
             }
     return SPMV_OK;
@@ -390,7 +390,7 @@ static spmv_status check_path(const char *path)
     if (there && !S_ISREG(s.st_mode))
         return SPMV_OK;
     if (!there && lstat(path, &s) == 0) {
-        complain("cannot write %s: a link to a file that is not there", path);
+        complain("cannot write %s: a link to a missing file", path);
         return SPMV_ERROR_OPEN;
     }
     if (!there && (reason != ENOENT || path[0] == '\0'))
@@ -624,7 +624,7 @@ spmv_status json_line(struct text_file *file, json_t *root)
     char *text = json_incomplete ? NULL : json_dumps(root, JSON_REAL_PRECISION(17) | JSON_COMPACT);
     json_decref(root);
     if (text == NULL)
-        return report(SPMV_ERROR_MEMORY, "the JSON text: a few thousand bytes of memory needed, not available");
+        return report(SPMV_ERROR_MEMORY, "no memory for the JSON text");
     const size_t length = strlen(text);
     text[length] = '\n'; /* replaces the zero byte; the length is known */
     const spmv_status st = text_file_add(file, text, length + 1);

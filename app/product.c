@@ -366,10 +366,10 @@ void tell_check(const struct product *p, const char *what)
     if (p->vectors > 1)
         snprintf(of, sizeof of, " of vector %d", p->worst_vector + 1);
     if (c->failed_rows > 0) {
-        complain("CHECK FAILED against %s: %lld of %lld rows of %s are past the bound", p->reference,
+        complain("CHECK FAILED against %s: %lld of %lld rows of %s exceed the bound", p->reference,
                  (long long)c->failed_rows, (long long)p->info.rows * p->vectors, what);
-        complain("worst row %lld%s: %.17g%s where %.17g%s is right, %.3g times the bound", (long long)c->worst_row + 1,
-                 of, c->worst_value, im[0], c->worst_reference, im[1], c->worst_ratio);
+        complain("worst row %lld%s: %.17g%s, expected %.17g%s, %.3g times the bound", (long long)c->worst_row + 1, of,
+                 c->worst_value, im[0], c->worst_reference, im[1], c->worst_ratio);
     } else if (c->worst_row >= 0) {
         remark(LEVEL_NORMAL, "%s checked against %s: passed; worst row %lld%s, %.3g of the bound", what, p->reference,
                (long long)c->worst_row + 1, of, c->worst_ratio);

@@ -63,7 +63,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     const double relative = a->result.true_residual / a->result.norm_b;
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
-    add(to, "rounding errors of %s keep the residual there: try ", o->inner || is_f32(o) ? "f32" : "f64");
+    add(to, "rounding errors of %s limit the residual: try ", o->inner || is_f32(o) ? "f32" : "f64");
     if (o->inner)
         add(to, "it without --inner");
     else if (is_f32(o))
@@ -78,7 +78,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
 static void not_finite(struct advice *to, const struct options *o, const struct attempt *a)
 {
     if (is_f32(o))
-        add(to, "numbers left the range of f32: try --type f64");
+        add(to, "numbers exceeded the range of f32: try --type f64");
     else if (a->m != NULL)
         add(to, "try --precond none, and look for numbers that are very large or not finite in A and b (spmv info)");
     else
@@ -103,14 +103,14 @@ static bool has_negative_diagonal(const spmv_csr *a)
 static void not_positive(struct advice *to, const spmv_csr *matrix, const struct attempt *a)
 {
     if (matrix->val == NULL)
-        add(to, "the matrix is a pattern without values, so each entry counts as 1: solve one with values");
+        add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
     else if (has_negative_diagonal(matrix))
         add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
     else if (a->m != NULL)
-        add(to, "--precond none shows whether the matrix or the preconditioner is not positive definite; no solver of "
-                "spmv takes an indefinite matrix");
+        add(to, "--precond none shows whether the matrix or the preconditioner is not positive definite; there is "
+                "no solver for indefinite matrices");
     else
-        add(to, "no solver of spmv takes an indefinite matrix (MINRES is a method for symmetric ones)");
+        add(to, "no solver for indefinite matrices (MINRES solves symmetric ones)");
 }
 
 /* Whether all entries are on one side of the diagonal or on it. */
@@ -129,9 +129,9 @@ static void not_symmetric(struct advice *to, const spmv_csr *matrix)
 {
     if (is_triangle(matrix))
         add(to, "only one triangle of the matrix has entries: if the file stores half of a symmetric matrix, its first "
-                "line must say symmetric in place of general");
+                "line must have symmetric instead of general");
     else
-        add(to, "no solver of spmv takes a matrix that is not symmetric (GMRES and BiCGStab are methods for those)");
+        add(to, "no solver for nonsymmetric matrices (GMRES and BiCGStab solve those)");
 }
 
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop)
@@ -148,8 +148,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         not_finite(&to, o, a);
         break;
     case SPMV_ERROR_NOT_SQUARE:
-        add(&to,
-            "no solver of spmv takes a matrix that is not square (LSQR and QR factorisations are methods for those)");
+        add(&to, "no solver for matrices that are not square (LSQR and QR factorisations solve those)");
         break;
     case SPMV_ERROR_NOT_SYMMETRIC:
         not_symmetric(&to, matrix);

@@ -14,7 +14,7 @@ static bool record(struct watch *w, double residual)
         const int64_t room = 2 * w->room + 1024;
         double *more = realloc(w->residuals, (size_t)room * sizeof *more);
         if (more == NULL) {
-            complain("the history of %lld iterations: %lld bytes of memory needed, not available", (long long)w->count,
+            complain("the history of %lld iterations: no memory for %lld bytes", (long long)w->count,
                      (long long)(room * (int64_t)sizeof *more));
             w->out_of_memory = true;
             return false;
@@ -33,7 +33,7 @@ static const char *time_left(const struct watch *w, int64_t iteration)
     const double left = pace_left(&w->pace, w->goal);
     text[0] = '\0';
     if (left > 0)
-        snprintf(text, sizeof text, ", roughly %s left", seconds_text((w->last - w->first) / (double)iteration * left));
+        snprintf(text, sizeof text, ", about %s left", seconds_text((w->last - w->first) / (double)iteration * left));
     return text;
 }
 

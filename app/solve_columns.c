@@ -101,7 +101,7 @@ void remark_columns(const struct attempt *a)
                    r->norm_b, r->tolerance, r->true_residual, r->recurrence_residual, error, status_word(r->status));
     }
     if (lines < a->columns)
-        remark(LEVEL_NORMAL, "%d more are not worse than these; -v lists all", a->columns - lines);
+        remark(LEVEL_NORMAL, "the other %d are not worse; -v lists all", a->columns - lines);
     free(placed);
 }
 

@@ -12,7 +12,7 @@
 spmv_status solve_plot_ready(const char *path)
 {
     if (drawing_kind_of(path) == DRAWING_NONE) {
-        complain("--plot %s: a name that ends in .png or .svg is needed", path);
+        complain("--plot %s: the name must end in .png or .svg", path);
         return SPMV_ERROR_ARGUMENT;
     }
     return drawing_ready("leave --plot out: --history has the numbers");

@@ -18,17 +18,18 @@ spmv_status job_check_options(const struct options *o, const char *const *argume
     if (st != SPMV_OK)
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
-        return report(SPMV_ERROR_ARGUMENT, "--history needs the name of a file");
+        return report(SPMV_ERROR_ARGUMENT, "--history needs a file name");
     if (option_given(o, "solution") && count > 1)
-        return report(SPMV_ERROR_ARGUMENT, "--solution says how b is made, and there is a b");
+        return report(SPMV_ERROR_ARGUMENT, "--solution cannot be used with b: it selects how b is generated");
     if (o->vectors > 0 && count > 1)
-        return report(SPMV_ERROR_ARGUMENT, "--vectors says how many b are made, and there is a b");
+        return report(SPMV_ERROR_ARGUMENT,
+                      "--vectors cannot be used with b: it is the number of generated right-hand sides");
     if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
-        complain("--solution %s: ones or random is needed", o->solution);
+        complain("--solution %s: must be ones or random", o->solution);
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->inner && (o->type != SPMV_F64 || o->mixed))
-        return report(SPMV_ERROR_TYPE, "--inner is for --type f64: its inner iterations are in f32");
+        return report(SPMV_ERROR_TYPE, "--inner needs --type f64: its inner iterations are in f32");
     if (o->plot != NULL)
         st = solve_plot_ready(o->plot);
     if (st != SPMV_OK)
@@ -63,8 +64,8 @@ static spmv_status check_matrix(struct job *job)
         return SPMV_OK;
     complain("%s is not symmetric (%s): conjugate gradients need a symmetric positive definite matrix", name,
              s->skew_symmetric      ? "it is skew-symmetric"
-             : s->pattern_symmetric ? "its pattern is, its values differ"
-                                    : "some a_ij has no a_ji");
+             : s->pattern_symmetric ? "the pattern is symmetric, the values are not"
+                                    : "an entry a_ij has no a_ji");
     return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
@@ -138,7 +139,7 @@ static void tell_rungs(const struct job *job)
     for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
          i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
-    complain("the solver has no such rung either; its rungs: %s", names);
+    complain("the solver has no such rung; its rungs: %s", names);
 }
 
 /* Makes the plan of --inner: the same matrix in f32. */
@@ -205,7 +206,7 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     job->b = job->b_read;
     job->columns = job->columns > 0 ? job->columns : 1;
     if (o->inner && job->columns > 1) {
-        complain("--inner is for one right-hand side, and there are %d", job->columns);
+        complain("--inner supports only one right-hand side, not %d", job->columns);
         return SPMV_ERROR_UNSUPPORTED;
     }
     return SPMV_OK;

@@ -171,7 +171,7 @@ void job_remark(const struct job *job, const struct attempt *a)
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
     if (a->error != NULL)
-        remark(LEVEL_NORMAL, "error against %s: at most %.3g",
+        remark(LEVEL_NORMAL, "largest error against %s: %.3g",
                strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a));
     remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
            bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
@@ -191,7 +191,7 @@ void job_remark_table(const struct job *job)
             remark_row("  %-14s %10lld %10s %10s %10s %11.3g  %s%s", a->name, (long long)a->result.iterations,
                        seconds_text(a->setup_seconds), seconds_text(a->seconds),
                        seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
-                       i == job->best && job_writes_x(job) ? ", the x written" : "");
+                       i == job->best && job_writes_x(job) ? ", written as x" : "");
     }
     for (int i = 0; i < job->attempts; i++)
         if (job->attempt[i].x == NULL || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
@@ -213,10 +213,10 @@ void job_tell_verdict(const struct job *job, const struct attempt *a)
     if (job->columns > 1)
         snprintf(of, sizeof of, " of right-hand side %d of %d", v + 1, job->columns);
     if (v < job->columns)
-        complain("CHECK FAILED: the solver reports a true residual%s of %.17g; computed anew it is %.17g", of,
+        complain("CHECK FAILED: the solver reports a true residual%s of %.17g; computed again, it is %.17g", of,
                  a->each[v].true_residual, a->checked[v]);
     if (a->other_bits)
-        complain("CHECK FAILED: a repeat of the solve gave other bits");
+        complain("CHECK FAILED: a repeat of the solve gave different bits");
     else if (a->again != NULL && job->attempts == 1)
         remark(LEVEL_NORMAL, "a repeat of the solve gave the same bits");
 }

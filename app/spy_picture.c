@@ -373,11 +373,11 @@ static void draw_notes(const struct page *p)
     int y = p->height - scaled(p, BOTTOM) - notes(bins) * line + scaled(p, 26);
     put_text(p, x, y, 0, bins->filled > 0 ? spy_cell_text("a cell", bins) : "no nonzeros");
     if (shaded(bins))
-        put_text(p, x, y += line, 0, "density: the part of a cell that is nonzero");
+        put_text(p, x, y += line, 0, "density: the share of a cell that is nonzero");
     if (bins->stretched) {
         const double rows = (double)bins->rows.length, cols = (double)bins->cols.length;
         char text[64];
-        snprintf(text, sizeof text, "not to one scale: %.0f times as %s", rows > cols ? rows / cols : cols / rows,
+        snprintf(text, sizeof text, "not to scale: %.0f times as %s", rows > cols ? rows / cols : cols / rows,
                  rows > cols ? "tall as wide" : "wide as tall");
         put_text(p, x, y + line, 0, text);
     }

@@ -170,7 +170,7 @@ static void print_legend(const struct input *in, const struct spy_bins *bins, en
     } else {
         fputs(spy_cell_text("a dot", bins), stdout);
         if (bins->rows.block > 1 || bins->cols.block > 1)
-            fputs(", at least one of them a nonzero", stdout);
+            fputs(", at least one of them nonzero", stdout);
         if (s->colours && bins->least < bins->most) {
             char sample[COLOURS * 32];
             int used = 0;

@@ -129,7 +129,7 @@ static void add_module(const struct known *row, const struct operation *operatio
     const char *peers = row->peers, *operations = row->operations;
     size_t length, operation_length;
     if (!here)
-        snprintf(why, sizeof why, "it runs beside the backend %s", spmv_backend_name(row->backend));
+        snprintf(why, sizeof why, "it needs the backend %s", spmv_backend_name(row->backend));
     for (const char *word; (word = next_word(&peers, ' ', &length)) != NULL;) {
         char name[NAME_SIZE] = "";
         const char *const does = next_word(&operations, ' ', &operation_length);
@@ -148,7 +148,7 @@ static void add_module(const struct known *row, const struct operation *operatio
         candidate->module = fits ? module : NULL;
         candidate->peer = fits ? find_peer(module, name) : NULL;
         if (!fits && here)
-            snprintf(candidate->missing, sizeof candidate->missing, "it does not do %s", operation->name);
+            snprintf(candidate->missing, sizeof candidate->missing, "it does not support %s", operation->name);
         else if (candidate->peer == NULL)
             snprintf(candidate->missing, sizeof candidate->missing, "%s", why);
     }

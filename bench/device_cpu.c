@@ -54,7 +54,7 @@ static int flush(struct device *device, char *why)
         const size_t bytes = (size_t)flush_bytes(device) / 64 * 64;
         cpu->buffer = aligned_alloc(64, bytes);
         if (cpu->buffer == NULL) {
-            snprintf(why, WHY_SIZE, "no memory to empty the caches with: %zu bytes needed", bytes);
+            snprintf(why, WHY_SIZE, "no memory to flush the caches: %zu bytes needed", bytes);
             return -1;
         }
         cpu->words = (int64_t)(bytes / sizeof *cpu->buffer);
@@ -74,8 +74,7 @@ static int flush(struct device *device, char *why)
     }
     cpu->sum = sum;
     if (sum != pattern * (uint64_t)n) {
-        snprintf(why, WHY_SIZE,
-                 "emptying the caches read back other values than it wrote: is this machine's memory sound?");
+        snprintf(why, WHY_SIZE, "flushing the caches read other values than it wrote: check this machine's memory");
         return -1;
     }
     return 0;
@@ -102,8 +101,7 @@ static int bandwidth(struct device *device, struct bandwidth *result, char *why)
     const int64_t bytes = bandwidth_array_bytes();
     const int failed = bandwidth_measure(device->threads, bytes, BANDWIDTH_REPEATS, result);
     if (failed == -1)
-        snprintf(why, WHY_SIZE, "no memory to measure the bandwidth with: three arrays of %lld bytes",
-                 (long long)bytes);
+        snprintf(why, WHY_SIZE, "no memory to measure the bandwidth: three arrays of %lld bytes", (long long)bytes);
     else if (failed != 0)
         snprintf(why, WHY_SIZE, "the bandwidth measurement computed wrong sums");
     return failed == 0 ? 0 : -1;

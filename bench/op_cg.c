@@ -70,7 +70,7 @@ static spmv_status refuse_others(struct work *work)
     const spmv_csr *const a = work->operand->matrix;
     spmv_statistics s;
     if (type_parts(work->type) > 1) {
-        snprintf(work->error, sizeof work->error, "conjugate gradients are measured in real types alone");
+        snprintf(work->error, sizeof work->error, "conjugate gradients are measured only in real types");
         return SPMV_ERROR_TYPE;
     }
     if (a->rows != a->cols) {
@@ -259,9 +259,8 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
         check->ratio = INFINITY;
     if (check->ratio <= 1)
         return SPMV_OK;
-    snprintf(work->error, sizeof work->error,
-             "cg: the true residual is %.3g of ||b||, said to be %.3g after %lld iterations", check->true_residual,
-             solved->residual, (long long)solved->iterations);
+    snprintf(work->error, sizeof work->error, "cg: true residual %.3g of ||b||, reported %.3g after %lld iterations",
+             check->true_residual, solved->residual, (long long)solved->iterations);
     return SPMV_ERROR_CHECK;
 }
 

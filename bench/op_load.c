@@ -65,8 +65,7 @@ static spmv_status read_bytes(struct work *work, struct load_figures *f)
         snprintf(work->error, sizeof work->error, "%s: cannot open: %s", path, strerror(errno));
         st = SPMV_ERROR_OPEN;
     } else if (standard_input || !S_ISREG(s.st_mode)) {
-        snprintf(work->error, sizeof work->error, "%s: cannot measure on it: only files that can be read again will do",
-                 path);
+        snprintf(work->error, sizeof work->error, "%s: cannot measure: the file must be readable repeatedly", path);
         st = SPMV_ERROR_OPEN;
     }
     /* the first pass fills the page cache */

@@ -293,7 +293,7 @@ static spmv_status open_reduce(struct work *work, const char *name, struct metho
     const spmv_status st = spmv_reduce_rung(work->ctx, name, SPMV_ADD, p->type, p->in, p->out, 0);
     if (work_open_rung(work, name, st, method) != SPMV_OK)
         return st;
-    method->why = method->state == NULL ? "the fastest rung for every size" : "asked for by name";
+    method->why = method->state == NULL ? "the fastest rung for every size" : "requested by name";
     method->figures.bits_may_differ = strcmp(name, "atomic") == 0;
     return SPMV_OK;
 }
@@ -348,13 +348,13 @@ static spmv_status open_compact(struct work *work, const char *asked, struct met
         m++;
     const char *const name = spmv_compact_method_name(backend, m);
     if (name == NULL) {
-        int length = snprintf(work->error, sizeof work->error, "compact has no method %s; there are: auto", asked);
+        int length = snprintf(work->error, sizeof work->error, "unknown method %s of compact; there are: auto", asked);
         for (m = 0; spmv_compact_method_name(backend, m) != NULL && length < (int)sizeof work->error; m++)
             length += snprintf(work->error + length, sizeof work->error - (size_t)length, ", %s",
                                spmv_compact_method_name(backend, m));
         return SPMV_ERROR_METHOD;
     }
-    *method = (struct method){.name = name, .why = by_default ? "the default" : "asked for", .work = work};
+    *method = (struct method){.name = name, .why = by_default ? "the default" : "requested", .work = work};
     return SPMV_OK;
 }
 
@@ -475,7 +475,7 @@ static spmv_status check_compact(struct work *work, const void *host_result, str
     if (kept == flagged)
         return check(work, host_result, found);
     *found = (struct check){.ratio = INFINITY};
-    snprintf(work->error, sizeof work->error, "compact: %lld elements kept, %lld have a flag", (long long)kept,
+    snprintf(work->error, sizeof work->error, "compact: %lld elements kept, but %lld have a flag", (long long)kept,
              (long long)flagged);
     return SPMV_ERROR_CHECK;
 }

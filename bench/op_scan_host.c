@@ -91,7 +91,7 @@ static spmv_status open_scan_host(struct work *work, const char *name, struct me
         return work_out_of_memory(work, "a sentence", WHY_BYTES);
     const double gigabytes = 1e-9 * (double)array_bytes(work);
     snprintf(why, WHY_BYTES,
-             "the only method; plain copies of as many bytes: up %.3g GB/s, down %.3g GB/s, one after the other %.4g s",
+             "the only method; plain copies of the same bytes: up %.3g GB/s, down %.3g GB/s, in sequence %.4g s",
              gigabytes / seconds[0], gigabytes / seconds[1], seconds[0] + seconds[1]);
     method->why = method->state = why;
     return SPMV_OK;

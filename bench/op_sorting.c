@@ -130,7 +130,7 @@ static spmv_status check_histogram(struct work *work, const void *host_result, s
 }
 
 const struct operation operation_histogram = {.name = "histogram",
-                                              .formula = "out[b] = how many i have index[i] == b",
+                                              .formula = "out[b] = number of i with index[i] == b",
                                               .peer_op = PEER_HISTOGRAM,
                                               .method_name = spmv_histogram_rung_name,
                                               .setup = setup_histogram,

@@ -74,7 +74,7 @@ static spmv_status setup_spmv_dot(struct work *work)
 {
     if (type_parts(work->type) == 1)
         return setup(work, 1, true);
-    snprintf(work->error, sizeof work->error, "spmv-dot is measured in real types");
+    snprintf(work->error, sizeof work->error, "spmv-dot is measured only in real types");
     return SPMV_ERROR_TYPE;
 }
 

@@ -30,7 +30,7 @@ static const struct row *find_row(const char *name, char *why)
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
         if (strcmp(rows[r].name, name) == 0)
             return &rows[r];
-    int n = snprintf(why, WHY_SIZE, "no module of peers is named \"%.64s\"; there are:", name);
+    int n = snprintf(why, WHY_SIZE, "unknown module of peers \"%.64s\"; there are:", name);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0] && n < WHY_SIZE; r++)
         n += snprintf(why + n, (size_t)(WHY_SIZE - n), " %s", rows[r].name);
     return NULL;
@@ -85,7 +85,7 @@ static int is_as_listed(const struct row *row, const struct peer_module *module,
         const struct peer *peer = p < module->count ? &module->peers[p] : NULL;
         const char *has = peer == NULL ? "nothing" : peer->name == NULL ? "a peer without a name" : peer->name;
         if (length == 0 || strlen(has) != length || memcmp(has, names, length) != 0) {
-            snprintf(why, WHY_SIZE, "%.256s: has %.64s where \"%.*s\" is listed: not built from this source", path, has,
+            snprintf(why, WHY_SIZE, "%.256s: has %.64s instead of \"%.*s\": not built from this source", path, has,
                      (int)length, names);
             return 0;
         }
@@ -106,15 +106,15 @@ int peer_load(const char *name, const char *folder, const struct peer_module **m
     if (row == NULL)
         return -1;
     if (!(folder != NULL ? is_there(folder, (int)strnlen(folder, PATH_SIZE), name, path) : find(name, path))) {
-        snprintf(why, WHY_SIZE, "the module spmv_peer_%s.so is not there%s%.256s: it is built where %s is found", name,
+        snprintf(why, WHY_SIZE, "the module spmv_peer_%s.so was not found%s%.256s: building it needs %s", name,
                  folder != NULL ? ", in " : "", folder != NULL ? folder : "", row->brings);
         return -1;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL) {
         const char *error = dlerror();
-        snprintf(why, WHY_SIZE, "%.160s does not open: %.240s; it needs %.80s", path,
-                 error != NULL ? error : "no reason", row->brings);
+        snprintf(why, WHY_SIZE, "cannot open %.160s: %.240s; it needs %.80s", path, error != NULL ? error : "no reason",
+                 row->brings);
         return -1;
     }
     /* POSIX allows a function pointer to be copied from the result of dlsym; C has no cast for
@@ -123,19 +123,18 @@ int peer_load(const char *name, const char *folder, const struct peer_module **m
     void *symbol = dlsym(library, "spmv_peer_module");
     memcpy(&get, &symbol, sizeof get);
     if (get == NULL) {
-        snprintf(why, WHY_SIZE, "%.256s: no module of peers: it lacks spmv_peer_module", path);
+        snprintf(why, WHY_SIZE, "%.256s: not a module of peers: no function spmv_peer_module", path);
         goto bad;
     }
     const struct peer_module *found = get();
     if (found == NULL) {
-        snprintf(why, WHY_SIZE, "%.256s: cannot be used here: its library does not start; it needs %.80s", path,
-                 row->brings);
+        snprintf(why, WHY_SIZE, "%.256s: its library does not start; it needs %.80s", path, row->brings);
         goto bad;
     }
     if (found->abi != PEER_ABI) {
         snprintf(why, WHY_SIZE,
-                 "%.256s: made for version %d of the interface, this program has %d: build both from one source", path,
-                 found->abi, PEER_ABI);
+                 "%.256s: made for version %d of the interface, this program has %d: build both from the same source",
+                 path, found->abi, PEER_ABI);
         goto bad;
     }
     if (!is_as_listed(row, found, path, why))

@@ -92,13 +92,13 @@ static void open_once(struct run *run, int number)
             snprintf(result->layout, sizeof result->layout, "%s", slot->method.layout);
         result->figures = slot->method.figures;
     } else if (work->operation->on_matrix && work->problem.row_ptr == NULL) {
-        fail(result, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface here has 32-bit row offsets");
+        fail(result, SPMV_ERROR_LIMIT, "more than 2147483647 nonzeros: its interface has 32-bit row offsets");
         return;
     } else if (type_parts(work->type) > 1) {
-        fail(result, SPMV_ERROR_UNSUPPORTED, "it is measured in real types alone");
+        fail(result, SPMV_ERROR_UNSUPPORTED, "it is measured only in real types");
         return;
     } else if (slot->peer->open(&work->problem, &slot->state, why, sizeof why) != 0) {
-        fail(result, SPMV_ERROR_UNSUPPORTED, why[0] != '\0' ? why : "it could not be made ready");
+        fail(result, SPMV_ERROR_UNSUPPORTED, why[0] != '\0' ? why : "it could not be prepared");
         return;
     }
     slot->open = true;
@@ -314,10 +314,10 @@ static void annotate(struct trial *trial)
         const double gbs = result_gbs(trial, result);
         if (trial->read_gbs <= 0 || gbs <= trial->read_gbs)
             continue;
-        snprintf(result->note, sizeof result->note, "beyond memory's %.0f GB/s: %s", trial->read_gbs,
+        snprintf(result->note, sizeof result->note, "above the memory's %.0f GB/s: %s", trial->read_gbs,
                  trial->work.model_bytes <= cache
-                     ? "the data fits in the last-level cache"
-                     : "a part stays in the last-level cache, or less is moved than counted");
+                     ? "the data fit in the last-level cache"
+                     : "a part stays in the last-level cache, or fewer bytes are moved than counted");
     }
 }
 

@@ -42,7 +42,7 @@ spmv_status work_fail(struct work *work, spmv_context *ctx, spmv_status status)
 
 spmv_status work_out_of_memory(struct work *work, const char *what, int64_t bytes)
 {
-    snprintf(work->error, sizeof work->error, "%s: %lld bytes of memory needed, not available", what, (long long)bytes);
+    snprintf(work->error, sizeof work->error, "%s: no memory for %lld bytes", what, (long long)bytes);
     return SPMV_ERROR_MEMORY;
 }
 

@@ -34,7 +34,7 @@ if(MMIO_INCLUDE_DIR)
   endif()
 endif()
 if(MMIO_ROOT AND NOT _mmio_source)
-  message(WARNING "MMIO_ROOT is ${MMIO_ROOT}, but mmio.h with mmio.c or a library is not there; looking elsewhere")
+  message(WARNING "MMIO_ROOT=${MMIO_ROOT} has no mmio.h with mmio.c or libmmio; searching elsewhere")
 endif()
 
 # 3. The copy in lp_solve.
@@ -56,7 +56,7 @@ if(NOT _mmio_source)
 endif()
 
 find_package_handle_standard_args(MMIO REQUIRED_VARS _mmio_source MMIO_INCLUDE_DIR
-  REASON_FAILURE_MESSAGE "mmio (Matrix Market I/O) was not found: install the package liblpsolve55-dev (Debian, Ubuntu), or set MMIO_ROOT to a folder that holds mmio.h and mmio.c")
+  REASON_FAILURE_MESSAGE "mmio (Matrix Market I/O) was not found: install the package liblpsolve55-dev (Debian, Ubuntu), or set MMIO_ROOT to a folder with mmio.h and mmio.c")
 
 if(MMIO_FOUND AND NOT TARGET MMIO::MMIO)
   add_library(MMIO::MMIO INTERFACE IMPORTED)

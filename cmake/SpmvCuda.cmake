@@ -46,9 +46,9 @@ elseif(NOT SPMV_CUDA STREQUAL "OFF")
     set(SPMV_HAVE_CUDA ON)
     message(STATUS "CUDA backend: on, toolkit ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   elseif(SPMV_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "SPMV_CUDA=ON, but no nvcc was found that works here: install the CUDA Toolkit (12.0 or later), or set "
+    message(FATAL_ERROR "SPMV_CUDA=ON, but no working nvcc was found: install the CUDA Toolkit (12.0 or later), or set "
       "CUDACXX to its nvcc, or use SPMV_CUDA=AUTO")
   else()
-    message(STATUS "CUDA backend: off (no nvcc was found that works here)")
+    message(STATUS "CUDA backend: off (no working nvcc was found)")
   endif()
 endif()

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     }
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        printf("skipped: no GPU that can be used\n");
+        printf("skipped: no usable GPU\n");
         return SKIPPED;
     }
 

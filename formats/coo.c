@@ -198,7 +198,8 @@ spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, 
     if (duplicates != NULL)
         *duplicates = 0;
     if (rows < 0 || cols < 0 || nnz < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_from_coo: %lld x %lld with %lld entries: negative",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_matrix_from_coo: %lld x %lld with %lld entries: must not be negative",
                             (long long)rows, (long long)cols, (long long)nnz);
     if (nnz > 0 && (host_row == NULL || host_col == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_from_coo: %s is NULL though there are %lld entries",

@@ -20,7 +20,7 @@ spmv_status counting_begin(spmv_context *ctx, int64_t entries, int64_t bins, int
     if (bytes_of_piece > 0)
         counting->pieces = max_i64(1, min_i64(host_team(ctx, entries), budget / bytes_of_piece));
     char what[128];
-    snprintf(what, sizeof what, "counting the entries of %lld rows or columns, and what comes of it", (long long)bins);
+    snprintf(what, sizeof what, "counting the entries of %lld rows or columns", (long long)bins);
     /* no overflow: one piece, or within the budget */
     const int64_t bytes = counting->pieces * bytes_of_piece;
     /* The result has offsets of the same size as the counts of one piece. */

@@ -91,16 +91,16 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
     *matrix = NULL;
     if (rows < 0 || cols < 0 || nnz < 0 || cols > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "a matrix of %lld x %lld with %lld entries: sizes cannot be negative, columns not over %d",
+                            "a matrix of %lld x %lld with %lld entries: sizes must not be negative, and at most %d "
+                            "columns are possible",
                             (long long)rows, (long long)cols, (long long)nnz, INT32_MAX);
     if (!pattern && !is_number(type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "no matrices of type %s: values must be numbers",
-                            spmv_type_name(type));
+        return context_fail(ctx, SPMV_ERROR_TYPE, "type %s is not a type of matrices", spmv_type_name(type));
     int64_t row_ptr_bytes, col_bytes, val_bytes;
     if (!matrix_bytes(rows, nnz, value_size(type, pattern), &row_ptr_bytes, &col_bytes, &val_bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "a matrix of %lld x %lld with %lld entries: its bytes overflow 64 bits", (long long)rows,
-                            (long long)cols, (long long)nnz);
+                            "a matrix of %lld x %lld with %lld entries: its size in bytes exceeds 64 bits",
+                            (long long)rows, (long long)cols, (long long)nnz);
     const int64_t bytes = row_ptr_bytes + col_bytes + val_bytes;
     char what[128];
     snprintf(what, sizeof what, "a matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
@@ -156,7 +156,8 @@ spmv_status values_widen(spmv_context *ctx, const void *values, int64_t n, spmv_
 {
     int64_t bytes = 0;
     if (!multiply_fits(max_i64(n, 1), (int64_t)spmv_type_size(type), &bytes))
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "%lld complex numbers: their bytes overflow 64 bits", (long long)n);
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%lld complex numbers: their size in bytes exceeds 64 bits",
+                            (long long)n);
     spmv_status st = matrix_memory_check(ctx, "complex values", bytes);
     if (st == SPMV_OK)
         st = host_alloc(ctx, bytes, "complex values", wide);
@@ -234,8 +235,8 @@ spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr 
     if (a == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the matrix is NULL", name);
     if (a->rows < 0 || a->cols < 0 || a->nnz < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: negative size: %lld x %lld with %lld entries", name,
-                            (long long)a->rows, (long long)a->cols, (long long)a->nnz);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: sizes must not be negative: %lld x %lld with %lld entries",
+                            name, (long long)a->rows, (long long)a->cols, (long long)a->nnz);
     if (a->cols > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: %lld columns, at most %d are possible", name,
                             (long long)a->cols, INT32_MAX);
@@ -244,8 +245,7 @@ spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr 
     if (a->row_ptr == NULL || (a->nnz > 0 && a->col == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", name, a->row_ptr == NULL ? "row_ptr" : "col");
     if (a->val != NULL && !is_number(a->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: the values' type (%d) is not one of numbers", name,
-                            (int)a->type);
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: type %d is not a type of values", name, (int)a->type);
     if (a->memory != SPMV_MEMORY_HOST && a->memory != SPMV_MEMORY_CONTEXT)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: memory is %d, neither host nor context", name,
                             (int)a->memory);

@@ -65,8 +65,7 @@ spmv_status generate_arrow(spmv_context *ctx, const struct generator_request *re
     /* A row without column 0 has one column less to choose from. */
     if (a.head_length > a.rows ||
         (a.rows > 1 && (a.others < 2 || a.others > a.rows - (a.head_length < a.rows ? 1 : 0)))) {
-        st = generator_fail(ctx, request,
-                            "with a LEN up to ROWS and OTHERS from 2 to ROWS - 1, to ROWS where LEN is ROWS");
+        st = generator_fail(ctx, request, "with LEN up to ROWS and OTHERS from 2 to ROWS - 1 (to ROWS if LEN is ROWS)");
         goto done;
     }
     const double entries = (double)a.head_length + (double)(a.rows - 1) * (double)a.others;

@@ -104,7 +104,7 @@ spmv_status generate_powerlaw(spmv_context *ctx, const struct generator_request 
     p.span = solve_length(alpha, max, (a[0].real * mean - max) / (a[0].real - 1));
     if (p.span < 0) {
         char why[160];
-        snprintf(why, sizeof why, "with a MEAN from %.3g to MAX: no such law has this one",
+        snprintf(why, sizeof why, "with a MEAN from %.3g to MAX, the range of this law",
                  (max + (a[0].real - 1) * law_mean(alpha, max, log(max) + 30)) / a[0].real);
         return generator_fail(ctx, request, why);
     }

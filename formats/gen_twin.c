@@ -60,7 +60,7 @@ static spmv_status find_known(spmv_context *ctx, const struct generator_request 
         if (used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", k == 0 ? "" : ", ", twin_list[k].name);
     }
-    return fail(ctx, request, "no twin has this name; known: %s; or state figures: twin:rows=R,nnz=N,...", names);
+    return fail(ctx, request, "unknown twin; known: %s; or give its figures: twin:rows=R,nnz=N,...", names);
 }
 
 /* ---------------------------------------------------------------------------------- figures in the
@@ -109,9 +109,9 @@ static spmv_status take_figure(spmv_context *ctx, const struct generator_request
         if (!read_figure(text + name + 1, length - name - 1, value))
             return fail(ctx, request, "\"%.*s\" is not a number", (int)length, text);
         if (f->given[i])
-            return fail(ctx, request, "%s stands there twice", figure_names[i]);
+            return fail(ctx, request, "%s is given twice", figure_names[i]);
         if (is_count((enum figure)i) && (*value < 1 || *value != floor(*value)))
-            return fail(ctx, request, "%s should be an integer from 1", figure_names[i]);
+            return fail(ctx, request, "%s must be an integer from 1", figure_names[i]);
         if (is_count((enum figure)i) && *value > 0x1p53)
             return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"twin:%.150s\": %s is beyond 2^53",
                                 request->arguments, figure_names[i]);
@@ -119,9 +119,10 @@ static spmv_status take_figure(spmv_context *ctx, const struct generator_request
         f->count[i] = is_count((enum figure)i) ? (int64_t)*value : 0;
         return SPMV_OK;
     }
-    return fail(ctx, request,
-                "\"%.*s\" is none of rows=, cols=, nnz=, std=, max=, bw_frac=, avg_neighbours=, cross_row_similarity=",
-                (int)length, text);
+    return fail(
+        ctx, request,
+        "\"%.*s\" is not one of rows=, cols=, nnz=, std=, max=, bw_frac=, avg_neighbours=, cross_row_similarity=",
+        (int)length, text);
 }
 
 static spmv_status read_figures(spmv_context *ctx, const struct generator_request *request, struct figures *f)
@@ -136,7 +137,7 @@ static spmv_status read_figures(spmv_context *ctx, const struct generator_reques
             break;
     }
     if (!f->given[ROWS] || !f->given[NNZ])
-        return fail(ctx, request, "rows= and nnz= must be there");
+        return fail(ctx, request, "rows= and nnz= are required");
 done:
     return st;
 }
@@ -168,8 +169,8 @@ static spmv_status complete(spmv_context *ctx, const struct generator_request *r
             clamp(mean_up, floor(mean + fmin(fmax(3, t->std / fmax(mean, 1e-300)), sqrt(rows) / 2) * t->std), fullest);
     t->max = (int64_t)f->value[MAX];
     if (f->value[MAX] > fullest || f->value[MAX] < mean)
-        return fail(ctx, request, "a longest row of %lld: between the mean, %.6g, and %lld it must be",
-                    (long long)t->max, mean, (long long)fullest);
+        return fail(ctx, request, "max=%lld must be between the mean, %.6g, and %lld", (long long)t->max, mean,
+                    (long long)fullest);
     twin_std_range(t, &least, &most);
     if (!f->given[STD])
         t->std = clamp(least, f->given[MAX] ? fmin(t->std, ((double)t->max - mean) / 3) : t->std, most);
@@ -183,11 +184,11 @@ static spmv_status complete(spmv_context *ctx, const struct generator_request *r
     t->avg_neighbours = f->given[AVG_NEIGHBOURS] ? f->value[AVG_NEIGHBOURS] : clamp(0, 1 - 1 / mean, 1);
     t->cross_row_similarity = f->given[CROSS_ROW_SIMILARITY] ? f->value[CROSS_ROW_SIMILARITY] : 0.7;
     if (t->bw_frac > 1 || t->bw_frac < mean / cols)
-        return fail(ctx, request, "bw_frac should be from %.6g (the entries of a row side by side) to 1", mean / cols);
+        return fail(ctx, request, "bw_frac must be from %.6g (adjacent entries) to 1", mean / cols);
     if (t->avg_neighbours >= 2)
-        return fail(ctx, request, "avg_neighbours should be below 2: the first entry of a row has one at most");
+        return fail(ctx, request, "avg_neighbours must be below 2: the first entry of a row has at most one");
     if (t->cross_row_similarity > 1)
-        return fail(ctx, request, "cross_row_similarity should be at most 1");
+        return fail(ctx, request, "cross_row_similarity must be at most 1");
     return SPMV_OK;
 }
 
@@ -207,7 +208,7 @@ static spmv_status check_reached(spmv_context *ctx, const struct generator_reque
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (f->given[pairs[i].figure] && fabs(pairs[i].got - pairs[i].asked) > 0.2 * pairs[i].asked + pairs[i].rounding)
-            return fail(ctx, request, "%s=%.6g does not go together with the other figures; %.6g does",
+            return fail(ctx, request, "%s=%.6g is incompatible with the other figures; %.6g is possible",
                         figure_names[pairs[i].figure], pairs[i].asked, pairs[i].got);
     return SPMV_OK;
 }

@@ -44,13 +44,13 @@ static spmv_status fail_unknown(spmv_context *ctx, const char *spec, size_t leng
     for (int g = 0; g < GENERATORS && used < sizeof known; g++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", g == 0 ? "" : ", ", generators[g].form);
     return context_fail(ctx, SPMV_ERROR_SPEC,
-                        "unknown matrix SPEC \"%.100s\": no generator is called \"%.*s\"; known: %s", spec,
+                        "unknown matrix SPEC \"%.100s\": no generator has the name \"%.*s\"; known: %s", spec,
                         (int)(length < 100 ? length : 100), spec, known);
 }
 
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why)
 {
-    return context_fail(ctx, SPMV_ERROR_SPEC, "malformed matrix SPEC \"%s:%.100s\": it should be %s%s%s",
+    return context_fail(ctx, SPMV_ERROR_SPEC, "malformed matrix SPEC \"%s:%.100s\": expected %s%s%s",
                         request->self->name, request->arguments, request->self->form, why[0] != '\0' ? " " : "", why);
 }
 
@@ -152,7 +152,7 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
     char why[JOB_WHY];
     const double bytes = entries * (double)(sizeof(int32_t) + spmv_type_size(request->type)) + 8 * (double)rows;
     if (!(bytes + beside < 0x1p62))
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": its bytes overflow 64 bits",
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "matrix SPEC \"%s:%.100s\": its size in bytes exceeds 64 bits",
                             request->self->name, request->arguments);
     /* complex values are made while the real ones are still in memory */
     const double wide = entries * (double)spmv_type_size(request->wide);
@@ -250,7 +250,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_generate_options 
     if (st != SPMV_OK)
         return st;
     if (options->max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld, must not be negative",
                             (long long)options->max_bytes);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
@@ -277,7 +277,7 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
     const spmv_type part = type_part(type); /* values are generated as real numbers */
     if (part != SPMV_F64 && part != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE,
-                            "spmv_matrix_generate: values of type %s: f64, f32, c128 or c64 it must be",
+                            "spmv_matrix_generate: values of type %s; supported: f64, f32, c128 and c64",
                             spmv_type_name(type));
     const size_t length = strcspn(spec, ":");
     const struct generator *generator = find_generator(spec, length);

@@ -13,15 +13,15 @@
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
     X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
     X(stencil27, "stencil27:N", "26 and -1 for up to 26 neighbours on an N x N x N grid, as in HPCG")                  \
-    X(diagonal, "diagonal:ROWS", "the diagonal alone")                                                                 \
-    X(banded, "banded:ROWS,HALF", "all entries up to HALF beside the diagonal")                                        \
+    X(diagonal, "diagonal:ROWS", "only the diagonal")                                                                  \
+    X(banded, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                                        \
     X(dense, "dense:ROWS,COLS", "every entry")                                                                         \
     X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, others OTHERS around the diagonal")              \
-    X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN a row")                                                 \
+    X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN per row")                                               \
     X(longrows, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                                          \
-    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of the rows empty, random columns in others, MEAN a row")             \
+    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of empty rows, random columns in the others, MEAN per row")           \
     X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
-    X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES drawn for each")                     \
+    X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES for each")                           \
     X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
     X(twin, "twin:NAME", "statistics of a known matrix, or twin:rows=R,nnz=N,... (man spmv)")
 

@@ -226,7 +226,8 @@ spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a, spmv_st
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (statistics == NULL || size < sizeof s.size)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_statistics: no struct to fill (%zu bytes)", size);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_matrix_statistics: the struct is NULL or has the wrong size (%zu bytes)", size);
     result_write(statistics, size, &s, sizeof s);
     TRY(csr_check(ctx, "spmv_matrix_statistics", a, CSR_SORTED));
     s.rows = a->rows;

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""Compares the binary interface of libspmv.so with an earlier one, by abidiff (Debian, Ubuntu: abigail-tools).
+"""Compares the binary interface of libspmv.so with an earlier one, using abidiff (package
+abigail-tools of Debian and Ubuntu).
 
-    abi.py [OLD [NEW]]     commits or folders with the project's source; default: gates.py's commit and this tree
-    abi.py --self-test     moves a field of a public struct in a scratch copy of two small libraries: must be found
+    abi.py [OLD [NEW]]     commits or folders with the project's source; default: the commit that
+                           gates.py chooses and this tree
+    abi.py --self-test     changes a public struct of a small library in several ways: each
+                           incompatible change must be found
 
-Both are built for debugging below build/gates (optimising changes no interface and takes longer), without CUDA, whose backend exports no function of its own. What is
-added (a function, a field behind the last one of a struct that begins with its size) is reported and passes; what is removed,
-moved or given another type fails. Exit status 1 when something does.
+Both states are built below build/gates as debug builds, because optimisation does not change the
+interface, and without CUDA, because that backend exports no function of its own.
+
+An addition is reported and passes: a function, or a field at the end of a struct whose first field
+is its size. A removal, a move or a change of type fails. Exit status 1 if there is one.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -28,7 +33,7 @@ GROWN = re.compile(r"type size changed from (\d+) to (\d+)")
 
 
 def judge(status, text):
-    """Sentences about what breaks a program that was built with the old library."""
+    """A message for each change that breaks programs built with the old library."""
     if status & (ERROR | USAGE):
         raise gates.Trouble(f"abidiff failed (status {status}): {text.strip()[:300]}")
     if not status & (CHANGE | INCOMPATIBLE):
@@ -44,7 +49,7 @@ def judge(status, text):
         if "summary" not in line and BROKEN.search(line) and not re.search(r"Removed", line):
             found.append(line.strip())
     if status & INCOMPATIBLE and not found:
-        found.append("abidiff calls the interfaces incompatible")
+        found.append("abidiff reports that the interfaces are incompatible")
     return found
 
 
@@ -55,7 +60,7 @@ def abidiff(old, new, old_headers, new_headers):
 
 
 def library(name):
-    """libspmv.so of a state, and its public headers."""
+    """Paths of libspmv.so of a state and of its public headers."""
     state = gates.State(name)
     folder = state.build("abi", ["spmv_shared"], "-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_TESTING=OFF", "-DSPMV_CUDA=OFF")
     return os.path.join(folder, "libspmv.so"), os.path.join(state.source, "include")
@@ -87,7 +92,7 @@ def self_test():
             home = os.path.join(folder, str(number))
             found = judge(*abidiff(old, scratch_library(home, fields), os.path.join(folder, "old"), home))
             if bool(found) != broken:
-                raise gates.Trouble(f"{what}: told as {found}")
+                raise gates.Trouble(f"{what}: reported as {found}")
             print(f"{what}: {'found' if found else 'passes'}")
     return 0
 
@@ -100,7 +105,7 @@ def work():
     if given.self_test:
         return self_test()
     if len(given.states) > 2:
-        parser.error("two states at most")
+        parser.error("at most two states")
     old = given.states[0] if given.states else gates.base()
     new = given.states[1] if len(given.states) > 1 else gates.ROOT
     (old_library, old_headers), (new_library, new_headers) = library(old), library(new)
@@ -109,7 +114,7 @@ def work():
     print(text.strip() or "abi: no change")
     for sentence in found:
         print(f"breaks programs: {sentence}")
-    print(f"abi: {old} against {new}: {len(found)} not compatible")
+    print(f"abi: {old} against {new}: {len(found)} incompatible changes")
     return 1 if found else 0
 
 

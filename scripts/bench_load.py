@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""How fast Matrix Market files are read: spmv beside fast_matrix_market, scipy.io.mmread and the genuine mmio, in turn, on the same
-files, with the same threads.
+"""Compares the time to read Matrix Market files: spmv, fast_matrix_market, scipy.io.mmread and the
+original mmio, on the same files with the same number of threads.
 
-usage: bench_load.py SPMV FILE... [--threads 1,2,4] [--mmio PROGRAM] [--python PYTHON] [--rounds N] [--json FILE]
+usage: bench_load.py SPMV FILE... [--threads 1,2,4] [--mmio PROGRAM] [--python PYTHON]
+                     [--rounds N] [--json FILE]
 
-SPMV is the program; PROGRAM is tests/mmio_compare of the build tree; PYTHON one that has the packages fast_matrix_market and scipy
-(default: the one that runs this). What is not there is left out, and said. All end in CSR in memory, but for mmio, which ends in
-its lists of rows, columns and values. Readers take turns, N rounds (default 3); what counts is the median over the rounds of the
-first call in a fresh process, and of the best later call in it.
+SPMV is the program; PROGRAM is tests/mmio_compare of the build tree; PYTHON is a Python with the
+packages fast_matrix_market and scipy (default: the one that runs this script). A missing reader is
+left out with a note. All readers produce CSR in memory except mmio, which produces lists of rows,
+columns and values.
+
+The readers run alternately for N rounds (default 3). Each run is a new process that reads the file
+several times. The table has the median over the rounds of the first read and of the fastest later
+read.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -72,7 +77,7 @@ def has_package(python, name):
 
 
 def contenders(arguments):
-    """(name, whether it uses threads, function of path and threads)"""
+    """[(name, whether it uses threads, function of path and threads)]"""
     python = arguments.python
     found = [("spmv", True, lambda path, threads: read_with_spmv(arguments.spmv, path, threads))]
     if has_package(python, "fast_matrix_market"):
@@ -86,12 +91,12 @@ def contenders(arguments):
     if arguments.mmio:
         found.append(("mmio", False, lambda path, threads: read_with_mmio(arguments.mmio, path)))
     else:
-        print("left out: mmio (--mmio names no program)", file=sys.stderr)
+        print("left out: mmio (no --mmio PROGRAM)", file=sys.stderr)
     return found
 
 
 def measure(path, threads, readers, rounds):
-    """One row a reader: medians over the rounds."""
+    """One row per reader: medians over the rounds."""
     samples = {name: [] for name, _, _ in readers}
     for _ in range(rounds):
         for name, _, read in readers:
@@ -105,7 +110,7 @@ def measure(path, threads, readers, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].splitlines()[0])
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n\n")[0])
     parser.add_argument("spmv")
     parser.add_argument("files", nargs="+")
     parser.add_argument("--threads", default="1,2,4")

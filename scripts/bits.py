@@ -1,25 +1,32 @@
 #!/usr/bin/env python3
-"""Compares the results of two versions of the library bit by bit: products, solves, primitives, generators, files.
+"""Compares the results of two versions of the library bit by bit: products, solves, primitives,
+generators, files.
 
-    bits.py [OLD [NEW]]              prints the cases that differ, appear or vanish; exit status 1 when there are any
-    bits.py --list STATE             prints the listing of one state: NAME HASH, one line a case
-    bits.py --self-test [STATE]      flips one bit of one case: the comparison must find that case and no other
+    bits.py [OLD [NEW]]              prints the cases that differ, appear or vanish; exit status 1
+                                     if there are any
+    bits.py --list STATE             prints the listing of one state: NAME HASH, one line per case
+    bits.py --self-test [STATE]      flips one bit of one case: the comparison must report that case
+                                     and no other
 
-OLD and NEW are each
-    a commit, or a folder with the project's source   built below build/gates
-    a build folder, or an unpacked bundle              its tests/bits (and tests/bits_host_cuda) is run as it is
-    a file                                             a listing that --list wrote
-Default: OLD the commit that gates.py says (variable GATE_BASE), NEW this tree.
+OLD and NEW are each one of
+    a commit, or a folder with the project's source     built below build/gates
+    a build folder, or an unpacked bundle               its tests/bits (and tests/bits_host_cuda)
+                                                        is run
+    a file                                              a listing written by --list
+Default: OLD is the commit that gates.py chooses (variable GATE_BASE), NEW is this tree.
 
-    --backends LIST     of ref, omp, cuda and host_cuda, separated by commas; default: ref,omp,host_cuda. host_cuda runs the
-                        CUDA kernels on the host that plays a GPU, with smaller chunks and cases, so its hashes are not those
-                        of cuda. cuda needs a GPU; its backend is built where nvcc is found.
-    --expected FILE     names of cases (shell patterns, one a line, # begins a comment) that may differ, appear or vanish: the
-                        decisions of a change. One that matches nothing is an error.
+    --backends LIST     a comma-separated list of ref, omp, cuda and host_cuda; default:
+                        ref,omp,host_cuda. host_cuda runs the CUDA kernels on the CPU, on the GPU
+                        emulated by tests/host_cuda. It uses smaller chunks and cases, so its hashes
+                        differ from those of cuda. cuda needs nvcc and a GPU.
+    --expected FILE     names of cases that may differ, appear or vanish because of an intended
+                        change: shell patterns, one per line; # begins a comment. A pattern that
+                        matches no difference is an error.
 
-A commit is built with the program of this tree (tests/bits.c), so both list the same cases; where it does not compile with the
-commit's headers, with the commit's own. Both listings must be made on one machine: libraries of the system, such as zlib,
-have a part in some cases.
+A commit is built with the listing program of this tree (tests/bits.c), so that both states list the
+same cases. If that does not compile with the commit's headers, the commit's own program is used.
+Both listings must be made on the same machine, because some hashes depend on system libraries such
+as zlib.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -36,7 +43,7 @@ SKIPPED = 77
 
 
 def read_listing(lines):
-    """{name: hash} in order; a name twice is an error of the program."""
+    """{name: hash} in order; a repeated name is an error."""
     listing = {}
     for line in lines:
         name, _, value = line.rstrip("\n").rpartition(" ")
@@ -47,7 +54,7 @@ def read_listing(lines):
 
 
 def compare(old, new, expected=()):
-    """Sentences about the cases in which two listings differ, those that expected covers left out."""
+    """A message for each case in which two listings differ, except those that expected covers."""
     found, used = [], set()
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) == new.get(name):
@@ -71,7 +78,7 @@ def read_expected(path):
 
 
 def build(state, backends):
-    """The programs of a source tree: {backend: program}."""
+    """Builds the listing programs of a source tree: {backend: program}."""
     own = os.path.join(gates.ROOT, "scripts", "bits_overlay.cmake")
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON", "-DSPMV_CUDA=" + ("ON" if "cuda" in backends else "OFF")]
     ends = sorted({"_host_cuda" if backend == "host_cuda" else "" for backend in backends})
@@ -85,7 +92,7 @@ def build(state, backends):
         except gates.Trouble:
             if not os.path.exists(os.path.join(state.source, "tests", "bits.c")):
                 raise
-            print(f"bits.py: {state.name} is listed by its own program: ours does not compile there", file=sys.stderr)
+            print(f"bits.py: using tests/bits.c of {state.name}: that of this tree does not compile there", file=sys.stderr)
             folder = os.path.join(state.build(kind, ["bits" + end for end in ends], *options), "tests", "bits")
     return {backend: folder + ("_host_cuda" if backend == "host_cuda" else "") for backend in backends}
 
@@ -98,15 +105,15 @@ def programs(name, backends):
 
 
 def listing_text(name, backends, *arguments):
-    """The lines of a state's cases, each name after its backend's."""
+    """The lines of a state's cases: BACKEND.NAME HASH."""
     lines = []
     for backend, program in programs(name, backends).items():
         done = subprocess.run([program, "cuda" if backend == "host_cuda" else backend, *arguments], stdout=subprocess.PIPE,
                               stdin=subprocess.DEVNULL, universal_newlines=True)
         if done.returncode == SKIPPED:
-            raise gates.Trouble(f"no backend {backend} here: {done.stdout.strip()}; --backends leaves it out")
+            raise gates.Trouble(f"backend {backend} is not available: {done.stdout.strip()}; exclude it with --backends")
         if done.returncode != 0:
-            raise gates.Trouble(f"{program} {backend} ended with status {done.returncode}")
+            raise gates.Trouble(f"{program} {backend}: exit status {done.returncode}")
         lines += [f"{backend}.{line}" for line in done.stdout.splitlines()]
     return lines
 
@@ -121,12 +128,12 @@ def listing(name, backends, *arguments):
 def report(old, new, found):
     for sentence in found:
         print(sentence)
-    print(f"bits: {len(old)} cases before, {len(new)} after; {len(found)} not as expected")
+    print(f"bits: {len(old)} cases before, {len(new)} after; {len(found)} unexpected differences")
     return 1 if found else 0
 
 
 def self_test(name, backends):
-    """One bit of the first case of each backend, and of one in the middle; of one group, to be quick."""
+    """Flips one bit of the first and of the middle case of each backend, in one quick group."""
     some = ("--group", "moves")
     for backend in backends:
         true = listing(name, [backend], *some)
@@ -134,7 +141,7 @@ def self_test(name, backends):
             planted = listing(name, [backend], *some, "--flip", case.split(".", 1)[1])
             found = compare(true, planted)
             if len(found) != 1 or case not in found[0]:
-                raise gates.Trouble(f"a flipped bit of {case} was told as {found[:3]}")
+                raise gates.Trouble(f"a flipped bit of {case} was reported as {found[:3]}")
             print(f"found: one flipped bit of {case}")
     return 0
 
@@ -150,17 +157,17 @@ def work():
     backends = given.backends.split(",")
     for backend in backends:
         if backend not in BACKENDS:
-            parser.error(f"no backend {backend}; there are: {', '.join(BACKENDS)}")
+            parser.error(f"unknown backend {backend}; known: {', '.join(BACKENDS)}")
     if given.list or given.self_test:
         if len(given.states) > 1:
-            parser.error("one state at most")
+            parser.error("at most one state")
         name = given.states[0] if given.states else gates.ROOT
         if given.self_test:
             return self_test(name, backends)
         print("\n".join(listing_text(name, backends)))
         return 0
     if len(given.states) > 2:
-        parser.error("two states at most")
+        parser.error("at most two states")
     old_name = given.states[0] if given.states else gates.base()
     new_name = given.states[1] if len(given.states) > 1 else gates.ROOT
     expected = read_expected(given.expected) if given.expected else []

@@ -39,7 +39,7 @@ fail() {
 
 tarball="" folder="" architectures=""
 while [ $# -gt 0 ]; do
-    [ $# -gt 1 ] || fail "$1 needs a value, or is not known; see the head of this script"
+    [ $# -gt 1 ] || fail "unknown option or missing value: $1; see the head of this script"
     case $1 in
     -o) tarball=$2 ;;
     -d) folder=$2 ;;
@@ -48,11 +48,11 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
-[ -z "$tarball" ] || [ -z "$folder" ] || fail "-o or -d, not both"
+[ -z "$tarball" ] || [ -z "$folder" ] || fail "-o and -d exclude each other"
 if [ -n "$folder" ] && [ -e "$folder" ] && [ -n "$(ls -A "$folder")" ]; then fail "$folder is not empty"; fi
 
 packages_install build tests
-command -v xz >/dev/null || fail "xz is needed (Debian, Ubuntu: xz-utils)"
+command -v xz >/dev/null || fail "xz is not installed (Debian, Ubuntu: xz-utils)"
 build=$root/build/bundle
 moving=$root/scripts/bundle.cmake
 # All executables there are packed, so those of earlier runs are removed.
@@ -88,7 +88,7 @@ cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
 chmod +x "$bundle/run_tests.sh"
 mkdir -p "$bundle/source/app" "$bundle/source/scripts"
 cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
-cp -r "$root/data" "$root/include" "$root/primitives" "$bundle/source/" # what tests look up in the tree
+cp -r "$root/data" "$root/include" "$root/primitives" "$bundle/source/" # files that tests read
 cp "$root/app/spmv.1" "$bundle/source/app/"
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
 find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;
@@ -111,38 +111,39 @@ libraries=$(for program in "${programs[@]}" "${modules[@]}" "$bundle/lib/libspmv
     awk '$2 == "=>" { print $1, $3 == "not" ? "missing" : $3 }' | sort -u)
 while read -r library path; do
     if [[ $library =~ $system_libraries || $library =~ $cuda_libraries || -e $bundle/lib/$library ]]; then continue; fi
-    [ "$path" != missing ] || fail "the loader does not find $library"
+    [ "$path" != missing ] || fail "library $library was not found"
     cp -L "$path" "$bundle/lib/$library"
 done <<<"$libraries"
 strip --strip-unneeded "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so*
 
 # A program that contains this tree's path must read SPMV_SOURCE_DIR first.
 while IFS= read -r program; do
-    grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") holds the path $root, but does not ask for SPMV_SOURCE_DIR"
+    grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") contains the path $root but does not read SPMV_SOURCE_DIR"
 done < <(grep -lF "$root/" "${programs[@]}" "${modules[@]}" || true)
 glibc=$(objdump -T "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
 # the requested architectures, or the project's default
 cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")
 
 cat >"$bundle/README.txt" <<README
-spmv $version for $(uname -m), $(git -C "$root" describe --always --dirty --tags 2>/dev/null || echo "commit not known")
+spmv $version for $(uname -m), $(git -C "$root" describe --always --dirty --tags 2>/dev/null || echo "unknown commit")
 
-Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in this build}${cuda:+ (the driver comes with the machine)}.
+Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in this build}${cuda:+ (needs an NVIDIA driver)}.
 
   bin/spmv --help             the program
-  bin/spmv doctor             what this machine has, and a self-test
+  bin/spmv doctor             describes this machine and runs a self-test
   ./run_tests.sh              all tests; ./run_tests.sh -l lists them and their labels
   ./run_tests.sh gpu          the tests on a GPU; also gpu-sanitize, gpu-repeat, gpu-large, gpu-matrices
   SPMV_MATRICES=FOLDER ./run_tests.sh gpu-matrices
-                              with a folder of NAME.mtx.xz and catalog.csv
+                              tests on a folder of NAME.mtx.xz and catalog.csv
   source/scripts/bits.py OLD NEW --backends cuda
   source/scripts/speed.py OLD NEW --backend cuda
-                              two unpacked bundles compared: their results bit by bit, their speed
-  bin/spmv bench A...         times beside other libraries: the modules in lib/spmv/peers. cuSPARSE comes with the machine's CUDA
-                              Toolkit (elsewhere than in /usr/local/cuda: name its folder in LD_LIBRARY_PATH)
+                              compare two unpacked bundles: results bit by bit, and speed
+  bin/spmv bench A...         measures also other libraries: the modules in lib/spmv/peers.
+                              cuSPARSE is part of the CUDA Toolkit; if it is not in
+                              /usr/local/cuda, put its folder in LD_LIBRARY_PATH
 
-Tests on a GPU are skipped where there is none, those labelled gpu-sanitize also without compute-sanitizer of the CUDA
-Toolkit, those in Python without python3 (3.8 or later); they say so.
+Tests are skipped with a message if they need something that is missing: a GPU, compute-sanitizer of
+the CUDA Toolkit (tests labelled gpu-sanitize), or Python 3.8 or later.
 README
 
 unpacked=$(du -sm "$bundle" | cut -f1)

@@ -1,10 +1,14 @@
-"""The tests of a build as a bundle runs them: without CMake, from any folder.
+"""Converts the tests of a build to a list that a bundle runs without CMake, from any folder.
 
     bundle_tests.py SOURCE BUILD BUNDLE < (the output of ctest --show-only=json-v1)
 
-Writes BUNDLE/tests/list.sh, one line a test for run_tests.sh:  entry NAME LABELS TIMEOUT SKIP_CODE [VARIABLE=VALUE...] COMMAND...
-Prints the files that the tests need, FROM and TO (relative to the bundle) with a tab between. A test that needs more than
-programs and the files taken along (the compiler, say, or the build folder) is left out, and named on standard error.
+Writes BUNDLE/tests/list.sh for run_tests.sh, one line per test:
+
+    entry NAME LABELS TIMEOUT SKIP_CODE [VARIABLE=VALUE...] COMMAND...
+
+Prints the files that the tests need: FROM, a tab, TO (relative to the bundle). A test that needs
+anything not in the bundle, such as the compiler or the build folder, is left out and named on
+standard error.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -21,11 +25,11 @@ TIMEOUT = 1500
 
 
 class Stays(Exception):
-    """The test needs something that stays behind."""
+    """The test needs a file that the bundle does not contain."""
 
 
 def below(path, folder):
-    """path relative to folder, "." for itself; None when it lies elsewhere."""
+    """path relative to folder, "." for the folder itself; None if path is outside it."""
     relative = os.path.relpath(path, folder)
     return None if relative == ".." or relative.startswith("../") else relative
 
@@ -42,11 +46,11 @@ class Tests:
 
     def take(self, path, to):
         if self.files.setdefault(to, path) != path:
-            raise SystemExit(f"bundle_tests.py: both {path} and {self.files[to]} would be {to}")
+            raise SystemExit(f"bundle_tests.py: {path} and {self.files[to]} would both be copied to {to}")
         return '"$here"/' + shlex.quote(to)
 
     def word(self, text):
-        """A word of a command as bash reads it in the bundle."""
+        """A word of a command, rewritten and quoted for bash in the bundle."""
         if not os.path.isabs(text):
             return shlex.quote(text)
         path = os.path.realpath(text)
@@ -92,7 +96,7 @@ def main():
             print(f"left out: {test['name']} (needs {missing})", file=sys.stderr)
     os.makedirs(os.path.join(bundle, "tests"), exist_ok=True)
     with open(os.path.join(bundle, "tests", "list.sh"), "w", encoding="utf-8") as out:
-        out.write("# Sourced by run_tests.sh, which says what entry does.\n")
+        out.write("# Sourced by run_tests.sh, which defines entry.\n")
         out.writelines(line + "\n" for line in lines)
     for to, path in sorted(tests.files.items()):
         print(f"{path}\t{to}")

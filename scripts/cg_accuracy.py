@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""The tables of docs/solvers.md, "Accuracy": what true residual each rung of conjugate gradients reaches, in f64 and in f32
-with corrections in f64 (--inner), b = A times a vector of numbers in [-1, 1).
+"""Prints the tables of docs/solvers.md, "Accuracy": the true residual that each rung of conjugate
+gradients reaches, in f64 and in f32 with corrections in f64 (--inner). b is A times a vector of
+random numbers in [-1, 1).
 
-usage: cg_accuracy.py PROGRAM [option...] SYSTEM...     PROGRAM: spmv; SYSTEM: a SPEC, or a file that spmv reads
+usage: cg_accuracy.py PROGRAM [option...] SYSTEM...
+  PROGRAM           spmv
+  SYSTEM            a SPEC, or a file that spmv reads
   --backend omp     omp, ref or cuda
-  --rtol 1e-12      what is asked for; 0: as far as it goes
+  --rtol 1e-12      the tolerance; 0: the smallest residual that the solver reaches
   --precond none    the preconditioner
-  --threads N       of OpenMP
+  --threads N       OpenMP threads
 
-A cell: ||b - A x|| / ||b||, computed from x; the iterations; "+ n" after n restarts from the true residual; in brackets
-where the solver stopped before what was asked for. -: the rung does not do it, the reason goes to standard error.
+A cell has ||b - A x|| / ||b|| computed from x, the number of iterations, and "+ n" after n restarts
+from the true residual. It is in brackets if the solver stopped before the tolerance. "-" means that
+the rung cannot solve the system; the reason goes to standard error.
 
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
@@ -30,7 +34,7 @@ def spmv(program, *arguments):
 
 
 def rungs_of(program, backend):
-    """The names of the backend's rungs, the plainest first."""
+    """The names of the backend's rungs, the simplest first."""
     done = spmv(program, "doctor", "--json")
     for one in json.loads(done.stdout)["doctor"]["backends"] if done.stdout else []:
         if one["name"] == backend and one["usable"]:
@@ -78,7 +82,7 @@ def main():
         cells = [cell(o, system, rung, inner) for rung, inner in columns]
         matrix = next((m for _, m in cells if m is not None), None)
         if matrix is None:
-            print(f"{system}: no rung has an answer", file=sys.stderr)
+            print(f"{system}: no rung returned a result", file=sys.stderr)
             complete = False
             continue
         print(f"| {matrix['name']} | {matrix['rows']} | " + " | ".join(text for text, _ in cells) + " |", flush=True)

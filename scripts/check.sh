@@ -73,7 +73,7 @@ stage_format() {
     fi
     # shellcheck disable=SC2086
     if grep -nE '[[:blank:]]+$' $sources $scripts; then
-        echo "blanks at the end of the lines above"
+        echo "the lines above end with white space"
         return 1
     fi
     local file
@@ -137,7 +137,7 @@ stage_fuzz() {
     run_ctest "$tree" -R '^fuzz_.*[.]corpus$' || return 1
     for target in "$tree"/tests/fuzz_*; do
         name=${target##*/fuzz_}
-        found=$tree/found_$name # stays for the next run and for corpus.sh
+        found=$tree/found_$name # kept for the next run and for corpus.sh
         mkdir -p "$found"
         (cd "$tree" && "$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
             "$found" "corpus_$name" "$root/data" "$root/tests/data/mangled" </dev/null >"fuzz_$name.log" 2>&1) ||
@@ -163,7 +163,7 @@ stage_abi() {
 stage_registers() {
     python3 scripts/registers.py --self-test || return 1
     if ! command -v cuobjdump >/dev/null && [ ! -x /usr/local/cuda/bin/cuobjdump ]; then
-        echo "no cuobjdump of the CUDA Toolkit here: no kernel to look at"
+        echo "cuobjdump of the CUDA Toolkit is not installed: nothing compared"
         return 0
     fi
     python3 scripts/registers.py
@@ -184,7 +184,7 @@ for argument in "$@"; do
     case " ${all_stages[*]} " in
     *" $name "*) ;;
     *)
-        echo "check.sh: no stage $name; there are: ${all_stages[*]}" >&2
+        echo "check.sh: unknown stage $name; stages: ${all_stages[*]}" >&2
         exit 2
         ;;
     esac

@@ -105,7 +105,7 @@ check() {
     NF == 4 {
         from = $1; name = $4; to = ""
         includes++
-        if (name ~ /(^|\/)\.\.(\/|$)/) fail("\"" name "\" climbs; include by name")
+        if (name ~ /(^|\/)\.\.(\/|$)/) fail("\"" name "\" contains \"..\"; include by name")
         if ($3 == "<") {
             if (name !~ /^spmv\//) next # a system header
             to = "include/" name
@@ -123,7 +123,7 @@ check() {
             fail("ladder: " from " must not include the higher rung " to)
         if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
         else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 9 ) fail("layers: " from " must not include " to)
-        if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not see formats/io, by " to)
+        if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not include formats/io, through " to)
         if (folder(from) != "tests") {
             if (backend(base(from)) != "" && backend(base(to)) != "" && backend(base(from)) != backend(base(to)))
                 fail("backends: " from " must not include " to)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Load and product times of the program next to what people write by hand (bench/plain_loops.c: an fscanf loop, a plain
-OpenMP loop), in turn, in one run, on the largest matrices of a folder of SuiteSparse files. Prints a Markdown table of medians
-and their ratios.
+"""Compares the load and product times of the program with hand-written loops (bench/plain_loops.c:
+an fscanf loop, a plain OpenMP loop) on the largest matrices of a folder of SuiteSparse files. Both
+programs run alternately. Prints a Markdown table of medians and their ratios.
 
 usage: compare_plain.py PROGRAM PLAIN_LOOPS FOLDER [--count 10] [--rounds 5] [--backend omp]
 

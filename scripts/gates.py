@@ -1,7 +1,8 @@
-"""What the gates share: which commit is compared with, its tree and its build. Imported by bits.py, speed.py, abi.py, registers.py.
+"""Shared code of the gates bits.py, speed.py, abi.py and registers.py: chooses the commit to
+compare with, checks it out and builds it.
 
-A gate compares an OLD state with a NEW one. Either is a folder or a commit of this repository. A commit gets a work tree and
-builds of its own below build/gates, which later runs use again.
+A gate compares an OLD state with a NEW one. Each is a folder or a commit of this repository. A
+commit gets its own work tree and builds below build/gates, which later runs reuse.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -15,23 +16,23 @@ FOLDER = os.path.join(ROOT, "build", "gates")
 
 
 class Trouble(Exception):
-    """The comparison cannot be made; the sentence says why. Exit status 2."""
+    """The comparison cannot be made; the message gives the reason. Exit status 2."""
 
 
 def git(*arguments):
-    """The command's output; None where it fails."""
+    """The output of a git command; None if it fails."""
     done = subprocess.run(["git", "-C", ROOT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def base():
-    """The commit to compare with by default: GATE_BASE; on a branch where it left main; else the last commit's parent, or the
-    last commit itself where tracked files have changed since."""
+    """The commit to compare with by default: GATE_BASE if set; on a branch the commit where it left
+    main; otherwise HEAD if tracked files have changed since, else the parent of HEAD."""
     given = os.environ.get("GATE_BASE")
     if given:
         return given
     if git("rev-parse", "HEAD") is None:
-        raise Trouble("this tree is no Git repository: name what to compare with")
+        raise Trouble("this tree is not a Git repository: give the state to compare with")
     head = git("rev-parse", "HEAD")
     for main in ("main", "origin/main"):
         fork = git("merge-base", "HEAD", main)
@@ -40,19 +41,19 @@ def base():
     if git("status", "--porcelain", "--untracked-files=no"):
         return "HEAD"
     if git("rev-parse", "--verify", "HEAD~1^{commit}") is None:
-        raise Trouble("the last commit has no parent here: set GATE_BASE to the commit to compare with")
+        raise Trouble("the last commit has no parent in this clone: set GATE_BASE to the commit to compare with")
     return "HEAD~1"
 
 
 def run(command, **options):
-    """Runs it with its output on standard error, so that standard output holds the gate's report alone."""
+    """Runs a command with its output on standard error; standard output is for the report."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, **options)
     if done.returncode != 0:
         raise Trouble(f"{' '.join(command[:4])} ... failed")
 
 
 class State:
-    """A folder with CMakeLists.txt, or a commit: where its source lies and where it is built."""
+    """A folder with CMakeLists.txt, or a commit: its source folder and its build folders."""
 
     def __init__(self, name):
         self.name = name
@@ -70,7 +71,7 @@ class State:
             run(["git", "-C", ROOT, "worktree", "add", "--force", "--detach", self.source, commit])
 
     def build(self, kind, targets, *options):
-        """Configures in a folder for this kind of build, builds the targets, returns the folder."""
+        """Builds the targets in the folder for this kind of build; returns the folder."""
         folder = os.path.join(self.home, kind)
         jobs = os.environ.get("JOBS", str(os.cpu_count() or 1))
         run(["cmake", "-S", self.source, "-B", folder, "-G", "Ninja", *options])
@@ -79,7 +80,7 @@ class State:
 
 
 def main(work):
-    """Runs work(), which returns the exit status, and turns Trouble into a sentence and status 2."""
+    """Runs work(), which returns the exit status; prints Trouble as a message, with status 2."""
     try:
         sys.exit(work())
     except Trouble as trouble:

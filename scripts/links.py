@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Finds dead links between the pages of the tree: a link in a Markdown page to a file or heading that is not there, and a
-page named as docs/... in any other file that is not there. Links to other sites are not followed.
+"""Finds dead links in the tree: links in Markdown pages to a missing file or heading, and names of
+missing pages (docs/...) in other files. Links to other sites are not followed.
 
 usage: links.py [FOLDER]       checks a tree (default: this one)
        links.py --self-test    plants dead links in a scratch tree: each must be found
 
-Headings get the anchors that GitHub gives them. Exit code: 0 no dead link; 1 dead links; 2 usage.
+Anchors of headings follow GitHub's rules. Exit code: 0 no dead link; 1 dead links; 2 usage.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -21,7 +21,7 @@ OTHERS = (".c", ".h", ".cc", ".cu", ".cuh", ".py", ".sh", ".txt", ".cmake", ".1"
 
 
 def files_of(root):
-    """The files that git knows or would add; without git all, but those of builds."""
+    """The files that git tracks or would add; without git, all files outside of build folders."""
     done = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=False)
     if done.returncode == 0 and done.stdout:
         names = done.stdout.splitlines()
@@ -39,7 +39,7 @@ def read(path):
 
 
 def without_code(text):
-    """The text with code emptied; lines keep their numbers."""
+    """The text with code blanked out; line numbers stay the same."""
     lines, fenced = [], False
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")
@@ -66,7 +66,7 @@ def anchors(text):
 
 
 def dead_links(root):
-    """The dead links as sentences, and how many links there are."""
+    """A message for each dead link, and the number of all links."""
     names, dead, count = files_of(root), [], 0
     for name in names:
         path = os.path.join(root, name)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The memory that the program expects a job to take, beside what it takes.
+"""Compares the program's estimate of the memory that a command needs with its peak.
 
-memory_table.py PROGRAM FILE...       a row for each file and command: the estimate, the peak, and their ratio
-memory_table.py PROGRAM --hostile     a row for each of 20 headers that claim more than there is: exit code and peak
+memory_table.py PROGRAM FILE...       a row per file and command: estimate, peak and their ratio
+memory_table.py PROGRAM --hostile     a row per file whose header claims more data than the file
+                                      has (20 files): exit codes and peak
 
-The peak is VmHWM, which the program writes into its JSON. A program that refuses its input writes no JSON; its peak is
-then ru_maxrss, which begins at the size of this script, some 10 MB. Python's standard library only.
+The peak is VmHWM, which the program writes into its JSON. If the program rejects its input and
+writes no JSON, the peak is ru_maxrss, which starts at the size of this script (about 10 MB). Needs
+only Python's standard library.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -64,7 +66,7 @@ def run(command):
 
 
 def measure(program, command, path):
-    """Estimate and peak in bytes; None where the command refuses the matrix."""
+    """Exit code, estimate and peak in bytes; None if the command rejects the matrix."""
     code, out, _, _ = run([program, *command, path, "--json", "-q"])
     if not out.strip():
         return None

@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
-"""Planted bugs: each mutant is a small change of one definition, and a named test must find it.
+"""Tests the tests with planted bugs: a mutant is a small change of one definition, and a named test
+must catch it.
 
-    mutate.py BUILD [WORD]     judges the mutants whose name contains WORD; all without WORD
-    mutate.py BUILD --fixed    judges those marked as fixed: a quick choice, which the tests run
+    mutate.py BUILD [WORD]     judges the mutants whose name contains WORD; without WORD all
+    mutate.py BUILD --fixed    judges the mutants marked "fixed": a quick subset, which the test
+                               scripts.mutants runs
 
-BUILD is a build folder of this tree, made with Ninja and up to date. The mutants stand in
-mutants.txt, where their format is described. A mutant is caught when one of its tests fails,
-crashes or runs past its time limit. The exit status is 1 when a mutant survives, does not compile, or its
-text does not stand exactly once in its definition (checked for every mutant of the table); 2 when
-nothing could be judged, for example because a test fails without any mutant; 77 (skipped) when
-BUILD is not a folder of Ninja's. JOBS=N sets how many mutants are judged at once.
+BUILD is an up-to-date build folder of this tree, made with Ninja. mutants.txt lists the mutants and
+describes its format. A mutant is caught if one of its tests fails, crashes or exceeds its time
+limit. JOBS=N sets the number of mutants judged in parallel.
 
-Neither the tree nor BUILD is written to. Each mutant gets a scratch folder BUILD/mutate/*, with
-links to the source files and the changed file in place of one of them. What is made from that file
-(known from Ninja's record of dependencies) and needed by the test is made there, by the commands of
-BUILD with their paths replaced. Warnings are off, because a mutant may leave a variable unused.
+Exit status:
+    0   every judged mutant was caught
+    1   a mutant survives or does not compile, or its text does not occur exactly once in its
+        definition (checked for every mutant of the table)
+    2   nothing was judged, for example because a test fails without any mutant
+    77  skipped: BUILD was not made with Ninja
+
+The tree and the files of BUILD are not changed. Each mutant gets a scratch folder BUILD/mutate/*
+with the changed file and links to all other source files. The objects and programs that depend on
+the changed file (by Ninja's dependency log) and that the test needs are built there, with the
+commands of BUILD and replaced paths. Warnings are off because a mutant may leave a variable unused.
 
 R. A. DeMillo, R. J. Lipton, F. G. Sayward, "Hints on test data selection", Computer 11(4), 1978.
 
@@ -44,11 +50,11 @@ LIMIT, LIMIT_FACTOR = 30, 4
 
 
 class Trouble(Exception):
-    """Nothing can be judged; the sentence says why."""
+    """Nothing can be judged; the message gives the reason."""
 
 
 class Bad(Exception):
-    """This mutant cannot be judged, which fails the run; the sentence says why."""
+    """This mutant cannot be judged, which fails the run; the message gives the reason."""
 
 
 # ------------------------------------------------------------------ the table
@@ -56,7 +62,7 @@ Mutant = collections.namedtuple("Mutant", "name file function text replacement t
 
 
 def read_table(lines):
-    """The mutants of a table in the format that mutants.txt describes."""
+    """The mutants of a table; mutants.txt describes the format."""
     mutants, names = [], set()
     entry = None
     for number, line in enumerate([*lines, ""], 1):
@@ -66,7 +72,7 @@ def read_table(lines):
         if line.startswith(" "):
             key, _, value = line.strip().partition(" ")
             if entry is None or key not in ("in", "-", "+", "test", "fixed"):
-                raise Trouble(f"line {number} of the mutants: {line.strip()!r} is out of place")
+                raise Trouble(f"mutants.txt:{number}: unexpected {line.strip()!r}")
             entry[key].append(value.strip())
             continue
         if entry is not None:
@@ -74,7 +80,7 @@ def read_table(lines):
             tests = " ".join(entry["test"]).split()
             text = "\n".join(entry["-"])
             if len(place) != 2 or not tests or not text or not entry["+"] or name in names:
-                raise Trouble(f"the mutant {name!r} (before line {number}) is incomplete, or there twice")
+                raise Trouble(f"mutants.txt: the mutant {name!r} (before line {number}) is incomplete or repeated")
             names.add(name)
             mutants.append(Mutant(name, *place, text, "\n".join(entry["+"]), tests, "fixed" in entry))
         name, entry = line, collections.defaultdict(list) if line else None
@@ -91,7 +97,7 @@ BEFORE_FIELDS = re.compile(r"(?:\s*\[[^][]*\])*\s*=\s*\{|\s*(?:\bfinal\s*)?(?::[
 
 
 def closed(code, at):
-    """The place behind the bracket that closes the one at `at`; None without one."""
+    """The position after the bracket that closes the one at `at`; None if there is none."""
     opens, depth = code[at], 0
     for match in re.finditer("[" + re.escape(opens + CLOSING[opens]) + "]", code[at:]):
         depth += 1 if match.group() == opens else -1
@@ -101,8 +107,8 @@ def closed(code, at):
 
 
 def definitions(text, name, shell=False):
-    """(begin, end) of each definition of a name in C, C++ or a shell script: functions, macros,
-    arrays, structs. There may be several: overloads, alternatives by #if."""
+    """[(begin, end)] of each definition of a name in C, C++ or a shell script: functions, macros,
+    arrays, structs. A name may have several: overloads, alternatives by #if."""
     if shell:
         return [match.span() for match in re.finditer(r"^%s\(\) \{$.*?^\}$" % re.escape(name), text, re.S | re.M)]
     code = HIDDEN.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
@@ -125,14 +131,14 @@ def definitions(text, name, shell=False):
 
 
 def planted(mutant, text):
-    """The text of the file with the mutant. White space in its text stands for any white space."""
+    """The text of the file with the mutant. White space in the mutant matches any white space."""
     places = definitions(text, mutant.function, mutant.file.endswith(".sh"))
     if not places:
         raise Bad(f"{mutant.file} has no definition of {mutant.function}")
     pattern = re.compile(r"\s+".join(map(re.escape, mutant.text.split())))
     found = {match.span() for begin, end in places for match in pattern.finditer(text, begin, end)}
     if len(found) != 1:
-        raise Bad(f"its text stands {len(found)} times in {mutant.function} of {mutant.file}, not once")
+        raise Bad(f"its text occurs {len(found)} times in {mutant.function} of {mutant.file}, expected once")
     begin, end = found.pop()
     return text[:begin] + mutant.replacement + text[end:]
 
@@ -143,7 +149,7 @@ ending = threading.Event()
 
 
 def run(command, limit=None, **options):
-    """The exit status, None past the limit of seconds; and what it said."""
+    """Runs a command: its exit status (None after `limit` seconds) and its output."""
     if ending.is_set():
         raise Trouble("another mutant or test ended this run")
     with tempfile.TemporaryFile() as said:
@@ -161,7 +167,7 @@ def run(command, limit=None, **options):
 
 
 def stop(child):
-    """Ends the child and those that it started."""
+    """Kills the child and its process group."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -170,7 +176,7 @@ def stop(child):
 
 
 def each(work, items):
-    """(item, work(item)) as they come, JOBS at once; an exception ends all."""
+    """Yields (item, work(item)) as each is done, JOBS in parallel; an exception stops all."""
     ending.clear()
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or len(os.sched_getaffinity(0)))) as pool:
         futures = {pool.submit(work, item): item for item in items}
@@ -186,8 +192,8 @@ def each(work, items):
 
 # ------------------------------------------------------------------ the build
 class Build:
-    """A build folder of Ninja's: commands, dependencies, tests. A node is a file in it that a command
-    makes, by its path relative to the folder."""
+    """A build folder made with Ninja: commands, dependencies, tests. A node is a file that a
+    command produces, named by its path relative to the folder."""
 
     def __init__(self, folder):
         try:
@@ -196,7 +202,7 @@ class Build:
         except FileNotFoundError:
             raise Trouble(f"{folder} is not a build folder")
         if cache["CMAKE_GENERATOR"] != "Ninja":
-            print(f"skipped: {folder} was made by {cache['CMAKE_GENERATOR']}, not by Ninja")
+            print(f"skipped: {folder} was made with {cache['CMAKE_GENERATOR']}, not with Ninja")
             sys.exit(SKIPPED)
         self.root, self.folder = cache["CMAKE_HOME_DIRECTORY"], cache["CMAKE_CACHEFILE_DIR"]
         if not os.path.samefile(self.root, ROOT):
@@ -211,7 +217,7 @@ class Build:
         self.lock = threading.Lock()
 
     def ask(self, *arguments):
-        """What Ninja says. With -n it writes nothing, not even its own logs."""
+        """The output of Ninja. With -n it writes no file, not even its own logs."""
         done = subprocess.run([self.ninja, "-n", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         if done.returncode != 0:
@@ -225,8 +231,8 @@ class Build:
         return os.path.relpath(self.path(word), self.folder)
 
     def read_dependencies(self):
-        """reads: {object: files it was made from}; readers: {file: objects}. Only files in the tree
-        and the build folder."""
+        """Sets reads: {object: files it was made from}, and readers: {file: objects}. Only files in
+        the tree and the build folder."""
         self.reads, self.readers = {}, {}
         for line in self.ask("-t", "deps").splitlines():
             if line.startswith(" "):
@@ -239,8 +245,8 @@ class Build:
                 self.reads[node] = set()
 
     def list_tests(self):
-        """What ctest says about a copy of its files. In the build folder it would clear the log of a
-        ctest that runs there."""
+        """The tests that ctest lists, from a copy of its files: in the build folder it would clear
+        the log of a ctest that runs there."""
         with tempfile.TemporaryDirectory() as copy:
             copy = os.path.realpath(copy)
             folders = [""]
@@ -257,7 +263,7 @@ class Build:
                    "environment": properties.get("ENVIRONMENT", []), "skip": properties.get("SKIP_RETURN_CODE")}
 
     def programs(self, test):
-        """The nodes that the test names."""
+        """The nodes in the command of the test."""
         words = (self.node(word) for word in self.tests[test]["command"] if os.path.isabs(word))
         return [word for word in words if word in self.commands]
 
@@ -271,19 +277,19 @@ class Build:
         return self.words[node]
 
     def linked(self, program):
-        """The members of archives that the program is linked from, by the linker's map."""
+        """The archive members that the program is linked from, by the linker's map."""
         with self.lock:
             if program not in self.members:
                 with Scratch(self, {}) as scratch:
                     status, said = scratch.make(program, "-Wl,-Map=members")
                     if status != 0:
-                        raise Trouble(f"{program} cannot be linked again: {said[-500:]}")
+                        raise Trouble(f"cannot link {program} again: {said[-500:]}")
                     with open(os.path.join(scratch.folder, "members"), encoding="utf-8", errors="replace") as text:
                         self.members[program] = set(re.findall(r"\(([^()\s]+\.o)\)", text.read()))
             return self.members[program]
 
     def made_from(self, changed, program):
-        """The nodes to make again for the program, in order, when these files change."""
+        """The nodes to rebuild for the program, in order, if these files change."""
         order, seen = [], {}
 
         def visit(node):
@@ -308,8 +314,8 @@ class Build:
         return order
 
     def changed_files(self, mutant):
-        """{path: text} of the files that the mutant changes: its own, and copies that CMake made in the
-        build folder."""
+        """{path: text} of the files that the mutant changes: its own, and the copies that CMake
+        made of it in the build folder."""
         path = os.path.join(self.root, mutant.file)
         text = read(path)
         mutated = planted(mutant, text)
@@ -323,12 +329,12 @@ def read(path):
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except FileNotFoundError:
-        raise Bad(f"there is no {path}")
+        raise Bad(f"{path} does not exist")
 
 
 class Scratch:
-    """A folder with the tree and the build folder as a test sees them: the changed files, what is made
-    from them, and links to all else."""
+    """A folder with copies of the tree and the build folder for a test: the changed files, the
+    nodes made from them, and links to everything else."""
 
     def __init__(self, build, changed):
         self.build, self.changed = build, changed
@@ -353,7 +359,8 @@ class Scratch:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def place(self, text):
-        """The text with the paths of the tree and of the build folder replaced by those here."""
+        """The text with the paths of the tree and the build folder replaced by the copies'
+        paths."""
         return self.path.sub(lambda match: self.moved[match.group()], text)
 
     def link(self, path):
@@ -363,7 +370,8 @@ class Scratch:
             os.symlink(path, here)
 
     def link_around(self, folder):
-        """Links what is in a folder of the tree; a folder with a changed file is a folder here too."""
+        """Links the contents of a folder of the tree; a folder with a changed file is a real
+        one."""
         os.makedirs(self.place(folder), exist_ok=True)
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
@@ -375,7 +383,7 @@ class Scratch:
                 self.link(path)
 
     def make(self, node, option=""):
-        """Makes a node here; the option goes to the linker. The exit status and what the command said."""
+        """Builds a node here; the option is for the linker. The exit status and the output."""
         command = self.build.commands[node]
         if node in self.build.reads:
             command += " -w"
@@ -394,7 +402,7 @@ class Scratch:
         return run(self.place(command), shell=True, cwd=self.folder)
 
     def test(self, name, limit=None):
-        """Runs a test here. Programs and modules that were not made here are the build folder's."""
+        """Runs a test here. Programs and modules not built here are links to the build folder."""
         test = self.build.tests[name]
         for node in [*self.build.programs(name), *self.build.modules]:
             self.link(self.build.path(node))
@@ -409,7 +417,7 @@ class Scratch:
 
 # ------------------------------------------------------------------ judging
 def baseline(build, tests):
-    """{test: seconds} of the tests without any mutant, all of which must pass."""
+    """{test: seconds} of the tests without any mutant; all must pass."""
     for test in tests:
         if test not in build.tests:
             raise Trouble(f"{build.folder} has no test {test}")
@@ -424,7 +432,7 @@ def baseline(build, tests):
         with Scratch(build, {}) as scratch:
             status, said = scratch.test(test)
         if status == build.tests[test]["skip"]:
-            raise Trouble(f"{test} is skipped here, so it finds nothing: {said.strip()[-500:]}")
+            raise Trouble(f"{test} is skipped on this machine, so it cannot catch a mutant: {said.strip()[-500:]}")
         if status != 0:
             raise Trouble(f"{test} fails without any mutant:\n{said[-4000:]}")
         return time.monotonic() - start
@@ -433,13 +441,13 @@ def baseline(build, tests):
 
 
 def judge(build, mutant, seconds):
-    """Whether the mutant is caught, and a sentence about it."""
+    """Whether the mutant is caught, and a message about it."""
     changed = build.changed_files(mutant)
     for test in mutant.tests:
         programs = build.programs(test)
         made = list(dict.fromkeys(node for program in programs for node in build.made_from(set(changed), program)))
         if not made and not build.readers.keys().isdisjoint(changed):
-            raise Bad(f"{test} runs nothing that is made from {mutant.file}")
+            raise Bad(f"{test} uses no program that is built from {mutant.file}")
         with Scratch(build, changed) as scratch:
             for node in made:
                 status, said = scratch.make(node)
@@ -449,15 +457,16 @@ def judge(build, mutant, seconds):
             limit = LIMIT + LIMIT_FACTOR * seconds[test]
             status, _ = scratch.test(test, limit)
         if status is None:
-            return True, f"{test} ran past its limit of {limit:.0f} s"
+            return True, f"{test} exceeded its limit of {limit:.0f} s"
         if status not in (0, build.tests[test]["skip"]):
             return True, test
     return False, f"{' '.join(mutant.tests)} passes"
 
 
 def judge_all(build, mutants, chosen):
-    """Judges the chosen ones of the mutants and prints what becomes of each. Returns how many were
-    caught and how many were not, which counts all mutants of the table whose text is not found."""
+    """Judges the chosen mutants and prints each result. Returns the numbers of caught and failed
+    mutants. Mutants of the table that were not chosen also count as failed if their text is not
+    found."""
     start = time.monotonic()
     caught, failed = 0, 0
 

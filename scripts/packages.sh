@@ -107,7 +107,7 @@ packages_as_root() {
     elif [ -t 0 ]; then
         sudo "$@"
     else
-        sudo -n "$@" </dev/null # nobody there who could type a password
+        sudo -n "$@" </dev/null # without a terminal, nobody can type a password
     fi
 }
 
@@ -117,7 +117,7 @@ packages_install() {
     [ -n "$missing" ] || return 0
     column=$(packages_column)
     if [ "$column" -eq 0 ]; then
-        echo "Missing here, and this system has no apt-get. Please install:" >&2
+        echo "This system has no apt-get. Please install:" >&2
         cut -d'|' -f2 <<<"$missing" >&2
         return 1
     fi
@@ -158,9 +158,9 @@ packages_gpu_hint() {
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    [ $# -gt 0 ] || { echo "usage: packages.sh GROUP...; there are: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
+    [ $# -gt 0 ] || { echo "usage: packages.sh GROUP...; groups: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
     for group in "$@"; do
-        packages_groups | grep -qxF -e "$group" || { echo "packages.sh: no group $group; there are: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
+        packages_groups | grep -qxF -e "$group" || { echo "packages.sh: unknown group $group; groups: $(packages_groups | paste -sd' ')" >&2 && exit 2; }
     done
     packages_install "$@"
 fi

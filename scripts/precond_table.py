@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The table of docs/preconditioners.md: conjugate gradients with each preconditioner on the matrices of a folder that are
-known to be positive definite (catalog.csv says so, as SuiteSparse does).
+"""Prints the table of docs/preconditioners.md: conjugate gradients with each preconditioner on the
+matrices of a folder that SuiteSparse, and so catalog.csv, lists as positive definite.
 
-usage: precond_table.py PROGRAM FOLDER [THREADS|cuda [NAME...]]     PROGRAM: bench/precond_table of a build
+usage: precond_table.py PROGRAM FOLDER [THREADS|cuda [NAME...]]
+  PROGRAM: bench/precond_table of a build
 
-Each cell: iterations, then milliseconds of set-up + solve. The best time of a row is set in bold; a count alone in brackets
-is where a solve stopped before the tolerance. The last column is what "auto" takes.
+Each cell has the iterations, then the milliseconds of set-up + solve. The best time of a row is
+bold. A number of iterations alone in brackets means that the solve stopped before the tolerance.
+The last column is the preconditioner that "auto" chooses.
 
 SPDX-License-Identifier: BSD-3-Clause"""
 import csv

@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
-"""Registers, stack (where spills go), shared and constant memory of every CUDA kernel, compared between two builds.
+"""Compares the registers, stack (spills), shared and local memory of every CUDA kernel between two
+builds.
 
-    registers.py [OLD [NEW]]      prints the kernels that differ, appear or vanish; exit status 1 when a kernel of NEW takes
-                                  more registers, stack or local memory than in OLD, 0 otherwise
-    registers.py --list STATE     prints one line a kernel: ARCHITECTURE NAME REG STACK SHARED LOCAL, in order
-    registers.py --self-test      lists with planted changes
+    registers.py [OLD [NEW]]      prints the kernels that differ, appear or vanish; exit status 1 if
+                                  a kernel of NEW uses more registers, stack or local memory than in
+                                  OLD
+    registers.py --list STATE     prints one sorted line per kernel:
+                                  ARCHITECTURE NAME REG STACK SHARED LOCAL
+    registers.py --self-test      compares listings with planted changes
 
-A state is a commit or a folder with the project's source (built below build/gates for GATE_ARCHITECTURES, default 90-real),
-a file that cuobjdump reads (libspmv.so, an object), the text of a build with CMAKE_CUDA_FLAGS=-Xptxas=-v, or a listing that
---list wrote. Default: OLD the commit that gates.py says, NEW this tree. All but texts need cuobjdump of the CUDA Toolkit; c++filt
-of binutils makes the names readable.
+OLD, NEW and STATE are each one of
+    a commit, or a folder with the project's source    built below build/gates for
+                                                       GATE_ARCHITECTURES (default 90-real)
+    a file that cuobjdump reads                        libspmv.so or an object
+    a text file                                        a listing written by --list, or the output of
+                                                       a build with CMAKE_CUDA_FLAGS=-Xptxas=-v
+Default: OLD is the commit that gates.py chooses, NEW is this tree. All but text files need
+cuobjdump of the CUDA Toolkit. c++filt of binutils makes the names readable.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -28,12 +35,12 @@ WATCHED = ("REG", "STACK", "LOCAL")
 def tool(name):
     found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
     if found is None:
-        raise gates.Trouble(f"{name} is needed: it comes with the CUDA Toolkit" if name == "cuobjdump" else f"{name} is needed")
+        raise gates.Trouble(f"{name} was not found: install {'the CUDA Toolkit' if name == 'cuobjdump' else 'binutils'}")
     return found
 
 
 def parse_dump(text):
-    """[(architecture, mangled name, {use: number})] of cuobjdump --dump-resource-usage."""
+    """[(architecture, mangled name, {use: number})] from cuobjdump --dump-resource-usage."""
     kernels, architecture, name = [], "", None
     for line in text.splitlines():
         arch = re.search(r"arch\s*=\s*(sm_\w+)", line)
@@ -50,7 +57,7 @@ def parse_dump(text):
 
 
 def parse_ptxas(text):
-    """The same of what ptxas -v says; LOCAL: the bytes of spills, stored and loaded."""
+    """The same from the output of ptxas -v; LOCAL is the bytes of spill stores plus spill loads."""
     kernels, architecture, name, spilled = [], "", None, (0, 0)
     for line in text.splitlines():
         entry = re.search(r"Compiling entry function '(\w+)' for '(sm_\w+)'", line)
@@ -75,8 +82,8 @@ def demangle(names):
 
 
 def table(kernels, readable):
-    """{"ARCHITECTURE NAME": {use: number}} in the order of architectures and names. Kernels of one name (in unnamed namespaces of
-    several files) get a number behind it."""
+    """{"ARCHITECTURE NAME": {use: number}} sorted by architecture and name. Kernels of the same
+    name (in unnamed namespaces of several files) get a number after the name."""
     rows = {}
     for (architecture, _, uses), name in sorted(zip(kernels, readable), key=lambda k: (k[0][0], k[1], tuple(k[0][2].values()))):
         # compiler-generated names local to a file depend on the file's path
@@ -101,7 +108,7 @@ def rows_of(lines):
 
 
 def compare(old, new):
-    """(sentences about what differs, how many kernels take more)."""
+    """(a message for each difference, how many kernels use more)."""
     found, worse = [], 0
     for key in dict.fromkeys([*old, *new]):
         if key not in new:
@@ -161,7 +168,7 @@ def self_test():
                                  ("a spill", (32, 16), 1)):
         found, count = compare(rows(32, 0), rows(*planted))
         if count != worse or (len(found) == 0) != (planted == (32, 0)):
-            raise gates.Trouble(f"{what}: told as {found}")
+            raise gates.Trouble(f"{what}: reported as {found}")
         print(f"{what}: {found or 'nothing'}")
     return 0
 
@@ -183,7 +190,7 @@ def work():
     found, worse = compare(old, new)
     for sentence in found:
         print(sentence)
-    print(f"registers: {len(old)} kernels before, {len(new)} after; {len(found)} differ, {worse} take more")
+    print(f"registers: {len(old)} kernels before, {len(new)} after; {len(found)} differ, {worse} use more")
     return 1 if worse else 0
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One HTML page from the results of `spmv bench --json=FILE`: rooflines, times, speed-ups, performance profiles,
-tables. The page holds all it needs and loads nothing. What the figures mean: docs/report.md.
+"""Makes one HTML page from the results of `spmv bench --json=FILE`: rooflines, times, speed-ups,
+performance profiles and tables. The page is self-contained. docs/report.md explains the figures.
 
 usage: report.py RESULTS... -o REPORT.html
        report.py --compare OLD NEW -o REPORT.html
 
-Exit code: 0 done; 1 usage, or no matplotlib; 2 cannot read or write; 3 malformed results; 4 no results.
+Exit code: 0 done; 1 usage, or no matplotlib; 2 cannot read or write; 3 malformed results; 4 no
+results.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -41,7 +42,7 @@ def esc(text):
 
 
 def digits(value):
-    """Three digits or a few more, never an exponent where it can be helped."""
+    """About three significant digits, without an exponent if possible."""
     if value == 0 or 1e-3 <= value < 10:
         return f"{value:.3g}" if value < 1 else f"{value:.2f}"
     return f"{value:.2g}" if value < 1e-3 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
@@ -66,7 +67,7 @@ def times_sign(ratio):
 
 
 def ratio_cell(theirs, mine):
-    """Of two timings or None; in brackets where one of them is not steady."""
+    """The ratio of two timings, either of which may be None; in brackets if one is not steady."""
     if not theirs or not mine:
         return number(None)
     ratio, counts = theirs.median / mine.median, numbers.steady(theirs) and numbers.steady(mine)
@@ -75,7 +76,7 @@ def ratio_cell(theirs, mine):
 
 
 class Cell:
-    """A cell of a table: what it shows, and the value that it is sorted by and that programs read."""
+    """A cell of a table: its text, and its value for sorting and for programs."""
 
     def __init__(self, shown, value=None, css="", markup=False):
         self.value = value
@@ -92,12 +93,12 @@ def text(words, css=""):
 
 
 def name_cell(words):
-    """The first cell of a row; a long name may take several lines."""
+    """The first cell of a row; a long name wraps."""
     return Cell(words, None, "wrap" if len(words) > 24 else "")
 
 
 def table(name, caption, heads, rows):
-    """heads: [(words, "number" or "")]; the first cell of a row names it."""
+    """heads: [(words, "number" or "")]. The first cell of each row is its name."""
     out = [
         f'<div class="scroll" role="region" tabindex="0" aria-label="{esc(caption)}">',
         f'<table class="sortable" id="{name}"><caption>{esc(caption)}</caption><thead><tr>',
@@ -125,13 +126,13 @@ def tile(value, words):
 
 
 class Runs:
-    """The commands that results came from, numbered in the order in which they come."""
+    """The commands that produced the results, numbered in order of appearance."""
 
     def __init__(self, results):
         self.tools = list(dict.fromkeys(r.tool for r in results))
 
     def words(self, results):
-        """ "run 3", "runs 1-4, 7", with a link."""
+        """ "run 3" or "runs 1-4, 7", with a link."""
         found = sorted({self.tools.index(r.tool) + 1 for r in results})
         parts = []
         while found:
@@ -157,7 +158,7 @@ class Runs:
                     Cell(f"<code>{esc(tool['command'])}</code>", css="wrap", markup=True),
                 ]
             )
-        return '<h2 id="runs">Runs</h2>\n<p>What each figure was measured with.</p>\n' + table(
+        return '<h2 id="runs">Runs</h2>\n<p>The programs and commands that measured the figures.</p>\n' + table(
             "table-runs",
             "Runs: the program, how it was built, and its command line",
             [("run", "number"), ("version", ""), ("commit", ""), ("CUDA", ""), ("flags", ""), ("command", "")],
@@ -174,11 +175,11 @@ def group_title(group):
 
 
 def state_words(state):
-    return "caches as the run before left them" if state == "warm" else "caches emptied before each run"
+    return "caches as the previous run left them" if state == "warm" else "caches emptied before each run"
 
 
 def bars_shown(rows, ratio_of):
-    """(the rows that a chart draws, a sentence when these are not all)."""
+    """(the rows that a chart draws, a sentence if these are not all rows)."""
     if len(rows) <= MOST_ROWS:
         return rows, ""
     judged = sorted((r for r in rows if ratio_of(r)), key=ratio_of)
@@ -192,7 +193,7 @@ def bars_shown(rows, ratio_of):
 
 
 def outside_list(words):
-    """What a chart does not reach, beside it."""
+    """The list of values outside of a chart's axes, shown beside it."""
     if not words:
         return ""
     items = "".join(f"<li>{esc(one)}</li>" for one in words)
@@ -208,7 +209,7 @@ class GroupPage:
         self.styles = charts.Styles(group.main, self.others)
 
     def chart(self, kind, what):
-        """The name of a chart, for identifiers: no text of the results is in it."""
+        """The name of a chart, for identifiers. It contains no text of the results."""
         return f"{self.name}-t{self.group.types.index(kind)}-{what}"
 
     def figure(self, heading, svg, caption, results, outside=()):
@@ -247,24 +248,24 @@ class GroupPage:
             parts.append(f"{kind} {bytes_a_second(median)}{range_words}")
         words = "; ".join(parts) if parts else "not in the results"
         count = len(self.group.results)
-        out = f"<p>Memory bandwidth measured on this very machine: {esc(words)}. Results: {count}.</p>\n"
+        out = f"<p>Memory bandwidth measured on this machine: {esc(words)}. Results: {count}.</p>\n"
         for before, after in self.group.replaced:
             out += (
                 f'<p class="warning">{esc(before.label)} {esc(before.type)} ({esc(numbers.our_name(before.asked))}) '
                 "was measured "
-                f"twice; {esc(after.source)} counts, {esc(before.source)} does not.</p>\n"
+                f"twice; {esc(after.source)} is used, {esc(before.source)} is not.</p>\n"
             )
         for result in self.group.results:
             if numbers.wrong_result(result):
                 out += (
                     f'<p class="warning">{esc(result.label)} {esc(result.type)}: the result of '
-                    f"{esc(numbers.our_name(result.asked))} is {esc(digits(result.verify))} times the bound, which "
-                    "is wrong; its time counts nowhere.</p>\n"
+                    f"{esc(numbers.our_name(result.asked))} is wrong ({esc(digits(result.verify))} times the "
+                    "bound); its time is not used.</p>\n"
                 )
         return out + self.doubts()
 
     def doubts(self):
-        """Why the runs themselves say that figures cannot be trusted."""
+        """The warnings of the runs about their own figures."""
         found = {}
         for result in self.group.results:
             if result.doubt:
@@ -273,7 +274,7 @@ class GroupPage:
             f"<li>{esc(doubt)} ({len(results)} of {len(self.group.results)} results, {self.runs.words(results)})</li>"
             for doubt, results in sorted(found.items(), key=lambda item: -len(item[1]))
         )
-        return f'<div class="warning">The runs say of themselves:<ul>{words}</ul></div>\n' if words else ""
+        return f'<div class="warning">Warnings of the runs:<ul>{words}</ul></div>\n' if words else ""
 
     def tiles(self):
         tiles, group = [], self.group
@@ -285,8 +286,8 @@ class GroupPage:
                 tiles.append(
                     tile(
                         times_sign(best.mean),
-                        f"{kind}: geometric mean of the speed-up over the best peer a matrix, "
-                        f"{best.count} of them; worst {times_sign(best.worst)} ({best.worst_case})",
+                        f"{kind}: geometric mean of the speed-up over the best peer of each of "
+                        f"{best.count} matrices; worst {times_sign(best.worst)} ({best.worst_case})",
                     )
                 )
             shares = [c.first.share for c in cases if c.first.share and not numbers.in_cache(c.first)]
@@ -295,7 +296,7 @@ class GroupPage:
                     tile(
                         f"{100 * numbers.geometric_mean(shares):.0f} %",
                         f"{kind}: share of the read bandwidth, geometric "
-                        f"mean over {len(shares)} not marked as sitting in cache",
+                        f"mean over {len(shares)} results not marked as in cache",
                     )
                 )
         return f'<ul class="tiles">{"".join(tiles)}</ul>\n' if tiles else ""
@@ -327,8 +328,8 @@ class GroupPage:
             return "<p>No peer was measured beside these results, so there are no speed-ups.</p>\n"
         return table(
             f"summary-{self.name}",
-            "Speed-up: the peer's median time over ours; above 1, ours is faster. Each row over the "
-            "matrices that both did; left out: a median more than 20 % above its minimum.",
+            "Speed-up: the peer's median time over ours; above 1, ours is faster. Each row is over the "
+            "matrices measured with both; left out: a median more than 20 % above its minimum.",
             [
                 ("against", ""),
                 ("ours", ""),
@@ -365,23 +366,23 @@ class GroupPage:
                     hot = cached or bool(read and 1e-9 * r.bytes / timing.median > read)
                     points.append((intensity, rate, hot, f"{case.label}: {system} {digits(rate)} GFLOP/s"))
         if not used:
-            return self.sentence(heading, "No roofline: these results count no arithmetic of the type, or no bytes.")
+            return self.sentence(heading, "No roofline: the results have no number of flops, bytes or seconds.")
         read, copy = (self.group.bandwidth.get(k, (None,))[0] for k in ("read", "copy"))
         svg = self.charts.roofline(
             self.chart(kind, "roof"), f"Roofline of {group.op} in {kind}", read, copy, ours, best, group.main
         )
         words = (
-            "The lines are the bandwidths measured on this machine times the intensity: what the memory allows. "
-            "Bytes are those of the model, each array touched once."
+            "The lines are the limits by memory: the bandwidths measured on this machine times the intensity. "
+            "Bytes are those of the model, in which each array is read or written once."
         )
         if not read:
-            words = "No read bandwidth is in the results, so there is no roof. " + words
+            words = "The results have no read bandwidth, so there is no roof. " + words
         if without:
-            words += f" Not drawn, for want of a time, of bytes or of sizes: {without}."
+            words += f" Not drawn because a time, bytes or sizes are missing: {without}."
         return self.figure(heading, svg, words, used)
 
     def rows(self, cases, state):
-        """(cases that a chart draws, sentence)."""
+        """(the cases that a chart draws, a sentence if these are not all cases)."""
         drawn = [c for c in cases if any(c.timing(s, state) for s in self.group.systems)]
 
         def ratio(case):
@@ -404,8 +405,8 @@ class GroupPage:
         return self.figure(
             heading,
             svg,
-            f"{limit}Medians, {state_words(state)}; whiskers from the least to the greatest. The axis is "
-            "logarithmic: compare where bars end.",
+            f"{limit}Medians, {state_words(state)}; whiskers from the least to the greatest time. The axis is "
+            "logarithmic: compare the ends of the bars, not their lengths.",
             [c.first for c in drawn],
             outside,
         )
@@ -459,7 +460,7 @@ class GroupPage:
             return self.sentence(heading, "A profile needs two systems.")
         times = numbers.profile_times(cases, systems, state)
         if not times:
-            return self.sentence(heading, f"There is no matrix that all of {', '.join(systems)} were tried on.")
+            return self.sentence(heading, f"No matrix was tried on all of {', '.join(systems)}.")
         failures = sum(t is None for row in times.values() for t in row.values())
         svg = self.charts.profile(
             self.chart(kind, "profile-" + state),
@@ -468,9 +469,9 @@ class GroupPage:
             self.styles,
         )
         words = (
-            f"Dolan and Mor\u00e9 2002, over the {len(times)} of {len(cases)} that every system was tried on. A "
-            f"failure or a wrong result is within no factor ({failures} here); systems that are missing and probes "
-            "are left out. The order of any two systems may depend on the others."
+            f"Dolan and Mor\u00e9 2002, over the {len(times)} of {len(cases)} matrices that every system was tried "
+            f"on. A failure or a wrong result counts as slower than any \u03c4 ({failures} here). Missing systems and "
+            "probes are left out. The order of two systems may depend on the others."
         )
         return self.figure(heading, svg, words, [c.first for c in cases if c.key in times])
 
@@ -488,11 +489,11 @@ class GroupPage:
                 method = f"{r.asked}: {r.method}" if r.method and r.method != r.asked else r.asked
                 notes = [r.note] if r.note else []
                 if r.share is not None and r.share > 1 and not r.note:
-                    notes.append("beats the memory's bandwidth: sits in cache")
+                    notes.append("above the memory bandwidth: data in cache")
                 if numbers.wrong_result(r):
                     notes.append("wrong result")
                 elif not r.warm:
-                    notes.append("no time was written")
+                    notes.append("no time in the results")
                 rows.append(
                     [
                         name_cell(r.label),
@@ -553,7 +554,7 @@ class GroupPage:
                 status = (
                     f"failed: {p.failed}"
                     if p.failed
-                    else "probe, no competitor" if p.probe else "passed" if p.passed else "not checked"
+                    else "probe, does not compete" if p.probe else "passed" if p.passed else "not checked"
                 )
                 repeatable = "" if p.repeatable is None else "yes" if p.repeatable else "no"
                 rows.append(
@@ -579,8 +580,8 @@ class GroupPage:
             "<details><summary>All times of the peers</summary>\n"
             + table(
                 f"peers-{self.name}",
-                "All peers on all matrices; times in microseconds, medians. A probe moves a part of the data and "
-                "computes no result.",
+                "All peers on all matrices; times in microseconds, medians. A probe moves data but computes no "
+                "result.",
                 [
                     ("matrix", ""),
                     ("type", ""),
@@ -603,7 +604,7 @@ class GroupPage:
 
 
 def absent(groups):
-    """Peers that were not there and peers that failed, each with the reason and where."""
+    """Missing and failed peers, each with the reason and the matrices."""
     found = {}
     for group in groups:
         for case in group.cases.values():
@@ -620,8 +621,8 @@ def absent(groups):
             [text(name), text(what, "bad" if what == "failed" else ""), text(why, "wrap"), text(places, "wrap")]
         )
     return (
-        '<h2 id="absent">Missing and failed peers</h2>\n<p>Missing: its library is not there. Failed: it was there, '
-        "and gave no result "
+        '<h2 id="absent">Missing and failed peers</h2>\n<p>Missing: the library of the peer is not installed. Failed: the peer '
+        "gave no result "
         "or a wrong one.</p>\n"
         + table(
             "table-absent",
@@ -636,27 +637,27 @@ def absent(groups):
 
 
 def comparison(old, new, names, noise, runs, charts):
-    """The section on what changed from one file to the other."""
+    """The section with the changes from one file to the other."""
     found, gone, added = numbers.changes(old, new, noise)
     out = [
         '<h2 id="compare">What changed</h2>\n',
         f"<p>Old: <code>{esc(names[0])}</code>. New: <code>{esc(names[1])}</code>. "
-        "Everything below this section is the new file.</p>\n",
+        "All other sections are about the new file.</p>\n",
     ]
     out += [
-        f'<p class="warning">Warning: {esc(words)} Times of different machines do not compare.</p>\n'
+        f'<p class="warning">Warning: {esc(words)} Do not compare times of different machines.</p>\n'
         for words in numbers.machine_differences(old, new)
     ]
     out.append(
-        f"<p>The rule: <b>faster</b> (<b>slower</b>) when every new time lies below (above) every old one, that is, "
-        f"the intervals [min, max] do not meet, and the medians differ by more than {100 * noise:g} %; otherwise "
+        f"<p><b>faster</b> (<b>slower</b>): every new time is below (above) every old one, so the intervals "
+        f"[min, max] do not overlap, and the medians differ by more than {100 * noise:g} %. Otherwise "
         "<b>same within noise</b>. Results without min and max are not judged.</p>\n"
     )
     drift = numbers.peer_drift(old, new)
     if drift:
         out.append(
-            f"<p>The peers, measured beside ours in both files, went by a factor of {drift[0]:.3f} (geometric mean "
-            f"of old over new of {drift[1]} times): a factor far from 1 says that the machine changed.</p>\n"
+            f"<p>The peers, measured in both files, changed by a factor of {drift[0]:.3f} (geometric mean "
+            f"of old over new of {drift[1]} times). A factor far from 1 means that the machine changed.</p>\n"
         )
     if not found:
         out.append("<p>The files have no result in common.</p>\n")
@@ -699,8 +700,8 @@ def comparison(old, new, names, noise, runs, charts):
         drawn = {(c.op, c.label, c.type, c.backend, c.asked) for c in shown}
         used = [r for r in old + new if (r.op, r.label, r.type, r.backend, r.asked) in drawn]
         figures.append(
-            f"<figure><h4>{esc(words)}</h4>\n{svg}\n{outside_list(outside)}<figcaption>{esc(limit)}Whiskers: what the spreads of both "
-            f"allow. From {runs.words(used)}.</figcaption></figure>\n"
+            f"<figure><h4>{esc(words)}</h4>\n{svg}\n{outside_list(outside)}<figcaption>{esc(limit)}Whiskers: the range of ratios "
+            f"between the least and greatest times. From {runs.words(used)}.</figcaption></figure>\n"
         )
     if figures:
         out.append(f'<div class="charts">\n{"".join(figures)}</div>\n')
@@ -756,7 +757,7 @@ def comparison(old, new, names, noise, runs, charts):
 
 
 def page(results, old, names, noise, charts):
-    """The whole page. old: results of an earlier file to compare with, or None."""
+    """The page. old: the results of an earlier file to compare with, or None."""
     groups = numbers.groups_of(results)
     runs = Runs((old or []) + results)
     machines = list(dict.fromkeys(g.machine for g in groups))
@@ -793,7 +794,7 @@ def read(path):
 
 
 def write(path, content):
-    """Beside path, then renamed; what is no regular file (a pipe, a device) is written to."""
+    """Writes a new file and renames it to path; writes directly to a pipe or device."""
     data = content.encode("utf-8")
     try:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -827,31 +828,31 @@ def load_charts():
     except ImportError as error:
         raise Failure(
             1,
-            f"the charts need matplotlib 3.6 or later ({error}): apt-get install python3-matplotlib, or pip install "
+            f"matplotlib 3.6 or later is required ({error}): apt-get install python3-matplotlib, or pip install "
             "matplotlib",
         ) from None
     return report_charts
 
 
 def main():
-    parser = Arguments(prog="report.py", description="One HTML page from the results of spmv bench --json=FILE.")
+    parser = Arguments(prog="report.py", description="Makes one HTML page from the results of spmv bench --json=FILE.")
     parser.add_argument(
-        "results", nargs="+", help="JSON Lines; results of one matrix, type and method: the later line counts"
+        "results", nargs="+", help="JSON Lines; if a matrix, type and method is repeated, the later line is used"
     )
-    parser.add_argument("-o", "--output", required=True, help="the page")
-    parser.add_argument("--compare", action="store_true", help="of two files, OLD NEW: what became faster or slower")
+    parser.add_argument("-o", "--output", required=True, help="the HTML file")
+    parser.add_argument("--compare", action="store_true", help="compare two files, OLD NEW: what is faster or slower")
     parser.add_argument(
         "--noise",
         type=float,
         default=100 * numbers.NOISE,
         metavar="PERCENT",
-        help="with --compare: medians closer than this are the same (default: %(default)g)",
+        help="with --compare: treat medians closer than this as equal (default: %(default)g)",
     )
     options = parser.parse_args()
     if options.compare and len(options.results) != 2:
-        raise Failure(1, f"--compare takes two files, OLD and NEW, not {len(options.results)}")
+        raise Failure(1, f"--compare takes two files, OLD and NEW; {len(options.results)} given")
     if not 0 <= options.noise < float("inf"):
-        raise Failure(1, f"--noise {options.noise:g}: at least 0 is needed")
+        raise Failure(1, f"--noise {options.noise:g}: must be a finite number of at least 0")
     files = [read(path) for path in options.results]
     for path, results in zip(options.results, files):
         if not results and (options.compare or not any(files)):

@@ -1,9 +1,10 @@
-"""The charts of report.py: matplotlib draws them, and what it draws is made fit for a page: SVG whose text is text,
-whose colours are the page's (so that light and dark need no second drawing), with titles for the pointer and for
-readers of screens.
+"""Draws the charts of report.py with matplotlib and adapts its SVG to the page: text stays text,
+colours are variables of the page (so one drawing works in light and dark mode), and elements have
+titles for the pointer and for screen readers.
 
-Everything is laid out in points from the sizes of the text, one point a pixel on a phone. A system is told by its
-colour and by its marker, dashes or hatching, never by colour alone. The same input gives the same bytes.
+The layout is in points, computed from text sizes; one point is one pixel on a phone. Systems differ
+by colour and by marker, dashes or hatching, never by colour alone. The same input gives the same
+bytes.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -78,7 +79,7 @@ matplotlib.rcParams.update(
 
 
 class Styles:
-    """How each system of a group is drawn, the same in all its charts."""
+    """Colour, marker and dashes of each system of a group, the same in all its charts."""
 
     def __init__(self, main, others):
         self.main = main
@@ -96,7 +97,7 @@ class Styles:
 
 @functools.lru_cache(maxsize=None)
 def sign_width(sign):
-    """Points that a character takes in matplotlib's font, which is wider than those of pages."""
+    """Width in points of a character in matplotlib's font, which is wider than fonts of pages."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # glyphs that the font lacks
         # between two letters, because a space alone has no width
@@ -106,12 +107,13 @@ def sign_width(sign):
 
 
 def text_width(text):
-    """Points that a line of text takes."""
+    """Width in points of a line of text."""
     return sum(map(sign_width, text))
 
 
 def wrap(text, room):
-    """The lines of a text that are no wider than room points: broken behind a sign where there is one."""
+    """Breaks a text into lines of at most `room` points, after a space or punctuation if
+    possible."""
     lines = []
     while text_width(text) > room:
         fits, width = 1, sign_width(text[0])
@@ -126,14 +128,14 @@ def wrap(text, room):
 
 
 def factor(value):
-    """A ratio in three digits or a few more."""
+    """A ratio with about three digits."""
     digits = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
     return (digits if value >= 0.1 else f"{value:.2g}") + "\u00d7"
 
 
 def window(values):
-    """(least, greatest) of the values that a logarithmic axis shows: those not far from the median, by the median of
-    the distances from it."""
+    """(least, greatest) of the values that a logarithmic axis shows: those near the median,
+    compared with the median distance from it."""
     if len(values) < 3:
         return min(values), max(values)
     middle = sorted(values)[len(values) // 2]
@@ -144,17 +146,18 @@ def window(values):
 
 
 def plain(value):
-    """A number without powers of ten where it is read more easily so."""
+    """A number without an exponent from 1000 on, else with three digits."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def axis_text(value, _=None):
-    """A number of an axis, whose room is small: millions as M."""
+    """A short number for an axis: millions as M."""
     return plain(value / 1e6) + " M" if value >= 1e6 else plain(value)
 
 
 class Chart:
-    """One figure with one pair of axes of a given height in points; legend: [(handle, text)] above it."""
+    """A figure with one pair of axes of a given height in points and a legend [(handle, text)]
+    above."""
 
     def __init__(self, height, left, right, legend):
         columns = 2 if len(legend) > 1 and max(text_width(text) for _, text in legend) <= WIDTH / 2 - 45 else 1
@@ -181,13 +184,13 @@ class Chart:
             )
 
     def tip(self, artist, text):
-        """The text that a pointer on the artist shows."""
+        """Sets the text shown when the pointer is on the artist."""
         name = f"tip{len(self.tips)}"
         artist.set_gid(name)
         self.tips[name] = text
 
     def svg(self, name, title, description):
-        """The drawing as an element of a page; name begins all its identifiers."""
+        """The drawing as an element of a page; all its identifiers start with name."""
         matplotlib.rcParams["svg.hashsalt"] = name
         out = io.StringIO()
         with warnings.catch_warnings():
@@ -228,7 +231,7 @@ class Chart:
 
 
 def marks(low, high):
-    """Where a logarithmic axis from low to high is marked: round numbers, three to eight of them."""
+    """The tick marks of a logarithmic axis from low to high: three to eight round numbers."""
     if high / low < 6:
         return [m for m in ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high) if low <= m <= high]
     for factors in ((1, 2, 5), (1, 3), (1,)):
@@ -240,7 +243,7 @@ def marks(low, high):
 
 
 def log_axis(axis, set_limits, low, high):
-    """A logarithmic axis that shows low .. high."""
+    """Makes an axis logarithmic, from low to high."""
     set_limits(low, high)
     axis.set_major_locator(ticker.FixedLocator(marks(low, high)))
     axis.set_minor_locator(ticker.NullLocator())
@@ -248,7 +251,8 @@ def log_axis(axis, set_limits, low, high):
 
 
 def roofline(name, title, read, copy, ours, best, main):
-    """ours, best: [(intensity in flops a byte, GFLOP/s, sits in cache, tip)]; read, copy: GB/s or None."""
+    """ours, best: [(intensity in flops per byte, GFLOP/s, whether in cache, tip)]; read, copy: GB/s
+    or None."""
     points = ours + best
     line = Line2D([], [], color=INK, linewidth=1.6)
     dashed = Line2D([], [], color=MUTED, linewidth=1.2, linestyle=(0, (4, 2)))
@@ -259,7 +263,7 @@ def roofline(name, title, read, copy, ours, best, main):
     if best:
         legend.append((mark("D", BEST), "best peer"))
     if any(p[2] for p in points):
-        legend.append((mark("o", OURS, False), "hollow: sits in cache"))
+        legend.append((mark("o", OURS, False), "hollow: in cache"))
     if read:
         legend.append((line, f"read {read:,.0f} GB/s"))
     if copy:
@@ -298,7 +302,7 @@ def roofline(name, title, read, copy, ours, best, main):
                 markeredgewidth=1.3,
             )
             chart.tip(point, tip)
-    axes.set_xlabel("arithmetic intensity, flops a byte")
+    axes.set_xlabel("arithmetic intensity, flops per byte")
     axes.set_ylabel("GFLOP/s")
     return chart.svg(
         name,
@@ -309,8 +313,9 @@ def roofline(name, title, read, copy, ours, best, main):
 
 
 class Rows:
-    """Where the rows of a chart of bars lie: a row's bars take one unit of the axis, which is so many points; a name
-    stands beside them where all names are short, else above them in as many lines as it needs."""
+    """The layout of a bar chart's rows: the bars of a row take one unit of the axis, which is
+    `unit` points. Names are beside the bars if all are short, else above them on one or more
+    lines."""
 
     def __init__(self, labels, unit):
         self.labels = labels
@@ -343,13 +348,13 @@ class Rows:
 
 
 class Outside:
-    """Values that a chart does not reach: drawn as arrows at its edge, told as words beside it."""
+    """Values outside of a chart's axis: drawn as arrows at its edge and listed beside it."""
 
     def __init__(self, low, high):
         self.low, self.high, self.words = low, high, []
 
     def has(self, value, words):
-        """Whether the value is one of them; notes the words then."""
+        """Whether the value is outside of the axis; if so, adds the words to the list."""
         outside = not self.low <= value <= self.high
         if outside:
             self.words.append(words)
@@ -389,8 +394,9 @@ def bar(chart, place, start, end, low, high, colour, hatch, height, tip):
 
 
 def times(name, title, rows, styles):
-    """rows: [(label, ours Timing or None, (name, Timing) of the best peer or None, {name: Timing} of all others)], bars
-    for the first two, marks for the rest; microseconds. Returns the drawing, and what lies outside of it."""
+    """rows: [(label, ours Timing or None, (name, Timing) of the best peer or None, {name: Timing}
+    of all others)]. Bars for the first two, marks for the others; in microseconds. Returns the
+    drawing and the list of values outside of its axis."""
     others = sorted({n for _, _, _, more in rows for n in more}, key=lambda n: list(styles.index).index(n))
     legend = [
         (Patch(facecolor=OURS, edgecolor=OURS), styles.main),
@@ -462,9 +468,9 @@ def times(name, title, rows, styles):
 
 
 def ratios(name, title, rows, styles, what, better, worse, same="", others_of=()):
-    """rows: [(label, ratio, low or None, high or None, {name: ratio}, tip, side, steady)], bars from 1; side: 1 better,
-    -1 worse, 0 the same; a ratio that is not steady stands in brackets. Returns the drawing, and what lies outside of
-    it."""
+    """rows: [(label, ratio, low or None, high or None, {name: ratio}, tip, side, steady)]. Bars
+    start at 1; side: 1 better, -1 worse, 0 the same; a ratio that is not steady is in brackets.
+    Returns the drawing and the list of values outside of its axis."""
     shown = [n for n in others_of if any(n in r[4] for r in rows)]
     legend = [
         (Patch(facecolor=OURS, edgecolor=OURS), better),
@@ -518,7 +524,7 @@ def ratios(name, title, rows, styles, what, better, worse, same="", others_of=()
         name,
         title,
         f"For each of {len(rows)} rows a bar from 1 to its ratio: to the right {better}, to the left "
-        f"{worse}; whiskers are what the spreads allow. The values stand at the right.",
+        f"{worse}; whiskers show the range between the least and greatest times. The values are at the right.",
     )
     return svg, outside.words
 
@@ -527,7 +533,7 @@ MOST_TAU = 10
 
 
 def profile(name, title, steps, styles):
-    """steps: {system: [(tau, share)]} as report_numbers.performance_profile makes them."""
+    """steps: {system: [(tau, share)]} as returned by report_numbers.performance_profile."""
     end = max(tau for points in steps.values() for tau, _ in points)
     end = min(max(end * 1.1, 1.2), MOST_TAU)
     order = sorted(steps, key=lambda n: (n != styles.main, list(styles.index).index(n) if n in styles.index else -1))
@@ -555,7 +561,7 @@ def profile(name, title, steps, styles):
     axes.set_ylim(0, 1.04)
     axes.yaxis.set_major_formatter(ticker.PercentFormatter(1))
     axes.grid(True)
-    axes.set_xlabel("\u03c4: at most so many times the fastest")
+    axes.set_xlabel("\u03c4: at most \u03c4 times the fastest")
     axes.set_ylabel("share of the matrices")
     return chart.svg(
         name,

@@ -1,9 +1,11 @@
-"""What report.py knows about results: reading them, and every number and verdict that it prints.
+"""Reads results for report.py and computes all numbers and verdicts that it prints.
 
-A result is one line that `spmv bench --json=FILE` wrote: one matrix (or primitive and size), one type, one of our
-methods, with its peers. Results of one matrix and type are a case; cases of one operation on one machine are a group,
-within which everything is compared. Performance profiles: Dolan and More, Benchmarking optimization software with
-performance profiles, Mathematical Programming 91 (2002).
+A result is one line written by `spmv bench --json=FILE`: one matrix (or primitive and size), one
+type, one method of spmv, with its peers. The results of one matrix and type are a case. The cases
+of one operation on one machine are a group; only results of the same group are compared.
+
+Performance profiles: E. Dolan, J. More, "Benchmarking optimization software with performance
+profiles", Mathematical Programming 91 (2002).
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -21,7 +23,7 @@ DRIFT = 0.05  # a larger difference in memory bandwidth gives a warning
 
 
 class Malformed(Exception):
-    """A line that is no result; the text is file:line: reason."""
+    """A line that is not a valid result; the message is file:line: reason."""
 
 
 Timing = collections.namedtuple("Timing", "median min max repeats")
@@ -36,7 +38,7 @@ Result = collections.namedtuple(
 
 
 def clean(text):
-    """Text without characters that a page cannot hold: controls and halves of surrogate pairs."""
+    """Replaces characters that a page cannot contain: control characters and lone surrogates."""
     return "".join(
         "\ufffd" if ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff" else c
         for c in text
@@ -44,7 +46,8 @@ def clean(text):
 
 
 class Part:
-    """An object of a line, with its path for messages. What is absent or null is None, "" or an empty part."""
+    """A JSON object of a line, with its path for messages. An absent or null member is None, "" or
+    an empty part."""
 
     def __init__(self, value, path, where):
         if not isinstance(value, dict):
@@ -109,7 +112,7 @@ class Part:
             return None
         low, high = part.number("min", positive=True), part.number("max", positive=True)
         if (low is not None and low > median) or (high is not None and high < median):
-            raise Malformed(f"{self.where}: {part.path} has its median outside of min .. max")
+            raise Malformed(f"{self.where}: {part.path}: the median is not between min and max")
         return Timing(median, low, high, part.number("repeats"))
 
 
@@ -119,7 +122,7 @@ def shown(value):
 
 
 def count_text(n):
-    """2^24 for a power of two from 1024 on, else digits in threes."""
+    """2^24 for a power of two from 1024 on, else digits in groups of three."""
     n = int(n)
     return f"2^{n.bit_length() - 1}" if n >= 1024 and n & (n - 1) == 0 else f"{n:,}"
 
@@ -128,13 +131,13 @@ def read_peer(part):
     verify = part.part("verify")
     missing, failed, passed = part.text("missing"), part.text("failed"), verify.truth("passed")
     if not failed and not missing and passed is False:
-        failed = "its result is wrong"
+        failed = "wrong result"
         if verify.number("worst_error_over_bound") is not None:
             failed += f": {verify.number('worst_error_over_bound'):.3g} times the bound"
     if not part.text("name"):
         raise Malformed(f"{part.where}: {part.path} has no name")
     if not missing and not failed and part.timing("seconds") is None:
-        failed = "no time was written"
+        failed = "no time in the results"
     return Peer(
         part.text("name"),
         part.text("library"),
@@ -153,7 +156,7 @@ def read_peer(part):
 
 
 def subject(op, matrix, primitive):
-    """(what is worked on as one hashable value, its label)."""
+    """(a hashable key of the matrix or primitive, its label)."""
     if matrix.text("name"):
         sizes = tuple(matrix.number(key) for key in ("rows", "cols", "nnz"))
         return (matrix.text("name"),) + sizes, matrix.text("name")
@@ -172,19 +175,19 @@ FLOPS.update(dict.fromkeys(("scan", "segscan", "reduce", "segreduce"), lambda nn
 
 
 def read_result(line, where):
-    """The result that a line holds."""
+    """Parses a line to a Result."""
 
     def refuse(word):
-        raise Malformed(f"{where}: {word} is no number of JSON")
+        raise Malformed(f"{where}: {word} is not a JSON number")
 
     try:
         root = Part(json.loads(line, parse_constant=refuse), "", where)
     except json.JSONDecodeError as error:
         raise Malformed(f"{where}:{error.colno}: not JSON: {error.msg}") from None
     except (RecursionError, ValueError) as error:
-        raise Malformed(f"{where}: not JSON that can be read: {error}") from None
+        raise Malformed(f"{where}: not JSON: {error}") from None
     if root.text("schema") != SCHEMA:
-        raise Malformed(f'{where}: schema is {shown(root.value.get("schema"))}, this reads "{SCHEMA}"')
+        raise Malformed(f'{where}: schema is {shown(root.value.get("schema"))}, expected "{SCHEMA}"')
     machine, matrix, result = root.part("machine"), root.part("matrix"), root.part("result")
     primitive, cg, tool = result.part("primitive"), result.part("cg"), root.part("tool")
     op, backend, asked = result.text("op") or "spmv", result.text("backend"), result.text("asked")
@@ -261,7 +264,7 @@ def read_file(path):
 
 
 def in_cache(result):
-    """Whether its figure says nothing about the memory: it beats it, or its note says so."""
+    """Whether the data were in cache: the bandwidth exceeds the memory's, or the note says so."""
     return (result.share is not None and result.share > 1) or "cache" in result.note.lower()
 
 
@@ -269,7 +272,7 @@ MOST_SPREAD = 0.2  # median over minimum, less 1, the limit that `spmv bench` us
 
 
 def steady(timing):
-    """Whether a time can be compared with others; one without a minimum is taken as it is."""
+    """Whether a time is steady enough to compare. A time without a minimum is."""
     return timing.min is None or timing.median <= (1 + MOST_SPREAD) * timing.min
 
 
@@ -282,21 +285,22 @@ def wrong_result(result):
 
 
 class Case:
-    """One matrix and type: asked -> result, and every peer once."""
+    """The results of one matrix and type by requested method (asked), and each peer once."""
 
     def __init__(self, result):
         self.key, self.label, self.type = (result.matrix, result.type), result.label, result.type
         self.ours, self.peers = {}, {}
 
     def add(self, result):
-        """A later line of the same method counts; returns the one that it replaces."""
+        """Adds a result; returns the earlier result of the same method, which it replaces."""
         before = self.ours.get(result.asked)
         self.ours[result.asked] = result
         return before
 
     def finish(self, main):
-        """Peers as measured beside the main method, else beside the first that has them. A peer measured beside counts
-        before one that was missing or failed beside another."""
+        """Takes each peer from the result of the main method, else from the first result that has
+        it. A measured peer takes precedence over one that is missing or failed in another
+        result."""
         order = sorted(self.ours.values(), key=lambda r: r.asked != main)
         self.first = order[0]
         for result in order:
@@ -306,7 +310,7 @@ class Case:
                     self.peers[peer.name] = peer
 
     def timing(self, system, state):
-        """The Timing of a system; None: nothing was measured, or its result is wrong."""
+        """The Timing of a system; None if it was not measured or its result is wrong."""
         if system in self.peers:
             peer = self.peers[system]
             return None if peer.missing or peer.failed else getattr(peer, state)
@@ -316,13 +320,13 @@ class Case:
         return None
 
     def failed(self, system):
-        """Whether the system was tried here and did not succeed."""
+        """Whether the system was tried on this case and failed."""
         if system in self.peers:
             return bool(self.peers[system].failed)
         return any(our_name(r.asked) == system and wrong_result(r) for r in self.ours.values())
 
     def competitors(self, state, repeatable=False):
-        """{name: Timing} of the peers that computed the right result."""
+        """{name: Timing} of the peers with a correct result."""
         found = {
             name: self.timing(name, state)
             for name, peer in self.peers.items()
@@ -377,7 +381,7 @@ class Group:
 
 
 def groups_of(results):
-    """The groups of results, in the order in which they come."""
+    """The groups of results, in order of appearance."""
     groups = {}
     for result in results:
         key = (result.op, result.backend, result.machine)
@@ -395,7 +399,7 @@ def geometric_mean(values):
 
 
 def speedup(ours, theirs):
-    """(their median over ours, the least and the greatest that the spreads allow, or None)."""
+    """(their median over ours, the least and the greatest ratio of their times, or None)."""
     ratio = theirs.median / ours.median
     if None in (ours.min, ours.max, theirs.min, theirs.max):
         return ratio, None, None
@@ -405,12 +409,12 @@ def speedup(ours, theirs):
 Comparison = collections.namedtuple(
     "Comparison", "opponent count mean worst worst_case greatest greatest_case wins left_out"
 )
-BEST, BEST_REPEATABLE = "best peer a matrix", "best repeatable peer a matrix"
+BEST, BEST_REPEATABLE = "best peer per matrix", "best repeatable peer per matrix"
 
 
 def comparisons(cases, ours, peers, state):
-    """Our system against the best peer of each case, the best repeatable one, and each peer by itself. Ratios of times
-    that are not steady are left out."""
+    """Compares our system with the best peer of each case, the best repeatable peer, and each peer.
+    Ratios of times that are not steady are left out."""
     found = []
     for opponent in [BEST, BEST_REPEATABLE] + list(peers):
         ratios, left_out = [], 0
@@ -444,13 +448,14 @@ def comparisons(cases, ours, peers, state):
 
 
 def profile_systems(cases, systems, state):
-    """The systems with a time in that state, and those that failed wherever they were tried."""
+    """The systems with a time in that state, and those that failed on every case."""
     timed = lambda s, *states: any(c.timing(s, one) for c in cases for one in states)
     return [s for s in systems if timed(s, state) or (not timed(s, *STATES) and any(c.failed(s) for c in cases))]
 
 
 def profile_times(cases, systems, state):
-    """{case: {system: seconds, None where it failed}} of the cases where every system was tried and one succeeded."""
+    """{case: {system: seconds, or None if it failed}} of the cases on which every system was tried
+    and at least one succeeded."""
     times = {}
     for case in cases:
         row = {}
@@ -466,8 +471,9 @@ def profile_times(cases, systems, state):
 
 
 def performance_profile(times):
-    """{system: [(tau, share)]}: the share of the cases in which it took at most tau times as long as the fastest. A
-    failure is within no factor. Steps: the share holds from its tau to the next; the first tau is 1."""
+    """{system: [(tau, share)]}: the share of the cases in which it took at most tau times as long
+    as the fastest. A failure counts as slower than any tau. A share holds up to the next tau; the
+    first tau is 1."""
     profile = {}
     systems = list(next(iter(times.values()))) if times else []
     for system in systems:
@@ -490,8 +496,8 @@ Change = collections.namedtuple("Change", "op label type backend asked state old
 
 
 def verdict(old, new, noise=NOISE):
-    """faster, slower: the intervals [min, max] do not meet and the medians differ by more than noise. Otherwise the
-    same. Without a spread nothing is said."""
+    """faster or slower if the intervals [min, max] do not overlap and the medians differ by more
+    than noise; not judged without min and max; otherwise the same."""
     if None in (old.min, old.max, new.min, new.max):
         return UNKNOWN
     if new.max < old.min and old.median / new.median > 1 + noise:
@@ -510,7 +516,7 @@ def latest(results):
 
 
 def changes(old, new, noise=NOISE):
-    """(a Change for each result and state that both have, results in old only, in new only)."""
+    """(a Change for each result and state in both, the results only in old, those only in new)."""
     before, after = latest(old), latest(new)
     found = []
     for key, result in after.items():
@@ -535,7 +541,8 @@ def changes(old, new, noise=NOISE):
 
 
 def peer_drift(old, new):
-    """Old over new warm medians of the peers that both files measured: (geometric mean, how many), or None."""
+    """The ratios of old to new warm medians of peers in both files: (geometric mean, number), or
+    None."""
     before, ratios = latest(old), []
     for key, result in latest(new).items():
         known = {p.name: p for p in before[key].peers} if key in before else {}
@@ -547,7 +554,8 @@ def peer_drift(old, new):
 
 
 def machine_differences(old, new):
-    """Sentences on what differs between the machines of two files, so that their times do not compare."""
+    """A sentence for each difference of the machines of two files: their times cannot be
+    compared."""
     found = []
     for backend in sorted({r.backend for r in old} & {r.backend for r in new}):
         a, b = ([r for r in results if r.backend == backend] for results in (old, new))
@@ -559,7 +567,7 @@ def machine_differences(old, new):
             one, two = map(statistics.median, reads)
             if abs(two / one - 1) > DRIFT:
                 found.append(
-                    f"The read bandwidth measured beside the results differs ({backend}): old {one:,.1f} GB/s, "
+                    f"The read bandwidth measured with the results differs ({backend}): old {one:,.1f} GB/s, "
                     f"new {two:,.1f} GB/s."
                 )
     return found

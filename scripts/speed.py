@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Compares the speed of two versions of the program, which take turns in one run.
+"""Compares the speed of two versions of the program, which run alternately.
 
-    speed.py [OLD [NEW]]       prints each group's geometric mean and worst row; exit status 1 when a group is below 0.995 or a
-                               row of more than 50 MB is more than 3 % slower in both of two runs
+    speed.py [OLD [NEW]]       prints each group's geometric mean and worst row; exit status 1 if
+                               the mean of a group is below 0.995, or if a row of more than 50 MB is
+                               more than 3 % slower in both of two runs
     speed.py --self-test       judges made-up figures
 
-OLD and NEW are commits or folders with the project's source (built below build/gates), programs, or unpacked bundles (their
-bin/spmv). Default: OLD the commit that gates.py says, NEW this tree.
+OLD and NEW are commits or folders with the project's source (built below build/gates), programs, or
+unpacked bundles (their bin/spmv). Default: OLD is the commit that gates.py chooses, NEW is this
+tree.
 
     --backend omp|cuda   default omp; cuda needs a GPU
-    --rounds N           pairs of calls a row and run, OLD and NEW first in turns; default 7
-    --quick              small sizes: whether it works, not how fast
+    --rounds N           pairs of calls per row and run, alternately OLD or NEW first; default 7
+    --quick              small sizes: tests this script, not the speed
 
-A row is one figure of "spmv bench --json": products, plans (the time of making one), cg, primitives, reader (bench --op load).
-A ratio is OLD's seconds over NEW's in one round, so above 1 NEW is faster; a row's ratio is the median of its rounds, its spread
-the distance between their quartiles. Rows of up to 50 MB count in the means alone. Run it on a quiet machine: a spread above
-some 2 % says that it is not.
+A row is one figure of "spmv bench --json". Its group is products, plans (the time to create one),
+cg, primitives or reader (bench --op load). A ratio is the seconds of OLD divided by those of NEW in
+one round, so NEW is faster if it is above 1. The ratio of a row is the median over its rounds, the
+spread their interquartile range. Rows of up to 50 MB count only in the means. Run this on a quiet
+machine: a spread above about 2 % shows that it is not quiet.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -53,7 +56,8 @@ def calls(scale, matrix_file):
 
 
 def figures(group, arguments, text):
-    """{(group, row): (seconds, bytes)} of what a call of bench printed, one JSON object a line. A product tells its plan too."""
+    """{(group, row): (seconds, bytes)} from the output of bench, one JSON object per line. A
+    product also has the time of its plan."""
     found = {}
     for line in text.splitlines():
         record = json.loads(line)
@@ -80,7 +84,7 @@ def measure(program, backend, group, arguments):
 
 
 def one_run(old, new, backend, wanted, rounds):
-    """{(group, row): {"ratios": [...], "bytes": b}}; who goes first alternates."""
+    """{(group, row): {"ratios": [...], "bytes": b}}; old and new alternate as the first."""
     rows = {}
     for group, arguments in wanted:
         for turn in range(rounds):
@@ -101,11 +105,11 @@ def spread(ratios):
 
 
 def judge(runs):
-    """(lines of the report, sentences about what does not hold) of the rows of several runs."""
+    """(lines of the report, a message for each failure) from the rows of several runs."""
     lines, failed = [], []
     groups = dict.fromkeys(group for rows in runs for group, _ in rows)
     if not groups:
-        return lines, ["nothing was measured by both"]
+        return lines, ["no figure was measured in both"]
     for group in groups:
         names = dict.fromkeys(name for rows in runs for g, name in rows if g == group)
         ratio = {name: [statistics.median(rows[group, name]["ratios"]) for rows in runs if (group, name) in rows] for name in names}
@@ -146,8 +150,8 @@ def self_test():
     for what, runs, count in cases:
         _, failed = judge(runs)
         if len(failed) != count:
-            raise gates.Trouble(f"{what}: told as {failed}")
-        print(f"{what}: {failed or 'holds'}")
+            raise gates.Trouble(f"{what}: reported as {failed}")
+        print(f"{what}: {failed or 'passed'}")
     return 0
 
 
@@ -162,7 +166,7 @@ def work():
     if given.self_test:
         return self_test()
     if len(given.states) > 2 or given.rounds < 1:
-        parser.error("two states at most, one round at least")
+        parser.error("at most two states and at least one round")
     old_name = given.states[0] if given.states else gates.base()
     new_name = given.states[1] if len(given.states) > 1 else gates.ROOT
     old, new = program(old_name), program(new_name)
@@ -175,8 +179,8 @@ def work():
         gates.run([new, "gen", READ[scale], "-o", matrix, "-q"])
         runs = [one_run(old, new, given.backend, calls(scale, matrix), given.rounds) for _ in range(RUNS)]
     lines, failed = judge(runs)
-    print("\n".join(lines + [f"does not hold: {sentence}" for sentence in failed]))
-    print(f"speed: {old_name} against {new_name} on {given.backend}: {'holds' if not failed else 'does not hold'}")
+    print("\n".join(lines + [f"failed: {sentence}" for sentence in failed]))
+    print(f"speed: {old_name} against {new_name} on {given.backend}: {'passed' if not failed else 'failed'}")
     return 1 if failed else 0
 
 

@@ -5,14 +5,16 @@
     suitesparse.py fetch NAME|GROUP/NAME|FILE.list...
     suitesparse.py bench NAME|GROUP/NAME|FILE.list... [-o FILE] [-- OPTIONS OF spmv bench]
 
-The index of the collection and the archives are kept as served in a folder of the user's cache. A transfer that breaks
-off goes on where it stopped (Range), unless the server's file has changed meanwhile (If-Range). The sha256 of an
-archive is recorded when it first arrives and checked from then on. docs/suitesparse.md says more.
+The index of the collection and the archives are kept unchanged in a folder of the user's cache. An
+interrupted transfer resumes where it stopped (Range), unless the server's file has changed
+(If-Range). The SHA-256 of an archive is recorded when it is first downloaded, and checked from then
+on. docs/suitesparse.md has the details.
 
-Exit status: 0 done; 1 usage, unknown name; 2 something could not be fetched, read, written, measured; 130 interrupted.
+Exit status: 0 done; 1 usage or unknown name; 2 something could not be fetched, read, written or
+measured; 130 interrupted.
 
-Source: T. A. Davis, Y. Hu, "The University of Florida Sparse Matrix Collection", ACM Trans. Math. Softw. 38(1), 2011;
-for resuming RFC 9110, sections 13.1.5 and 14.
+Source: T. A. Davis, Y. Hu, "The University of Florida Sparse Matrix Collection", ACM Trans. Math.
+Softw. 38(1), 2011; for resuming RFC 9110, sections 13.1.5 and 14.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -62,7 +64,7 @@ MOST_COMPLAINTS = 20
 
 
 class Failure(Exception):
-    """A sentence for the user, and the exit status it leads to."""
+    """An error message for the user, with an exit status."""
 
     def __init__(self, sentence, status=TROUBLE):
         super().__init__(sentence)
@@ -70,11 +72,12 @@ class Failure(Exception):
 
 
 class Unreachable(Failure):
-    """The server cannot be talked to: asking it for the next file is of no use."""
+    """The server cannot be reached, so no further file is requested from it."""
 
 
 class Broken(Exception):
-    """A transfer that may succeed when tried again. wait: seconds that the server asked for; reached: it answered."""
+    """A transfer that may succeed in another attempt. wait: seconds to wait, as the server
+    requests; reached: whether the server answered."""
 
     def __init__(self, sentence, wait=0.0, reached=True):
         super().__init__(sentence)
@@ -82,7 +85,7 @@ class Broken(Exception):
 
 
 def printable(text):
-    """The text with a question mark for each character that a terminal would act on, and not show."""
+    """The text with a question mark for each control or other unprintable character."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -91,17 +94,18 @@ def say(sentence):
 
 
 def brief(text):
-    """The text in quotes for a sentence, its beginning where it is long."""
+    """The text in quotes for a message; only its beginning if it is long."""
     return f"'{text}'" if len(text) <= 60 else f"'{text[:40]}...' ({len(text)} characters)"
 
 
 def natural(text):
-    """The number of up to 18 ASCII digits that the text is, else None. (int takes other digits and refuses long ones.)"""
+    """The number that a text of up to 18 ASCII digits stands for, else None. int() would accept
+    other digits and raises an error for very long numbers."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def reason(error):
-    """What went wrong, without the class names that Python wraps around it."""
+    """The message of an error, without Python's class names."""
     if isinstance(error, urllib.error.URLError):
         error = error.reason
     if isinstance(error, OSError) and error.strerror:
@@ -111,7 +115,7 @@ def reason(error):
 
 @contextlib.contextmanager
 def naming(path):
-    """Errors of the file system within become sentences that name path."""
+    """Converts errors of the file system to a Failure that names path."""
     try:
         yield
     except gzip.BadGzipFile:
@@ -121,7 +125,7 @@ def naming(path):
 
 
 def write_whole(path, text):
-    """path holds text or what it held before, never a part: written beside, then renamed."""
+    """Replaces the contents of path atomically: writes another file, then renames it."""
     with naming(path):
         with open(path + ".new", "w", encoding="utf-8") as out:
             out.write(text)
@@ -142,7 +146,7 @@ def sha256(path):
 
 
 class Progress:
-    """One line on a terminal, from half a second on; nothing elsewhere."""
+    """A progress line, after half a second, if standard error is a terminal."""
 
     def __init__(self, label):
         self.label, self.started, self.shown = label, time.monotonic(), 0.0
@@ -165,7 +169,7 @@ class Progress:
 
 @contextlib.contextmanager
 def claimed(part):
-    """part, open for appending and locked, so that two processes never write into one file."""
+    """Opens part for appending and locks it, so that two processes never write to the same file."""
     with naming(part):
         os.makedirs(os.path.dirname(part), exist_ok=True)
         while True:
@@ -190,8 +194,9 @@ def claimed(part):
 
 
 class Transfer:
-    """A file on its way from url into the claimed file `out`. A small file beside it, `note`, says what its bytes are
-    of, so that nothing is glued together: url, length and validator (entity tag or date) of the server's answer."""
+    """The transfer of a file from url to the claimed file `out`. A second file `note` identifies
+    the source of its bytes, so that parts of different files are never joined: url, length and
+    validator (entity tag or date) of the server's answer."""
 
     def __init__(self, url, out, timeout, progress):
         self.url, self.out, self.timeout, self.progress = url, out, timeout, progress
@@ -206,7 +211,7 @@ class Transfer:
             return os.fstat(self.out.fileno()).st_size
 
     def recall(self):
-        """Takes up what an earlier process left, if it is known what it belongs to; otherwise empties the file."""
+        """Keeps the part left by an earlier process if the note identifies it, else empties it."""
         known = {}
         with contextlib.suppress(OSError, ValueError, RecursionError):
             with open(self.note, encoding="utf-8") as file:
@@ -228,7 +233,7 @@ class Transfer:
             os.unlink(self.note)
 
     def ask(self):
-        """The server's answer, and where in the file its first byte belongs."""
+        """Requests the rest of the file: (position of its first byte, the server's answer)."""
         have = self.size()
         headers = {"User-Agent": "spmv-suitesparse", "Accept-Encoding": "identity"}
         if have:
@@ -240,20 +245,20 @@ class Transfer:
             error.close()
             if error.code == 416 and have:
                 self.restart()
-                raise Broken("the server's file is shorter than what is here, so from the start") from error
+                raise Broken("the server's file is shorter than the part here, restarting") from error
             if error.code in PASSING:
                 wait = natural(error.headers.get("Retry-After", ""))
                 raise Broken(f"the server answered {error.code} {error.reason}", float(wait or 0)) from error
             if error.code in (404, 410):
-                raise Failure(f"{self.url}: there is no such file ({error.code} {error.reason})", USAGE) from error
+                raise Failure(f"{self.url}: not found ({error.code} {error.reason})", USAGE) from error
             raise Failure(f"{self.url}: the server answered {error.code} {error.reason}") from error
         except (OSError, http.client.HTTPException) as error:
             raise Broken(reason(error), reached=False) from error
         except ValueError as error:
-            raise Unreachable(f"{self.url}: not an address: {error}") from error
+            raise Unreachable(f"{self.url}: not a valid URL: {error}") from error
 
     def place(self, have, answer):
-        """Makes the file end where the answer begins: what is here is kept only if the answer continues it."""
+        """Keeps the part if the answer continues it, else empties it."""
         tag, date = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
         strong = tag is not None and not tag.startswith("W/")
         validator = tag if strong else date
@@ -266,7 +271,7 @@ class Transfer:
             if not continues or (total is not None and self.length not in (None, total)):
                 # the server supports Range but not If-Range
                 self.restart()
-                raise Broken("the server's file has changed, so from the start")
+                raise Broken("the server's file has changed, restarting")
             self.length = total if self.length is None else self.length
             return
         if answer.status != 200:
@@ -298,7 +303,8 @@ class Transfer:
             raise Broken(f"the transfer ended after {have} of {self.length} bytes")
 
     def run(self, label, retries, backoff):
-        """Tries until the file is whole; gives up when more than `retries` tries in a row brought it no further."""
+        """Repeats attempts until the file is complete. Fails if more than `retries` attempts in a
+        row bring no new data."""
         furthest, failures = self.size(), 0
         while True:
             try:
@@ -312,8 +318,8 @@ class Transfer:
                 furthest = max(furthest, self.size())
                 if failures > retries:
                     kind = Failure if broken.reached else Unreachable
-                    tries = "a try" if failures == 1 else f"{failures} tries in a row"
-                    raise kind(f"{self.url}: {broken}; {tries} brought nothing new") from broken
+                    tries = "1 attempt" if failures == 1 else f"{failures} attempts in a row"
+                    raise kind(f"{self.url}: {broken}; {tries} without new data") from broken
                 wait = min(LONGEST_WAIT, max(backoff * 2 ** max(0, min(failures - 1, 30)), broken.wait))
                 self.progress.end()
                 say(f"{label}: {broken}; trying again in {wait:.3g} s")
@@ -321,7 +327,7 @@ class Transfer:
 
 
 def transfer(url, part, label, options):
-    """Brings url into part, which the caller has claimed."""
+    """Downloads url to part, which the caller has claimed."""
     progress = Progress(label)
     try:
         moved = Transfer(url, part, options.timeout, progress)
@@ -335,14 +341,15 @@ def transfer(url, part, label, options):
 
 
 class Entry:
-    """A line of the index. nnz counts nonzeros, entries also the zeros that the file states (None in older indexes)."""
+    """A line of the index. nnz counts nonzeros; entries also counts the zeros that the file stores
+    (None in older indexes)."""
 
     def __init__(self, fields):
         if len(fields) < 12:
             raise ValueError(f"{len(fields)} fields instead of 12 or more")
         self.group, self.name = fields[0], fields[1]
         if not WORD.fullmatch(self.group) or not WORD.fullmatch(self.name):
-            raise ValueError(f"{brief(f'{self.group}/{self.name}')} is no group and name")
+            raise ValueError(f"{brief(f'{self.group}/{self.name}')} is not a valid GROUP/NAME")
         self.rows, self.cols = count(fields[2], "rows"), count(fields[3], "columns")
         self.nnz = count(fields[4], "nonzeros")
         self.real, self.binary, self.nd, self.spd = (flag(field) for field in fields[5:9])
@@ -364,16 +371,16 @@ class Entry:
 def count(field, what):
     number = natural(field)
     if number is None:
-        raise ValueError(f"{brief(field)} is no number of {what}")
+        raise ValueError(f"{brief(field)} is not a valid number of {what}")
     return number
 
 
 def degree(field):
-    """Of a symmetry: a number, written with ASCII digits, and not nan or inf, which JSON has not."""
+    """The degree of a symmetry: a number in ASCII, not nan or inf, which JSON does not have."""
     with contextlib.suppress(ValueError):
         if field.isascii() and math.isfinite(float(field)):
             return float(field)
-    raise ValueError(f"{brief(field)} is no degree of symmetry")
+    raise ValueError(f"{brief(field)} is not a degree of symmetry")
 
 
 def flag(field):
@@ -383,8 +390,8 @@ def flag(field):
 
 
 def parse_index(path):
-    """The entries of an index: its first line is their number, the second a date. A malformed line is reported and left
-    out; a file in which nothing fits is not an index."""
+    """The entries of an index. Its first line is their number, its second a date. Malformed lines
+    are reported and left out; a file without a valid line is rejected."""
     with naming(path), open(path, encoding="utf-8", errors="replace", newline="") as file:
         promised = natural(file.readline().strip())
         file.readline()
@@ -399,17 +406,18 @@ def parse_index(path):
                 if promised is not None and malformed <= MOST_COMPLAINTS:
                     say(f"{path}:{number}: left out: {error}")
     if promised is None or not entries:
-        raise Failure(f"{path}:1: not an index of the collection, which begins with its number of matrices; "
-                      "list --refresh fetches it anew")
+        raise Failure(f"{path}:1: not an index of the collection (expected the number of matrices); "
+                      "list --refresh fetches it again")
     if malformed > MOST_COMPLAINTS:
         say(f"{path}: {malformed - MOST_COMPLAINTS} more malformed lines left out")
     if promised != len(entries):
-        say(f"{path}: {len(entries)} matrices read, its first line says {promised}")
+        say(f"{path}: {len(entries)} matrices read, but the first line announces {promised}")
     return entries
 
 
 class Cache:
-    """The folder: ssstats.csv (the index), GROUP/NAME.tar.gz as served, sha256sums in the form of sha256sum -c."""
+    """The cache folder: ssstats.csv (the index), GROUP/NAME.tar.gz as downloaded, and sha256sums in
+    the format of sha256sum -c."""
 
     def __init__(self, options):
         self.options = options
@@ -431,13 +439,13 @@ class Cache:
 
     def fetch_index(self):
         if self.options.offline:
-            raise Failure(f"{self.index_path}: the index is not in the cache, and --offline fetches nothing")
+            raise Failure(f"{self.index_path}: the index is not in the cache (--offline)")
         with claimed(self.index_path + ".part") as part:
             try:
                 moved = transfer(self.base + "/files/ssstats.csv", part, "index", self.options)
             except Failure as error:
                 kind = Unreachable if isinstance(error, Unreachable) else Failure
-                raise kind(f"the index is needed and cannot be fetched: {error}") from error
+                raise kind(f"cannot fetch the index: {error}") from error
             try:
                 self.entries = parse_index(part.name)  # before it replaces a good index
             except Failure:
@@ -450,10 +458,11 @@ class Cache:
     # -- names
 
     def resolve(self, name):
-        """(group, name) for NAME or GROUP/NAME; a bare name needs the index or an archive of that name here."""
+        """(group, name) for NAME or GROUP/NAME. A name without group needs the index, or an archive
+        of that name in the cache."""
         group, slash, short = name.rpartition("/")
         if not WORD.fullmatch(short) or (slash and not WORD.fullmatch(group)):
-            raise Failure(f"'{name}' is no matrix: NAME or GROUP/NAME expected", USAGE)
+            raise Failure(f"'{name}' is not a matrix name: expected NAME or GROUP/NAME", USAGE)
         if slash:
             return group, short
         if not os.path.exists(self.index_path):
@@ -464,13 +473,13 @@ class Cache:
         groups = [entry.group for entry in self.index() if entry.name == short]
         if len(groups) > 1:
             choices = " or ".join(f"{g}/{short}" for g in groups)
-            raise Failure(f"'{short}' is the name of {len(groups)} matrices: say {choices}", USAGE)
+            raise Failure(f"'{short}' is the name of {len(groups)} matrices: use {choices}", USAGE)
         if not groups:
             raise Failure(f"the collection has no matrix '{short}'{self.near(short)}", USAGE)
         return groups[0], short
 
     def near(self, name):
-        """A hint at names like this one, from an index that is here already."""
+        """A hint with similar names, if the index is in the cache."""
         if self.entries is None and not os.path.exists(self.index_path):
             return ""
         names = {entry.name.lower(): entry.full() for entry in self.index()}
@@ -478,7 +487,7 @@ class Cache:
         return f"; did you mean {' or '.join(names[c] for c in close)}?" if close else ""
 
     def matrices(self, arguments):
-        """All that the arguments name, each once, in their order."""
+        """The matrices that the arguments name, in order, without repetitions."""
         found = []
         for argument in arguments:
             names = read_list(argument) if argument.endswith(".list") else [("", argument)]
@@ -492,7 +501,7 @@ class Cache:
                 if matrix not in found:
                     found.append(matrix)
         if not found:
-            raise Failure("no matrix is named", USAGE)
+            raise Failure("no matrix given", USAGE)
         return found
 
     # -- archives
@@ -507,7 +516,7 @@ class Cache:
                 for number, line in enumerate(file, 1):
                     match = re.fullmatch(r"([0-9a-f]{64})  (\S+)\n?", line)
                     if match is None:
-                        raise Failure(f"{self.sums_path}:{number}: not a sha256 and a file; remove or correct the line")
+                        raise Failure(f"{self.sums_path}:{number}: expected a SHA-256 and a file name; remove or correct the line")
                     known[match[2]] = match[1]
         return known
 
@@ -525,23 +534,23 @@ class Cache:
         return os.path.exists(self.archive(matrix))
 
     def verify(self, matrix):
-        """Whether the archive that is here is what first arrived; one that somebody put here is taken as such."""
+        """Whether the archive has the recorded SHA-256. If none is recorded, records it."""
         digest, known = sha256(self.archive(matrix)), self.recorded(matrix)
         if known is None:
             self.record(matrix, digest)
         return known in (None, digest)
 
     def fetch(self, matrix, renew=False):
-        """Makes sure that the archive is here and whole; its path."""
+        """Downloads the archive unless a valid one is in the cache; returns its path."""
         path, label = self.archive(matrix), "/".join(matrix)
         if self.has(matrix) and not renew:
             if self.verify(matrix):
                 return path
             if not self.options.offline:
-                say(f"{label}: {path} is not what first arrived (sha256); fetching it again")
+                say(f"{label}: {path} has changed since its download (SHA-256); fetching it again")
         if self.options.offline:
-            state = "is not what first arrived (sha256)" if self.has(matrix) else "is not in the cache"
-            raise Failure(f"{label}: {path} {state}, and --offline fetches nothing")
+            state = "has changed since its download (SHA-256)" if self.has(matrix) else "is not in the cache"
+            raise Failure(f"{label}: {path} {state}; --offline prevents a download")
         with claimed(path + ".part") as part:
             try:
                 moved = transfer(f"{self.base}/MM/{matrix[0]}/{matrix[1]}.tar.gz", part, label, self.options)
@@ -561,11 +570,11 @@ class Cache:
         return path
 
     def judge(self, matrix, part, unmeasured, renew):
-        """The sha256 of an archive that has arrived; a Failure when it is not to be kept."""
+        """The SHA-256 of a downloaded archive; raises Failure if the archive is rejected."""
         label = "/".join(matrix)
         with naming(part), open(part, "rb") as file:
             if file.read(2) != b"\x1f\x8b":
-                raise Failure(f"{label}: what the server sent is not a gzip archive")
+                raise Failure(f"{label}: the server's file is not a gzip archive")
             if unmeasured:
                 # without a length from the server, only the archive's end shows that it is complete
                 file.seek(0)
@@ -574,16 +583,17 @@ class Cache:
                         while plain.read(BLOCK):
                             pass
                 except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                    raise Failure(f"{label}: the archive that arrived is cut short or damaged: {error}") from error
+                    raise Failure(f"{label}: the downloaded archive is truncated or damaged: {error}") from error
         digest, known = sha256(part), self.recorded(matrix)
         if known not in (None, digest) and not renew:
-            raise Failure(f"{label}: what the server sent has sha256 {digest}, but {known} was recorded when it first "
-                          "arrived; if the collection has changed it, take the new one with --renew")
+            raise Failure(f"{label}: the server's file has SHA-256 {digest}, but {known} was recorded at the first "
+                          "download; to accept the new file, use --renew")
         return digest
 
 
 def read_list(path):
-    """[(place, name)] of a .list: a name a line, # begins a comment. Sought here, then beside this script."""
+    """[(place, name)] of a .list file: one name per line, # begins a comment. Searched in the
+    current folder, then beside this script."""
     if not os.path.exists(path) and not os.path.dirname(path) and os.path.exists(os.path.join(LISTS, path)):
         path = os.path.join(LISTS, path)
     names = []
@@ -591,15 +601,15 @@ def read_list(path):
         for number, line in enumerate(file, 1):
             words = line.split("#")[0].split()
             if len(words) > 1:
-                raise Failure(f"{path}:{number}: one name a line expected, not '{' '.join(words)[:60]}'", USAGE)
+                raise Failure(f"{path}:{number}: expected one name per line, not '{' '.join(words)[:60]}'", USAGE)
             names += [(f"{path}:{number}: ", word) for word in words]
     if not names:
-        raise Failure(f"{path}: the list names no matrix", USAGE)
+        raise Failure(f"{path}: the list is empty", USAGE)
     return names
 
 
 def twins():
-    """Names of the matrices that the program can imitate from their statistics (twin:NAME)."""
+    """Names of the matrices that have a twin, a generated matrix with the same statistics."""
     if not os.path.exists(TWINS):
         return set()
     with naming(TWINS), open(TWINS, encoding="utf-8", newline="") as file:
@@ -608,14 +618,14 @@ def twins():
 
 
 def lacking(matrices):
-    """Says what is not in the cache, and what can be measured all the same."""
+    """Prints which matrices are not in the cache, and which of them have a twin."""
     if not matrices:
         return
     say(f"not in the cache: {' '.join('/'.join(m) for m in matrices)}")
     known = twins()
     offered = [f"twin:{m[-1]}" for m in matrices if m[-1] in known]
     if offered:
-        say(f"without a download, made from their statistics: spmv bench {' '.join(offered)}")
+        say(f"generated matrices with the same statistics, without a download: spmv bench {' '.join(offered)}")
 
 
 # ---- commands
@@ -664,7 +674,8 @@ def command_fetch(cache, options):
 
 
 class Bounded:
-    """A decompressed stream for tarfile with bounds: no read beyond a block, no position beyond limit."""
+    """A decompressed stream for tarfile with bounds: a read of at most one block, no position
+    beyond limit."""
 
     def __init__(self, stream, limit):
         self.stream, self.limit = stream, limit
@@ -683,14 +694,15 @@ class Bounded:
         return self.stream.tell()
 
     def finish(self):
-        """To the end, where gzip compares its checksum."""
+        """Reads to the end, where gzip verifies its checksum."""
         while self.stream.read(BLOCK):
             if self.stream.tell() > self.limit:
                 raise tarfile.ReadError(f"more than {self.limit} bytes")
 
 
 def extract(archive, name, folder, limit):
-    """Writes the member NAME/NAME.mtx to folder, and no other; its path. Nothing of the archive chooses a path."""
+    """Writes only the member NAME/NAME.mtx to folder; returns its path, which does not depend on
+    paths in the archive."""
     target = os.path.join(folder, name + ".mtx")
     wanted = f"{name}/{name}.mtx"
     with naming(folder):
@@ -705,9 +717,9 @@ def extract(archive, name, folder, limit):
                 if member.name != wanted:
                     continue
                 if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-                    raise Failure(f"{archive}: {wanted} is not a plain file in it")
+                    raise Failure(f"{archive}: {wanted} is not a regular file")
                 if member.size > limit:
-                    raise Failure(f"{archive}: {wanted} has {member.size} bytes; {limit} are free or allowed")
+                    raise Failure(f"{archive}: {wanted} has {member.size} bytes; at most {limit} are free or allowed")
                 with tar.extractfile(member) as source, naming(target), open(target, "wb") as out:
                     shutil.copyfileobj(source, out, BLOCK)
                 if os.path.getsize(target) != member.size:
@@ -717,7 +729,7 @@ def extract(archive, name, folder, limit):
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError, IndexError) as error:
         # the last three: tarfile raises them for some numbers in headers
         raise Failure(f"{archive}: not a readable archive: {error}") from error
-    raise Failure(f"{archive}: there is no {wanted} in it")
+    raise Failure(f"{archive}: does not contain {wanted}")
 
 
 def is_program(path):
@@ -725,7 +737,8 @@ def is_program(path):
 
 
 def built_programs():
-    """spmv in the tree's builds, whatever their preset, the newest first; for an installed script: spmv beside it."""
+    """Paths of spmv in all builds of the tree, the newest first, and of the installed spmv if this
+    script is installed."""
     folders = glob.glob(os.path.join(glob.escape(TREE), "build", "*", "app")) + [os.path.join(TREE, "build", "app")]
     built = [path for path in (os.path.join(folder, "spmv") for folder in folders) if is_program(path)]
     installed = os.path.join(os.path.dirname(os.path.dirname(TREE)), "bin", "spmv")
@@ -734,17 +747,17 @@ def built_programs():
 
 
 def find_program(named):
-    """spmv as told, or of the PATH, or of a build of the tree."""
+    """The given program, else spmv on the PATH, else spmv in a build of the tree."""
     if named and not is_program(named):
         raise Failure(f"{named}: not a program")
     found = [named] if named else [path for path in [shutil.which("spmv")] if path] or built_programs()
     if not found:
-        raise Failure(f"no program spmv: neither on the PATH nor in {TREE}/build/*/app; build it, or name it with --spmv")
+        raise Failure(f"spmv was not found on the PATH or in {TREE}/build/*/app; build it, or use --spmv PROGRAM")
     return os.path.abspath(found[0])
 
 
 def measure(program, subject, options, folder, results):
-    """Runs the benchmark on one subject and adds its result lines to results; a Failure says what went wrong."""
+    """Runs the benchmark on one subject and adds its result lines to results. Raises Failure."""
     written = os.path.join(folder, "result.json")
     command = [program, "bench", subject, *options.extra, f"--json={written}"]
     trouble = None
@@ -772,12 +785,12 @@ def measure(program, subject, options, folder, results):
         else:
             trouble = trouble or f"line {number} of its result is not a JSON object"
     if trouble or not lines:
-        raise Failure(trouble or "it wrote no result")
+        raise Failure(trouble or "spmv bench wrote no result")
 
 
 def command_bench(cache, options):
     if any(word == "--json" or word.startswith("--json=") for word in options.extra):
-        raise Failure("--json belongs to this script, which collects the results: name their file with -o", USAGE)
+        raise Failure("--json is reserved for this script: use -o FILE for the results", USAGE)
     program = find_program(options.spmv)
     matrices = cache.matrices(options.names)
     imitable = twins() if options.twins else set()
@@ -795,7 +808,7 @@ def command_bench(cache, options):
                     scratch = tempfile.TemporaryDirectory(prefix="spmv-", dir=options.scratch)
                 with scratch as folder:
                     if held and not cache.verify(matrix):
-                        raise Failure(f"{cache.archive(matrix)} is not what first arrived (sha256): fetch it again")
+                        raise Failure(f"{cache.archive(matrix)} has changed since its download (SHA-256): fetch it again")
                     subject = f"twin:{matrix[1]}"
                     if held:
                         subject = extract(cache.archive(matrix), matrix[1], folder, options.limit_bytes)
@@ -837,7 +850,7 @@ def positive(convert, least):
 
 
 def number_of(text):
-    """1000000, 1e6: people write either."""
+    """A count written like 1000000 or like 1e6."""
     value = float(text)
     if not 0 <= value < 2**63 or value != int(value):
         raise ValueError(text)
@@ -859,42 +872,42 @@ def parse(words):
                         help="default: spmv/suitesparse in $XDG_CACHE_HOME, else in ~/.cache")
     shared.add_argument("--offline", action="store_true", help="fetch nothing: use what is in the cache")
     shared.add_argument("--timeout", type=positive(float, 0.001), default=60.0, metavar="S",
-                        help="try again when the server is silent for so many seconds (default: %(default)g)")
+                        help="try again if the server sends nothing for S seconds (default: %(default)g)")
     shared.add_argument("--retries", type=positive(int, 0), default=5, metavar="N",
-                        help="further tries after one that brought nothing new (default: %(default)s)")
+                        help="give up after N retries in a row without new data (default: %(default)s)")
     shared.add_argument("--backoff", type=positive(float, 0.0), default=1.0, metavar="S",
-                        help=f"seconds before a further try, doubled up to {LONGEST_WAIT} (default: %(default)g)")
+                        help=f"seconds before a retry, doubled each time up to {LONGEST_WAIT} (default: %(default)g)")
     parser = Parser(prog="suitesparse.py", description="Matrices of the SuiteSparse Matrix Collection.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     commands.required = True
 
-    one = commands.add_parser("list", parents=[shared], help="what the collection has, from its index")
-    one.add_argument("--group", metavar="G", help="this group; * and ? stand for anything")
-    one.add_argument("--kind", metavar="K", help="the kind of problem has these letters in it")
-    one.add_argument("--name", metavar="GLOB", help="the name fits; * and ? stand for anything")
+    one = commands.add_parser("list", parents=[shared], help="list matrices of the collection, from its index")
+    one.add_argument("--group", metavar="G", help="the group; * and ? are wildcards")
+    one.add_argument("--kind", metavar="K", help="text in the kind of problem")
+    one.add_argument("--name", metavar="GLOB", help="the name; * and ? are wildcards")
     for what in ("nnz", "rows", "cols"):
         one.add_argument(f"--min-{what}", type=number_of, metavar="N")
         one.add_argument(f"--max-{what}", type=number_of, metavar="N")
     one.add_argument("--spd", action="store_true", help="symmetric positive definite ones only")
-    one.add_argument("--refresh", action="store_true", help="fetch the index anew")
-    one.add_argument("--json", action="store_true", help="one JSON object a line")
+    one.add_argument("--refresh", action="store_true", help="fetch the index again")
+    one.add_argument("--json", action="store_true", help="one JSON object per line")
     one.set_defaults(run=command_list)
 
     names = Parser(add_help=False)
     names.add_argument("names", nargs="+", metavar="NAME|GROUP/NAME|FILE.list")
-    one = commands.add_parser("fetch", parents=[shared, names], help="bring archives into the cache")
+    one = commands.add_parser("fetch", parents=[shared, names], help="download archives into the cache")
     one.add_argument("--renew", action="store_true", help="fetch again, and record the new sha256")
     one.set_defaults(run=command_fetch)
 
     one = commands.add_parser("bench", parents=[shared, names],
-                              help="run spmv bench on what is in the cache; options for it after --")
+                              help="run spmv bench on matrices in the cache; options for it after --")
     one.add_argument("-o", "--output", default="suitesparse.jsonl", metavar="FILE",
-                     help="the results, one JSON object a line (default: %(default)s)")
+                     help="the results, one JSON object per line (default: %(default)s)")
     one.add_argument("--append", action="store_true", help="add to FILE; otherwise it must not exist")
     one.add_argument("--spmv", metavar="PROGRAM", help="default: spmv on the PATH, else the newest build/*/app/spmv")
     one.add_argument("--twins", action="store_true",
-                     help="measure twin:NAME, where there is one, for a matrix that is not in the cache")
-    one.add_argument("--limit", type=positive(float, 0.001), metavar="S", help="stop a run after so many seconds")
+                     help="for a matrix that is not in the cache, measure its twin:NAME if there is one")
+    one.add_argument("--limit", type=positive(float, 0.001), metavar="S", help="stop a run after S seconds")
     one.add_argument("--limit-bytes", type=number_of, default=256 * 2**30, metavar="N",
                      help="the largest .mtx to unpack (default: %(default)s)")
     one.add_argument("--scratch", metavar="FOLDER", help="unpack there, one matrix at a time (default: $TMPDIR)")
@@ -903,10 +916,10 @@ def parse(words):
     options = parser.parse_args(words)
     options.extra = extra
     if extra and options.command != "bench":
-        parser.error(f"{options.command} takes nothing after --")
+        parser.error(f"{options.command} takes no arguments after --")
     url = urllib.parse.urlsplit(options.base_url)
     if url.scheme not in ("http", "https") or not url.netloc:
-        parser.error(f"'{options.base_url}' is no address of a server: http://... or https://... expected")
+        parser.error(f"'{options.base_url}' is not a URL: expected http://... or https://...")
     return options
 
 
@@ -929,7 +942,7 @@ def main():
         say(f"{error.filename or 'standard output'}: {reason(error)}")
         return TROUBLE
     except KeyboardInterrupt:
-        say("interrupted; what has arrived is kept, and the same command goes on from there")
+        say("interrupted; the same command resumes")
         return INTERRUPTED
 
 

@@ -2,14 +2,14 @@
 # Checks the spelling of code, comments and pages with codespell. words.txt lists words that are
 # right here although codespell reports them.
 #
-# usage: words.sh                checks this tree; exit code 77: codespell is not there
+# usage: words.sh                checks this tree; exit code 77: codespell is not installed
 #        words.sh --self-test    plants a misspelling in each kind of file: each must be found, and
 #                                no accepted word
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-command -v codespell >/dev/null || { echo "skipped: codespell is not there (Debian, Ubuntu: codespell)" && exit 77; }
+command -v codespell >/dev/null || { echo "skipped: codespell is not installed (Debian, Ubuntu: codespell)" && exit 77; }
 
 # check PATH...: skips data and packed files
 check() {

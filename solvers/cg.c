@@ -96,7 +96,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "spmv_cg: r'r = %g, p'Ap = %g at iteration %lld", rr, pq, k);
     if (!isfinite(c->rz))
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
-                            "spmv_cg: r'M^-1 r = %g (r'r = %g) at iteration %lld, of the preconditioner", rz, rr, k);
+                            "spmv_cg: r'M^-1 r = %g (r'r = %g) at iteration %lld, in the preconditioner", rz, rr, k);
     if (c->rz <= 0)
         return context_fail(
             s->ctx, SPMV_ERROR_NOT_POSITIVE,
@@ -116,22 +116,23 @@ static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
     if (plan == NULL)
         return SPMV_OK;
     if (spmv_plan_context(plan) != cg->s.ctx)
-        return context_fail(cg->s.ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the inner plan is of another context");
+        return context_fail(cg->s.ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: the inner plan belongs to another context");
     const spmv_status st = spmv_plan_describe(plan, inner, sizeof *inner);
     if (st != SPMV_OK)
         return st;
     if (info->type != SPMV_F64 || inner->type != SPMV_F32)
         return context_fail(cg->s.ctx, SPMV_ERROR_TYPE,
-                            "spmv_cg: inner iterations are in f32 for a plan of f64, not in %s for %s",
+                            "spmv_cg: inner iterations need an f32 plan for an f64 plan, not %s for %s",
                             spmv_type_name(inner->type), spmv_type_name(info->type));
     if (inner->rows != info->rows || inner->cols != info->cols || inner->nnz != info->nnz)
         return context_fail(cg->s.ctx, SPMV_ERROR_SIZE,
-                            "spmv_cg: the inner plan is of %lld x %lld with %lld nonzeros, the plan of %lld x %lld "
-                            "with %lld: not of one matrix",
+                            "spmv_cg: the inner plan is for %lld x %lld with %lld nonzeros, the plan for %lld x %lld "
+                            "with %lld: not the same matrix",
                             (long long)inner->rows, (long long)inner->cols, (long long)inner->nnz,
                             (long long)info->rows, (long long)info->cols, (long long)info->nnz);
     if (inner->vectors != 1 || inner->x_stride != 1 || inner->y_stride != 1 || info->vectors != 1)
-        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: inner iterations are for one right-hand side");
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: inner iterations support only one right-hand side");
     return SPMV_OK;
 }
 
@@ -150,8 +151,9 @@ static spmv_status fail_no_method(const struct cg *cg, const char *name)
     return known ? context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                                 "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s", name,
                                 spmv_backend_name(backend), list)
-                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD, "spmv_cg: no method %s on backend %s; there are: auto%s",
-                                name, spmv_backend_name(backend), list);
+                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD,
+                                "spmv_cg: unknown method %s on backend %s; there are: auto%s", name,
+                                spmv_backend_name(backend), list);
 }
 
 /* Sets cg->method: the rung of that name, or the backend's first that supports the solve. why: the
@@ -180,7 +182,7 @@ static spmv_status choose(struct cg *cg)
         return fail_no_method(cg, named ? name : "auto");
     ctx->error[0] = '\0'; /* rejected rungs are no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? "asked for by name" : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? "requested by name" : cg->method->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
         cg->s.result[v].method = cg->method->name;
         memcpy(cg->s.result[v].why, why, sizeof why);

@@ -154,10 +154,10 @@ static spmv_status supports(const struct cg *cg)
     const char *plan = cg->s.info.method;
     if (strcmp(plan, "tiles") != 0)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method fused needs a plan of the method tiles, and this one is of %s", plan);
+                            "spmv_cg: method fused needs a plan of the method tiles, not %s", plan);
     if (cg->s.precond != NULL && precond_inverse_diagonal(cg->s.precond) == NULL)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method fused has no preconditioner but jacobi: textbook takes all");
+                            "spmv_cg: method fused supports only the preconditioner jacobi; textbook supports all");
     return SPMV_OK;
 }
 
@@ -213,13 +213,14 @@ static spmv_status run(struct cg *cg)
     return SPMV_OK;
 }
 
-const struct cg_method cg_fused_omp = {.name = "fused",
-                                       .why = "one parallel region for the whole solve: the plan is of tiles, and the "
-                                              "preconditioner none or jacobi",
-                                       .backends = 1u << SPMV_BACKEND_OMP,
-                                       .least_columns = 1,
-                                       .most_columns = CG_ANY_COLUMNS,
-                                       .supports = supports,
-                                       .prepare = prepare,
-                                       .run = run,
-                                       .release = release};
+const struct cg_method cg_fused_omp = {
+    .name = "fused",
+    .why = "one parallel region for the whole solve: the plan is of the method tiles, the "
+           "preconditioner none or jacobi",
+    .backends = 1u << SPMV_BACKEND_OMP,
+    .least_columns = 1,
+    .most_columns = CG_ANY_COLUMNS,
+    .supports = supports,
+    .prepare = prepare,
+    .run = run,
+    .release = release};

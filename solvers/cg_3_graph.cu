@@ -209,6 +209,6 @@ constexpr cg_method method(const char *name, const char *why)
 
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = method("fused", "three kernels a step, launched ahead of need");
+extern "C" const struct cg_method cg_fused_cuda = method("fused", "three kernels per step, launched in advance");
 extern "C" const struct cg_method cg_graph =
-    method("graph", "three kernels a step, replayed by the dozen as one graph");
+    method("graph", "three kernels per step, replayed in groups as one CUDA graph");

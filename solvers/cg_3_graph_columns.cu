@@ -187,9 +187,10 @@ void release(struct cg *cg)
 spmv_status supports(const struct cg *cg)
 {
     if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
-        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: methods graph and fused have, for several right-hand sides, no preconditioner "
-                            "but jacobi: textbook takes all");
+        return context_fail(
+            cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+            "spmv_cg: for several right-hand sides, methods graph and fused support only the preconditioner "
+            "jacobi; textbook supports all");
     return SPMV_OK;
 }
 
@@ -201,6 +202,6 @@ constexpr cg_method method(const char *name, const char *why)
 } // namespace
 
 extern "C" const struct cg_method cg_graph_columns =
-    method("graph", "three or four kernels a step for all right-hand sides, replayed by the dozen as one graph");
+    method("graph", "three or four kernels per step for all right-hand sides, replayed in groups as one CUDA graph");
 extern "C" const struct cg_method cg_fused_columns_cuda =
-    method("fused", "three or four kernels a step for all right-hand sides, launched ahead of need");
+    method("fused", "three or four kernels per step for all right-hand sides, launched in advance");

@@ -88,9 +88,10 @@ spmv_status look(const struct cg *cg, persistent *own)
         return st;
     return choose(cg, shared, blocks, own)
                ? SPMV_OK
-               : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                              "spmv_cg: %lld rows of at most %lld entries do not fit the multiprocessors' memory",
-                              (long long)cg->s.n, (long long)cg->s.plan->longest_row);
+               : context_fail(
+                     cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                     "spmv_cg: %lld rows of at most %lld entries do not fit in the memory of the multiprocessors",
+                     (long long)cg->s.n, (long long)cg->s.plan->longest_row);
 }
 
 spmv_status supports(const struct cg *cg)
@@ -99,11 +100,11 @@ spmv_status supports(const struct cg *cg)
     const spmv_plan *const plan = cg->s.plan;
     if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the persistent rung knows the preconditioners none and jacobi alone, not %s",
+                            "spmv_cg: the persistent rung supports only the preconditioners none and jacobi, not %s",
                             precond_name(cg->s.precond));
     if (cg->keeps)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the persistent rung does not go on from a residual that was replaced");
+                            "spmv_cg: the persistent rung cannot continue from a replaced residual");
     if (plan->longest_row < 0 || plan->a.row_ptr_bits != 32)
         return context_fail(
             cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
@@ -279,13 +280,14 @@ void release(struct cg *cg)
 
 } // namespace
 
-extern "C" const struct cg_method cg_persistent_cuda = {"persistent",
-                                                        "the system fits the multiprocessors: one kernel for all steps",
-                                                        1u << SPMV_BACKEND_CUDA,
-                                                        1,
-                                                        1,
-                                                        true,
-                                                        supports,
-                                                        prepare,
-                                                        run,
-                                                        release};
+extern "C" const struct cg_method cg_persistent_cuda = {
+    "persistent",
+    "the system fits in the multiprocessors: one kernel for all steps",
+    1u << SPMV_BACKEND_CUDA,
+    1,
+    1,
+    true,
+    supports,
+    prepare,
+    run,
+    release};

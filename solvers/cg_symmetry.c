@@ -164,7 +164,7 @@ spmv_status cg_check_symmetry(const struct cg *cg)
         st =
             context_fail(cg->s.ctx, SPMV_ERROR_NOT_SYMMETRIC,
                          "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
-                         "of modulus 1 to 2, and rounding explains %.3g",
+                         "of modulus 1 to 2, rounding explains at most %.3g",
                          plan->asymmetry, plan->asymmetry_bound);
 done:
     return st;

@@ -25,11 +25,11 @@ spmv_status krylov_check(const struct krylov *s)
         return context_fail(s->ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", s->call,
                             (long long)info->rows, (long long)info->cols);
     if (type_is_complex(info->type))
-        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: not in complex types, and the plan is one in %s", s->call,
-                            spmv_type_name(info->type));
+        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: complex types are not supported, and the plan has type %s",
+                            s->call, spmv_type_name(info->type));
     if (info->x_stride != info->vectors || info->y_stride != info->vectors)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: the plan is for vectors, %d of them, with strides %lld and %lld: there are none here",
+                            "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported",
                             s->call, info->vectors, (long long)info->x_stride, (long long)info->y_stride);
     if (info->rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: %s", s->call,
@@ -38,7 +38,7 @@ spmv_status krylov_check(const struct krylov *s)
                                            : "b and x are the same array");
     if (!(s->rtol >= 0) || !(s->atol >= 0) || s->max_iterations < 0)
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: rtol %g, atol %g, max_iterations %lld: none may be negative", s->call, s->rtol,
+                            "%s: rtol %g, atol %g, max_iterations %lld: must not be negative", s->call, s->rtol,
                             s->atol, (long long)s->max_iterations);
     return SPMV_OK;
 }
@@ -49,10 +49,10 @@ spmv_status krylov_check_precond(const struct krylov *s, spmv_type type)
     if (m == NULL)
         return SPMV_OK;
     if (precond_context(m) != s->ctx)
-        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: the preconditioner %s is of another context", s->call,
-                            precond_name(m));
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: the preconditioner %s belongs to another context",
+                            s->call, precond_name(m));
     if (precond_type(m) != type)
-        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: the preconditioner %s is of type %s, the plan of %s", s->call,
+        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: the preconditioner %s has type %s, the plan %s", s->call,
                             precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(type));
     if (precond_rows(m) != s->info.rows)
         return context_fail(s->ctx, SPMV_ERROR_SIZE, "%s: the preconditioner %s is for %lld rows, A has %lld", s->call,
@@ -261,8 +261,8 @@ spmv_status krylov_fail_stagnation(const struct krylov *s, int v)
 static spmv_status fail_vanishing(const struct krylov *s, double largest)
 {
     return context_fail(s->ctx, SPMV_ERROR_STAGNATION,
-                        "%s: the largest element of b is %.3g, and squares of residuals vanish in %s: scale b", s->call,
-                        largest, spmv_type_name(s->type));
+                        "%s: the largest element of b is %.3g, so squares of residuals underflow in %s: scale b",
+                        s->call, largest, spmv_type_name(s->type));
 }
 
 spmv_status krylov_fail_overflow(const struct krylov *s, int v)

@@ -164,12 +164,12 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
     if (o->block < 0 || o->block > 64 || o->degree < -1 || o->degree > 100 || o->steps < 0 || o->steps > 1000)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_create: block %d (0 to 64), degree %d (-1 to 100), steps %d (0 to "
-                            "1000): one is out of its range",
+                            "1000): out of range",
                             o->block, o->degree, o->steps);
     const bool given = o->lowest != 0 || o->highest != 0;
     if (given && !(o->lowest > 0 && o->lowest < o->highest && isfinite(o->highest)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: eigenvalues from %g to %g: 0 < lowest < highest is needed",
+                            "spmv_preconditioner_create: eigenvalues from %g to %g: must be 0 < lowest < highest",
                             o->lowest, o->highest);
     if (!(o->shift >= 0 && isfinite(o->shift)) || !(o->strength >= 0 && o->strength <= 1))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
@@ -192,7 +192,7 @@ static const struct precond_kind *find(spmv_context *ctx, const char *name)
         const size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, ", %s", kinds[k].name);
     }
-    (void)context_fail(ctx, SPMV_ERROR_METHOD, "no preconditioner is named \"%.64s\"; there are: auto%s", name, known);
+    (void)context_fail(ctx, SPMV_ERROR_METHOD, "unknown preconditioner \"%.64s\"; there are: auto%s", name, known);
     return NULL;
 }
 
@@ -227,7 +227,7 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     if (st != SPMV_OK)
         return st;
     const bool choose = name == NULL || strcmp(name, "auto") == 0;
-    char why[PRECOND_SENTENCE] = "asked for by name";
+    char why[PRECOND_SENTENCE] = "requested by name";
     const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
     if (kind == NULL)
         return SPMV_ERROR_METHOD;
@@ -278,7 +278,7 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     *preconditioner = NULL;
     if (methods == NULL || !options_read(&c, sizeof c, methods) || c.name == NULL || c.apply == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_wrap: a class has its size, a name and an apply");
+                            "spmv_preconditioner_wrap: a class needs its size, a name and apply");
     if (!is_real(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_preconditioner_wrap: vectors of type %s, not f64 or f32",
                             spmv_type_name(type));
@@ -291,7 +291,7 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     m->apply = c.apply;
     m->destroy = c.destroy;
     m->self = self;
-    snprintf(m->why, sizeof m->why, "the caller's own");
+    snprintf(m->why, sizeof m->why, "implemented by the caller");
     *preconditioner = m;
     return SPMV_OK;
 }

@@ -23,8 +23,8 @@ enum { PATH_SIZE = 4096 };
 
 static const char file_name[] = "spmv_precond_hypre.so";
 static const char what_to_do[] =
-    "preconditioner amg comes from the library hypre, through a module of its own: install hypre (Debian, Ubuntu: "
-    "libhypre-dev; scripts/packages.sh amg) and build again, or name the module's folder in SPMV_MODULE_PATH";
+    "preconditioner amg needs the library hypre and a module: install hypre (Debian, Ubuntu: "
+    "libhypre-dev; scripts/packages.sh amg) and build again, or set SPMV_MODULE_PATH to the module's folder";
 
 /* Whether the module is in FOLDER/BEHIND; path is then its name. */
 static bool is_there(const char *folder, int length, const char *behind, char *path)
@@ -69,13 +69,13 @@ static const struct precond_module *open_module(spmv_context *ctx)
 {
     char path[PATH_SIZE] = "";
     if (!find_module(path)) {
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (there is no %s)", what_to_do, file_name);
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s was not found)", what_to_do, file_name);
         return NULL;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL) {
         const char *error = dlerror();
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%.200s does not open: %.300s)", what_to_do, path,
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (cannot open %.200s: %.300s)", what_to_do, path,
                            error != NULL ? error : "no reason");
         return NULL;
     }
@@ -86,7 +86,7 @@ static const struct precond_module *open_module(spmv_context *ctx)
     const struct precond_module *module = get != NULL ? get() : NULL;
     if (module == NULL || module->abi != PRECOND_MODULE_ABI) {
         (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                           "preconditioner amg: %.300s is not a module of this version: build both from one source",
+                           "preconditioner amg: %.300s is a module of another version: build both from the same source",
                            path);
         dlclose(library);
         return NULL;
@@ -121,14 +121,13 @@ spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz)
 {
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg works in the memory of the CPU: it is on the backends ref and omp");
+                            "preconditioner amg needs the backend ref or omp, because it computes on the CPU");
     if (type != SPMV_F64)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg is in f64, not for vectors of type %s",
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg supports only f64, not vectors of type %s",
                             spmv_type_name(type));
     if (nnz > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg: hypre's integers have 32 bits, and there are %lld nonzeros",
-                            (long long)nnz);
+                            "preconditioner amg: %lld nonzeros exceed hypre's 32-bit integers", (long long)nnz);
     return open_module(ctx) != NULL ? SPMV_OK : SPMV_ERROR_UNSUPPORTED;
 }
 

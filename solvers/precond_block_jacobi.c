@@ -173,7 +173,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
                            count == 1 ? "" : "s", blocks.block);
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 "; not positive definite, so their diagonal instead: %lld (the first at row %lld)",
+                 "; blocks that are not positive definite, replaced by their diagonal: %lld (the first at row %lld)",
                  (long long)m->fallen, (long long)first * blocks.block + 1);
 done:
     host_free(inversion.inverse);

@@ -92,18 +92,19 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
     if (a->rows == 0 || bad < a->rows) {
         *name = "none";
         if (a->rows == 0)
-            snprintf(why, PRECOND_SENTENCE, "there are no rows");
+            snprintf(why, PRECOND_SENTENCE, "the matrix has no rows");
         else
             snprintf(why, PRECOND_SENTENCE,
-                     "the diagonal entry of row %lld is %g: the matrix is not positive definite, and others need that",
+                     "the diagonal entry of row %lld is %g: the matrix is not positive definite, as other "
+                     "preconditioners require",
                      (long long)bad + 1, source->diagonal[bad]);
         return SPMV_OK;
     }
     if (ctx->backend->id == SPMV_BACKEND_CUDA) {
         *name = "jacobi";
         snprintf(why, PRECOND_SENTENCE,
-                 "a diagonal is part of the solver's own kernels, whose iterations take microseconds; what saves "
-                 "iterations costs more than they do");
+                 "jacobi is part of the solver's kernels, whose iterations take microseconds; the others cost "
+                 "more than the iterations they save");
         return SPMV_OK;
     }
     const struct look look = look_at(source);
@@ -112,7 +113,7 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
         if (look.beside == 0)
             snprintf(why, PRECOND_SENTENCE, "the matrix is diagonal");
         else
-            snprintf(why, PRECOND_SENTENCE, "the diagonal outweighs the rest of each row by %.3g or more",
+            snprintf(why, PRECOND_SENTENCE, "the diagonal exceeds the rest of each row by a factor of at least %.3g",
                      1 / look.heaviest);
         return SPMV_OK;
     }
@@ -126,26 +127,27 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
         if (precond_amg_supports(ctx, type, a->nnz) == SPMV_OK) {
             *name = "amg";
             snprintf(why, PRECOND_SENTENCE,
-                     "a Laplacian of %lld rows, %lld from one end to the other: other methods take about as many "
-                     "iterations as that, multigrid a dozen",
+                     "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
+                     "diameter, multigrid about a dozen",
                      (long long)a->rows, (long long)way);
             return SPMV_OK;
         }
-        snprintf(missing, sizeof missing, "; amg would suit it better, but %.200s", ctx->error);
+        snprintf(missing, sizeof missing, "; amg would be better, but %.200s", ctx->error);
         ctx->error[0] = '\0';
     }
     const bool even = look.largest <= 2 * look.smallest && look.heaviest <= 1 + 1e-12;
     if (even || a->rows > FACTOR_ROWS) {
         *name = "chebyshev";
-        snprintf(why, PRECOND_SENTENCE, "%s: products with the matrix are what this backend does best%s",
-                 even ? "an even diagonal that outweighs the rest of its row"
-                      : "a factor of so many rows is solved row after row",
+        snprintf(why, PRECOND_SENTENCE, "%s: this backend is fastest at products with the matrix%s",
+                 even ? "a uniform diagonal not smaller than the rest of its row"
+                      : "a factor with so many rows is solved row by row",
                  missing);
         return SPMV_OK;
     }
     *name = "ic0";
     snprintf(why, PRECOND_SENTENCE,
-             "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor knows of both%s",
+             "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor takes account of "
+             "both%s",
              look.smallest, look.largest, look.heaviest, missing);
     return SPMV_OK;
 }

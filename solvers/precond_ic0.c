@@ -329,7 +329,7 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
         }
         if (shift > 1e15)
             return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                                "preconditioner %s: the pivot of row %lld is %g with any shift", m->name,
+                                "preconditioner %s: the pivot of row %lld is %g with every shift", m->name,
                                 (long long)failed + 1, pivot);
         if (m->fallen++ == 0) {
             first = failed;
@@ -341,10 +341,10 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
                  " of A + %.3g D: %s the pivot of row %lld is %.3g, and %lld factorisation%s failed", m->shift,
-                 source->options->shift > 0 ? "with the shift asked for" : "without a shift", (long long)first + 1,
+                 source->options->shift > 0 ? "with the requested shift" : "without a shift", (long long)first + 1,
                  first_pivot, (long long)m->fallen, m->fallen == 1 ? "" : "s");
     else if (m->shift > 0)
-        snprintf(m->layout + n, sizeof m->layout - (size_t)n, " of A + %.3g D, as asked for", m->shift);
+        snprintf(m->layout + n, sizeof m->layout - (size_t)n, " of A + %.3g D, as requested", m->shift);
     return SPMV_OK;
 }
 

@@ -9,7 +9,7 @@
 static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_REF,
      .name = "definition",
-     .why = "the definition, a row after the other, summed in long double",
+     .why = "the definition: one row after another, summed in long double",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE,
      .apply = definition_ref_apply},
     {.backend = SPMV_BACKEND_REF,
@@ -58,7 +58,7 @@ static const struct spmv_method methods[] = {
      .release = fused_cuda_release},
     {.backend = SPMV_BACKEND_CUDA,
      .name = "columns",
-     .why = "lanes side by side over the columns of x read the matrix once for all of them",
+     .why = "lanes work on adjacent columns of x, so the matrix is read once for all of them",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
      .prepare = columns_cuda_prepare,
      .apply = columns_cuda_apply,
@@ -137,7 +137,7 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
     char list[256];
     if (named && method == NULL) {
         method_list(backend, 0, list, sizeof list);
-        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "no method %s on backend %s; there are: auto, %s", name,
+        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "unknown method %s on backend %s; there are: auto, %s", name,
                             spmv_backend_name(backend), list);
     }
     const unsigned lacks = method != NULL ? needs & ~method->can : needs;
@@ -153,7 +153,7 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
     }
     plan->method = method;
     plan->named = named;
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "asked for by name" : method->why);
+    snprintf(plan->why, sizeof plan->why, "%s", named ? "requested by name" : method->why);
     return SPMV_OK;
 }
 
@@ -161,7 +161,7 @@ spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason
 {
     const struct spmv_method *const method = method_named(plan->ctx->backend->id, name);
     if (plan->named)
-        snprintf(plan->why, sizeof plan->why, "%s in place of %s: %s", name, plan->method->name, reason);
+        snprintf(plan->why, sizeof plan->why, "%s instead of %s: %s", name, plan->method->name, reason);
     else
         snprintf(plan->why, sizeof plan->why, "%s", method->why);
     plan_release_state(plan);

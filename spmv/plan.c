@@ -107,14 +107,16 @@ static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_
 static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
     if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: operation is %d", (int)o->operation);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: unknown operation %d", (int)o->operation);
     if (o->vectors < 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %d vectors at once", o->vectors);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_plan_create: the number of vectors is %d, must be at least 1", o->vectors);
     for (int i = 0; i < 2; i++) {
         const int64_t stride = i == 0 ? o->x_stride : o->y_stride;
         if (stride != 0 && stride < o->vectors)
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: %s_stride is %lld with %d vectors",
-                                i == 0 ? "x" : "y", (long long)stride, o->vectors);
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                                "spmv_plan_create: %s_stride is %lld, less than the %d vectors", i == 0 ? "x" : "y",
+                                (long long)stride, o->vectors);
     }
     if (o->compression < SPMV_COMPRESSION_AUTO || o->compression > SPMV_COMPRESSION_VALUES)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: compression is %d, not -1, 0, 1 or 2",
@@ -124,7 +126,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
                             o->symmetric ? "symmetric storage" : "compression");
     if (o->update_values != 0 && a->val == NULL && a->nnz > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_create: update_values, but a pattern has no values to replace");
+                            "spmv_plan_create: update_values is set, but a pattern has no values");
     return SPMV_OK;
 }
 
@@ -256,7 +258,7 @@ static spmv_status check_vectors(const spmv_plan *plan, const char *call, const 
     if (x == y)
         return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: x and y are the same array", call);
     if (!plan_can_load(plan, x) || !plan_can_load(plan, y))
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is not at a multiple of %zu bytes", call,
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is not aligned to %zu bytes", call,
                             plan_can_load(plan, x) ? "y" : "x", spmv_type_size(plan->type));
     return SPMV_OK;
 }
@@ -295,13 +297,13 @@ static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const vo
                             : e->z == y ? "y"
                                         : "w");
     if (sums && (e->dot == x || e->dot == y || e->dot == e->w || e->dot == e->z || e->dot == e->gamma))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: dot is where another argument lies");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: dot overlaps another argument");
     const void *const arrays[] = {e->w, e->dot, e->gamma, e->z};
     static const char *const names[] = {"w", "dot", "gamma", "z"};
     for (int i = 0; i < 4; i++)
         if (!plan_can_load(plan, arrays[i]))
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is not at a multiple of %zu bytes",
-                                names[i], spmv_type_size(plan->type));
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_apply_with: %s is not aligned to %zu bytes", names[i],
+                                spmv_type_size(plan->type));
     return SPMV_OK;
 }
 
@@ -316,9 +318,10 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
     spmv_epilogue e;
     spmv_epilogue_init(&e, sizeof e);
     if (epilogue != NULL && !options_read(&e, sizeof e, epilogue))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "an epilogue of %zu bytes does not fit this library's %zu: fill it with spmv_epilogue_init",
-                            epilogue->size, sizeof e);
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "the epilogue has %zu bytes, this library expects %zu: initialize it with spmv_epilogue_init",
+            epilogue->size, sizeof e);
     if (e.w == NULL && e.dot == NULL && e.z == NULL)
         return spmv_apply(plan, host_alpha, x, host_beta, y);
     if (plan->a.rows > 0)

@@ -209,7 +209,7 @@ spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a)
     plan->a.type = type;
     plan->from_bits = a->nnz <= INT32_MAX ? 32 : 64;
     if (a->memory == SPMV_MEMORY_CONTEXT && !plan_can_load(plan, a->val))
-        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: val is not at a multiple of %zu bytes",
+        return context_fail(plan->ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: val is not aligned to %zu bytes",
                             spmv_type_size(plan->a.type));
     if (plan->operation == SPMV_OPERATION_N)
         return take_as_it_is(plan, a);
@@ -267,8 +267,7 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
     if (values == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_update_values: values is NULL");
     if (!plan_can_load(plan, values))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_update_values: values are not at a multiple of %zu bytes",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_update_values: values is not aligned to %zu bytes",
                             spmv_type_size(plan->a.type));
     spmv_status st =
         /* An error must be returned before anything changes. */

@@ -77,8 +77,8 @@ template <typename T> spmv_status make(spmv_plan *plan, const making &m, fused_s
     s->tiles = ceil_divide(plan->a.nnz, (int64_t)CAPACITY);
     const int64_t blocks = s->tiles + empty_blocks<T>(plan, s);
     if (blocks > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_plan_create: %lld tiles are more than a launch has blocks",
-                            (long long)blocks);
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "spmv_plan_create: %lld tiles exceed the number of blocks of a launch", (long long)blocks);
     if (s->tiles == 0)
         return SPMV_OK;
     if (has_empty_rows(plan, s))

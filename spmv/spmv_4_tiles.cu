@@ -41,7 +41,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
     const int64_t most = p.most_tiles();
     if (most > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
+                            "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
                             (long long)most);
     const bool may_use_ranges = plan->compression != SPMV_COMPRESSION_NONE && Packing::shape::MAY_USE_RANGES;
     const tiles::tree_size tree(most);
@@ -187,7 +187,7 @@ void describe(spmv_plan *plan, const tiles_state *s)
     int used = snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %d tiles of at most %d",
                         (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.packed.tiles,
                         s->capacity);
-    const char *between = "; lanes a row:";
+    const char *between = "; lanes per row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
             used += snprintf(text + used, (size_t)(size - used), "%s %d (%.3g %% of these tiles)", between, 1 << k,

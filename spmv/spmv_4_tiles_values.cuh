@@ -248,7 +248,7 @@ struct coded_values {
     {
         if (used >= size || (!in_use && none == nullptr))
             return 0;
-        return in_use ? snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, a byte a %s", values,
+        return in_use ? snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, 1 byte per %s", values,
                                  values == 1 ? "" : "s", place)
                       : snprintf(text + used, (size_t)(size - used), "; no table of values: %s", none);
     }

@@ -75,7 +75,7 @@ template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packin
     const int64_t most = p.most_tiles(), table = tiles::part((most + 1) * (int64_t)sizeof(tiles::tile));
     if (most > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "spmv_plan_create: there may be %lld tiles, more than a launch has blocks",
+                            "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
                             (long long)most);
     spmv_status st = plan_alloc(plan, table + p.most_long_rows() * (int64_t)sizeof(tiles::long_row), &s->table);
     s->long_rows = (char *)s->table + table;
@@ -384,7 +384,7 @@ void describe(spmv_plan *plan, const blocked_state *s)
     if (nnz > 0)
         used += snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
                          ", in %lld parts and %lld segments (%.3g %% of the entries gathered from memory); %d tiles, "
-                         "in runs of %.4g products on average; %.3g bytes an entry in both launches",
+                         "in runs of %.4g products on average; %.3g bytes per entry in both launches",
                          (long long)s->parts, (long long)s->segments, 100.0 * (double)s->few / (double)nnz,
                          s->about.packed.tiles, mean, stored + 2 * size + 4 + index / warp_lanes + index / mean);
     snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d rows longer than a tile",

@@ -540,15 +540,15 @@ static void say(spmv_plan *plan, struct found found)
     size_t used = strlen(plan->why);
     if (found.saved + found.packed > 0)
         snprintf(plan->why + used, sizeof plan->why - used,
-                 "; %.0f %% of the columns follow from the row before, %.0f %% are kept in 16 bits",
+                 "; %.0f %% of the columns are derived from the previous row, %.0f %% are stored in 16 bits",
                  100 * (double)found.saved / nnz, 100 * (double)found.packed / nnz);
     used = strlen(plan->why);
     if (found.formed > 0)
-        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the columns are of rows in a few forms",
+        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the columns are in rows of a few forms",
                  100 * (double)found.formed / nnz);
     used = strlen(plan->why);
     if (found.sorted > 0)
-        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the rows are taken by length",
+        snprintf(plan->why + used, sizeof plan->why - used, "; %.0f %% of the rows are processed by length",
                  100 * (double)found.sorted / (double)plan->a.rows);
 }
 

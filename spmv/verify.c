@@ -169,7 +169,7 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
         }
         st = context_fail(
             ctx, SPMV_ERROR_CHECK,
-            "%lld of %lld rows past the bound; the worst is row %lld: %.17g%s where %s gives %.17g%s, %.3g times "
+            "%lld of %lld rows exceed the bound; the worst is row %lld: %.17g%s where %s gives %.17g%s, %.3g times "
             "the bound",
             (long long)result->failed_rows, (long long)a->rows, (long long)result->worst_row + 1, result->worst_value,
             im[0], spmv_backend_name(ctx->backend->id), result->worst_reference, im[1], result->worst_ratio);
@@ -193,7 +193,7 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
     if (operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T && operation != SPMV_OPERATION_H)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: operation is %d", (int)operation);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: unknown operation %d", (int)operation);
     if (plan_types_of(type, type) == PLAN_TYPES)
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_verify: no products in type %s", spmv_type_name(type));
     if (a->val != NULL && plan_types_of(a->type, type) == PLAN_TYPES)

@@ -142,7 +142,7 @@ static void end(spmv_status status)
         case_hash = (uint64_t)status;
     keep_hash();
     if (expected != NULL && (kept->count > expected->count || expected->hashes[kept->count - 1] != case_hash)) {
-        fprintf(stderr, "bits: %s: another result with another number of threads\n", case_name);
+        fprintf(stderr, "bits: %s: the result depends on the number of threads\n", case_name);
         differences++;
     }
     if (expected == NULL && status == SPMV_OK)

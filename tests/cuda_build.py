@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What the CUDA part costs: limits the size of the shared library and of the library's CUDA objects; reports the time they took.
+"""Limits the size of the shared library and of its CUDA objects. Reports their compile times, if
+there is a log of Ninja.
 
     cuda_build.py LIBRARY BUILD_FOLDER MIB|none OBJECT...
 
-Seconds are no limit: the same build takes twice as long on one machine as on another, or beside other work, and the
-time of other compilers does not follow. What NVCC writes does: an object of half a MiB or more takes 30 to 75 seconds a
-MiB (compressed, of two architectures and PTX, on a quiet core), whatever the kernels in it. So five minutes on two cores
-are 12 MiB of objects for the architectures of a release. MIB is the limit for the architectures of this build;
-"none" for a build whose sizes nobody measured (another compiler, another build type). The times of
-Ninja's log are reported where there is one.
+MIB is the limit for all objects with the architectures of this build; "none" if no limit is known
+(another compiler, another build type).
+
+The compile time itself is not limited, because it depends on the machine and its load. The size of
+nvcc's objects is proportional to it: an object of half a MiB or more takes 30 to 75 seconds per MiB
+(compressed, two architectures and PTX, one quiet core), whatever kernels it contains. So five
+minutes on two cores are 12 MiB of objects for the architectures of a release.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -22,7 +24,7 @@ CORES = 2
 
 
 def compile_seconds(build):
-    """Seconds of the last compilation of each object, by its whole path."""
+    """{absolute path of an object: seconds of its last compilation}."""
     seconds = {}
     log = os.path.join(build, ".ninja_log")
     if os.path.exists(log):

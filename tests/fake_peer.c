@@ -30,7 +30,7 @@ static void multiply(const struct peer_problem *p, double factor)
 static int open_fake(const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
     if (problem->type != SPMV_F64) {
-        snprintf(why, why_size, "a fake has f64 only");
+        snprintf(why, why_size, "the fake peer supports only f64");
         return -1;
     }
     struct fake *const fake = calloc(1, sizeof *fake);

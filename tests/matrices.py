@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Every matrix of a folder of SuiteSparse files goes through every method of a backend, in every type, several vectors at once,
-transposed, with an epilogue, and must pass its check on another backend.
+"""Computes products with every matrix of a folder of SuiteSparse files: by every method of a
+backend, in every type, with several vectors, transposed, and with an epilogue. Each product must
+pass its check on another backend. Also runs `spmv mul` on each matrix.
 
 usage: matrices.py PRODUCTS SPMV FOLDER BACKEND
-PRODUCTS is tests/products.c, SPMV the program, which takes each matrix once, by itself. FOLDER holds NAME.mtx.xz files and
-catalog.csv (columns file, format, field, symmetry, rows, cols, nnz_expanded, duplicates). Exit code 77: no folder, or no such
-backend here.
+PRODUCTS is tests/products.c, SPMV the program. FOLDER holds NAME.mtx.xz files and catalog.csv
+(columns file, format, field, symmetry, rows, cols, nnz_expanded, duplicates). Exit code 77: the
+folder is missing or the backend is not available.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -27,7 +28,8 @@ def rows_of(folder):
 
 
 def wrong_sizes(row, rows, cols, nnz):
-    """What does not agree with the catalog, or None. Merged duplicates and dropped zeros make a matrix smaller."""
+    """The difference from the catalog, or None. Merged duplicates and dropped zeros may make nnz
+    smaller."""
     if (rows, cols) != (int(row["rows"]), int(row["cols"])):
         return f"{rows} x {cols}, the catalog says {row['rows']} x {row['cols']}"
     exact = row["duplicates"] == "0" and row["format"] == "coordinate"
@@ -37,7 +39,8 @@ def wrong_sizes(row, rows, cols, nnz):
 
 
 def all_methods(products, backend, paths):
-    """([(file, ratio)] of what passed, [sentence] of what did not), or None where the backend cannot be had."""
+    """([(file, ratio)] of the products that passed, [message] of those that failed), or None if the
+    backend is not available."""
     done = subprocess.run([products, backend, *paths], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == SKIPPED:
         return None
@@ -60,7 +63,7 @@ def all_methods(products, backend, paths):
 
 
 def through_the_program(program, backend, path, row):
-    """The sentence about what is wrong with the program's own run on the file, or None."""
+    """Runs `spmv mul` on the file: an error message, or None."""
     done = subprocess.run([program, "mul", path, "--backend", backend, "--json"], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     if done.returncode != 0:
@@ -91,7 +94,7 @@ def main():
             paths[path] = row
         results = all_methods(products, backend, paths)
         if results is None:
-            print(f"skipped: no backend {backend} here")
+            print(f"skipped: backend {backend} is not available")
             return SKIPPED
         passed, failures = results
         # starting a process on a GPU takes longer than its product, so only a tenth of the files

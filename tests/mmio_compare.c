@@ -33,7 +33,7 @@ static bool allocate(struct entries *e, size_t n)
 static const char *read_coordinates(FILE *f, struct entries *e)
 {
     if (mm_read_mtx_crd_size(f, &e->rows, &e->cols, &e->n) != 0)
-        return "mmio refuses the size line";
+        return "mmio rejects the size line";
     if (!allocate(e, (size_t)e->n))
         return "no memory";
     MM_typecode code;
@@ -41,14 +41,14 @@ static const char *read_coordinates(FILE *f, struct entries *e)
     if (mm_is_integer(code))
         mm_set_real(&code); /* integers are read as reals */
     return mm_read_mtx_crd_data(f, e->rows, e->cols, e->n, e->row, e->col, e->val, code) == 0 ? NULL
-                                                                                              : "mmio refuses an entry";
+                                                                                              : "mmio rejects an entry";
 }
 
 /* mmio has no function for the entries of an array; this follows its example program. */
 static const char *read_array(FILE *f, struct entries *e)
 {
     if (mm_read_mtx_array_size(f, &e->rows, &e->cols) != 0)
-        return "mmio refuses the size line";
+        return "mmio rejects the size line";
     if (!allocate(e, (size_t)e->rows * (size_t)e->cols))
         return "no memory";
     for (int col = 1; col <= e->cols; col++)
@@ -73,7 +73,7 @@ static const char *read_with_mmio(const char *path, struct entries *e)
     FILE *f = fopen(path, "r");
     if (f == NULL)
         return "cannot be opened";
-    const char *why = mm_read_banner(f, &e->code) != 0 ? "mmio refuses the banner" : NULL;
+    const char *why = mm_read_banner(f, &e->code) != 0 ? "mmio rejects the banner" : NULL;
     if (why == NULL)
         why = mm_is_coordinate(e->code) ? read_coordinates(f, e) : read_array(f, e);
     fclose(f);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Our reader beside the genuine mmio and SciPy's, bit for bit, on a folder of SuiteSparse files and on generated ones.
+"""Compares the reader bit by bit with the original mmio and with SciPy, on a folder of SuiteSparse
+files and on generated files.
 
 usage: readers.py MMIO_COMPARE SPMV FOLDER
-MMIO_COMPARE is tests/mmio_compare.c, SPMV the program. FOLDER holds NAME.mtx.xz files and catalog.csv (columns file, format, field,
-symmetry, duplicates). SciPy is left out where Python lacks it, and said so. Exit code 77: no folder.
+MMIO_COMPARE is tests/mmio_compare.c, SPMV the program. FOLDER holds NAME.mtx.xz files and
+catalog.csv (columns file, format, field, symmetry, duplicates). Without SciPy that comparison is
+left out with a note. Exit code 77: the folder is missing.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -39,7 +41,8 @@ def rows_of(folder):
 
 
 def complex_text(form, symmetry, seed):
-    """A square complex matrix: all cells of the half that is stored, or of the whole, or every third of them; full mantissas."""
+    """A square complex matrix with full mantissas. An array has all cells of the stored half or of
+    the whole matrix, a coordinate file a third of them."""
     rng, n = random.Random(seed), 40
     cells = [(i, j) for j in range(n) for i in range(n) if symmetry == "general" or i > j or (i == j and symmetry != "skew-symmetric")]
     cells = cells if form == "array" else rng.sample(cells, len(cells) // 3)
@@ -51,7 +54,8 @@ def complex_text(form, symmetry, seed):
 
 
 def read_binary_form(path):
-    """rows, cols, row offsets, columns, values (None for a pattern): as docs/binary-form.md describes it."""
+    """(rows, cols, row offsets, columns, values or None for a pattern) of a binary form, by
+    docs/binary-form.md."""
     data = open(path, "rb").read()
     kind, _ = struct.unpack_from("<II", data, 16)
     rows, cols, nnz, at_rows, at_cols, at_vals = struct.unpack_from("<6Q", data, 24)
@@ -60,17 +64,17 @@ def read_binary_form(path):
 
 
 def differs_from_scipy(path, binary, pattern):
-    """What is not the same, or None."""
+    """The difference from SciPy's matrix, or None."""
     rows, cols, row_ptr, columns, values = read_binary_form(binary)
     theirs = scipy.io.mmread(path)
     theirs = scipy.sparse.csr_matrix(theirs) if isinstance(theirs, numpy.ndarray) else theirs.tocsr()
     theirs.sort_indices()
     if theirs.shape != (rows, cols) or not numpy.array_equal(theirs.indptr, row_ptr) or not numpy.array_equal(theirs.indices, columns):
-        return "another pattern than SciPy's"
+        return "the pattern differs from SciPy's"
     if pattern:
-        return None if values is None else "values of a pattern"
+        return None if values is None else "a pattern has values"
     if not numpy.array_equal(theirs.data.astype(values.dtype).view("<u8"), values.view("<u8")):
-        return "other bits than SciPy's"
+        return "bits of values differ from SciPy's"
     return None
 
 
@@ -115,7 +119,7 @@ def main():
                 os.unlink(binary)
     for line in failures:
         print(line)
-    print(f"{len(paths)} files compared with mmio, {compared} with {'SciPy ' + scipy.__version__ if scipy else 'SciPy, which is not here'}; "
+    print(f"{len(paths)} files compared with mmio, {compared} with {'SciPy ' + scipy.__version__ if scipy else 'SciPy (not installed)'}; "
           f"{len(failures)} failures")
     return 1 if failures else 0
 

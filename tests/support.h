@@ -122,7 +122,7 @@ static inline spmv_context *support_context(void)
             fail_msg("%s: %s instead of %s (%s)", #call, spmv_status_name(status_), spmv_status_name(expected),        \
                      spmv_last_error(ctx));                                                                            \
         if (strstr(spmv_last_error(ctx), (text)) == NULL)                                                              \
-            fail_msg("%s: the sentence \"%s\" lacks \"%s\"", #call, spmv_last_error(ctx), (text));                     \
+            fail_msg("%s: message \"%s\" does not contain \"%s\"", #call, spmv_last_error(ctx), (text));               \
     } while (0)
 
 /* Random bits, the same on every machine. */

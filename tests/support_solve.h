@@ -146,7 +146,7 @@ static inline void check_solve(const struct linear_system *s, const void *x, con
     if (right < problem->max_iterations && !(solved->residual <= problem->rtol))
         fail_msg("%s, %s %s: stopped at %g", peer, system, spmv_type_name(s->type), solved->residual);
     if (!(residual <= 1.5 * fmax(solved->residual, problem->rtol)) || !(residual >= 0.5 * solved->residual))
-        fail_msg("%s, %s %s: the true residual is %g, said to be %g", peer, system, spmv_type_name(s->type), residual,
+        fail_msg("%s, %s %s: true residual %g, reported %g", peer, system, spmv_type_name(s->type), residual,
                  solved->residual);
 }
 

@@ -538,7 +538,7 @@ static void bad_peers(void **state)
     const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const restless = &t.results[2],
                                *const failing = &t.results[3];
     assert_true(!ours->wrong && ours->bit_different == 0 && ours->measured);
-    assert_non_null(strstr(ours->note, "beyond memory's"));
+    assert_non_null(strstr(ours->note, "above the memory's"));
     assert_true(wrong->wrong && wrong->worst_at == 1599 && wrong->worst_ratio > 1 && wrong->bit_different == 0);
     assert_true(!restless->wrong && restless->bit_different > 0 && restless->measured);
     assert_true(failing->failed[0] != '\0' && !failing->measured && !failing->wrong);
@@ -546,7 +546,7 @@ static void bad_peers(void **state)
     trial_close(&t);
     start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F32, &r);
     assert_int_equal(trial_run(&t), SPMV_OK);
-    assert_string_equal(t.results[1].failed, "a fake has f64 only");
+    assert_string_equal(t.results[1].failed, "the fake peer supports only f64");
     assert_null(trial_best_peer(&t));
     trial_close(&t);
     spmv_matrix_destroy(m);
@@ -711,7 +711,7 @@ static void suites(void **state)
         assert_non_null(specs[0]);
         for (int i = 0; specs[i] != NULL; i++)
             if (!spmv_spec_known(specs[i]))
-                fail_msg("%s is no known SPEC", specs[i]);
+                fail_msg("unknown SPEC %s", specs[i]);
     }
     assert_int_equal(count, 4);
     assert_null(suite_find("none"));

@@ -178,7 +178,7 @@ static void poisson_as_others_solve_it(void **state)
         assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, NULL, &result, sizeof result));
         const int64_t slack = 2 + known[k].iterations / 50;
         if (result.iterations < known[k].iterations - slack || result.iterations > known[k].iterations + slack)
-            fail_msg("%s: %lld iterations, %lld known", known[k].spec, (long long)result.iterations,
+            fail_msg("%s: %lld iterations, expected %lld", known[k].spec, (long long)result.iterations,
                      (long long)known[k].iterations);
         assert_true(result.true_residual <= result.tolerance && result.tolerance == 1e-8 * result.norm_b);
         assert_true(fabs(result.true_residual - result.recurrence_residual) <= 1e-3 * result.true_residual);

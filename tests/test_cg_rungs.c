@@ -161,7 +161,7 @@ static void names_and_choice(void **state)
     for (int i = 0; with_rung(i, &options); i++) {
         assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
         assert_string_equal(result.method, options.method);
-        assert_string_equal(result.why, "asked for by name");
+        assert_string_equal(result.why, "requested by name");
     }
     options.method = "no-such-rung";
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_METHOD, "textbook");
@@ -469,7 +469,7 @@ static void counts_as_scipy(void **state)
             assert_ok(ctx, st);
             assert_string_equal(result.precond, known[k].jacobi ? "jacobi" : "none");
             if (llabs(result.iterations - known[k].count) > 2 + known[k].count / 50)
-                fail_msg("%s by %s: %lld iterations, %lld known", known[k].spec, options.method,
+                fail_msg("%s by %s: %lld iterations, expected %lld", known[k].spec, options.method,
                          (long long)result.iterations, (long long)known[k].count);
             release(&s);
         }
@@ -647,7 +647,7 @@ static void bad_preconditioners(void **state)
         const char *words;
     } cases[] = {{-1, SPMV_ERROR_NOT_POSITIVE, "the preconditioner is not positive definite"},
                  {0, SPMV_ERROR_NOT_POSITIVE, "the preconditioner is not positive definite"},
-                 {NAN, SPMV_ERROR_NOT_FINITE, "of the preconditioner"},
+                 {NAN, SPMV_ERROR_NOT_FINITE, "in the preconditioner"},
                  {0.25, SPMV_OK, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct own own = {.ctx = ctx, .n = s.count, .factor = cases[i].factor};

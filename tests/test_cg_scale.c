@@ -169,7 +169,7 @@ static void powers_of_two_change_nothing(void **state)
                 if (sums_lose_digits(&options, cases[c].type, cases[c].a))
                     continue; /* but the checks of the residual hold */
                 if (memcmp(x[0], x[1], sizeof *x) != 0)
-                    fail_msg("%s, case %zu: another x", options.method, c);
+                    fail_msg("%s, case %zu: x differs", options.method, c);
                 if (told[0].first != told[1].first || told[0].last != told[1].last)
                     fail_msg("%s, case %zu: told of %.17g ... %.17g and %.17g ... %.17g", options.method, c,
                              told[0].first, told[0].last, told[1].first, told[1].last);

@@ -350,7 +350,7 @@ static void broken_late(void **state)
         double factor, rtol;
         spmv_status status, first;
         const char *words;
-    } cases[] = {{NAN, 1e-10, SPMV_ERROR_NOT_FINITE, SPMV_OK, "of the preconditioner"},
+    } cases[] = {{NAN, 1e-10, SPMV_ERROR_NOT_FINITE, SPMV_OK, "in the preconditioner"},
                  {NAN, 1e-30, SPMV_ERROR_NOT_FINITE, SPMV_ERROR_STAGNATION, "right-hand side 1 of 2"},
                  {-0.25, 1e-10, SPMV_ERROR_NOT_POSITIVE, SPMV_OK, "the preconditioner is not positive definite"}};
     spmv_context *ctx = support_context();
@@ -1118,14 +1118,14 @@ static void choice(void **state)
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
         assert_string_equal(r[K - 1].method, kind == 2 ? "textbook" : rung_of("auto"));
         const char *const words = support_backend == SPMV_BACKEND_REF   ? "on every backend"
-                                  : kind == 2                           ? "textbook takes all"
+                                  : kind == 2                           ? "textbook supports all"
                                   : support_backend == SPMV_BACKEND_OMP ? "one parallel region"
                                                                         : "all right-hand sides";
         assert_non_null(strstr(r[K - 1].why, words));
         options.method = "textbook";
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
         assert_string_equal(r[0].method, "textbook");
-        assert_string_equal(r[0].why, "asked for by name");
+        assert_string_equal(r[0].why, "requested by name");
         options.method = "persistent"; /* a rung for one right-hand side, or of another backend */
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r),
                      support_backend == SPMV_BACKEND_CUDA ? SPMV_ERROR_UNSUPPORTED : SPMV_ERROR_METHOD,

@@ -34,7 +34,7 @@ static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first,
         assert_string_equal(info.method, "tiles");
         assert_non_null(strstr(info.why, "whole rows"));
         if (strstr(info.layout, layout) == NULL)
-            fail_msg("\"%s\" lacks \"%s\"", info.layout, layout);
+            fail_msg("\"%s\" does not contain \"%s\"", info.layout, layout);
         spmv_plan_destroy(plan);
     }
     free(row_ptr);
@@ -47,9 +47,9 @@ static void by_row_lengths(void **state)
     spmv_context *ctx = support_context();
     expect(ctx, 30000, 4, 4, "4 entries on average, 4 at most");
     expect(ctx, 30000, 4, 4,
-           "lanes a row: 1 (100 % of these tiles); 16-bit columns in 100 % of the tiles; 0 rows longer");
+           "lanes per row: 1 (100 % of these tiles); 16-bit columns in 100 % of the tiles; 0 rows longer");
     expect(ctx, 300, 400, 400, "400 entries on average, 400 at most");
-    expect(ctx, 300, 400, 400, "lanes a row: 32");
+    expect(ctx, 300, 400, 400, "lanes per row: 32");
     expect(ctx, 300, 3, 200000, "200000 at most");
     expect(ctx, 300, 3, 200000, "1 rows longer than a tile, 0 empty");
     spmv_context_destroy(ctx);

@@ -344,7 +344,7 @@ static void written_text(void **state)
     free(text);
     a.val = bad;
     assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_UNSUPPORTED,
-                 "the matrix holds inf (entry 3, column 2): a Matrix Market file cannot");
+                 "the matrix contains inf (entry 3, column 2), which a Matrix Market file cannot represent");
     spmv_context_destroy(ctx);
     unlink(path);
 }
@@ -505,9 +505,9 @@ static void vectors_are_refused(void **state)
         const char *sentence;
     } bad[] = {
         {"1 2\n3\n", SPMV_ERROR_FORMAT, "x:2:2: the imaginary part is missing"},
-        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x:2:3: extra text \"3\" after the number: one a line"},
+        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x:2:3: extra text \"3\" after the number (one per line)"},
         {"1 2\n3 4 5\n", SPMV_ERROR_FORMAT,
-         "x:2:5: extra text \"5\" after the number: real and imaginary part of one a line"},
+         "x:2:5: extra text \"5\" after the number (one per line, real and imaginary part)"},
         {"1 2i\n", SPMV_ERROR_FORMAT, "x:1:3: \"2i\" is not a number"},
         {"(1,2)\n", SPMV_ERROR_FORMAT, "x:1:1: \"(1,2)\" is not a number"},
         {"0 1e400\n", SPMV_ERROR_LIMIT, "x:1:3: \"1e400\" is too large for f64"},

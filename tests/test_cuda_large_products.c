@@ -134,7 +134,7 @@ static void check(const struct band *b, const char *method, int compression, con
     assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
     assert_true(info.nnz == b->nnz);
     if (layout != NULL && strstr(info.layout, layout) == NULL)
-        fail_msg("\"%s\" lacks \"%s\"", info.layout, layout);
+        fail_msg("\"%s\" does not contain \"%s\"", info.layout, layout);
     double *const x = numbers(a.cols, 0, 1), *const y = numbers(a.rows, 0.5, 0);
     assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
     const double each = b->val != NULL ? 3 : 1, length = (double)b->length;

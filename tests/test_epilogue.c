@@ -499,9 +499,9 @@ static void refusals(void **state)
         void *dot, *z;
     } bad[] = {{"dot is NULL", p.w, NULL, NULL, p.z},  {"w is NULL", NULL, NULL, p.dot, p.z},
                {"z and x", p.w, NULL, p.dot, p.x},     {"z and y", NULL, NULL, NULL, p.y},
-               {"z and w", p.z, NULL, p.dot, p.z},     {"dot is where", p.w, p.dot, p.dot, p.z},
-               {"dot is where", p.w, NULL, p.w, NULL}, {"dot is where", p.x, NULL, p.y, NULL},
-               {"dot is where", p.w, NULL, p.x, NULL}, {"dot is where", p.w, NULL, p.z, p.z}};
+               {"z and w", p.z, NULL, p.dot, p.z},     {"dot overlaps", p.w, p.dot, p.dot, p.z},
+               {"dot overlaps", p.w, NULL, p.w, NULL}, {"dot overlaps", p.x, NULL, p.y, NULL},
+               {"dot overlaps", p.w, NULL, p.x, NULL}, {"dot overlaps", p.w, NULL, p.z, p.z}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         spmv_epilogue e = good;
         e.w = bad[i].w;
@@ -557,7 +557,8 @@ static void misplaced(void **state)
     assert_true(
         begin(ctx, &m, NULL, (struct variant){.types = &all_types[4], .w = OWN_W, .z = true, .gamma = true}, &p));
     for (int i = 0; i < 4; i++) {
-        static const char *const texts[] = {"w is not at", "dot is not at", "gamma is not at", "z is not at"};
+        static const char *const texts[] = {"w is not aligned", "dot is not aligned", "gamma is not aligned",
+                                            "z is not aligned"};
         spmv_epilogue e = epilogue_of(&p);
         if (i == 0)
             e.w = (const char *)e.w + 8;

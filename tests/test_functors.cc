@@ -550,7 +550,7 @@ static void check_refusals()
     const spmv_segments empty = {SPMV_SEGMENT_STARTS, a.at, 32, 0}, unknown = {(spmv_segment_form)0, a.at, 32, 1};
     for (const spmv_segments &bad : {wide, empty, unknown})
         expect(device::segscan<op>(context, SPMV_INCLUSIVE, bad, a.at, a.at, 8) == SPMV_ERROR_ARGUMENT, "segments");
-    expect(device::segreduce<op>(context, flags, a.at, a.at, 8) == SPMV_ERROR_ARGUMENT, "flags do not tell");
+    expect(device::segreduce<op>(context, flags, a.at, a.at, 8) == SPMV_ERROR_ARGUMENT, "flags do not give");
     expect(std::strstr(spmv_last_error(context), "number of results") != NULL, "the sentence about flags");
 
     spmv_context_options options;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the gates conclude from listings and figures: the planted change is found, and nothing else. No clock, no build.
+"""Tests how the gates judge listings and figures: they find a planted change and nothing else.
+Measures no time and builds nothing.
 
     test_gates.py SOURCE
 
@@ -61,7 +62,7 @@ class TestSpeed(unittest.TestCase):
         self.assertEqual(speed.judge([self.rows([0.96] * 3, [1.1] * 3, moved=5e7)] * 2)[1], [])
 
     def test_nothing_measured(self):
-        self.assertEqual(speed.judge([{}, {}])[1], ["nothing was measured by both"])
+        self.assertEqual(speed.judge([{}, {}])[1], ["no figure was measured in both"])
 
     def test_figures(self):
         text = ('{"result": {"op": "spmv", "method": "tiles", "model_bytes": 9, "plan_seconds": 0.5, "seconds": {"median": 0.25}}}\n'

@@ -148,7 +148,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_histogram(ctx, SPMV_I64, NULL, to, 2, NULL, 4), SPMV_ERROR_ARGUMENT, "index is NULL");
     assert_fails(ctx, spmv_histogram(ctx, SPMV_I64, m, NULL, 2, NULL, 4), SPMV_ERROR_ARGUMENT, "counts is NULL");
     assert_fails(ctx, spmv_histogram_rung(ctx, "hash", SPMV_I64, m, to, 2, NULL, 4), SPMV_ERROR_METHOD,
-                 "no rung \"hash\"");
+                 "unknown rung \"hash\"");
     assert_non_null(strstr(spmv_last_error(ctx), spmv_histogram_rung_name(support_backend, 0)));
     assert_null(spmv_histogram_rung_name(support_backend, 99));
     assert_ok(ctx, spmv_histogram(ctx, SPMV_I64, NULL, NULL, 0, NULL, 0));

@@ -300,9 +300,10 @@ static void allocation_limits(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     spmv_matrix *m = NULL;
-    assert_fails(ctx, matrix_allocate(ctx, INT64_MAX, 1, 1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT, "overflow 64 bits");
+    assert_fails(ctx, matrix_allocate(ctx, INT64_MAX, 1, 1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT,
+                 "size in bytes exceeds 64 bits");
     assert_fails(ctx, matrix_allocate(ctx, 1, 1, INT64_MAX / 8, SPMV_F64, false, &m), SPMV_ERROR_LIMIT,
-                 "overflow 64 bits");
+                 "size in bytes exceeds 64 bits");
     assert_fails(ctx, matrix_allocate(ctx, 1, 1, -1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT, "-1 entries");
     assert_fails(ctx, matrix_allocate(ctx, 1, (int64_t)INT32_MAX + 1, 1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT,
                  "2147483648");
@@ -621,7 +622,7 @@ static void planted_argument_errors(void **state)
     PLANT(row_ptr = NULL, SPMV_ERROR_ARGUMENT, "row_ptr is NULL");
     PLANT(col = NULL, SPMV_ERROR_ARGUMENT, "col is NULL");
     PLANT(row_ptr_bits = 16, SPMV_ERROR_ARGUMENT, "row_ptr_bits is 16");
-    PLANT(type = (spmv_type)30, SPMV_ERROR_TYPE, "type (30)");
+    PLANT(type = (spmv_type)30, SPMV_ERROR_TYPE, "type 30 is not");
     PLANT(memory = (spmv_memory)2, SPMV_ERROR_ARGUMENT, "memory is 2");
 #undef PLANT
     assert_fails(ctx, spmv_matrix_check(ctx, NULL), SPMV_ERROR_ARGUMENT, "NULL");

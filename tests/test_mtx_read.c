@@ -162,8 +162,9 @@ static void rounded_integers_are_told(void **state)
     assert_int_equal(a.type, SPMV_F32);
     const float *v = a.val;
     assert_true(v[0] == 16777216.0f && v[1] == 16777216.0f && v[2] == -123456789123456789123456789.0f);
-    assert_string_equal(heard.warning, "a.mtx:4:5: this integer was rounded: it is not one of f32 (2 such numbers in "
-                                       "the file)");
+    assert_string_equal(heard.warning,
+                        "a.mtx:4:5: this integer was rounded: not representable in f32 (2 such numbers in "
+                        "the file)");
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);
 }
@@ -268,33 +269,33 @@ static const struct mangled {
     {TEXT("%%MatrixMarket matrix coordinate real general x y\n"), SPMV_ERROR_FORMAT,
      "1:47: bad banner: extra text \"x\" after the symmetry"},
     {TEXT("%%MatrixMarket graph coordinate real general\n"), SPMV_ERROR_FORMAT,
-     "1:16: object \"graph\" is not known; it must be matrix"},
+     "1:16: object \"graph\" is unknown; it must be matrix"},
     {TEXT("%%MatrixMarket Vector coordinate real general\n"), SPMV_ERROR_UNSUPPORTED,
      "1:16: object \"Vector\" is not supported; write a vector as \"matrix array\" with one column"},
     {TEXT("%%MatrixMarket matrix elemental real general\n"), SPMV_ERROR_FORMAT,
-     "1:23: format \"elemental\" is not known; it must be coordinate or array"},
+     "1:23: format \"elemental\" is unknown; it must be coordinate or array"},
     {TEXT("%%MatrixMarket matrix array double general\n"), SPMV_ERROR_FORMAT,
-     "1:29: field \"double\" is not known; it must be real, integer, complex or pattern"},
+     "1:29: field \"double\" is unknown; it must be real, integer, complex or pattern"},
     {TEXT("%%MatrixMarket matrix array real upper\n"), SPMV_ERROR_FORMAT,
-     "1:34: symmetry \"upper\" is not known; it must be general, symmetric, skew-symmetric or hermitian"},
+     "1:34: symmetry \"upper\" is unknown; it must be general, symmetric, skew-symmetric or hermitian"},
     {TEXT("%%MatrixMarket matrix array pattern general\n"), SPMV_ERROR_FORMAT,
-     "1:29: field \"pattern\" does not go with array: there would be nothing to store"},
+     "1:29: field \"pattern\" cannot be combined with array: no values would be stored"},
     {TEXT("%%MatrixMarket matrix coordinate pattern skew-symmetric\n"), SPMV_ERROR_FORMAT,
-     "1:42: symmetry \"skew-symmetric\" does not go with pattern: the signs would be missing"},
+     "1:42: symmetry \"skew-symmetric\" cannot be combined with pattern, which has no signs"},
     {TEXT("%%MatrixMarket matrix coordinate real "
           "general_general_general_general_general_general_general_general_g\n1 1 0\n"),
-     SPMV_ERROR_FORMAT, "1:39: symmetry \"general_general_general_general_general_...\" is not known: it is too long"},
+     SPMV_ERROR_FORMAT, "1:39: symmetry \"general_general_general_general_general_...\" is unknown: it is too long"},
     {TEXT("%%MatrixMarket matrix coordinate real gene\0ral\n1 1 0\n"), SPMV_ERROR_FORMAT,
-     "1:39: symmetry \"gene\\x00ral\" is not known: it holds a zero byte"},
+     "1:39: symmetry \"gene\\x00ral\" is unknown: it contains a zero byte"},
     /* size line */
     {TEXT(GENERAL), SPMV_ERROR_FORMAT, "2:1: the size line is missing: the file ends here"},
     {TEXT(GENERAL "% only\n\n%a comment"), SPMV_ERROR_FORMAT, "4:11: the size line is missing: the file ends here"},
     {TEXT(GENERAL "3 3\n1 1 1\n"), SPMV_ERROR_FORMAT, "2:4: malformed size line: the number of entries is missing"},
     {TEXT(GENERAL "% c\n 3 x 1\n"), SPMV_ERROR_FORMAT,
-     "3:4: malformed size line: the number of columns \"x\" is not a whole number"},
+     "3:4: malformed size line: the number of columns \"x\" is not an integer"},
     {TEXT(GENERAL "-3 3 1\n"), SPMV_ERROR_FORMAT, "2:1: malformed size line: the number of rows \"-3\" is negative"},
     {TEXT(GENERAL "3 3 1.5\n"), SPMV_ERROR_FORMAT,
-     "2:5: malformed size line: the number of entries \"1.5\" is not a whole number"},
+     "2:5: malformed size line: the number of entries \"1.5\" is not an integer"},
     {TEXT(GENERAL "3 3 1 1\n"), SPMV_ERROR_FORMAT,
      "2:7: malformed size line: extra text \"1\" after the number of entries"},
     {TEXT(ARRAY "3 3 9\n"), SPMV_ERROR_FORMAT,
@@ -333,12 +334,12 @@ static const struct mangled {
     {TEXT(GENERAL "% c\n3 8 1\n 4 1 1\n"), SPMV_ERROR_FORMAT, "4:2: row 4 exceeds the 3 rows declared on line 3"},
     {TEXT(GENERAL "% c\n3 8 1\n3 9 1\n"), SPMV_ERROR_FORMAT, "4:3: column 9 exceeds the 8 columns declared on line 3"},
     {TEXT(GENERAL "3 3 1\n1 -2 1\n"), SPMV_ERROR_FORMAT, "3:3: column \"-2\" is negative"},
-    {TEXT(GENERAL "3 3 1\n1.0 2 1\n"), SPMV_ERROR_FORMAT, "3:1: row \"1.0\" is not a whole number"},
+    {TEXT(GENERAL "3 3 1\n1.0 2 1\n"), SPMV_ERROR_FORMAT, "3:1: row \"1.0\" is not an integer"},
     {TEXT(GENERAL "3 3 1\n1 99999999999999999999 1\n"), SPMV_ERROR_LIMIT,
      "3:3: column \"99999999999999999999\" does not fit in 63 bits"},
     {TEXT(GENERAL "3 3 1\n1      \n"), SPMV_ERROR_FORMAT, "3:8: column is missing"},
-    {TEXT(GENERAL "3 3 1\nabcdef\n"), SPMV_ERROR_FORMAT, "3:1: row \"abcdef\" is not a whole number"},
-    {TEXT(GENERAL "3 3 1\n1 \0 1\n"), SPMV_ERROR_FORMAT, "3:3: column \"\\x00\" is not a whole number"},
+    {TEXT(GENERAL "3 3 1\nabcdef\n"), SPMV_ERROR_FORMAT, "3:1: row \"abcdef\" is not an integer"},
+    {TEXT(GENERAL "3 3 1\n1 \0 1\n"), SPMV_ERROR_FORMAT, "3:3: column \"\\x00\" is not an integer"},
     /* values */
     {TEXT(GENERAL "3 3 2\n1 1 1\n2 2  \n"), SPMV_ERROR_FORMAT, "4:6: the value is missing"},
     {TEXT(GENERAL "3 3 1\n1 1 x1.5e\n"), SPMV_ERROR_FORMAT, "3:5: \"x1.5e\" is not a number"},
@@ -356,8 +357,8 @@ static const struct mangled {
     {TEXT(GENERAL "3 3 1\n1 1 -1e99999999999999999999\n"), SPMV_ERROR_LIMIT,
      "3:5: \"-1e99999999999999999999\" is too large for f64"},
     {TEXT(GENERAL "3 3 1\n1 1 1D999\n"), SPMV_ERROR_LIMIT, "3:5: \"1D999\" is too large for f64"},
-    {TEXT(INTEGER "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT, "3:5: \"1.0\" is not an integer, as the banner says"},
-    {TEXT(INTEGER "3 3 1\n1 1 inf\n"), SPMV_ERROR_FORMAT, "3:5: \"inf\" is not an integer, as the banner says"},
+    {TEXT(INTEGER "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT, "3:5: \"1.0\" is not an integer, as required by the banner"},
+    {TEXT(INTEGER "3 3 1\n1 1 inf\n"), SPMV_ERROR_FORMAT, "3:5: \"inf\" is not an integer, as required by the banner"},
     {TEXT(SKEW "2 2 2\n2 1 1\n2 2 1\n"), SPMV_ERROR_FORMAT,
      "4:5: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
     /* complex values */
@@ -370,7 +371,7 @@ static const struct mangled {
     {TEXT(COMPLEX "3 3 1\n1 1 1e999 0\n"), SPMV_ERROR_LIMIT, "3:5: \"1e999\" is too large for f64"},
     {TEXT(COMPLEX "3 3 1\n1 1 0 -1e999\n"), SPMV_ERROR_LIMIT, "3:7: \"-1e999\" is too large for f64"},
     {TEXT(COMPLEX "3 3 1\n1 1 1 2 3\n"), SPMV_ERROR_FORMAT,
-     "3:9: extra text \"3\" after the entry: row, column, real and imaginary part"},
+     "3:9: extra text \"3\" after the entry (row, column, real and imaginary part)"},
     {TEXT(COMPLEX "3 3 1\n1 4 1 2\n"), SPMV_ERROR_FORMAT, "3:3: column 4 exceeds the 3 columns declared on line 2"},
     {TEXT(COMPLEX "3 3 2\n1 1 1.00 2.0000\n"), SPMV_ERROR_FORMAT,
      "4:1: the file ends after 1 of the 2 entries declared on line 2"},
@@ -389,9 +390,9 @@ static const struct mangled {
      "5:3: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
     /* content of a line */
     {TEXT(GENERAL "3 3 1\n1 1 1 1\n"), SPMV_ERROR_FORMAT,
-     "3:7: extra text \"1\" after the entry: row, column and value"},
+     "3:7: extra text \"1\" after the entry (row, column and value)"},
     {TEXT(PATTERN "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT,
-     "3:5: extra text \"1.0\" after the entry: row and column of a pattern"},
+     "3:5: extra text \"1.0\" after the entry (row and column of a pattern)"},
     {TEXT(ARRAY "2 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 2 declared on line 2"},
     {TEXT(ARRAY "2 2\n1 2 3\n%\n4 5\n"), SPMV_ERROR_FORMAT, "5:3: more entries than the 4 declared on line 2"},
     {TEXT(ARRAY "2 2\n1 2 3\n4 x\n"), SPMV_ERROR_FORMAT,
@@ -405,7 +406,7 @@ static const struct mangled {
     {TEXT(HERMITIAN_ARRAY "2 2\n1 1 2 x\n 3 4\n"), SPMV_ERROR_FORMAT,
      "3:3: the diagonal of a hermitian matrix is real; the imaginary part of (1, 1) is not 0"},
     {TEXT(GENERAL "3 3 1\n1 1 1 % note\n"), SPMV_ERROR_FORMAT,
-     "3:7: extra text \"%\" after the entry: row, column and value"},
+     "3:7: extra text \"%\" after the entry (row, column and value)"},
     /* number of entries */
     {TEXT(GENERAL "3 3 2\n1 1 1\n% and then\n"), SPMV_ERROR_FORMAT,
      "5:1: the file ends after 1 of the 2 entries declared on line 2"},
@@ -1455,7 +1456,7 @@ static void progress_and_cancelling(void **state)
     ctx = context_that_tells(1, &heard);
     assert_ok(ctx, matrix_read_memory(ctx, "b", both, sizeof both - 1, NULL, &matrix, NULL, 0));
     assert_string_equal(heard.warning,
-                        "b: 1 entry of a symmetric file repeats the place of another, itself or mirrored; "
+                        "b: 1 entry of a symmetric file repeats the position of another, itself or mirrored; "
                         "the values were added");
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);

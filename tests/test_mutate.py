@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tool that judges planted bugs (scripts/mutate.py): how it reads its table and finds definitions;
-that a mutant which survives, does not compile or has lost its text makes it fail.
+"""Tests scripts/mutate.py, which judges planted bugs: how it reads its table and finds definitions,
+and that it fails if a mutant survives, does not compile or its text is not found.
 
     test_mutate.py SOURCE BUILD [unittest arguments]
 
@@ -136,25 +136,25 @@ class TestDefinitions(unittest.TestCase):
         self.assertEqual(self.plant("last", "return 2;", r"return \1;"), TEXT.replace("return 2;", r"return \1;"))
 
     def test_not_found(self):
-        for function, text, said in (("first", "return 2;", "stands 0 times in first"), ("first", "p->a", "stands 2 times in first"),
-                                     ("last", "return", "stands 2 times in last"), ("fir", "more", "no definition of fir")):
+        for function, text, said in (("first", "return 2;", "occurs 0 times in first"), ("first", "p->a", "occurs 2 times in first"),
+                                     ("last", "return", "occurs 2 times in last"), ("fir", "more", "no definition of fir")):
             with self.assertRaises(mutate.Bad) as raised:
                 self.plant(function, text)
             self.assertIn(said, str(raised.exception))
 
 
 class TestJudging(unittest.TestCase):
-    """Mutants of one small file, app/solve_pace.c, which a quick test has in its program."""
+    """Mutants of one small file, app/solve_pace.c, which is part of the program of a quick test."""
 
     @classmethod
     def setUpClass(cls):
         try:
             cls.build = mutate.Build(BUILD)
         except SystemExit:
-            raise unittest.SkipTest("not a build by Ninja")
+            raise unittest.SkipTest("the build was not made with Ninja")
 
     def judge(self, *mutants, chosen=None):
-        """(how many are caught, how many not, what was said)"""
+        """(how many are caught, how many are not, the output)"""
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             counts = mutate.judge_all(self.build, mutants, mutants if chosen is None else chosen)
@@ -162,7 +162,7 @@ class TestJudging(unittest.TestCase):
 
     @staticmethod
     def state(paths):
-        """What changes when a file is written."""
+        """The properties of files that change when a file is written."""
         return {path: (os.stat(path).st_mtime_ns, os.stat(path).st_size, os.stat(path).st_ino) for path in paths}
 
     def test_caught(self):
@@ -185,7 +185,7 @@ class TestJudging(unittest.TestCase):
         self.assertEqual(sorted(os.path.relpath(path, self.build.folder) for path in changed if path.startswith(self.build.folder)),
                          ["device_include/spmv/device/launch.cuh"])
         made = self.build.made_from(set(changed), "tests/test_cuda_host_parts")
-        self.assertLess(len(made), 5, "what the program does not take of an archive is not made")
+        self.assertLess(len(made), 5, "archive members that the program does not use are not rebuilt")
         state = self.state([*changed, *(os.path.join(BUILD, node) for node in made)])
         self.assertEqual(self.judge(header)[:2], (1, 0))
         self.assertEqual(self.state(state), state)
@@ -209,12 +209,12 @@ class TestJudging(unittest.TestCase):
         for chosen in ((lost,), ()):
             caught, failed, said = self.judge(lost, chosen=chosen)
             self.assertEqual((caught, failed), (0, 1))
-            self.assertIn("NOT FOUND: a lost one (app/solve_pace.c): its text stands 0 times in pace_left", said)
+            self.assertIn("NOT FOUND: a lost one (app/solve_pace.c): its text occurs 0 times in pace_left", said)
         for other in (mutant("x", function="nothing"), mutant("x", file="app/nothing.c")):
             self.assertIn("NOT FOUND", self.judge(other)[2])
 
     def test_wrong_test(self):
-        self.assertIn("runs nothing that is made from app/main.c", self.judge(mutant("int argc", "int argc", "main", "app/main.c"))[2])
+        self.assertIn("uses no program that is built from app/main.c", self.judge(mutant("int argc", "int argc", "main", "app/main.c"))[2])
         with self.assertRaises(mutate.Trouble):
             self.judge(mutant("far_ahead", tests=["no_such_test"]))
 
@@ -226,7 +226,7 @@ class TestJudging(unittest.TestCase):
         finally:
             mutate.LIMIT, mutate.LIMIT_FACTOR = limits
         self.assertEqual((caught, failed), (1, 0))
-        self.assertIn("test_pace ran past its limit of 1 s", said)
+        self.assertIn("test_pace exceeded its limit of 1 s", said)
 
     def test_exit_status(self):
         table = "good\n  in app/solve_pace.c pace_left\n  - far_ahead\n  + %s\n  test test_pace\n"

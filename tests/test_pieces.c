@@ -207,7 +207,7 @@ static void statuses(void **state)
     SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, x, y, -1, NULL, SPMV_ERROR_ARGUMENT, "n = -1");
     SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, y, 2, NULL, SPMV_ERROR_ARGUMENT, "host_in is NULL");
     SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, x, NULL, 2, NULL, SPMV_ERROR_ARGUMENT, "host_out is NULL");
-    SCAN((spmv_scan_kind)2, SPMV_ADD, SPMV_F64, x, y, 2, NULL, SPMV_ERROR_ARGUMENT, "2 is no kind");
+    SCAN((spmv_scan_kind)2, SPMV_ADD, SPMV_F64, x, y, 2, NULL, SPMV_ERROR_ARGUMENT, "2 is not a kind");
     SCAN(SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, x, y, 2, NULL, SPMV_ERROR_TYPE, "f64");
     SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, x, y, 2, &options, SPMV_ERROR_ARGUMENT, "pieces of -1 bytes");
     options = (spmv_pieces_options){.size = 3};

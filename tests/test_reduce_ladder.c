@@ -174,7 +174,7 @@ static void those_that_reorder_refuse(void **state)
             fail_msg("rung %s, last, n = %lld: %s", r->name, (long long)n, spmv_status_name(st));
         if (r->reorders) {
             assert_non_null(strstr(spmv_last_error(ctx), r->name));
-            assert_non_null(strstr(spmv_last_error(ctx), "last does not commute"));
+            assert_non_null(strstr(spmv_last_error(ctx), "last is not commutative"));
         }
     }
     free(take_result(ctx, out, 8, "refused"));
@@ -294,7 +294,8 @@ static void statuses(void **state)
     const double x[2] = {1, 2};
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     const char *const first = rungs()->name;
-    assert_fails(ctx, spmv_reduce_rung(ctx, "bush", SPMV_ADD, SPMV_F64, in, out, 2), SPMV_ERROR_METHOD, "no rung bush");
+    assert_fails(ctx, spmv_reduce_rung(ctx, "bush", SPMV_ADD, SPMV_F64, in, out, 2), SPMV_ERROR_METHOD,
+                 "unknown rung bush");
     FOR_RUNGS(r)
     assert_non_null(strstr(spmv_last_error(ctx), r->name));
     assert_fails(ctx, spmv_reduce_rung(ctx, "", SPMV_ADD, SPMV_F64, in, out, 2), SPMV_ERROR_METHOD, "auto");
@@ -359,7 +360,8 @@ static void traces(void **state)
     assert_memory_equal(told.cells, divergent, sizeof divergent);
     assert_int_equal(told.steps, 10);
     assert_int_equal(told.operations, 255);
-    assert_non_null(strstr(told.text, "every 2 cells: and the one 1 on;every 4 cells: and the one 2 on;"));
+    assert_non_null(
+        strstr(told.text, "every 2 cells: combine with the one 1 on;every 4 cells: combine with the one 2 on;"));
     double many[1024];
     for (int i = 0; i < 1024; i++)
         many[i] = i;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""scripts/report.py: what it reads and refuses, its numbers against ones computed here, the page that it writes, and
-how a browser shows that page. The samples in tests/data/report are made up; their machine is an example.
+"""Tests scripts/report.py: the input that it accepts and rejects, its numbers against those
+computed here, the page that it writes, and how a browser shows the page. The samples in
+tests/data/report are made up; their machine is an example.
 
-test_report.py SCRIPT numbers|page|browser [unittest arguments]. numbers needs Python alone; exit code 77 where page
-finds no matplotlib, or browser no matplotlib or no Chromium.
+test_report.py SCRIPT numbers|page|browser [unittest arguments]. numbers needs only Python. Exit
+code 77 if page finds no matplotlib, or browser no matplotlib or no Chromium.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -78,7 +79,7 @@ class Scratch(unittest.TestCase):
         self.page = os.path.join(self.folder, "page.html")
 
     def file(self, name, content):
-        """A file of results (a list), of text, or of bytes."""
+        """Writes a file with results (a list), text or bytes; returns its path."""
         path = os.path.join(self.folder, name)
         if isinstance(content, list):
             content = "".join(json.dumps(one) + "\n" for one in content)
@@ -87,7 +88,8 @@ class Scratch(unittest.TestCase):
         return path
 
     def refused(self, code, sentence, *arguments, **more):
-        """The exit code, one line on standard error that holds the sentence, and no page."""
+        """Checks the exit code, that standard error is one line with the sentence, and that there
+        is no page."""
         done = report(*arguments, **more)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(sentence, done.stderr)
@@ -97,7 +99,7 @@ class Scratch(unittest.TestCase):
 
 
 def cases_of(*results):
-    """The cases of results given as objects, with those that line() makes on one machine."""
+    """The cases of the given results (objects as returned by line()), on one machine."""
     read = [numbers.read_result(json.dumps(one), f"results:{i}") for i, one in enumerate(results, 1)]
     (group,) = numbers.groups_of(read)
     return group
@@ -261,12 +263,12 @@ class Numbers(Scratch):
             ("[]", "the line is [], not an object"),
             ('{"schema": "spmv/2"}', 'schema is "spmv/2"'),
             ("{}", "schema is null"),
-            ('{"schema": "spmv/1", "result": {"gbs": NaN}}', "NaN is no number of JSON"),
+            ('{"schema": "spmv/1", "result": {"gbs": NaN}}', "NaN is not a JSON number"),
             (changed("result", "seconds", "median", value="fast"), 'result.seconds.median is "fast", not a number'),
             (changed("result", "seconds", "median", value=True), "result.seconds.median is true, not a number"),
             (changed("result", "seconds", "median", value=0), "result.seconds.median is 0, not above 0"),
             (changed("result", "seconds", "median", value=10**400), "not a finite number"),
-            (changed("result", "seconds", "min", value=1), "median outside of min .. max"),
+            (changed("result", "seconds", "min", value=1), "the median is not between min and max"),
             (changed("result", "seconds", value=3), "result.seconds is 3, not an object"),
             (changed("result", "plan_seconds", value=-1), "result.plan_seconds is -1, not at least 0"),
             (changed("matrix", "name", value=7), "matrix.name is 7, not text"),
@@ -323,7 +325,7 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Parsed(html.parser.HTMLParser):
-    """A page: its tags with their attributes, its tables as cells, and what is not closed where it must be."""
+    """A parsed page: its tags with attributes, its tables as cells, and unclosed tags."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -361,14 +363,14 @@ class Parsed(html.parser.HTMLParser):
             self.styles.append(data)
 
     def rows(self, name):
-        """The rows of a table, each a dict by the columns' names; of columns of one name, the first."""
+        """The rows of a table as dicts by column name; of columns of the same name, the first."""
         head, *rows = self.tables[name]
         names = [cell["text"] for cell in head]
         return [{n: row[i] for i, n in reversed(list(enumerate(names)))} for row in rows]
 
 
 def outside_references(parsed):
-    """What the page would load or lead to outside of itself."""
+    """The references of the page to anything outside of it."""
     found = []
     for tag, attributes in parsed.tags:
         for key, value in attributes.items():
@@ -386,7 +388,8 @@ LONG_NAME = "a-matrix-with-a-very-long-name-as-people-give-to-files-of-their-sim
 
 
 def odd_results():
-    """Twelve matrices, of which one has a peer that takes 1309 times as long; long names; one time that is not steady."""
+    """Twelve matrices. One has a peer that takes 1309 times as long, some have long names, and one
+    time is not steady."""
     names = [LONG_NAME, "powerlaw:5600000,10.3,2,1290501"] + [f"matrix-{i}" for i in range(10)]
     results = []
     for kind in ("f64", "f32"):
@@ -476,7 +479,7 @@ class Page(Scratch):
         self.assertGreater(len(cached), 0)
 
     def check_means(self, path, name, asked, ours):
-        """Every mean and worst case of a group's summary from the sample's own lines."""
+        """Compares each mean and worst case of a group's summary with the sample's own lines."""
         results = lines_of(path)
         peers_of = {}
         for one in results:
@@ -492,8 +495,8 @@ class Page(Scratch):
                 for rival, p in rivals.items():
                     ratios[rival, key[1], state].append((p[part]["median"] / mine, key[0]))
                 for words, some in (
-                    ("best peer a matrix", list(rivals.values())),
-                    ("best repeatable peer a matrix", [p for p in rivals.values() if p["repeatable"]]),
+                    ("best peer per matrix", list(rivals.values())),
+                    ("best repeatable peer per matrix", [p for p in rivals.values() if p["repeatable"]]),
                 ):
                     if some:
                         ratios[words, key[1], state].append((min(p[part]["median"] for p in some) / mine, key[0]))
@@ -567,7 +570,7 @@ class Page(Scratch):
         # what the old sample was made to differ in
         self.assertEqual({k[0] for k, v in found.items() if v == "faster"}, {"webbase-1M", "in-2004"})
         self.assertEqual({k[0] for k, v in found.items() if v == "slower"}, {"ldoor"})
-        self.assertIn("the intervals [min, max] do not meet", text)
+        self.assertIn("the intervals [min, max] do not overlap", text)
         self.assertIn("Only in the new file: scircuit f64", text)
         self.assertNotIn("Warning:", text)
 
@@ -586,8 +589,8 @@ class Page(Scratch):
 
     def test_profile_sentence(self):
         text, _ = self.make(GPU)
-        self.assertIn("over the 12 of 12 that every system was tried on", text)
-        self.assertIn("within no factor (1 here)", text)
+        self.assertIn("over the 12 of 12 matrices that every system was tried on", text)
+        self.assertIn("slower than any \u03c4 (1 here)", text)
 
     def test_hostile_names(self):
         evil = [
@@ -641,7 +644,7 @@ class Page(Scratch):
         text, parsed = self.make(self.file("sparse.json", [bare, single, {"schema": "spmv/1"}]))
         self.assertEqual(sum(len(rows) - 1 for name, rows in parsed.tables.items() if name.startswith("results")), 3)
         self.assertIn("No peer was measured beside these results", text)
-        self.assertIn("no time was written", text)
+        self.assertIn("no time in the results", text)
 
     def test_roofline_counts_bytes(self):
         # 120 flops and 1000 bytes in 10 us: 0.012 GFLOP/s
@@ -666,7 +669,7 @@ class Page(Scratch):
             self.assertEqual(f"<title>{name}: p takes " in text, drawn, name)
 
     def drawn(self, text, chart):
-        """The drawing whose identifiers begin so."""
+        """The drawing whose identifiers start with `chart`."""
         start = text.index(f'<svg viewBox', text.index(f'aria-labelledby="{chart}-title') - 200)
         return text[start : text.index("</svg>", start)]
 
@@ -747,7 +750,7 @@ def chromium():
 
 
 def png_pixels(path):
-    """(width, height, rows of bytes, bytes a pixel) of an 8-bit RGB or RGBA picture."""
+    """(width, height, rows of bytes, bytes per pixel) of an 8-bit RGB or RGBA picture."""
     with open(path, "rb") as picture:
         data = picture.read()
     if data[:8] != b"\x89PNG\r\n\x1a\n":
@@ -790,7 +793,7 @@ def png_pixels(path):
 
 
 def colours_of(path):
-    """{(red, green, blue): share of the pixels}"""
+    """{(red, green, blue): share of the pixels} of a picture."""
     width, height, rows, step = png_pixels(path)
     counts = collections.Counter()
     for row in rows:
@@ -799,13 +802,13 @@ def colours_of(path):
 
 
 def looks_blank(colours):
-    """One colour, or next to nothing beside it."""
+    """Whether nearly all pixels have the same colour."""
     return len(colours) < 16 or max(colours.values()) > 0.995
 
 
 class Browser(Scratch):
     def browse(self, path, *arguments):
-        """Standard output and the console's lines."""
+        """Opens a page in the browser: its standard output and the lines of the console."""
         command = [
             chromium(),
             "--headless",
@@ -872,7 +875,8 @@ class Browser(Scratch):
         self.assertTrue(looks_blank(self.screenshot(self.file("blank.html", "<!DOCTYPE html><title>nothing</title>"))))
 
     def evaluate(self, text, width, expression):
-        """The value, by JSON, of an expression about the page shown in such a width, which it knows as page."""
+        """The value, through JSON, of an expression with `page`, the page shown in a window of the
+        given width."""
         frame = f'<iframe style="width:{width}px;height:3000px;border:0" srcdoc="{html.escape(text)}"></iframe>'
         script = (
             'onload = () => { const page = document.querySelector("iframe").contentDocument;'
@@ -885,7 +889,8 @@ class Browser(Scratch):
         return self.evaluate(text, 390, "page.documentElement.scrollWidth")
 
     def test_nothing_is_cut_off_at_1200_pixels(self):
-        """Tables without a bar to scroll them, charts whose text lies within them, pages as wide as the window."""
+        """Tables have no scroll bar, the text of charts is inside them, and pages have the width of
+        the window."""
         self.make(self.file("odd.json", odd_results()), GPU, CPU, SCAN)
         with open(self.page, encoding="utf-8") as page:
             text = page.read().replace("<details>", "<details open>")

@@ -388,7 +388,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_map_scan(ctx, SPMV_MAP_ABS, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, memory, 2),
                  SPMV_ERROR_ARGUMENT, "in is NULL");
     assert_fails(ctx, spmv_scan(ctx, (spmv_scan_kind)2, SPMV_ADD, SPMV_F64, memory, memory, 2), SPMV_ERROR_ARGUMENT,
-                 "2 is no kind");
+                 "2 is not a kind");
     assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, memory, memory, 2), SPMV_ERROR_TYPE, "f64");
     assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, (spmv_type)-1, memory, memory, 2), SPMV_ERROR_TYPE,
                  "add");

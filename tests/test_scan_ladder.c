@@ -404,7 +404,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_scan_rung(ctx, rung, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, NULL, 2), SPMV_ERROR_ARGUMENT,
                  "out is NULL");
     assert_fails(ctx, spmv_scan_rung(ctx, rung, (spmv_scan_kind)5, SPMV_ADD, SPMV_F64, m, m, 2), SPMV_ERROR_ARGUMENT,
-                 "5 is no kind");
+                 "5 is not a kind");
     assert_fails(ctx, spmv_scan_rung(ctx, rung, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, m, m, 2), SPMV_ERROR_TYPE,
                  "f64");
     assert_ok(ctx, spmv_scan_rung(ctx, rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F64, NULL, NULL, 0));
@@ -426,12 +426,12 @@ static void statuses(void **state)
         assert_fails(ctx, spmv_block_scan(ctx, "chained", SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, m, NULL, 2, 2),
                      SPMV_ERROR_METHOD, "no block scan");
         assert_fails(ctx, spmv_block_scan(ctx, "blelloch:2", SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, m, NULL, 2, 2),
-                     SPMV_ERROR_METHOD, "an argument");
+                     SPMV_ERROR_METHOD, "as an argument");
     }
     assert_fails(ctx, spmv_block_scan(ctx, NULL, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, m, NULL, 3, 2),
-                 SPMV_ERROR_ARGUMENT, "3 elements");
+                 SPMV_ERROR_ARGUMENT, "block size 3");
     assert_fails(ctx, spmv_block_scan(ctx, NULL, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, m, NULL, 2048, 2),
-                 SPMV_ERROR_ARGUMENT, "2048 elements");
+                 SPMV_ERROR_ARGUMENT, "block size 2048");
     assert_fails(ctx, spmv_block_scan(ctx, NULL, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, m, NULL, NULL, 2, 2),
                  SPMV_ERROR_ARGUMENT, "out is NULL");
     assert_fails(ctx, spmv_block_sums(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, m, NULL, 2, 2),

@@ -215,10 +215,10 @@ static void wrong_positions_are_named(void **state)
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 2 is 10, beyond n = 9", LIST(0, 9, 10, 11));
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 0 is 2,", LIST(2, 3, 9));
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 3 is 7, less than the 8", LIST(0, 3, 8, 7, 9));
-    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the closing one, is 8 instead of n = 9", LIST(0, 3, 8));
-    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the closing one, is 10 instead of n = 9", LIST(0, 3, 10));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the last one, is 8, must be n = 9", LIST(0, 3, 8));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the last one, is 10, must be n = 9", LIST(0, 3, 10));
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "no segment", LIST(0));
-    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 0, "entry 1, the closing one, is 1 instead of n = 0", LIST(0, 1));
+    CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 0, "entry 1, the last one, is 1, must be n = 0", LIST(0, 1));
     spmv_context_destroy(ctx);
 }
 
@@ -270,14 +270,14 @@ static void statuses(void **state)
     bad.form = SPMV_SEGMENT_FLAGS;
     assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "64 bits");
     bad.form = (spmv_segment_form)7;
-    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "7 is no form");
+    assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "7 is not a form");
     bad = good;
     bad.count = -3;
     assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_ARGUMENT, "count = -3");
     bad.count = 0;
     assert_fails(ctx, SEGSCAN(&bad, m, m, 2), SPMV_ERROR_SIZE, "no segment");
     assert_fails(ctx, spmv_segscan(ctx, (spmv_scan_kind)5, SPMV_ADD, SPMV_F64, &good, m, m, 2), SPMV_ERROR_ARGUMENT,
-                 "5 is no kind");
+                 "5 is not a kind");
     assert_fails(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, &good, m, m, 2), SPMV_ERROR_TYPE, "f64");
     assert_fails(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, (spmv_type)9, &good, m, m, 2), SPMV_ERROR_TYPE,
                  "add");

@@ -412,7 +412,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_segscan_rung(ctx, NULL, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, m, m, 2),
                  SPMV_ERROR_ARGUMENT, "NULL");
     assert_fails(ctx, spmv_segscan_rung(ctx, rung, (spmv_scan_kind)5, SPMV_ADD, SPMV_F64, h, m, m, 2),
-                 SPMV_ERROR_ARGUMENT, "5 is no kind");
+                 SPMV_ERROR_ARGUMENT, "5 is not a kind");
     assert_fails(ctx, spmv_segscan_rung(ctx, rung, SPMV_INCLUSIVE, (spmv_op)31, SPMV_F64, h, m, m, 2), SPMV_ERROR_TYPE,
                  "f64");
     assert_ok(ctx, spmv_segscan_rung(ctx, rung, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F64, NULL, NULL, NULL, 0));

@@ -319,12 +319,12 @@ static void choice(void **state)
     free_plan(&p);
     p = check_choice(&small, automatic, "tiles", "tiles of at most");
     free_plan(&p);
-    p = check_choice(&small, named, "slices", "asked for by name");
+    p = check_choice(&small, named, "slices", "requested by name");
     free_plan(&p);
     automatic.compression = named.compression = 0;
     p = check_choice(&grid, automatic, "tiles", "tiles of at most");
     free_plan(&p);
-    p = check_choice(&grid, named, "tiles", "tiles in place of slices: compression is off");
+    p = check_choice(&grid, named, "tiles", "tiles instead of slices: compression is off");
     free_plan(&p);
     automatic.compression = named.compression = -1;
 
@@ -351,7 +351,7 @@ static void choice(void **state)
             drawn.col[k] = (int32_t)((k - drawn.row_ptr[i]) * (LARGE / 9) + drawn.col[k] % (LARGE / 9));
     p = check_choice(&drawn, automatic, "tiles", "tiles of at most");
     free_plan(&p);
-    p = check_choice(&drawn, named, "slices", "asked for by name");
+    p = check_choice(&drawn, named, "slices", "requested by name");
     free_plan(&p);
     free(lengths);
     free_matrix(&drawn);
@@ -461,7 +461,7 @@ static void memory_runs_out(void **state)
             with_tiles += !slices;
             if (!slices)
                 assert_string_equal(p.plan->why,
-                                    "tiles in place of slices: there is no memory for a second copy of the values");
+                                    "tiles instead of slices: there is no memory for a second copy of the values");
             assert_string_equal(spmv_last_error(ctx), "");
             if (slices)
                 assert_int_equal(p.plan->bytes, in_slices.plan->bytes);

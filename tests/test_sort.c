@@ -383,7 +383,7 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_sort_by_key(ctx, type, begin, end, keys, values, bytes, out, out_values, n), status, text)
     FAILS(SPMV_AFFINE_F64, 0, 8, m, NULL, 0, to, NULL, 2, SPMV_ERROR_TYPE, "affine_f64");
     FAILS((spmv_type)31, 0, 8, m, NULL, 0, to, NULL, 2, SPMV_ERROR_TYPE, "i32");
-    FAILS(SPMV_I32, 0, 33, m, NULL, 0, to, NULL, 2, SPMV_ERROR_ARGUMENT, "bits 0 to 33 of keys of 32");
+    FAILS(SPMV_I32, 0, 33, m, NULL, 0, to, NULL, 2, SPMV_ERROR_ARGUMENT, "bits 0 to 33 for keys of 32");
     FAILS(SPMV_I64, -1, 8, m, NULL, 0, to, NULL, 2, SPMV_ERROR_ARGUMENT, "-1");
     FAILS(SPMV_I64, 9, 8, m, NULL, 0, to, NULL, 2, SPMV_ERROR_ARGUMENT, "9 to 8");
     FAILS(SPMV_I64, 0, 64, m, NULL, 0, to, NULL, -2, SPMV_ERROR_ARGUMENT, "-2");
@@ -395,7 +395,7 @@ static void statuses(void **state)
     FAILS(SPMV_I64, 0, 64, m, NULL, 0, to, NULL, INT64_MAX / 2, SPMV_ERROR_SIZE, "64 bits");
     assert_ok(ctx, spmv_sort_by_key(ctx, SPMV_I64, 0, 64, NULL, NULL, 8, NULL, NULL, 0));
     assert_fails(ctx, spmv_sort_rung(ctx, "bubble", SPMV_I64, 0, 64, m, NULL, 0, to, NULL, 4), SPMV_ERROR_METHOD,
-                 "no rung \"bubble\"");
+                 "unknown rung \"bubble\"");
     assert_non_null(strstr(spmv_last_error(ctx), spmv_sort_rung_name(support_backend, 0)));
     assert_null(spmv_sort_rung_name(support_backend, 99));
     assert_null(spmv_sort_rung_name(support_backend, -1));

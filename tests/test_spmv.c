@@ -590,14 +590,14 @@ static void refusals(void **state)
     o.method = "fastest";
     REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
     o.operation = (spmv_operation)9;
-    REFUSES(SPMV_ERROR_ARGUMENT, "operation is 9");
+    REFUSES(SPMV_ERROR_ARGUMENT, "unknown operation 9");
     o.vectors = 0;
-    REFUSES(SPMV_ERROR_ARGUMENT, "0 vectors");
+    REFUSES(SPMV_ERROR_ARGUMENT, "number of vectors is 0");
     o.symmetric = 1;
     REFUSES(SPMV_ERROR_UNSUPPORTED, "symmetric");
     o.update_values = 1;
     a.val = NULL;
-    REFUSES(SPMV_ERROR_ARGUMENT, "no values to replace");
+    REFUSES(SPMV_ERROR_ARGUMENT, "a pattern has no values");
     if (support_backend != SPMV_BACKEND_OMP) {
         o.compression = 1;
         REFUSES(SPMV_ERROR_UNSUPPORTED, "compression");

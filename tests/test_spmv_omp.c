@@ -241,7 +241,7 @@ static void what_is_seen(void **state)
             const int64_t columns = tiles->tile[tiles->count].col;
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-            assert_int_equal(strstr(info.why, "follow from the row before") != NULL,
+            assert_int_equal(strstr(info.why, "derived from the previous row") != NULL,
                              compression != 0 && shape != RANDOM);
             if (compression == 0 || shape == RANDOM) {
                 assert_int_equal(shifted + same + run + columns, 0);
@@ -448,7 +448,7 @@ static void rows_by_length(void **state)
             if (sorted * 100 < least * rows || sorted * 100 > most * rows)
                 fail_msg("%s, way %d: %lld of %lld rows are sorted", cases[c].what, way, (long long)sorted,
                          (long long)rows);
-            assert_int_equal(strstr(info.why, "taken by length") != NULL, sorted > 0);
+            assert_int_equal(strstr(info.why, "processed by length") != NULL, sorted > 0);
             spmv_plan_destroy(plan);
         }
         check_all(&m);
@@ -564,7 +564,7 @@ static void forms(void **state)
                 assert_int_equal(formed, 0);
             else if (formed * 100 < cases[c].least * (int64_t)ROWS || formed * 100 > cases[c].most * (int64_t)ROWS)
                 fail_msg("case %d: %lld rows are in forms", (int)c, (long long)formed);
-            assert_int_equal(strstr(info.why, "in a few forms") != NULL, formed > 0);
+            assert_int_equal(strstr(info.why, "of a few forms") != NULL, formed > 0);
             spmv_plan_destroy(plan);
         }
         check_all(&m);

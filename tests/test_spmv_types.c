@@ -518,8 +518,8 @@ static void misplaced_complex_numbers(void **state)
     spmv_plan *plan = NULL;
     assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));
     if (support_backend == SPMV_BACKEND_CUDA) {
-        assert_fails(ctx, apply(plan, &v, device_x + 8, device_y), SPMV_ERROR_ARGUMENT, "x is not at a multiple of 16");
-        assert_fails(ctx, apply(plan, &v, device_x, device_y + 8), SPMV_ERROR_ARGUMENT, "y is not at a multiple of 16");
+        assert_fails(ctx, apply(plan, &v, device_x + 8, device_y), SPMV_ERROR_ARGUMENT, "x is not aligned to 16");
+        assert_fails(ctx, apply(plan, &v, device_x, device_y + 8), SPMV_ERROR_ARGUMENT, "y is not aligned to 16");
     } else {
         assert_ok(ctx, apply(plan, &v, device_x + 8, device_y));
     }
@@ -549,7 +549,7 @@ static void refusals(void **state)
     spmv_plan_options_init(&o, sizeof o);
     o.vectors = 4;
     o.x_stride = 3;
-    REFUSES(SPMV_ERROR_ARGUMENT, "x_stride is 3 with 4 vectors");
+    REFUSES(SPMV_ERROR_ARGUMENT, "x_stride is 3, less than the 4 vectors");
     o.x_stride = 0;
     o.y_stride = -1;
     REFUSES(SPMV_ERROR_ARGUMENT, "y_stride is -1");
@@ -616,7 +616,7 @@ static void checks(void **state)
                              spmv_verify(checker, &a,
                                          v.operation == SPMV_OPERATION_T ? SPMV_OPERATION_H : SPMV_OPERATION_T, alpha,
                                          x, beta, y0, y, type, &result, sizeof result),
-                             SPMV_ERROR_CHECK, "rows past the bound");
+                             SPMV_ERROR_CHECK, "rows exceed the bound");
             const struct wide good = element(type, y, 17);
             put(type, y, 17, (double)good.re + (complex ? 0 : 1e-4), (double)good.im + 1e-3);
             assert_fails(checker,

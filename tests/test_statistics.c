@@ -316,7 +316,7 @@ static void sizes_and_refusals(void **state)
     assert_true(s.size == sizeof s && s.rows == 0 && s.nnz == 0 && s.histogram[33] == 0);
     a.col = outside;
     assert_fails(ctx, spmv_matrix_statistics(ctx, &a, &s, sizeof s), SPMV_ERROR_SIZE, "column 4 is outside");
-    assert_fails(ctx, spmv_matrix_statistics(ctx, &a, NULL, sizeof s), SPMV_ERROR_ARGUMENT, "no struct");
+    assert_fails(ctx, spmv_matrix_statistics(ctx, &a, NULL, sizeof s), SPMV_ERROR_ARGUMENT, "the struct is NULL");
     assert_fails(ctx, spmv_matrix_statistics(ctx, &a, &s, 2), SPMV_ERROR_ARGUMENT, "2 bytes");
     a.cols = 5;
     memset(&s, 0x55, sizeof s);

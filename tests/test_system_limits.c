@@ -206,7 +206,7 @@ static void too_many_threads(void **state)
         options.threads = 100000;
         assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_ARGUMENT);
         assert_null(ctx);
-        assert_non_null(strstr(spmv_last_error(NULL), "100000 threads: a number from 1 to 1024"));
+        assert_non_null(strstr(spmv_last_error(NULL), "100000 threads: must be from 1 to 1024"));
     }
 }
 

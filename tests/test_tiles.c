@@ -468,7 +468,7 @@ static void check_columns(const struct matrix *m, const char *says)
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
         if (strstr(info.layout, wanted) == NULL)
-            fail_msg("\"%s\" lacks \"%s\"", info.layout, wanted);
+            fail_msg("\"%s\" does not contain \"%s\"", info.layout, wanted);
         free_plan(&p);
     }
     free(x);

@@ -181,7 +181,7 @@ static void check_layout(const struct planned *p, int count)
 {
     char wanted[64];
     const char *const layout = info_of(p).layout;
-    snprintf(wanted, sizeof wanted, "; a table of %d value%s, a byte a nonzero", count, count == 1 ? "" : "s");
+    snprintf(wanted, sizeof wanted, "; a table of %d value%s, 1 byte per nonzero", count, count == 1 ? "" : "s");
     const bool has = strstr(layout, "a table of") != NULL, says = strstr(layout, "no table") != NULL;
     if (count <= MOST ? strstr(layout, wanted) == NULL || says
                       : has || strstr(layout, "; no table of values: more than 256 values") == NULL)
@@ -342,14 +342,14 @@ static void retained_share(void **state)
     /* Two fifths of the cache are for vectors and the retained share. */
     const int64_t cache = change_cache((vectors + stream / 2) * 5 / 2);
     struct planned p = make_plan(&m, few, s);
-    assert_non_null(strstr(info_of(&p).layout, "a byte a nonzero; 50 % retained"));
+    assert_non_null(strstr(info_of(&p).layout, "1 byte per nonzero; 50 % retained"));
     void *const there = support_upload(ctx, many, m.nnz * 8);
     const int64_t plain = m.nnz * (8 + 2) + m.rows * 4;
     char wanted[64];
     snprintf(wanted, sizeof wanted, "more than 256 values; %.3g %% retained", 50.0 * (double)stream / (double)plain);
     assert_ok(ctx, spmv_plan_update_values(p.plan, there));
     if (strstr(info_of(&p).layout, wanted) == NULL)
-        fail_msg("\"%s\" lacks \"%s\"", info_of(&p).layout, wanted);
+        fail_msg("\"%s\" does not contain \"%s\"", info_of(&p).layout, wanted);
     change_cache(cache);
     free_plan(&p);
     spmv_free(ctx, there);
@@ -629,7 +629,7 @@ static void check_without(const struct matrix *m, const void *values, struct set
     s.compression = 2;
     struct planned with = make_plan(m, values, s);
     if (strstr(info_of(&with).layout, wanted) == NULL)
-        fail_msg("%s: \"%s\" lacks \"%s\"", s.method, info_of(&with).layout, wanted);
+        fail_msg("%s: \"%s\" does not contain \"%s\"", s.method, info_of(&with).layout, wanted);
     assert_null(strstr(info_of(&without).layout, "table"));
     assert_int_equal(info_of(&with).bytes, info_of(&without).bytes);
     same_products(&with, &without, s.vectors > 0 ? s.vectors : 1, says);

@@ -69,10 +69,10 @@ static void vectors_are_refused(void **state)
         spmv_status status;
         const char *sentence;
     } bad[] = {
-        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number: one a line"},
+        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number (one per line)"},
         {"1, 2\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"1,\" is not a number"},
         {"1\n\n\tone\n", SPMV_ERROR_FORMAT, "x.txt:3:2: \"one\" is not a number"},
-        {"1 # comment\n", SPMV_ERROR_FORMAT, "x.txt:1:3: extra text \"#\" after the number: one a line"},
+        {"1 # comment\n", SPMV_ERROR_FORMAT, "x.txt:1:3: extra text \"#\" after the number (one per line)"},
         {"1e400\n", SPMV_ERROR_LIMIT, "x.txt:1:1: \"1e400\" is too large for f64"},
         {ARRAY "3 2\n1\n2\n3\n4\n5\n6\n", SPMV_ERROR_SIZE, "x.txt:2:1: 3 x 2: a vector has one column (or one row)"},
         {ARRAY "0 0\n", SPMV_ERROR_SIZE, "x.txt:2:1: 0 x 0: a vector has one column (or one row)"},
@@ -85,8 +85,8 @@ static void vectors_are_refused(void **state)
         {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"},
         {COORDINATE "3 1 1\n4 1 1\n", SPMV_ERROR_FORMAT, "x.txt:3:1: row 4 exceeds the 3 rows declared on line 2"},
         {COORDINATE "2000000000000000000 1 1\n4 1 1\n", SPMV_ERROR_MEMORY,
-         "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the 1000000 bytes of memory that are "
-         "allowed"},
+         "x.txt:2:1: a vector of 2000000000000000000 numbers needs more than the allowed 1000000 bytes of "
+         "memory"},
         {"%%MatrixMarket matrix array complex general\n1 1\n1 0\n", SPMV_ERROR_TYPE,
          "x.txt:1:29: the numbers are complex: they can be read as c128 or c64, not as f64"},
         {"%%MatrixMarket matrix\n", SPMV_ERROR_FORMAT, "x.txt:1:22: bad banner: the format is missing"},
@@ -199,7 +199,7 @@ static void formats(void **state)
     assert_fails(ctx, spmv_vector_write(ctx, in_folder("none/y", path), SPMV_F64, x, 1, NULL), SPMV_ERROR_OPEN,
                  "none/y: cannot open for writing: No such file or directory");
     assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_I64, x, 1, NULL), SPMV_ERROR_TYPE, "i64");
-    assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_F64, NULL, 1, NULL), SPMV_ERROR_ARGUMENT, "not given");
+    assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_F64, NULL, 1, NULL), SPMV_ERROR_ARGUMENT, "missing");
     assert_fails(ctx, spmv_vector_write(ctx, NULL, SPMV_F64, x, 1, NULL), SPMV_ERROR_ARGUMENT, "path");
     assert_fails(ctx, spmv_vector_write(ctx, path, SPMV_F64, x, -1, NULL), SPMV_ERROR_ARGUMENT, "-1");
     if (access("/dev/full", W_OK) == 0)
@@ -297,16 +297,16 @@ static void several_are_refused(void **state)
     } bad[] = {
         {"1 2\n3\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:2: the line ends after 1 of 2 numbers"},
         {"1 2\n3 4 5\n", SPMV_F64, SPMV_ERROR_FORMAT,
-         "x:2:5: extra text \"5\" after the 2 numbers of a line: the first line has no more"},
-        {"1\n3 4\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: extra text \"4\" after the number: one a line"},
+         "x:2:5: extra text \"5\" after the 2 numbers of a line: the first line has only as many"},
+        {"1\n3 4\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: extra text \"4\" after the number (one per line)"},
         {"1 2\n3 x\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: \"x\" is not a number"},
         {"1 2 3\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:1:6: the imaginary part is missing"},
         {"1 2 3 4\n5 6\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:2:4: the line ends after 1 of 2 numbers"},
         {COORDINATE "321166762 0 0\n", SPMV_F64, SPMV_ERROR_MEMORY,
-         "x:2:1: 0 vectors of 321166762 numbers need more than the 1000000 bytes of memory that are allowed"},
+         "x:2:1: 0 vectors of 321166762 numbers need more than the allowed 1000000 bytes of memory"},
         {COORDINATE "2000000000 2000000000 1\n4 1 1\n", SPMV_F64, SPMV_ERROR_MEMORY,
-         "x:2:1: 2000000000 vectors of 2000000000 numbers need more than the 1000000 bytes of memory that are "
-         "allowed"},
+         "x:2:1: 2000000000 vectors of 2000000000 numbers need more than the allowed 1000000 bytes of "
+         "memory"},
     };
     for (int t = 0; t < TEAMS; t++) {
         spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
@@ -395,9 +395,9 @@ static void rows_are_lines(void **state)
     free(text);
     unlink(path);
     assert_fails(ctx, spmv_vectors_write(ctx, in_folder("y.spmv", path), SPMV_F64, x, 2, 3, "%g"), SPMV_ERROR_ARGUMENT,
-                 "y.spmv: the binary form takes no format");
+                 "y.spmv: the binary form has no format of numbers");
     assert_fails(ctx, spmv_vectors_write(ctx, path, SPMV_F64, x, INT64_MAX / 2, 3, NULL), SPMV_ERROR_ARGUMENT,
-                 "not given");
+                 "missing");
     spmv_context_destroy(ctx);
 }
 
@@ -443,7 +443,7 @@ static void binary_form_of_a_vector(void **state)
                      SPMV_ERROR_FORMAT, "x: malformed binary form of a vector: ");
     put_file(path, file, bytes - 1);
     assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F64, &values, &n), SPMV_ERROR_FORMAT,
-                 "3 numbers need 24 bytes behind the head; it has 23");
+                 "3 numbers need 24 bytes after the header; it has 23");
     assert_fails(ctx, binary_vector_read_memory(ctx, "x", file, (int64_t)bytes, SPMV_F64, 23, &values, &n, &k),
                  SPMV_ERROR_MEMORY, "x: a vector of 3 numbers needs more than the 23 bytes");
     const spmv_c64 z[] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};

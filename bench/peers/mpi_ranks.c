@@ -279,7 +279,7 @@ static void first_words(int log, char *line, size_t size)
     char text[2048];
     const ssize_t n = pread(log, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    snprintf(line, size, "it said nothing");
+    snprintf(line, size, "no output");
     for (char *at = strtok(text, "\n"); at != NULL; at = strtok(NULL, "\n"))
         if (at[0] != '-' && strlen(at) > 3) {
             snprintf(line, size, "%s", at);
@@ -330,7 +330,7 @@ static int receive_all(struct ranks *ranks, double timeout, double *seconds, cha
                 continue;
             if (n <= 0) {
                 result =
-                    fail(why, why_size, "a %s worker (process %d) ended by itself", ranks_kind.name, (int)rank->pid);
+                    fail(why, why_size, "a %s worker (process %d) ended unexpectedly", ranks_kind.name, (int)rank->pid);
                 break;
             }
             rank->got += (size_t)n;
@@ -342,7 +342,7 @@ static int receive_all(struct ranks *ranks, double timeout, double *seconds, cha
     for (int r = 0; r < count && result == 0; r++) {
         const struct ranks_reply *reply = &ranks->all[r].reply;
         if (reply->magic != RANKS_MAGIC)
-            result = fail(why, why_size, "the %s workers are not of this build", ranks_kind.name);
+            result = fail(why, why_size, "the %s workers belong to another build", ranks_kind.name);
         else if (reply->failed)
             result =
                 fail(why, why_size, "%s, rank %d: %.*s", ranks_kind.name, (int)reply->rank, RANKS_TEXT, reply->text);
@@ -408,7 +408,7 @@ static int launch(struct ranks *ranks, int bound, char *why, size_t why_size)
     const int error = start(argv, ranks->log, &ranks->launcher);
     if (error != 0) {
         ranks->launcher = 0;
-        return fail(why, why_size, "%s does not start: %s", argv[0], strerror(error));
+        return fail(why, why_size, "cannot start %s: %s", argv[0], strerror(error));
     }
     ranks->broken = 0;
     const double deadline = monotonic_seconds() + ranks->timeout;
@@ -488,9 +488,9 @@ static int fill(struct ranks *ranks, char *why, size_t why_size)
 int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
     if (problem->type != SPMV_F64)
-        return fail(why, why_size, "this %s is built for f64", ranks_kind.name);
+        return fail(why, why_size, "this %s supports only f64", ranks_kind.name);
     if (problem->rows > INT32_MAX - 1 || problem->cols > INT32_MAX - 1)
-        return fail(why, why_size, "%s: %lld x %lld does not fit its 32-bit indices", ranks_kind.name,
+        return fail(why, why_size, "%s: %lld x %lld exceeds its 32-bit indices", ranks_kind.name,
                     (long long)problem->rows, (long long)problem->cols);
     if (problem->threads > MOST_RANKS)
         return fail(why, why_size, "%s: %d ranks are more than the %d that this module starts", ranks_kind.name,

@@ -30,7 +30,7 @@ void ranks_close(void *state);
     {                                                                                                                  \
         .name = (peer_name), .op = (peer_op),                                                                          \
         .settings =                                                                                                    \
-            used ", one rank a thread, bound to cores where possible, rows + entries split evenly; timed by the "      \
+            used ", one rank per thread, bound to cores if possible, rows + entries split evenly; timed by the "       \
                  "ranks, the slowest counts",                                                                          \
         .open = ranks_open, .run = ranks_run, .run_timed = ranks_run_timed, .fetch = ranks_fetch, .close = ranks_close \
     }

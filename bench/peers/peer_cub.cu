@@ -129,7 +129,7 @@ const peer peers[] = {
      run_cub, nullptr, nullptr, close_cub},
     {"cub-segmented-reduce", PEER_SEGREDUCE, "DeviceSegmentedReduce::Sum, CUB's own tuning", 0,
      open_cub<segmented_reduce<float>, segmented_reduce<double>>, run_cub, nullptr, nullptr, close_cub},
-    {"cub-select", PEER_COMPACT, "DeviceSelect::Flagged with flags of a byte, CUB's own tuning", 0,
+    {"cub-select", PEER_COMPACT, "DeviceSelect::Flagged with 1-byte flags, CUB's own tuning", 0,
      open_cub<select<float>, select<double>>, run_cub, nullptr, nullptr, close_cub},
     {"cub-radix-sort", PEER_SORT, "DeviceRadixSort::SortKeys of all bits, CUB's own tuning", 0,
      open_cub<radix_sort<float>, radix_sort<double>>, run_cub, nullptr, nullptr, close_cub},

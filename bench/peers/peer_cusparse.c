@@ -103,7 +103,7 @@ static bool sell_fits(const struct product *p, int64_t stored, char *why, size_t
     const double gigabytes = 1e-9 * (double)stored * (double)(value_size(p) + sizeof(int32_t));
     size_t free_bytes = 0, all_bytes = 0;
     if (stored < 0 || (stored > PADDING_ALLOWED && stored / MOST_PADDING > p->problem.nnz)) {
-        snprintf(why, why_size, "sliced ELLPACK would hold more than %s elements for %lld nonzeros",
+        snprintf(why, why_size, "sliced ELLPACK would have more than %s elements for %lld nonzeros",
                  stored < 0 ? "2^31 - 1" : "8 times as many", (long long)p->problem.nnz);
         return false;
     }
@@ -240,7 +240,7 @@ VARIANT_LIST(OPEN_)
 #define SPMM_LIST(X)                                                                                                   \
     X(spmm_alg1, "cusparse-spmm-alg1", CUSPARSE_SPMM_CSR_ALG1, false, "rows, CSR_ALG1, preprocessed")                  \
     X(spmm_alg1_columns, "cusparse-spmm-alg1-columns", CUSPARSE_SPMM_CSR_ALG1, true,                                   \
-      "columns, CSR_ALG1, preprocessed; turning x and y is not timed")                                                 \
+      "columns, CSR_ALG1, preprocessed; transposing x and y is not timed")                                             \
     X(spmm_alg2, "cusparse-spmm-alg2", CUSPARSE_SPMM_CSR_ALG2, false, "rows, CSR_ALG2, preprocessed")                  \
     X(spmm_alg3, "cusparse-spmm-alg3", CUSPARSE_SPMM_CSR_ALG3, false, "rows, CSR_ALG3, preprocessed")
 

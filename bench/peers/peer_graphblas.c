@@ -123,8 +123,7 @@ static int open_graphblas(const struct peer_problem *problem, void **state, char
     started = started || info == GrB_SUCCESS;
     struct graphblas *graphblas = calloc(1, sizeof *graphblas);
     if (info != GrB_SUCCESS || graphblas == NULL) {
-        snprintf(why, why_size, graphblas == NULL ? "out of memory" : "GraphBLAS does not start: GrB_Info %d",
-                 (int)info);
+        snprintf(why, why_size, graphblas == NULL ? "out of memory" : "cannot start GraphBLAS: GrB_Info %d", (int)info);
         free(graphblas);
         return -1;
     }
@@ -133,7 +132,7 @@ static int open_graphblas(const struct peer_problem *problem, void **state, char
     if (info != GrB_SUCCESS) {
         snprintf(why, why_size, "GraphBLAS: %lld x %lld with %lld entries: %s (GrB_Info %d)", (long long)problem->rows,
                  (long long)problem->cols, (long long)problem->nnz,
-                 info == GrB_OUT_OF_MEMORY ? "out of memory" : "the matrix or a vector was not taken", (int)info);
+                 info == GrB_OUT_OF_MEMORY ? "out of memory" : "the matrix or a vector was rejected", (int)info);
         close_graphblas(graphblas);
         return -1;
     }

@@ -110,7 +110,7 @@ static int open_librsb(const struct peer_problem *problem, void **state, char *w
     }
 #endif
     if (problem->rows > RSB_MAX_MATRIX_DIM || problem->cols > RSB_MAX_MATRIX_DIM || problem->nnz > RSB_MAX_MATRIX_NNZ) {
-        snprintf(why, why_size, "librsb: %lld x %lld with %lld entries: it takes up to %lld rows and %lld entries",
+        snprintf(why, why_size, "librsb: %lld x %lld with %lld entries: it supports up to %lld rows and %lld entries",
                  (long long)problem->rows, (long long)problem->cols, (long long)problem->nnz,
                  (long long)RSB_MAX_MATRIX_DIM, (long long)RSB_MAX_MATRIX_NNZ);
         return -1;
@@ -120,7 +120,7 @@ static int open_librsb(const struct peer_problem *problem, void **state, char *w
         return -1;
     }
     if (open_count > 0 && problem->threads != library_threads) {
-        snprintf(why, why_size, "librsb is open with %d threads and cannot have %d at the same time", library_threads,
+        snprintf(why, why_size, "librsb runs with %d threads and cannot use %d at the same time", library_threads,
                  problem->threads);
         return -1;
     }
@@ -135,7 +135,7 @@ static int open_librsb(const struct peer_problem *problem, void **state, char *w
     const char *what = "cannot start";
     rsb_err_t error = start_library(problem->threads);
     if (error == RSB_ERR_NO_ERROR) {
-        what = "cannot make the matrix";
+        what = "cannot create the matrix";
         librsb->matrix =
             rsb_mtx_alloc_from_csr_const(problem->val, problem->row_ptr, problem->col, (rsb_nnz_idx_t)problem->nnz,
                                          type, (rsb_coo_idx_t)problem->rows, (rsb_coo_idx_t)problem->cols,

@@ -113,7 +113,7 @@ int run_gather(void *state)
 }
 
 const peer peers[] = {{"probe-gather", PEER_SPMV,
-                       "reads the columns and x at them, nothing else: 256 threads, 8 gathers a thread under way, all "
+                       "reads only the columns and x at them: 256 threads, 8 gathers in flight per thread, all "
                        "blocks resident",
                        1, open_gather, run_gather, nullptr, nullptr, close_gather}};
 const peer_module module = {PEER_ABI, "our own kernel", peers, sizeof peers / sizeof peers[0]};

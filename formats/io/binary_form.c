@@ -81,29 +81,29 @@ static spmv_status check_head(spmv_context *ctx, const char *name, const struct 
 {
     int64_t arrays[3] = {0, 0, 0};
     if (!binary_form_possible())
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", name);
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form needs a little-endian machine", name);
     if (memcmp(head->magic, magic, sizeof magic) != 0)
-        return fail(ctx, name, "it does not begin as one");
+        return fail(ctx, name, "its signature is missing");
     if (head->version != VERSION)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: version %lu of the binary form; this library reads version %d", name,
                             (unsigned long)head->version, VERSION);
     if (head->sum != head_sum(head))
-        return fail(ctx, name, "the checksum of its head does not match");
+        return fail(ctx, name, "the checksum of its header does not match");
     if (head->head_bytes != sizeof *head || head->row_ptr_bits != 64 || head->zero[0] != 0 || head->zero[1] != 0)
-        return fail(ctx, name, "its head is none of version 1");
+        return fail(ctx, name, "its header is not of version 1");
     if (head->type != 0 && head->type != SPMV_F32 && head->type != SPMV_F64 && head->type != SPMV_C64 &&
         head->type != SPMV_C128)
-        return fail(ctx, name, "its values have no type that there is");
+        return fail(ctx, name, "the type of its values is unknown");
     if (head->bytes != (uint64_t)bytes)
-        return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: malformed binary form: it should have %llu bytes and has %lld",
-                            name, (unsigned long long)head->bytes, (long long)bytes);
+        return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: malformed binary form: expected %llu bytes, found %lld", name,
+                            (unsigned long long)head->bytes, (long long)bytes);
     if (head->cols > INT32_MAX || head->rows >= INT64_MAX || head->nnz >= INT64_MAX ||
         !array_bytes((int64_t)head->rows, (int64_t)head->nnz, spmv_type_size((spmv_type)head->type), arrays))
-        return fail(ctx, name, "its sizes are not possible");
+        return fail(ctx, name, "its sizes are impossible");
     if (!section_fits(head->row_ptr, arrays[0], bytes) || !section_fits(head->col, arrays[1], bytes) ||
         (head->type != 0 && !section_fits(head->val, arrays[2], bytes)) || (head->type == 0 && head->val != 0))
-        return fail(ctx, name, "an array lies outside the file");
+        return fail(ctx, name, "an array is outside of the file");
     return SPMV_OK;
 }
 
@@ -231,7 +231,7 @@ spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const v
     spmv_csr a;
     *matrix = NULL;
     if (bytes < (int64_t)sizeof head)
-        return fail(ctx, name, "it ends within its head");
+        return fail(ctx, name, "it ends within its header");
     memcpy(&head, memory, sizeof head);
     TRY(check_head(ctx, name, &head, bytes));
     TRY(check_arrays(ctx, name, memory, &head, &a));
@@ -270,7 +270,7 @@ spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_t
     if (fstat(fd, &s) != 0)
         return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot read: %s", name, strerror(errno));
     if (!S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof(struct head))
-        return fail(ctx, name, "it ends within its head");
+        return fail(ctx, name, "it ends within its header");
     *bytes = (int64_t)s.st_size;
     void *const map = mmap(NULL, (size_t)*bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
@@ -309,7 +309,7 @@ static spmv_status write_arrays(struct output_file *output, const spmv_csr *a, c
     const size_t size = a->val != NULL ? spmv_type_size(a->type) : 0;
     int64_t bytes[3] = {0, 0, 0};
     if (!array_bytes(a->rows, a->nnz, size, bytes))
-        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: the arrays do not fit in 63 bits", output->name);
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: the size of the arrays exceeds 63 bits", output->name);
     struct head head = {.version = VERSION,
                         .head_bytes = sizeof head,
                         .type = a->val != NULL ? (uint32_t)a->type : 0,
@@ -355,10 +355,10 @@ spmv_status binary_form_write_with(spmv_context *ctx, const spmv_csr *a, const c
     void *wide = NULL;
     const int64_t *row_ptr = a->row_ptr;
     if (!binary_form_possible())
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", path);
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form needs a little-endian machine", path);
     if (csr_check(ctx, path, a, CSR_SORTED) != SPMV_OK)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%.400s: the binary form holds matrices whose columns ascend in each row", path);
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%.400s: the binary form needs ascending columns in each row",
+                            path);
     if (a->row_ptr_bits == 32) {
         TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *row_ptr, "row offsets", &wide));
         for (int64_t row = 0; row <= a->rows; row++)

@@ -81,26 +81,26 @@ static spmv_status check_head(const struct input *in, const struct head *head, i
 {
     int64_t bytes = 0;
     if (!binary_form_possible())
-        return context_fail(in->ctx, SPMV_ERROR_UNSUPPORTED, "%.480s: the binary form is for little-endian machines",
+        return context_fail(in->ctx, SPMV_ERROR_UNSUPPORTED, "%.480s: the binary form needs a little-endian machine",
                             in->name);
     if (memcmp(head->magic, magic, sizeof magic) != 0)
-        return fail(in, "it does not begin as one");
+        return fail(in, "its signature is missing");
     if (head->version != VERSION)
         return context_fail(in->ctx, SPMV_ERROR_UNSUPPORTED,
                             "%.480s: version %lu of the binary form; this library reads version %d", in->name,
                             (unsigned long)head->version, VERSION);
     if (head->sum != head_sum(head))
-        return fail(in, "the checksum of its head does not match");
+        return fail(in, "the checksum of its header does not match");
     if (head->head_bytes != sizeof *head || head->zero != 0 || !is_type(head->type))
-        return fail(in, "its head is none of version 1");
+        return fail(in, "its header is not of version 1");
     if (head->rows > INT64_MAX || head->cols > INT64_MAX ||
         !multiply_fits((int64_t)head->rows, (int64_t)head->cols, count) ||
         !multiply_fits(*count, (int64_t)spmv_type_size((spmv_type)head->type), &bytes))
-        return fail(in, "its sizes are not possible");
+        return fail(in, "its sizes are impossible");
     if (head->bytes != (uint64_t)in->bytes || bytes != in->bytes - (int64_t)sizeof *head)
         return context_fail(
             in->ctx, SPMV_ERROR_FORMAT,
-            "%.300s: malformed binary form of a vector: %lld numbers need %lld bytes behind the head; it has %lld",
+            "%.300s: malformed binary form of a vector: %lld numbers need %lld bytes after the header; it has %lld",
             in->name, (long long)*count, (long long)bytes, (long long)in->bytes - (long long)sizeof *head);
     return SPMV_OK;
 }
@@ -125,7 +125,7 @@ static spmv_status read_input(const struct input *in, spmv_type type, int64_t ma
     uint64_t sum = 0;
     void *read = NULL, *converted = NULL;
     if (in->bytes < (int64_t)sizeof head)
-        return fail(in, "it ends within its head");
+        return fail(in, "it ends within its header");
     TRY(take(in, 0, (int64_t)sizeof head, &head));
     TRY(check_head(in, &head, &count));
     const spmv_type from = (spmv_type)head.type;
@@ -191,7 +191,7 @@ spmv_status binary_vector_write(spmv_context *ctx, const char *path, spmv_type t
                         .bytes = sizeof head + (uint64_t)bytes};
     memcpy(head.magic, magic, sizeof magic);
     if (!binary_form_possible())
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form is for little-endian machines", path);
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s: the binary form needs a little-endian machine", path);
     TRY(checksum(ctx, values, bytes, &head.values_sum));
     head.sum = head_sum(&head);
     TRY(output_open(ctx, path, rows, &output));

@@ -54,8 +54,8 @@ const char *findings_fail_value(struct findings *findings, const struct place *p
         return findings_fail(findings, place, p, SPMV_ERROR_LIMIT, "\"%s\" is too large for %s", shown,
                              spmv_type_name(type));
     if (field == SPMV_FIELD_INTEGER)
-        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not an integer, as the banner says",
-                             shown);
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                             "\"%s\" is not an integer, as required by the banner", shown);
     return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not a number", shown);
 }
 
@@ -65,15 +65,15 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
     char shown[TEXT_SHOWN];
     if (header->array && header->cols > 1)
         return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
-                             "extra text \"%s\" after the %lld numbers of a line: the first line has no more",
+                             "extra text \"%s\" after the %lld numbers of a line: the first line has only as many",
                              text_show(p, text_token_end(p), shown), (long long)header->cols);
     return findings_fail(
         findings, place, p, SPMV_ERROR_FORMAT, "extra text \"%s\" after the %s", text_show(p, text_token_end(p), shown),
-        header->array && header->field == SPMV_FIELD_COMPLEX ? "number: real and imaginary part of one a line"
-        : header->array                                      ? "number: one a line"
-        : header->field == SPMV_FIELD_COMPLEX                ? "entry: row, column, real and imaginary part"
-        : header->field != SPMV_FIELD_PATTERN                ? "entry: row, column and value"
-                                                             : "entry: row and column of a pattern");
+        header->array && header->field == SPMV_FIELD_COMPLEX ? "number (one per line, real and imaginary part)"
+        : header->array                                      ? "number (one per line)"
+        : header->field == SPMV_FIELD_COMPLEX                ? "entry (row, column, real and imaginary part)"
+        : header->field != SPMV_FIELD_PATTERN                ? "entry (row, column and value)"
+                                                             : "entry (row and column of a pattern)");
 }
 
 const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
@@ -163,7 +163,7 @@ spmv_status remarks_warn(struct text_source *source, const struct remarks *round
                          spmv_type type)
 {
     const spmv_status st =
-        warn(source, rounded, "this integer was rounded: it is not one of ", spmv_type_name(type_part(type)));
+        warn(source, rounded, "this integer was rounded: not representable in ", spmv_type_name(type_part(type)));
     return st != SPMV_OK ? st : warn(source, not_finite, "this value is not finite", "");
 }
 

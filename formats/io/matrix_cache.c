@@ -55,7 +55,7 @@ static int open_folder(const char *folder, const char **why)
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         if (lstat(folder, &s) == 0)
-            *why = S_ISLNK(s.st_mode)   ? "it is a link: name the folder itself"
+            *why = S_ISLNK(s.st_mode)   ? "it is a link: use the folder itself"
                    : S_ISDIR(s.st_mode) ? "it cannot be read"
                                         : "it is not a folder";
         return -1;
@@ -63,9 +63,9 @@ static int open_folder(const char *folder, const char **why)
     if (fstat(fd, &s) != 0)
         *why = "it cannot be read";
     else if (s.st_uid != geteuid())
-        *why = "it belongs to another user: name a folder of your own";
+        *why = "it belongs to another user: use a folder of your own";
     else if (!is_own(&s))
-        *why = "others may write to it: take that from them with chmod go-w";
+        *why = "others may write to it: prevent that with chmod go-w";
     if (*why == NULL)
         return fd;
     close(fd);
@@ -259,10 +259,10 @@ spmv_status cache_keep(spmv_context *ctx, const struct cache_key *key, const spm
     if (key->place == NULL)
         return SPMV_OK;
     if (!make_folders(key->folder))
-        return context_warn(ctx, "%.300s: the cache cannot be made: %s", key->folder, strerror(errno));
+        return context_warn(ctx, "%.300s: cannot create the cache: %s", key->folder, strerror(errno));
     const int folder = open_folder(key->folder, &why);
     if (folder < 0)
-        return warn_folder(ctx, key->folder, why != NULL ? why : "it is gone");
+        return warn_folder(ctx, key->folder, why != NULL ? why : "it was removed");
     const spmv_status st = write_entry(ctx, folder, key, matrix, facts);
     if (st == SPMV_OK) {
         tidy_folder(folder, key);

@@ -63,9 +63,9 @@ static spmv_status warn_of_tag(struct text_source *source, const char *line, con
                short_tag = tag[1] != '%';
     if (!mark && !blanks && !short_tag)
         return SPMV_OK;
-    return text_warn(source, ":1:1: the banner is read, but not every reader takes it:%s%s%s",
-                     mark ? " a byte order mark stands before it" : "",
-                     blanks ? (mark ? ", blanks stand before it" : " blanks stand before it") : "",
+    return text_warn(source, ":1:1: the banner is accepted, but other readers may reject it:%s%s%s",
+                     mark ? " a byte order mark precedes it" : "",
+                     blanks ? (mark ? ", blanks precede it" : " blanks precede it") : "",
                      short_tag ? (mark || blanks ? ", its tag has one percent sign" : " its tag has one percent sign")
                                : "");
 }
@@ -113,10 +113,10 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
     };
     static const char *const why[WORDS] = {
         "",
-        "is not known; it must be matrix",
-        "is not known; it must be coordinate or array",
-        "is not known; it must be real, integer, complex or pattern",
-        "is not known; it must be general, symmetric, skew-symmetric or hermitian",
+        "is unknown; it must be matrix",
+        "is unknown; it must be coordinate or array",
+        "is unknown; it must be real, integer, complex or pattern",
+        "is unknown; it must be general, symmetric, skew-symmetric or hermitian",
     };
     for (int w = OBJECT; w < WORDS; w++) {
         bool found = false;
@@ -128,7 +128,7 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
         if (!found)
             return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], why[w]);
     }
-    return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "bad banner: mmio refuses it");
+    return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "bad banner: mmio rejects it");
 }
 
 /* Rejects combinations that mmio accepts and the standard does not. */
@@ -137,13 +137,13 @@ static spmv_status check_code(struct text_source *source, const char *line, cons
 {
     if (mm_is_pattern(code) && mm_is_dense(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, FIELD, &words[FIELD],
-                         "does not go with array: there would be nothing to store");
+                         "cannot be combined with array: no values would be stored");
     if (mm_is_pattern(code) && mm_is_skew(code))
         return fail_word(source, SPMV_ERROR_FORMAT, line, SYMMETRY, &words[SYMMETRY],
-                         "does not go with pattern: the signs would be missing");
+                         "cannot be combined with pattern, which has no signs");
     if (mm_is_hermitian(code) && !mm_is_complex(code))
         return text_warn(source,
-                         ":1:%lld: the banner is read, but not every reader takes it: a hermitian matrix "
+                         ":1:%lld: the banner is accepted, but other readers may reject it: a hermitian matrix "
                          "that is not complex is a symmetric one",
                          (long long)(words[SYMMETRY].begin - line + 1));
     return SPMV_OK;
@@ -160,9 +160,9 @@ static spmv_status cut_words(struct text_source *source, const char *line, const
             return text_fail(source, SPMV_ERROR_FORMAT, 1, p - line + 1, "bad banner: the %s is missing",
                              word_names[w]);
         if (words[w].end - p >= MM_MAX_TOKEN_LENGTH)
-            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is not known: it is too long");
+            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is unknown: it is too long");
         if (memchr(p, '\0', (size_t)(words[w].end - p)) != NULL)
-            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is not known: it holds a zero byte");
+            return fail_word(source, SPMV_ERROR_FORMAT, line, w, &words[w], "is unknown: it contains a zero byte");
         p = words[w].end;
     }
     p = text_skip_blanks(p);

@@ -33,7 +33,7 @@ spmv_status explain_count(const char *p, const char *what, char sentence[COUNT_S
     while (*digits >= '0' && *digits <= '9')
         digits++;
     const bool integer = digits == end && digits > first;
-    const char *why = "is not a whole number";
+    const char *why = "is not an integer";
     if (p == end)
         snprintf(sentence, COUNT_SENTENCE, "%s is missing", what);
     else if (integer)
@@ -51,8 +51,8 @@ static spmv_status keep_comment(struct text_source *source, const char *p, const
     const int64_t bytes = end - p + 1, whole = source->comments_bytes + bytes;
     if (whole > source->max_comments)
         return context_fail(source->ctx, SPMV_ERROR_MEMORY,
-                            "%.480s: its comments need more than the %lld bytes of memory that are allowed",
-                            source->name, (long long)source->max_comments);
+                            "%.480s: its comments need more than the allowed %lld bytes of memory", source->name,
+                            (long long)source->max_comments);
     if (whole > source->comments_room) {
         void *more = NULL;
         const int64_t room = 2 * whole;

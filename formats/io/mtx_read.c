@@ -122,7 +122,7 @@ static spmv_status warn_of_halves(struct text_source *source, const struct mtx_h
     if (header->symmetry == SPMV_SYMMETRY_GENERAL || duplicates == 0)
         return SPMV_OK;
     return text_warn(source,
-                     ": %lld entr%s of a symmetric file repeat%s the place of another, itself or mirrored; the "
+                     ": %lld entr%s of a symmetric file repeat%s the position of another, itself or mirrored; the "
                      "values were added",
                      (long long)duplicates, duplicates == 1 ? "y" : "ies", duplicates == 1 ? "s" : "");
 }
@@ -347,7 +347,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     if (matrix != NULL)
         *matrix = NULL;
     if (ctx == NULL || matrix == NULL || path == NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: no %s given", path ? "matrix" : "path");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_read: %s is NULL", path ? "matrix" : "path");
     TRY(check_options(ctx, given, &options));
     const struct packed_limits limits = {options.max_unpacked_bytes, options.max_unpacked_ratio};
     TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)

@@ -51,9 +51,10 @@ static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char
     const int64_t number = first_not_finite(ctx, a), k = number / parts(a);
     if (k == a->nnz)
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                        "%s: the matrix holds %g (entry %lld, column %d): a Matrix Market file cannot", path,
-                        part_at(a, number), (long long)k + 1, (int)a->col[k] + 1);
+    return context_fail(
+        ctx, SPMV_ERROR_UNSUPPORTED,
+        "%s: the matrix contains %g (entry %lld, column %d), which a Matrix Market file cannot represent", path,
+        part_at(a, number), (long long)k + 1, (int)a->col[k] + 1);
 }
 
 /* What is written, and in which form. */
@@ -153,7 +154,7 @@ static spmv_status check_symmetry(spmv_context *ctx, const struct text *text, co
                             (long long)a->rows, (long long)a->cols, names[text->symmetry]);
     if (csr_check(ctx, path, a, CSR_SORTED) != SPMV_OK)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%.400s: a %s matrix is written from columns that ascend in each row", path,
+                            "%.400s: writing a %s matrix needs ascending columns in each row", path,
                             names[text->symmetry]);
     const bool no_signs = a->val == NULL && text->symmetry == SPMV_SYMMETRY_SKEW;
     const int64_t row = no_signs ? 0 : first_not_mirrored(ctx, a, text->symmetry);
@@ -308,7 +309,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_write_options *gi
     if (st != SPMV_OK)
         return st;
     if (options.symmetry < SPMV_SYMMETRY_GENERAL || options.symmetry > SPMV_SYMMETRY_HERMITIAN)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: there is no symmetry %d", (int)options.symmetry);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "write options: unknown symmetry %d", (int)options.symmetry);
     text->symmetry = options.symmetry;
     text->comments = options.comments != NULL ? options.comments : "";
     return SPMV_OK;
@@ -320,7 +321,7 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
     struct output_form form;
     struct text text = {.a = a};
     if (ctx == NULL || a == NULL || path == NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: no %s given", a ? "path" : "matrix");
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: %s is NULL", a ? "path" : "matrix");
     if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));

@@ -87,8 +87,8 @@ static spmv_status open_path(struct output_file *output, const char *path)
     if (!exists && errno == ENAMETOOLONG)
         return fail_open(output);
     if (!exists && lstat(path, &link) == 0)
-        return context_fail(output->ctx, SPMV_ERROR_OPEN,
-                            "%s: cannot open for writing: a link to a file that is not there", path);
+        return context_fail(output->ctx, SPMV_ERROR_OPEN, "%s: cannot open for writing: a link to a missing file",
+                            path);
     output->owns_fd = true;
     if (exists && !S_ISREG(s.st_mode)) {
         output->fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -54,11 +54,12 @@ spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_fo
     form->packing = cut_packing(path, &length);
     if (foreign_ending(path, length) != NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%.300s: %s is not written; the endings .gz, .xz, .zst and .bz2 compress", path,
+                            "%.300s: %s cannot be written; supported compressions: .gz, .xz, .zst and .bz2", path,
                             foreign_ending(path, length));
     size_t inner = length;
     if (form->packing != PACKING_NONE && cut_packing(path, &inner) != PACKING_NONE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%.300s: a file is compressed once: give one such ending", path);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%.300s: only one compression is possible: use one such ending",
+                            path);
     form->content = ends_with(path, length, ".mtx")    ? OUTPUT_MTX
                     : ends_with(path, length, ".spmv") ? OUTPUT_BINARY
                                                        : OUTPUT_OTHER;
@@ -66,7 +67,7 @@ spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_fo
         return SPMV_OK;
     if (form->content == OUTPUT_BINARY)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%.300s: the binary form is not compressed: it is used where it lies; give a name that "
+                            "%.300s: the binary form cannot be compressed: it is mapped into memory; use a name that "
                             "ends in .spmv",
                             path);
     return packed_can_pack(ctx, path, form->packing);

@@ -217,8 +217,8 @@ static spmv_status fail_damaged(struct packed *p)
         return p->failed;
     const char *const why = archive_library()->archive_error_string(p->archive);
     return context_fail(
-        p->ctx, SPMV_ERROR_FORMAT, "%.480s: damaged after %lld bytes of text (%lld packed ones): %.200s", p->name,
-        (long long)p->given, (long long)unpack_taken(p->unpack), why != NULL ? why : "libarchive does not say why");
+        p->ctx, SPMV_ERROR_FORMAT, "%.480s: damaged after %lld bytes of text (%lld packed bytes): %.200s", p->name,
+        (long long)p->given, (long long)unpack_taken(p->unpack), why != NULL ? why : "no reason from libarchive");
 }
 
 /* An archive is recognised by the magic number in its first member's head or (older than POSIX) by
@@ -243,7 +243,8 @@ static spmv_status open_archive(struct packed *p)
     if (p->archive == NULL)
         return context_fail_memory(p->ctx, "unpacking a file", INPUT_BYTES);
     if (archive_library()->archive_read_support_format_tar(p->archive) != ARCHIVE_OK)
-        return context_fail(p->ctx, SPMV_ERROR_UNSUPPORTED, "%.480s: this machine's libarchive reads no tar", p->name);
+        return context_fail(p->ctx, SPMV_ERROR_UNSUPPORTED, "%.480s: this machine's libarchive cannot read tar",
+                            p->name);
     return archive_library()->archive_read_open(p->archive, p, NULL, on_read, NULL) == ARCHIVE_OK ? SPMV_OK
                                                                                                   : fail_damaged(p);
 }
@@ -312,15 +313,17 @@ static spmv_status fail_missing(struct packed *p, const char *member)
     show_name(p->first, first);
     show_name(p->second, second);
     if (p->archive == NULL)
-        return context_fail(p->ctx, SPMV_ERROR_OPEN, "%.400s: no archive, so it has no member %.100s", p->name, member);
+        return context_fail(p->ctx, SPMV_ERROR_OPEN, "%.400s: not an archive, so it has no member %.100s", p->name,
+                            member);
     if (member != NULL)
         return context_fail(p->ctx, SPMV_ERROR_OPEN, "%.400s: the archive has no member %.100s", p->name, member);
     if (p->matrices == 0)
         return context_fail(p->ctx, SPMV_ERROR_OPEN, "%.480s: the archive has no member whose name ends in .mtx",
                             p->name);
     return context_fail(p->ctx, SPMV_ERROR_OPEN,
-                        "%.300s: the archive has %d matrices, %.100s and %.100s for two; name one behind a colon",
-                        p->name, p->matrices, first, p->matrices > 1 ? second : "");
+                        "%.300s: the archive has %d %s, such as %.100s%s%.100s; give a name after a colon", p->name,
+                        p->matrices, p->matrices > 1 ? "matrices" : "matrix", first, p->matrices > 1 ? " and " : "",
+                        p->matrices > 1 ? second : "");
 }
 
 /* If no member is named like the archive, the only matrix is taken. It has been passed already, so
@@ -402,8 +405,8 @@ spmv_status packed_read(struct packed *p, char *to, int64_t bytes, int64_t *got)
     if (p->ended && p->archive != NULL)
         return read_to_the_end(p);
     if (p->given > p->limits.bytes)
-        return context_fail(p->ctx, SPMV_ERROR_LIMIT, "%.480s: unpacks to more than the %lld bytes that are allowed",
-                            p->name, (long long)p->limits.bytes);
+        return context_fail(p->ctx, SPMV_ERROR_LIMIT, "%.480s: unpacks to more than the allowed %lld bytes", p->name,
+                            (long long)p->limits.bytes);
     return SPMV_OK;
 }
 
@@ -488,9 +491,10 @@ spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing pa
     const bool can = a != NULL && add_filter(a, packing);
     if (a != NULL)
         archive_library()->archive_write_free(a);
-    return st != SPMV_OK || can ? st
-                                : context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                                               "%.480s: this machine's libarchive lacks the compression", name);
+    return st != SPMV_OK || can
+               ? st
+               : context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                              "%.480s: this machine's libarchive does not support the compression", name);
 }
 
 #endif

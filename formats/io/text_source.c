@@ -165,7 +165,7 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
         source->head_bytes = n;
     if (packed_form(head, n) == NULL)
         return member == NULL ? SPMV_OK
-                              : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: no archive, so it has no member %s",
+                              : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: not an archive, so it has no member %s",
                                              source->path != NULL ? source->path : source->name, member);
     source->packed_input = (struct packed_input){source, read_packed, rewind_packed};
     source->packed_limits = (struct packed_limits){INT64_MAX, RATIO};

@@ -79,8 +79,8 @@ static int64_t fail_damaged(struct stage *s, const char *why)
     struct unpack *const u = s->all;
     if (u->failed == SPMV_OK)
         u->failed = context_fail(u->ctx, SPMV_ERROR_FORMAT,
-                                 "%.480s: damaged after %lld bytes of text (%lld packed ones): %.200s", u->name,
-                                 (long long)s->given, (long long)u->taken, why != NULL ? why : "it is not known why");
+                                 "%.480s: damaged after %lld bytes of text (%lld packed bytes): %.200s", u->name,
+                                 (long long)s->given, (long long)u->taken, why != NULL ? why : "unknown reason");
     return -1;
 }
 
@@ -122,7 +122,7 @@ static int64_t gzip_read(struct stage *s, char *to, int64_t bytes)
             if (n < 0)
                 return -1;
             if (n == 0 && s->in_piece)
-                return fail_damaged(s, "it ends within a piece");
+                return fail_damaged(s, "it is truncated");
             if (n == 0)
                 return 0;
             z->next_in = (Bytef *)s->buffer;
@@ -188,7 +188,7 @@ static bool filter_open(struct stage *s, const char *form)
     }
     if (!set_filter(u->lib, s->archive, form)) {
         u->failed = context_fail(u->ctx, SPMV_ERROR_UNSUPPORTED,
-                                 "%.480s: this machine's libarchive cannot undo the compression %s", u->name, form);
+                                 "%.480s: this machine's libarchive cannot unpack the compression %s", u->name, form);
         return false;
     }
     /* If a stream ends before its first byte of text, the only sign is this error text; without the
@@ -222,11 +222,10 @@ static int64_t stage_make(struct stage *s, char *to, int64_t bytes)
     s->given += max_i64(n, 0);
     if (n < 0 || s->given <= UNPACKED_FREELY || s->given / ratio <= u->taken)
         return n;
-    u->failed =
-        context_fail(u->ctx, SPMV_ERROR_LIMIT,
-                     "%.480s: %lld bytes unpack to %lld and more%s: over %lld times as many, which is the limit",
-                     u->name, (long long)u->taken, (long long)s->given,
-                     s < &u->stage[u->count - 1] ? " in an inner compression" : "", (long long)ratio);
+    u->failed = context_fail(u->ctx, SPMV_ERROR_LIMIT,
+                             "%.480s: %lld bytes unpack to %lld or more%s: more than the limit of %lld times as many",
+                             u->name, (long long)u->taken, (long long)s->given,
+                             s < &u->stage[u->count - 1] ? " in an inner compression" : "", (long long)ratio);
     return -1;
 }
 

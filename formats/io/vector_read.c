@@ -87,10 +87,10 @@ static spmv_status fail_memory(struct text_source *source, const struct mtx_head
 {
     if (header->rows == 1 || header->cols == 1)
         return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                         "a vector of %lld numbers needs more than the %lld bytes of memory that are allowed",
+                         "a vector of %lld numbers needs more than the allowed %lld bytes of memory",
                          (long long)max_i64(header->rows, header->cols), (long long)max_bytes);
     return text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1,
-                     "%lld vectors of %lld numbers need more than the %lld bytes of memory that are allowed",
+                     "%lld vectors of %lld numbers need more than the allowed %lld bytes of memory",
                      (long long)header->cols, (long long)header->rows, (long long)max_bytes);
 }
 

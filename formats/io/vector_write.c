@@ -163,7 +163,7 @@ static spmv_status warn_not_finite(spmv_context *ctx, const char *path, const st
     if (bad == n)
         return SPMV_OK;
     return context_warn(ctx,
-                        "%.300s: number %lld is %g, for which Matrix Market has no word: other programs may not read "
+                        "%.300s: number %lld is %g, which Matrix Market does not define: other programs may not read "
                         "the file",
                         path, (long long)(bad / parts(text)), part_at(text, bad));
 }
@@ -201,14 +201,14 @@ static spmv_status check_format(spmv_context *ctx, const char *path, struct text
         return SPMV_OK;
     if (!format_is_valid(text->format, &text->part_bytes, &bare))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "format \"%.100s\": it must hold one floating-point conversion (%%.6g), with width and "
+                            "format \"%.100s\": it must contain one floating-point conversion (%%.6g), with width and "
                             "precision up to %d",
                             text->format, FORMAT_NUMBER);
     if (text->form.content == OUTPUT_BINARY)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form takes no format", path);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the binary form has no format of numbers", path);
     if (text->form.content == OUTPUT_MTX && !bare)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%.300s: format \"%.100s\": a Matrix Market file holds numbers and no other text", path,
+                            "%.300s: format \"%.100s\": a Matrix Market file can contain only numbers", path,
                             text->format);
     return SPMV_OK;
 }
@@ -231,7 +231,7 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (path == NULL || n < 0 || k < 0 || !multiply_fits(n, k, &count) || (count > 0 && host_values == NULL))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: path, or %lld host_values, not given", call,
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: path or %lld host_values missing", call,
                             (long long)(n < 0   ? n
                                         : k < 0 ? k
                                                 : count));

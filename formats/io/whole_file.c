@@ -39,7 +39,7 @@ spmv_status spmv_file_write(spmv_file *file, const void *bytes, int64_t n)
     if (file == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (n < 0 || (n > 0 && bytes == NULL))
-        return context_fail(file->output.ctx, SPMV_ERROR_ARGUMENT, "%s: spmv_file_write: %lld bytes, not given",
+        return context_fail(file->output.ctx, SPMV_ERROR_ARGUMENT, "%s: spmv_file_write: %lld bytes missing",
                             file->path, (long long)n);
     if (file->failed == SPMV_OK)
         file->failed = output_put(&file->output, bytes, n, n);

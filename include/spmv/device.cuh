@@ -38,7 +38,7 @@
 #define SPMV_DEVICE_CUH
 
 #if !defined(__CUDACC__) && !defined(SPMV_HAVE_KERNELS)
-#error "spmv/device.cuh is for nvcc"
+#error "spmv/device.cuh needs nvcc"
 #endif
 
 #include <cuda_runtime.h>
@@ -130,19 +130,20 @@ inline spmv_status check(const queue &q, const char *call, int64_t n, bool absen
 
 inline spmv_status check_kind(const queue &q, const char *call, spmv_scan_kind kind)
 {
-    return kind == SPMV_INCLUSIVE || kind == SPMV_EXCLUSIVE ? SPMV_OK
-                                                            : fail(q, SPMV_ERROR_ARGUMENT, call, "no kind of scan");
+    return kind == SPMV_INCLUSIVE || kind == SPMV_EXCLUSIVE
+               ? SPMV_OK
+               : fail(q, SPMV_ERROR_ARGUMENT, call, "unknown kind of scan");
 }
 
 inline spmv_status check_segments(const queue &q, const char *call, const spmv_segments &segments, int64_t n)
 {
     const bool flags = segments.form == SPMV_SEGMENT_FLAGS;
     if (!flags && segments.form != SPMV_SEGMENT_STARTS && segments.form != SPMV_SEGMENT_OFFSETS)
-        return fail(q, SPMV_ERROR_ARGUMENT, call, "no form of segments");
+        return fail(q, SPMV_ERROR_ARGUMENT, call, "unknown form of segments");
     if (flags ? segments.bits != 8 && segments.bits != 1 : segments.bits != 32 && segments.bits != 64)
-        return fail(q, SPMV_ERROR_ARGUMENT, call, "flags have 8 bits or 1, positions 32 or 64");
+        return fail(q, SPMV_ERROR_ARGUMENT, call, "flags must have 8 or 1 bits, positions 32 or 64");
     if (!flags && (segments.count < 0 || (segments.count == 0 && n > 0)))
-        return fail(q, SPMV_ERROR_ARGUMENT, call, "no segment to hold the elements");
+        return fail(q, SPMV_ERROR_ARGUMENT, call, "no segments for the elements");
     if (segments.heads == NULL && n > 0)
         return fail(q, SPMV_ERROR_ARGUMENT, call, "heads is NULL");
     return SPMV_OK;
@@ -289,7 +290,7 @@ spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out 
     if (st == SPMV_OK)
         st = rungs::check_segments(q, "segreduce", segments, n);
     if (st == SPMV_OK && segments.form == SPMV_SEGMENT_FLAGS)
-        st = rungs::fail(q, SPMV_ERROR_ARGUMENT, "segreduce", "flags do not tell the number of results");
+        st = rungs::fail(q, SPMV_ERROR_ARGUMENT, "segreduce", "flags do not give the number of results: use positions");
     if (st == SPMV_OK && segments.count > 0 && (rungs::is_null(out) || (segments.heads == NULL && segments.count > 1)))
         st = rungs::fail(q, SPMV_ERROR_ARGUMENT, "segreduce", "an array is NULL");
     if (st != SPMV_OK || segments.count == 0)

@@ -43,26 +43,26 @@
  * Values never change. */
 #define SPMV_STATUS_LIST(X)                                                                                            \
     X(OK, 0, "success")                                                                                                \
-    X(ERROR_ARGUMENT, 100, "an argument is not valid")                                                                 \
+    X(ERROR_ARGUMENT, 100, "invalid argument")                                                                         \
     X(ERROR_SPEC, 101, "unknown or malformed matrix SPEC")                                                             \
-    X(ERROR_METHOD, 102, "no method of that name")                                                                     \
+    X(ERROR_METHOD, 102, "unknown method")                                                                             \
     X(ERROR_OPEN, 200, "cannot open the file")                                                                         \
     X(ERROR_READ, 201, "cannot read the file")                                                                         \
     X(ERROR_WRITE, 202, "cannot write the file")                                                                       \
     X(ERROR_CHANGED, 203, "the file changed while it was read")                                                        \
     X(ERROR_FORMAT, 300, "malformed input")                                                                            \
     X(ERROR_LIMIT, 301, "input over a limit")                                                                          \
-    X(ERROR_SIZE, 400, "sizes do not fit")                                                                             \
-    X(ERROR_TYPE, 401, "the operation does not exist for this element type")                                           \
+    X(ERROR_SIZE, 400, "incompatible sizes")                                                                           \
+    X(ERROR_TYPE, 401, "operation not supported for this element type")                                                \
     X(ERROR_UNSUPPORTED, 402, "not supported, or not part of this build")                                              \
-    X(ERROR_COMMUTE, 403, "this method needs an operator that commutes")                                               \
+    X(ERROR_COMMUTE, 403, "this method needs a commutative operator")                                                  \
     X(ERROR_CAPTURE, 404, "not possible while a CUDA graph is being captured")                                         \
     X(ERROR_MEMORY, 500, "out of memory")                                                                              \
     X(ERROR_DEVICE, 600, "device error")                                                                               \
     X(ERROR_NO_DEVICE, 601, "no such device")                                                                          \
     X(ERROR_ITERATIONS, 700, "iteration limit reached before the tolerance")                                           \
     X(ERROR_STAGNATION, 701, "no further progress before the tolerance")                                               \
-    X(ERROR_NOT_FINITE, 702, "a number that is not finite appeared")                                                   \
+    X(ERROR_NOT_FINITE, 702, "a number is not finite")                                                                 \
     X(ERROR_NOT_SQUARE, 800, "the matrix is not square")                                                               \
     X(ERROR_NOT_SYMMETRIC, 801, "the matrix is not symmetric")                                                         \
     X(ERROR_NOT_POSITIVE, 802, "the matrix is not positive definite")                                                  \

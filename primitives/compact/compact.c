@@ -24,7 +24,7 @@ static spmv_status check(spmv_context *ctx, const char *caller, spmv_type type, 
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (!type_in_primitives(type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)type);
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is not a type of primitives", caller, (int)type);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", caller, (long long)n);
     if (count == NULL || (n > 0 && (in == NULL || out == NULL)))
@@ -63,9 +63,9 @@ spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type typ
         if (names[m] != NULL && strcmp(method, names[m]) == 0)
             which = m;
     if (which == METHODS)
-        return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_compact_by: no method %.60s; there are: auto, %s, %s%s%s",
-                            method, names[OWN], names[IN_STEPS], names[BELOW] != NULL ? ", " : "",
-                            names[BELOW] != NULL ? names[BELOW] : "");
+        return context_fail(
+            ctx, SPMV_ERROR_METHOD, "spmv_compact_by: unknown method %.60s; there are: auto, %s, %s%s%s", method,
+            names[OWN], names[IN_STEPS], names[BELOW] != NULL ? ", " : "", names[BELOW] != NULL ? names[BELOW] : "");
     const spmv_status st = check(ctx, "spmv_compact", type, in, out, count, n);
     if (st != SPMV_OK)
         return st;

@@ -14,7 +14,7 @@ spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (count_bits != 32 && count_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: count_bits is %d, 32 or 64 wanted",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: count_bits is %d, must be 32 or 64",
                             count_bits);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: n = %lld is negative", (long long)n);
@@ -35,17 +35,18 @@ spmv_status spmv_expand(spmv_context *ctx, spmv_expand_form form, spmv_type type
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (form != SPMV_EXPAND_SCATTER && form != SPMV_EXPAND_GATHER)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %d is no form", (int)form);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: unknown form %d", (int)form);
     if (!type_in_primitives(type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_expand: %d is no type of primitives", (int)type);
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_expand: %d is not a type of primitives", (int)type);
     if (index_bits != 32 && index_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: index_bits is %d, 32 or 64 wanted", index_bits);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: index_bits is %d, must be 32 or 64", index_bits);
     if (n < 0 || total < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand: %lld outputs of %lld elements: a negative size",
-                            (long long)total, (long long)n);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_expand: %lld outputs of %lld elements: sizes must not be negative", (long long)total,
+                            (long long)n);
     if (index_bits == 32 && (n > INT32_MAX || total > INT32_MAX))
         return context_fail(ctx, SPMV_ERROR_SIZE,
-                            "spmv_expand: %lld outputs of %lld elements do not fit 32 bits: take index_bits 64",
+                            "spmv_expand: %lld outputs of %lld elements exceed 32 bits: use index_bits 64",
                             (long long)total, (long long)n);
     if (n == 0 || total == 0)
         return SPMV_OK;

@@ -9,7 +9,7 @@ spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bit
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (index_bits != 32 && index_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: index_bits is %d, 32 or 64 wanted",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: index_bits is %d, must be 32 or 64",
                             index_bits);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: n = %lld is negative", (long long)n);
@@ -24,6 +24,7 @@ spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bit
         st = ctx->backend->index_check(ctx, index, index_bits, lowest, limit, n, &first, &value, scratch);
     if (st != SPMV_OK || first == n)
         return st;
-    return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_index_check: index[%lld] is %lld, wanted %lld <= index < %lld",
+    return context_fail(ctx, SPMV_ERROR_SIZE,
+                        "spmv_index_check: index[%lld] is %lld, must be at least %lld and less than %lld",
                         (long long)first, (long long)value, (long long)lowest, (long long)limit);
 }

@@ -11,11 +11,11 @@ static spmv_status check(spmv_context *ctx, const char *caller, enum move_kind k
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (!type_in_primitives(m->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is no type of primitives", caller, (int)m->type);
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: %d is not a type of primitives", caller, (int)m->type);
     if (m->index_bits != 32 && m->index_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: index_bits is %d, 32 or 64 wanted", caller, m->index_bits);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: index_bits is %d, must be 32 or 64", caller, m->index_bits);
     if (m->n < 0 || m->cells < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld %s %lld elements: a negative size", caller,
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld %s %lld elements: sizes must not be negative", caller,
                             (long long)m->n, gathers ? "of" : "into", (long long)m->cells);
     if (m->n == 0)
         return SPMV_OK;

@@ -7,11 +7,12 @@
 static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct histogram_request *r)
 {
     if (count_type != SPMV_I32 && count_type != SPMV_I64)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_histogram: counts of type %s: i32 or i64 is needed",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_histogram: counts of type %s; supported: i32 and i64",
                             spmv_type_name(count_type));
     if (r->n < 0 || r->bins < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_histogram: %lld elements in %lld bins: a negative size",
-                            (long long)r->n, (long long)r->bins);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_histogram: %lld elements in %lld bins: sizes must not be negative", (long long)r->n,
+                            (long long)r->bins);
     if ((r->n > 0 && r->index == NULL) || (r->bins > 0 && r->counts == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_histogram: %s is NULL though there are %lld",
                             r->n > 0 && r->index == NULL ? "index" : "counts",
@@ -33,7 +34,7 @@ static spmv_status find_rung(spmv_context *ctx, const char *name, const struct h
     }
     if (*rung != NULL)
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_histogram_rung: no rung \"%s\" on %s: there are %s", name,
+    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_histogram_rung: unknown rung \"%s\" on %s; there are: %s", name,
                         spmv_backend_name(ctx->backend->id), names);
 }
 

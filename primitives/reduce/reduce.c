@@ -79,14 +79,14 @@ static spmv_status find_rung(spmv_context *ctx, const char *name, const struct r
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, ", %s", r->name);
     }
-    return context_fail(ctx, SPMV_ERROR_METHOD, "reduce has no rung %s; there are: auto%s", name, list);
+    return context_fail(ctx, SPMV_ERROR_METHOD, "reduce: unknown rung %s; there are: auto%s", name, list);
 }
 
 static spmv_status check_order(spmv_context *ctx, const struct reduce_rung *rung, spmv_op op)
 {
     if (rung->reorders && !spmv_op_commutes(op))
         return context_fail(ctx, SPMV_ERROR_COMMUTE,
-                            "reduce, rung %s, changes the order of the operands, and %s does not commute", rung->name,
+                            "reduce: rung %s changes the order of the operands, but %s is not commutative", rung->name,
                             spmv_op_name(op));
     return SPMV_OK;
 }

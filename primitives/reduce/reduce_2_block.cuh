@@ -40,7 +40,7 @@ struct pairs_divergent {
     }
     static void label(int s, char *text, size_t size)
     {
-        snprintf(text, size, "every %d cells: and the one %d on", 1 << s, 1 << (s - 1));
+        snprintf(text, size, "every %d cells: combine with the one %d on", 1 << s, 1 << (s - 1));
     }
     static const char *name()
     {
@@ -59,7 +59,8 @@ struct pairs_sequential {
     }
     static void label(int s, char *text, size_t size)
     {
-        snprintf(text, size, "the first %d cells: and the ones %d on", REDUCE_THREADS >> s, REDUCE_THREADS >> s);
+        snprintf(text, size, "the first %d cells: combine with the ones %d on", REDUCE_THREADS >> s,
+                 REDUCE_THREADS >> s);
     }
     static const char *name()
     {
@@ -100,7 +101,7 @@ template <typename Op, typename Pairs> struct reduce_in_block {
     void label(int s, char *text, size_t size) const
     {
         if (s == 0)
-            snprintf(text, size, "an element a thread");
+            snprintf(text, size, "one element per thread");
         else if (s <= REDUCE_HALVINGS)
             Pairs::label(s, text, size);
         else

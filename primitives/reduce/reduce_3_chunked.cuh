@@ -60,7 +60,7 @@ template <typename Op> struct reduce_chunked : reduce_sequential<Op> {
     void label(int s, char *text, size_t size) const
     {
         if (s == 0)
-            snprintf(text, size, "a part a thread");
+            snprintf(text, size, "one part per thread");
         else
             block_tree::label(s, text, size);
     }

@@ -108,7 +108,7 @@ template <typename Op> struct reduce_atomic : reduce_chunked<Op> {
         if (s <= REDUCE_HALVINGS)
             with_stores::label(s, text, size);
         else
-            snprintf(text, size, "the block's result, folded into the others'");
+            snprintf(text, size, "combine the block's result with the others'");
     }
 
     static int64_t scratch_elements(int64_t)

@@ -73,7 +73,8 @@ spmv_status cuda_enter(spmv_context *ctx)
 {
     struct cuda_state *s = state_of(ctx);
     if (s->dead)
-        return context_fail(ctx, SPMV_ERROR_DEVICE, "this context ended with an earlier device error: %s", s->death);
+        return context_fail(ctx, SPMV_ERROR_DEVICE, "the context is unusable after an earlier device error: %s",
+                            s->death);
     return cuda_check(ctx, push_device(s), "cudaSetDevice");
 }
 
@@ -280,7 +281,7 @@ static spmv_status choose_device(spmv_context *ctx, int wanted)
 {
     int count = 0;
     if (wanted < -1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "device %d: devices are numbered from 0", wanted);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "device %d: numbers start at 0", wanted);
     USABLE(cudaGetDeviceCount(&count), "looking for devices");
     if (count <= 0)
         return unusable(ctx, "looking for devices", cudaErrorNoDevice);

@@ -122,13 +122,12 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
     }
     TRY(options_take(ctx, "context", &o, sizeof o, options));
     if (o.threads < 0 || o.threads > SPMV_MAX_THREADS) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: a number from 1 to %d is needed, or 0 for the default",
-                          o.threads, SPMV_MAX_THREADS);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%d threads: must be from 1 to %d, or 0 for the default", o.threads,
+                          SPMV_MAX_THREADS);
         goto done;
     }
     if ((unsigned)o.backend >= BACKEND_NAMES) {
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: backend is %d, which names none",
-                          (int)o.backend);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: unknown backend %d", (int)o.backend);
         goto done;
     }
     ctx->on_event = o.on_event;
@@ -251,7 +250,7 @@ spmv_status context_need(spmv_context *ctx, const char *call, const char *name, 
 
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
 {
-    return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory needed, not available", what,
+    return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory are not available", what,
                         (long long)bytes, (double)bytes * 1e-9);
 }
 

@@ -10,7 +10,7 @@ spmv_status filter_by_predicate(spmv_context *ctx, const char *caller, spmv_pred
                                 spmv_type type, const void *host_scalar, struct filter *filter)
 {
     if (!spmv_predicate_takes(predicate, type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no predicate %s for type %s", caller,
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: predicate %s is not supported for type %s", caller,
                             spmv_predicate_name(predicate), spmv_type_name(type));
     if (host_scalar == NULL && predicate != SPMV_IS_NONZERO)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the scalar of %s is NULL", caller,

@@ -98,9 +98,10 @@ spmv_status options_take(spmv_context *ctx, const char *kind, void *to, size_t t
     if (from == NULL || options_read(to, to_size, from))
         return SPMV_OK;
     memcpy(&from_size, from, sizeof from_size);
-    return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                        "%s options of %zu bytes do not fit this library's %zu: fill them with spmv_%s_options_init",
-                        kind, from_size, to_size, kind);
+    return context_fail(
+        ctx, SPMV_ERROR_ARGUMENT,
+        "%s options have %zu bytes, this library expects %zu: initialize them with spmv_%s_options_init", kind,
+        from_size, to_size, kind);
 }
 
 void result_write(void *to, size_t size, const void *from, size_t from_size)

@@ -18,7 +18,7 @@ spmv_status pieces_check(spmv_context *ctx, const char *what, spmv_op op, spmv_t
     spmv_pieces_options_init(&o, sizeof o);
     if (options != NULL && !options_read(&o, sizeof o, options))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: options of %zu bytes do not fit this library's %zu: fill them with "
+                            "%s: options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_pieces_options_init",
                             what, options->size, sizeof o);
     if (!spmv_op_takes(op, type))

@@ -116,8 +116,8 @@ static spmv_status try_threads(spmv_context *ctx, int threads, int *most)
     pthread_attr_destroy(&attributes);
     if (stack < LEAST_STACK)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "the stacks of OpenMP's threads have %lld bytes (%s), at least %d are needed: set a larger "
-                            "one, or use one thread",
+                            "OpenMP threads have stacks of %lld bytes (%s), at least %d are needed: set a larger "
+                            "size, or use one thread",
                             (long long)stack, setting, LEAST_STACK);
     if (*most == threads)
         atomic_store(&proven, threads);
@@ -146,8 +146,8 @@ spmv_status context_set_threads(spmv_context *ctx, int asked)
         return st;
     if (asked > 0)
         return context_fail(ctx, SPMV_ERROR_MEMORY,
-                            "%d threads: the system lets only %d run (limits of processes, ulimit -u, of memory, "
-                            "ulimit -v, or of the control group): ask for fewer",
+                            "%d threads: the system allows only %d (limits of processes, ulimit -u, of memory, "
+                            "ulimit -v, or of the control group): use fewer",
                             asked, most);
     const int wanted = ctx->threads;
     ctx->threads = most;

@@ -16,7 +16,7 @@ spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind,
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
                             spmv_type_name(type));
     if (kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no kind of scan", what, (int)kind);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)n);
     return SPMV_OK;
@@ -92,7 +92,7 @@ spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct sca
     if (rung->name == NULL) {
         char known[256];
         list_rungs(rungs, known, sizeof known);
-        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: no rung \"%s\" on %s; there are: %s", what, name,
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: unknown rung \"%s\" on %s; there are: %s", what, name,
                             spmv_backend_name(ctx->backend->id), known);
     }
     *found = rung;
@@ -102,10 +102,10 @@ spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct sca
     char *end = NULL;
     const long told = strtol(name + length + 1, &end, 10);
     if (rung->block == 0)
-        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block size to be told, but \"%s\" does", what,
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block size, but \"%s\" gives one", what,
                             rung->name, name);
     if (*end != '\0' || !is_block(told))
-        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: \"%s\": elements of a block are a power of two from %d to %d",
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: \"%s\": the block size must be a power of two from %d to %d",
                             what, name, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
     *block = (int)told;
     return SPMV_OK;
@@ -168,7 +168,7 @@ static spmv_status find_by_block(spmv_context *ctx, const char *what, const char
     if (st == SPMV_OK && !(*found)->by_block)
         return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung %s has no block scan", what, (*found)->name);
     if (st == SPMV_OK && strchr(name, ':') != NULL)
-        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung \"%s\": the block is an argument here", what, name);
+        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: rung \"%s\": pass the block size as an argument", what, name);
     return st;
 }
 
@@ -176,8 +176,7 @@ static spmv_status check_block(spmv_context *ctx, const char *what, int64_t bloc
 {
     if (is_block(block))
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                        "%s: a block of %lld elements; a power of two from %d to %d is possible", what,
+    return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: block size %lld: must be a power of two from %d to %d", what,
                         (long long)block, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
 }
 
@@ -222,9 +221,9 @@ spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, 
     if (scanned == NULL || sums == NULL)
         return context_need(ctx, what, scanned == NULL ? "scanned" : "sums", NULL);
     if (kind == SPMV_EXCLUSIVE && (in == NULL || in == scanned))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: an exclusive scan lacks each block's last element: in must be there, not overwritten",
-                            what);
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "%s: an exclusive scan does not contain each block's last element: pass in, not overwritten", what);
     const struct scan_request request = {.form = SCAN_SUMS,
                                          .kind = kind,
                                          .op = op,

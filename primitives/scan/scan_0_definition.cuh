@@ -72,7 +72,7 @@ template <typename Op, typename Load, typename Store> struct scan_definition {
 
     void label(int s, char *text, size_t size) const
     {
-        snprintf(text, size, "%s", s == 0 ? "each thread folds all up to its element" : "store");
+        snprintf(text, size, "%s", s == 0 ? "each thread combines the elements up to its own" : "store");
     }
 
     const T *cells(int, int64_t block, const shared &mem, int *count) const

@@ -59,7 +59,7 @@ struct clear_links {
 
     void label(int, char *text, size_t size) const
     {
-        snprintf(text, size, "take the flags down");
+        snprintf(text, size, "clear the flags");
     }
 
     const char *cells(int, int64_t, const shared &, int *count) const
@@ -132,13 +132,13 @@ template <typename Block, typename Load, typename Store> struct scan_chained {
     void label(int s, char *text, size_t size) const
     {
         if (s < 2)
-            snprintf(text, size, "%s", s == 0 ? "take a number" : "load");
+            snprintf(text, size, "%s", s == 0 ? "take a ticket" : "load");
         else if (s <= block.steps() + 1)
             block.label(s - 2, text, size);
         else
             snprintf(text, size, "%s",
-                     s == block.steps() + 2 ? "take over the sum before, pass on the sum up to here"
-                                            : "add what stands before, store");
+                     s == block.steps() + 2 ? "read the sum before, publish the sum up to here"
+                                            : "add the sum before, store");
     }
 
     const T *cells(int s, int64_t, const shared &mem, int *count) const

@@ -115,7 +115,7 @@ template <typename Op> struct block_sums {
 
     void label(int, char *text, size_t size_of_text) const
     {
-        snprintf(text, size_of_text, "read the sums off");
+        snprintf(text, size_of_text, "read the sums");
     }
 
     const T *cells(int, int64_t block, const shared &mem, int *count) const
@@ -161,7 +161,7 @@ template <typename Op> struct add_before {
 
     void label(int, char *text, size_t size_of_text) const
     {
-        snprintf(text, size_of_text, "add what stands before the block");
+        snprintf(text, size_of_text, "add the sum before the block");
     }
 
     const T *cells(int, int64_t block, const shared &mem, int *count) const

@@ -39,7 +39,7 @@ spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, s
     _Alignas(16) char identity[64];
     spmv_status st = pieces_check(ctx, what, op, type, host_in, host_out, n, options, &p.piece_bytes);
     if (st == SPMV_OK && kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no kind of scan", what, (int)kind);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
     if (st != SPMV_OK || n == 0)
         return st;
     if (ctx->backend->host_pass == NULL) /* the context's memory is host memory */

@@ -8,16 +8,16 @@ static spmv_status check_form(spmv_context *ctx, const char *name, const spmv_se
 {
     const bool flags = segments->form == SPMV_SEGMENT_FLAGS;
     if (!flags && segments->form != SPMV_SEGMENT_STARTS && segments->form != SPMV_SEGMENT_OFFSETS)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is no form of segments", name, (int)segments->form);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a form of segments", name, (int)segments->form);
     if (flags && segments->bits != 8 && segments->bits != 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: flags of %d bits, 8 or 1 wanted", name, segments->bits);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: flags of %d bits, must be 8 or 1", name, segments->bits);
     if (!flags && segments->bits != 32 && segments->bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: positions of %d bits, 32 or 64 wanted", name,
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: positions of %d bits, must be 32 or 64", name,
                             segments->bits);
     if (!flags && segments->count < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: count = %lld is negative", name, (long long)segments->count);
     if (!flags && segments->count == 0 && n > 0)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: no segment to hold the n = %lld elements", name, (long long)n);
+        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: no segments for the n = %lld elements", name, (long long)n);
     if (segments->heads == NULL && n > 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: heads is NULL though n = %lld", name, (long long)n);
     return SPMV_OK;

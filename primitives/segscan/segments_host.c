@@ -135,7 +135,7 @@ spmv_status segments_check_host(spmv_context *ctx, const spmv_segments *segments
     /* they ascend, so the last is the largest */
     const int64_t end = offset_at(segments->heads, segments->bits, entries - 1);
     if (segments->form == SPMV_SEGMENT_OFFSETS && end != n)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "segments: entry %lld, the closing one, is %lld instead of n = %lld",
+        return context_fail(ctx, SPMV_ERROR_SIZE, "segments: entry %lld, the last one, is %lld, must be n = %lld",
                             (long long)(entries - 1), (long long)end, (long long)n);
     if (end > n) {
         int64_t s = entries - 1;

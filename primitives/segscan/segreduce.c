@@ -20,7 +20,7 @@ spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const 
     TRY(segments_check(ctx, "spmv_segreduce", segments, n));
     if (segments->form == SPMV_SEGMENT_FLAGS)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_segreduce: flags do not tell the number of results: give positions");
+                            "spmv_segreduce: flags do not give the number of results: use positions");
     if (segments->count == 0)
         goto done;
     if (out == NULL || (n > 0 && in == NULL))

@@ -79,7 +79,7 @@ template <typename Op> struct take_values {
 
     void label(int, char *text, size_t size) const
     {
-        snprintf(text, size, "%s", store.exclusive ? "take the values, at heads the identity" : "take the values");
+        snprintf(text, size, "%s", store.exclusive ? "copy the values, the identity at heads" : "copy the values");
     }
 
     const T *cells(int, int64_t block, const shared &mem, int *count) const

@@ -8,16 +8,17 @@
 static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
 {
     if (key_type != SPMV_I32 && key_type != SPMV_I64 && key_type != SPMV_F32 && key_type != SPMV_F64)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sort_by_key: keys of type %s: i32, i64, f32 or f64 is needed",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sort_by_key: keys of type %s; supported: i32, i64, f32 and f64",
                             spmv_type_name(key_type));
     if (r->begin_bit < 0 || r->end_bit > 8 * r->key_bytes || r->begin_bit > r->end_bit)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: bits %d to %d of keys of %d bits",
-                            r->begin_bit, r->end_bit, 8 * r->key_bytes);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_sort_by_key: invalid range of bits %d to %d for keys of %d bits", r->begin_bit,
+                            r->end_bit, 8 * r->key_bytes);
     if (r->n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: n = %lld is negative", (long long)r->n);
     if (r->value_bytes != 0 && r->value_bytes != 4 && r->value_bytes != 8)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_sort_by_key: values of %d bytes: 4, 8 or 0 (none) is needed", r->value_bytes);
+                            "spmv_sort_by_key: values of %d bytes; supported: 4, 8 and 0 (none)", r->value_bytes);
     if (r->n > 0 && (r->in_keys == NULL || r->out_keys == NULL))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_sort_by_key: %s is NULL though n = %lld",
                             r->in_keys == NULL ? "in_keys" : "out_keys", (long long)r->n);
@@ -41,7 +42,7 @@ static spmv_status find_rung(spmv_context *ctx, const char *name, const struct s
     }
     if (*rung != NULL)
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_sort_rung: no rung \"%s\" on %s: there are %s", name,
+    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_sort_rung: unknown rung \"%s\" on %s; there are: %s", name,
                         spmv_backend_name(ctx->backend->id), names);
 }
 
@@ -66,7 +67,7 @@ static spmv_status run(spmv_context *ctx, const struct sort_rung *rung, struct s
     const bool in_place = r->in_keys == r->out_keys || (r->value_bytes > 0 && r->in_values == r->out_values);
     const bool copied = in_place && passes % 2 == 1;
     if (r->n > INT64_MAX / 128)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_sort_by_key: n = %lld does not fit in 64 bits of bytes",
+        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_sort_by_key: n = %lld: the size in bytes exceeds 64 bits",
                             (long long)r->n);
     const int64_t spares = passes > 1 || copied ? r->n : 0;
     const int64_t keys = room_for(spares, r->key_bytes), values = room_for(spares, r->value_bytes);

@@ -47,13 +47,13 @@ static int start(char *why)
 {
     int begun = 0, ended = 0;
     if (MPI_Initialized(&begun) != MPI_SUCCESS || MPI_Finalized(&ended) != MPI_SUCCESS || ended) {
-        snprintf(why, PRECOND_WHY, "MPI has been ended in this program, and cannot be started again");
+        snprintf(why, PRECOND_WHY, "MPI was finalized in this program and cannot be started again");
         return -1;
     }
     if (!begun) {
         int provided = 0;
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
-            snprintf(why, PRECOND_WHY, "MPI does not start");
+            snprintf(why, PRECOND_WHY, "cannot start MPI");
             return -1;
         }
         mpi_is_ours = 1;
@@ -116,7 +116,7 @@ static int take_matrix(struct amg *amg, const struct precond_problem *p, char *w
     HYPRE_IJMatrixAssemble(amg->matrix);
     HYPRE_IJMatrixGetObject(amg->matrix, (void **)&amg->a);
     free(length);
-    return failed("taking the matrix", why);
+    return failed("setting up the matrix", why);
 }
 
 static int make_vector(HYPRE_BigInt n, HYPRE_IJVector *vector, HYPRE_ParVector *object, char *why)
@@ -126,7 +126,7 @@ static int make_vector(HYPRE_BigInt n, HYPRE_IJVector *vector, HYPRE_ParVector *
     HYPRE_IJVectorInitialize(*vector);
     HYPRE_IJVectorAssemble(*vector);
     HYPRE_IJVectorGetObject(*vector, (void **)object);
-    return failed("making a vector", why);
+    return failed("creating a vector", why);
 }
 
 static int make_hierarchy(struct amg *amg, double strength, char *why)

@@ -44,7 +44,7 @@ check_prefix() {
     done
     local stray
     stray=$(grep -rlF -e "$BUILD" -e "$SOURCE" -e "$WORK/first" "$lib/cmake" "$lib/pkgconfig" || true)
-    [ -z "$stray" ] || fail "paths of the build, or of the first prefix, in $stray"
+    [ -z "$stray" ] || fail "these files contain paths of the build or of the first prefix: $stray"
 }
 
 check_headers() {
@@ -66,9 +66,9 @@ check_headers() {
 only_ours() {
     local symbols strangers
     symbols=$(cat)
-    grep -qx "$2" <<<"$symbols" || fail "$1 lacks $2"
+    grep -qx "$2" <<<"$symbols" || fail "$1 does not export $2"
     strangers=$(grep -v '^spmv_' <<<"$symbols" || true)
-    [ -z "$strangers" ] || fail "$1 shows more than spmv_*:"$'\n'"$strangers"
+    [ -z "$strangers" ] || fail "$1 exports symbols other than spmv_*:"$'\n'"$strangers"
     echo "$1: $(wc -l <<<"$symbols") symbols, all spmv_*"
 }
 
@@ -78,16 +78,16 @@ check_symbols() {
     # both libraries export the same functions
     diff <("$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }' | sort) \
         <("$NM" -g --defined-only --format=posix "$lib/libspmv.a" | awk 'NF > 1 { print $1 }' | sort) ||
-        fail "libspmv.so and libspmv.a show different functions"
+        fail "libspmv.so and libspmv.a export different functions"
     "$READELF" -d "$lib/libspmv.so" | grep -q 'SONAME.*\[libspmv\.so\.0\]' || fail "the SONAME is not libspmv.so.0"
-    "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the above"
+    "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the libraries above"
     # every declared function is exported
     local name missing=""
     for name in $(cat "$include"/spmv/*.h | tr '\n' ' ' | grep -oE 'SPMV_API [^;(]*\(' | grep -oE 'spmv_[a-z0-9_]+ *\(' |
         tr -d '( ' | sort -u); do
         "$NM" -D --defined-only --format=posix "$lib/libspmv.so" | grep -q "^$name " || missing="$missing $name"
     done
-    [ -z "$missing" ] || fail "declared, but not in libspmv.so:$missing"
+    [ -z "$missing" ] || fail "declared in a header but not exported by libspmv.so:$missing"
 }
 
 examples=(own_arrays repeat linear_system)
@@ -100,7 +100,7 @@ run_examples() {
         status=0
         "$folder/$example" >"$folder/$example.out" || status=$?
         if [ "$example" = graph ] && [ $status = 77 ]; then
-            grep -q '^skipped: ' "$folder/graph.out" || fail "graph ($way, $kind) does not say why it was skipped"
+            grep -q '^skipped: ' "$folder/graph.out" || fail "graph ($way, $kind) prints no reason for its skip"
             echo "graph ($way, $kind): $(cat "$folder/graph.out")"
         elif [ $status != 0 ]; then
             fail "$example ($way, $kind) failed: $(cat "$folder/$example.out")"
@@ -177,7 +177,7 @@ check_device() {
     local flags=(-std=c++17 -arch=sm_90 -Werror all-warnings -Xcompiler=-Wall -Xcompiler=-Wextra -I"$include" -c -o "$WORK/device.o")
     local name names outside=$WORK/outside_device status=0
     names=$(device_names | tr '\n' ' ')
-    [ -z "$names" ] || fail "the installed rungs use names that a program's macro may have: $names"
+    [ -z "$names" ] || fail "the installed rungs use names that may collide with a program's macros: $names"
     echo '#include <spmv/device.cuh>' >"$WORK/device.cu"
     "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh does not compile alone"
     # The headers of the toolkit come first, because they need not work with these macros.
@@ -191,7 +191,7 @@ check_device() {
             printf '#ifndef %s\n#error "%s is gone"\n#endif\n' "$name" "$name"
         done
     } >>"$WORK/device.cu"
-    "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh stumbles over a program's macros"
+    "$NVCC" "${flags[@]}" "$WORK/device.cu" || fail "spmv/device.cuh does not compile after a program's macros"
 
     rm -rf "$outside"
     mkdir -p "$outside"
@@ -202,7 +202,7 @@ check_device() {
     "$CMAKE" --build "$outside/build" >>"$outside/log" 2>&1 || fail "examples/device: $(cat "$outside/log")"
     "$outside/build/own_functors" >"$outside/out" || status=$?
     if [ $status = 77 ]; then
-        grep -q '^skipped: ' "$outside/out" || fail "own_functors does not say why it was skipped"
+        grep -q '^skipped: ' "$outside/out" || fail "own_functors prints no reason for its skip"
     elif [ $status != 0 ] || ! grep -q 'verified$' "$outside/out"; then
         fail "own_functors failed ($status): $(cat "$outside/out")"
     fi
@@ -211,11 +211,11 @@ check_device() {
 
 check_program() {
     local program=$prefix/bin/spmv
-    [ -x "$program" ] || fail "no program in $prefix/bin"
+    [ -x "$program" ] || fail "$prefix/bin/spmv is missing"
     "$READELF" -d "$program" | grep -q 'NEEDED.*libspmv' && fail "the program needs libspmv.so"
-    LD_LIBRARY_PATH="" "$program" --version | grep -q "$VERSION" || fail "spmv --version does not name $VERSION"
+    LD_LIBRARY_PATH="" "$program" --version | grep -q "$VERSION" || fail "spmv --version does not print $VERSION"
     [ ! -e "$SOURCE/app/spmv.1" ] || [ -e "$prefix/share/man/man1/spmv.1" ] || fail "the man page was not installed"
-    [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc is not of version $VERSION"
+    [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc does not have version $VERSION"
 }
 
 check_documents() {
@@ -242,5 +242,5 @@ assert os.path.samefile(suitesparse.find_program(None), '$prefix/bin/spmv')" ||
 
 case ${1-} in
 prefix | headers | symbols | examples | documents | device | program) "check_$1" ;;
-*) fail "no such check: ${1-}" ;;
+*) fail "unknown check: ${1-}" ;;
 esac

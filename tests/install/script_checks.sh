@@ -36,24 +36,24 @@ check_groups() {
     local group count=0
     for group in $(packages_groups); do
         bash "$SOURCE/scripts/packages.sh" "$group" >"$WORK/said" 2>&1 || true
-        ! grep -q "no group" "$WORK/said" || fail "packages.sh $group: $(cat "$WORK/said")"
+        ! grep -q "unknown group" "$WORK/said" || fail "packages.sh $group: $(cat "$WORK/said")"
         if [ -n "$(packages_missing "$group")" ]; then
             grep -q "Installing with apt-get: " "$WORK/said" || fail "packages.sh $group installs nothing: $(cat "$WORK/said")"
         else
-            [ ! -s "$WORK/said" ] || fail "packages.sh $group: nothing is missing, but it says: $(cat "$WORK/said")"
+            [ ! -s "$WORK/said" ] || fail "packages.sh $group: nothing is missing, but it prints: $(cat "$WORK/said")"
         fi
         count=$((count + 1))
     done
     [ "$count" -ge 6 ] || fail "only $count groups"
-    if bash "$SOURCE/scripts/packages.sh" am >"$WORK/said" 2>&1; then fail "packages.sh am: there is no such group"; fi
-    grep -q "no group am; there are: amg build" "$WORK/said" || fail "packages.sh am: $(cat "$WORK/said")"
+    if bash "$SOURCE/scripts/packages.sh" am >"$WORK/said" 2>&1; then fail "packages.sh accepts the unknown group am"; fi
+    grep -q "unknown group am; groups: amg build" "$WORK/said" || fail "packages.sh am: $(cat "$WORK/said")"
     # padding in the table is not part of a name; missing packages are requested
     # shellcheck disable=SC2317 # packages_groups and packages_install call it
     packages_table() { echo 'odd     | nothing | no-such-one | no-such-one | false'; }
     [ "$(packages_groups)" = odd ] || fail "the groups are: $(packages_groups)"
     : >"$WORK/asked"
-    if packages_install odd >"$WORK/said" 2>&1; then fail "packages_install: its test still fails"; fi
-    grep -q 'install .*no-such-one' "$WORK/asked" || fail "apt-get was asked: $(cat "$WORK/asked")"
+    if packages_install odd >"$WORK/said" 2>&1; then fail "packages_install succeeds although the test of the package still fails"; fi
+    grep -q 'install .*no-such-one' "$WORK/asked" || fail "arguments of apt-get: $(cat "$WORK/asked")"
     grep -q 'Installed, but still not usable: nothing' "$WORK/said" || fail "packages_install: $(cat "$WORK/said")"
     echo "$count groups"
 }

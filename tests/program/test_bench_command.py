@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spmv bench as its users meet it: table, CSV, JSON, summary, exit codes, what an interruption leaves.
+"""Tests spmv bench: table, CSV, JSON, summary, exit codes, and the files left by an interruption.
 
 test_bench_command.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -221,7 +221,8 @@ class Bench(unittest.TestCase):
                 self.assertTrue(5000 / 64 < primitive["segments"] < 5000 / 16)
 
     def test_values_are_random_unless_said_otherwise(self):
-        """Bits cannot tell from outside; what the SPEC becomes can: one that has values= is taken as it is."""
+        """The bits do not show whether values are random, but the name of the matrix does: a SPEC
+        with values= is used unchanged."""
         for spec, good in (("poisson2d:9,values=constant", True), ("poisson2d:9,values=none", False)):
             done = run(spec, "--peers", "none", "--json")
             self.assertEqual(done.returncode == 0, good, done.stderr)
@@ -260,7 +261,8 @@ class Bench(unittest.TestCase):
         self.assertLess(time.monotonic() - started, 60)
 
     def test_progress_on_a_terminal(self):
-        """What runs and how long it will take; and nothing of that where standard error is no terminal."""
+        """On a terminal, standard error shows what runs and the remaining time; otherwise it shows
+        neither."""
         arguments = ["poisson2d:400", "poisson2d:401", "poisson2d:402", "--peers", "loops"]
         self.assertEqual(self.ok(*arguments).stderr, "")
         terminal, stderr = pty.openpty()
@@ -279,31 +281,31 @@ class Bench(unittest.TestCase):
             pass
         os.close(terminal)
         self.assertEqual(process.wait(timeout=60), 0)
-        self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|getting ready); about \d+ s left")
+        self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|preparing); about \d+ s left")
 
     # ------------------------------------------------------------ errors
 
     def test_usage(self):
-        self.fails(1, "name matrices", "--peers", "none")
+        self.fails(1, "give matrices", "--peers", "none")
         self.fails(1, "unknown operation multiply; there are: spmv, cg, spmm", "--op", "multiply")
         self.fails(1, 'unknown peer mkl; there are', "poisson2d:9", "--peers", "loops,mkl")
         self.fails(1, "unknown suite tiny; there are: small", "--suite", "tiny")
         self.fails(1, "either matrices or --suite", "poisson2d:9", "--suite", "small")
         self.fails(1, "--size is the number of elements", "poisson2d:9", "--size", "5")
         self.fails(1, "give their number with --size", "poisson2d:9", "--op", "scan")
-        self.fails(1, "--size 0: a number from 1 on", "--op", "scan", "--size", "0")
+        self.fails(1, "--size 0: must be an integer of at least 1", "--op", "scan", "--size", "0")
         self.fails(1, "both JSON and CSV", "poisson2d:9", "--json", "--csv")
         self.fails(1, "unknown method nothing", "poisson2d:9", "--method", "auto,nothing", "--peers", "none")
         self.fails(1, "unknown method nothing", "--op", "map", "--method", "nothing")
         self.fails(1, 'unknown method nothing; there are: auto, all, tiles', "--op", "scan", "--method", "nothing")
         self.fails(1, 'unknown method nothing; there are: auto, all, tiles', "--op", "segscan", "--method", "nothing")
         self.fails(1, "poisson2d:N", "poisson2d:x", "--peers", "none")
-        self.fails(1, "no generator is called", "poisson9d:4", "--peers", "none")
+        self.fails(1, "no generator has the name", "poisson9d:4", "--peers", "none")
         done = subprocess.run(
             [PROGRAM, "info", "poisson2d:9", "--suite", "small"], capture_output=True, text=True, check=False
         )
         self.assertEqual(done.returncode, 1)
-        self.assertIn("spmv bench takes it", done.stderr)
+        self.assertIn("spmv bench accepts it", done.stderr)
 
     def test_unwritable_outputs_are_known_before_the_work(self):
         nowhere = os.path.join(self.folder, "none", "out")
@@ -355,7 +357,8 @@ class Bench(unittest.TestCase):
         self.fails(9, "CHECK FAILED", "--op", "scan", "--size", "999", env=planted)
 
     def test_misbehaving_peers(self):
-        """A module that fails to open is told of, and so are peers whose results are wrong; ours go on."""
+        """A module that cannot be opened and peers with wrong results are reported; spmv is still
+        measured."""
         broken = self.path("spmv_peer_loops.so", "no library\n")
         done = self.ok("poisson2d:20", "--peers", "loops", env={"SPMV_PEER_PATH": os.path.dirname(broken)})
         self.assertEqual(done.stdout.count("missing:"), 3)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""spmv bench: whether it says when its figures cannot be trusted, what it keeps of the bandwidth, solutions with
+"""Tests spmv bench: warnings about unreliable figures, the stored bandwidth, solves with
 preconditioners, the width of its table.
 
-test_bench_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only. SPMV_FAKE_PEERS: the folder
-of the modules of fake peers.
+test_bench_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
+SPMV_FAKE_PEERS: the folder of the modules of fake peers.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -24,7 +24,7 @@ SENTENCE = "figures cannot be trusted: "
 
 
 def last_level_array_bytes():
-    """Of an array that the bandwidth is measured with, under SPMV_TEST_CACHE_BYTES."""
+    """The size in bytes of an array of the bandwidth measurement, under SPMV_TEST_CACHE_BYTES."""
     bytes_ = min(max(4 * int(os.environ["SPMV_TEST_CACHE_BYTES"]), 64 << 20), 1 << 30)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     return min(bytes_, memory // 16)
@@ -48,7 +48,7 @@ class Bench(unittest.TestCase):
         os.environ.update(SPMV_TEST_CACHE_BYTES="4194304")
 
     def use_full_times(self):
-        """Batches as long as a user's, in this test."""
+        """Makes batches of this test as long as a user's."""
         short = os.environ.pop("SPMV_TEST_SHORT_TIMES", None)
         if short is not None:
             self.addCleanup(os.environ.update, SPMV_TEST_SHORT_TIMES=short)
@@ -65,7 +65,8 @@ class Bench(unittest.TestCase):
         return done
 
     def rows(self, table):
-        """Of the table on one matrix: the words of a row by its system; the line of the head is "system"."""
+        """The words of each row of the table of one matrix, by system; the key of the header is
+        "system"."""
         return {line.split()[0]: line.split() for line in table.splitlines() if not line.startswith(("#", " "))}
 
     # ------------------------------------------------------------ the spread of rows
@@ -133,7 +134,7 @@ class Bench(unittest.TestCase):
     # ------------------------------------------------------------ the load at the start
 
     def test_a_busy_machine_is_told(self):
-        """One processor, on which another process never rests."""
+        """The program shares one processor with a process that never sleeps."""
         self.use_full_times()
         processor = min(os.sched_getaffinity(0))
 
@@ -189,7 +190,8 @@ class Bench(unittest.TestCase):
     # ------------------------------------------------------------ the saved bandwidth
 
     def plant(self, age=600, figures="1234000000000 5678000000000 910000000000", threads=2):
-        """The file that a run before would have left; its name and text are those of bench/bandwidth_cache.c."""
+        """Writes the file that an earlier run would have left, with the name and text of
+        bench/bandwidth_cache.c; returns its path."""
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             boot = file.read().strip()
         cpu = property_of("/proc/cpuinfo", "model name") or "unknown"
@@ -206,7 +208,7 @@ class Bench(unittest.TestCase):
         return path
 
     def bandwidth(self):
-        """As one run says: read GB/s, age in seconds."""
+        """The bandwidth in the JSON of one run: read GB/s, age in seconds."""
         result = json.loads(self.ok("poisson2d:9", "--peers", "none", "--json").stdout)
         return result["machine"]["cpu"]["read_gbs"], result["bandwidth_age_seconds"]
 
@@ -279,7 +281,7 @@ class Bench(unittest.TestCase):
         self.assertFalse(os.path.exists("relative"))
 
     def test_what_is_kept_is_the_users_alone(self):
-        """Where nothing disturbed the measurement; on a busy machine nothing is kept."""
+        """Only an undisturbed measurement is kept; on a busy machine nothing is."""
         done = json.loads(self.ok("poisson2d:9", "--peers", "none", "--json").stdout)
         folder = os.path.join(self.cache, "spmv")
         trust = done["trust"]
@@ -344,7 +346,8 @@ class Bench(unittest.TestCase):
                                               for peer in ("the best peer", "hypre-cg")))  # fmt: skip
 
     def test_all_preconditioners(self):
-        """One that is not installed is told of, and is no failure; one that is asked for by name is."""
+        """A preconditioner that is not installed is reported. That is a failure only if it was
+        requested by name."""
         done = self.ok("poisson2d:12", "--op", "cg", "--precond", "all", "--peers", "none", "--json")
         results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
         self.assertEqual(len(results), 6)
@@ -367,7 +370,8 @@ class Bench(unittest.TestCase):
     # ------------------------------------------------------------ the table
 
     def test_the_table_has_120_columns(self):
-        """Whatever is missing, fails or is long; names stay whole, and no line has the program's prefix."""
+        """The table has at most 120 columns also with missing peers, failures and long names. Names
+        are not cut, and no line has the program's prefix."""
         long_name = os.path.join(self.folder, "a-matrix-with-a-name-of-more-than-sixty-characters-in-its-file-name.mtx")
         with open(os.path.join(SOURCE, "data", "symmetric4.mtx"), "rb") as file, open(long_name, "wb") as copy:
             copy.write(file.read())

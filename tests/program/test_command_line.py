@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What people type: the form without a command, help of each command, options without an effect, mistyped names, a space
-in place of "="; the default text on standard error; what release builds do not contain.
+"""Tests the command line: the form without a command, help of each command, options without an
+effect, mistyped names, a space in place of "="; the default text on standard error; that release
+builds contain no test code.
 
 test_command_line.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -42,7 +43,7 @@ class PlainForm(test_program.Case):
 
     def test_options_of_others_are_refused_alike(self):
         for words in (["poisson2d:3"], ["mul", "poisson2d:3"]):
-            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for mul; spmv solve takes it")
+            self.fails(1, *words, "--rtol", "1", says="option --rtol is not for mul; spmv solve accepts it")
 
     def test_help(self):
         self.assertEqual(self.ok("poisson2d:3", "--help").stdout, self.ok("mul", "--help").stdout)
@@ -66,7 +67,7 @@ VALUES = {
 
 class Help(test_program.Case):
     def test_options_of_a_command_alone(self):
-        """Help lists an option exactly where the command takes it."""
+        """The help of a command lists an option if and only if the command accepts it."""
         for command in COMMANDS:
             text = self.ok(command, "--help").stdout
             listed = options_of(text)
@@ -77,7 +78,7 @@ class Help(test_program.Case):
                     self.assertNotIn("is not for", done.stderr, (command, option))
                 else:
                     self.assertEqual(done.returncode, 1, (command, option))
-                    self.assertRegex(done.stderr, rf"option --{option} is not for {command}; (spmv \w+,? ?(and )?)+takes? it")
+                    self.assertRegex(done.stderr, rf"option --{option} is not for {command}; (spmv \w+,? ?(and )?)+accepts? it")
 
     def test_effects(self):
         takers = lambda option: {c for c in COMMANDS if option in options_of(self.ok(c, "--help").stdout)}
@@ -145,7 +146,7 @@ class DidYouMean(test_program.Case):
                              ("--ALPHA", "alpha"), ("--thread-count", None), ("--zzz", None)):  # fmt: skip
             done = self.fails(1, "poisson2d:3", wrong, says=f"unknown option {wrong}")
             self.assertEqual(f"did you mean --{right}?" in done.stderr, right is not None, done.stderr)
-        self.fails(1, "poisson2d:3", "--ver", says=["several", "--verify", "--verbose", "--version"])
+        self.fails(1, "poisson2d:3", "--ver", says=["ambiguous", "--verify", "--verbose", "--version"])
 
     def test_names(self):
         self.meant("tiles", "poisson2d:3", "--method", "tlies")
@@ -165,7 +166,7 @@ class DidYouMean(test_program.Case):
         self.assertNotIn("did you mean", self.fails(2, "matrix").stderr)
 
     def test_before_any_work(self):
-        """A name that does not exist is told before the matrix is read."""
+        """An unknown name is reported before the matrix is read."""
         for words in (["--method", "tils"], ["solve", "--precond", "jac0bi"]):
             self.fails(1, *words, "absent.mtx", says="did you mean")
 
@@ -300,7 +301,7 @@ class Text(test_program.Case):
 
 class Release(test_program.Case):
     def test_no_faults(self):
-        """Nothing of what tests plant is in the program that users get, in the manual, or has an effect."""
+        """Faults for tests are not in the released program or its manual, and have no effect."""
         with open(test_program.PROGRAM, "rb") as file:
             program = file.read()
         with open(os.path.join(test_program.SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
@@ -312,7 +313,7 @@ class Release(test_program.Case):
         self.ok("poisson2d:4", env={"SPMV_TEST_PLANT_ERROR": "5"})
 
     def test_json_is_documented(self):
-        """Every key that these commands write stands in the manual's section."""
+        """The manual documents every key that these commands write."""
         with open(os.path.join(test_program.SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
             section = file.read().split(".Sh JSON\n")[1].split("\n.Sh ")[0]
         known = set()

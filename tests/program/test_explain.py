@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spmv explain: what is printed, character by character; the steps of every rung against arrays computed here.
+"""Tests spmv explain: its exact output, and the steps of every rung against arrays computed here.
 
 test_explain.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -46,9 +46,9 @@ out                                     3   4  11  11  15  16  22  25
 """,
     "definition": """\
 scan_definition
-  each thread folds all up to its element   3   4  11  11  15  16  22  25
-  store                                     3   4  11  11  15  16  22  25
-out                                         3   4  11  11  15  16  22  25
+  each thread combines the elements up to its own   3   4  11  11  15  16  22  25
+  store                                             3   4  11  11  15  16  22  25
+out                                                 3   4  11  11  15  16  22  25
 28 operations, 2 steps, 1 launch; a loop does 7 operations
 """,
     "hillis-steele": """\
@@ -88,18 +88,18 @@ out                        3   4  11  11  15  16  22  25
 """,
     "chained": """\
 clear_links
-  take the flags down
+  clear the flags
 scan_chained
-  take a number
-  load                                                   3   1   7   0   4   1   6   3
-  reduce, distance 1                                     3   4*  7   7*  4   5*  6   9*
-  reduce, distance 2                                     3   4   7  11*  4   5   6  14*
-  reduce, distance 4                                     3   4   7  11   4   5   6  25*
-  distribute, distance 2                                 3   4   7  11   4  16*  6  25
-  distribute, distance 1                                 3   4  11* 11  15* 16  22* 25
-  take over the sum before, pass on the sum up to here   3   4  11  11  15  16  22  25
-  add what stands before, store                          3   4  11  11  15  16  22  25
-out                                                      3   4  11  11  15  16  22  25
+  take a ticket
+  load                                              3   1   7   0   4   1   6   3
+  reduce, distance 1                                3   4*  7   7*  4   5*  6   9*
+  reduce, distance 2                                3   4   7  11*  4   5   6  14*
+  reduce, distance 4                                3   4   7  11   4   5   6  25*
+  distribute, distance 2                            3   4   7  11   4  16*  6  25
+  distribute, distance 1                            3   4  11* 11  15* 16  22* 25
+  read the sum before, publish the sum up to here   3   4  11  11  15  16  22  25
+  add the sum before, store                         3   4  11  11  15  16  22  25
+out                                                 3   4  11  11  15  16  22  25
 11 operations, 10 steps, 2 launches; a loop does 7 operations
 """,
 }
@@ -107,7 +107,7 @@ SCANS["blelloch-divergent"] = SCANS["blelloch"].replace("(blelloch)", "(blelloch
 
 EXCLUSIVE = """\
 exclusive scan of 3 values (f64) with the operator add, by the rung blelloch
-blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+blelloch: work 2 n per level, depth 2 log2 B per level (B: values of a block);
   primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
                             0     1     2     3
@@ -121,16 +121,16 @@ scan_blocks (blelloch)
   swap down, distance 1     0*  0.5* -0.5* -2.5*
   store                     0   0.5  -0.5  -2.5
 out                         0   0.5  -0.5
-cells from 3 on lie behind the last value: they begin as the identity
+cells from 3 on are after the last value: they start as the identity
 6 operations, 7 steps, 1 launch; a loop does 2 operations
 """
 
 SEGMENTED = """\
 inclusive segmented scan of 8 values (f64) with the operator add, by the rung blelloch
-blelloch: work 2 n a level, depth 2 log2 B a level (B: values of a block);
+blelloch: work 2 n per level, depth 2 log2 B per level (B: values of a block);
   primitives/scan/scan_2_blelloch.cuh
 *: the step changed the cell
-|: a segment starts in what the cell stands for
+|: a segment starts in the cell's range
                             0    1    2    3    4    5    6    7
 in                         |3    1    7   |0   |4    1    6    3
 head flags                  1    0    0    1    1    0    0    0
@@ -143,7 +143,7 @@ scan_blocks (blelloch)
   distribute, distance 1   |3   |4  |11*  |0   |4   |5  |11* |14
   store                    |3   |4  |11   |0   |4   |5  |11  |14
 take_values
-  take the values           3    4   11    0    4    5   11   14
+  copy the values           3    4   11    0    4    5   11   14
 out                        |3    4   11   |0   |4    5   11   14
 11 operations, 8 steps, 2 launches; a loop does 5 operations
 """
@@ -165,8 +165,8 @@ out                    6
 COMPACT = """\
 compact of 4 values (f64) by flags, exclusive scan and scatter; the scan by the rung
   hillis-steele-double
-hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
-  primitives/scan/scan_1_hillis_steele.cuh
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers per level (B: values of a
+  block); primitives/scan/scan_1_hillis_steele.cuh
 *: the step changed the cell
                                         0  1  2  3
 in                                      3  1  7  0
@@ -186,9 +186,9 @@ out                                     3  7
 PRODUCT = """\
 y = A x, {path}: 3 x 3, 4 nonzeros, f64; segmented scan by the rung
   hillis-steele-double
-hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers a level (B: values of a block);
-  primitives/scan/scan_1_hillis_steele.cuh
-*: the step changed the cell; |: a segment starts in what the cell stands for
+hillis-steele-double: work n log2 B - n + n/B, depth log2 B barriers per level (B: values of a
+  block); primitives/scan/scan_1_hillis_steele.cuh
+*: the step changed the cell; |: a segment starts in the cell's range
                                           0    1    2    3
 V, values                                 3    1    2    4
 C, columns                                0    2    0    1
@@ -204,10 +204,10 @@ scan_blocks (hillis-steele-double)
   from 2 before, into the other buffer   |3   |6   |2  |10
   store                                  |3   |6   |2  |10
 take_values
-  take the values                         3    6    2   10
+  copy the values                         3    6    2   10
 S, scanned                               |3    6   |2   10
 L, last of each row                       1   -1    3
-L = -1: the row is empty, so the filtered gather takes nothing and y keeps its 0
+L = -1: the row is empty, so the filtered gather skips it and y keeps its 0
 y = S[L], gather                          6    0   10
 5 operations, 5 steps, 2 launches; a loop does 2 operations
 """
@@ -226,7 +226,7 @@ scan_sequential
   from left to right; the last result  2
 offsets                                0  2  2  5
 5 outputs: the last offset. scatter: element i writes outputs offsets[i] to offsets[i + 1] - 1
-gather: output j looks for the last element i with offsets[i] <= j
+gather: output j finds the last element i with offsets[i] <= j
 source: the element                    0  0  2  2  2
 rank: j - offsets[source]              0  1  0  1  2
 out = in[source]                       2  2  3  3  3
@@ -240,9 +240,9 @@ direct: work n, depth 1; primitives/gather/gather_1_direct.cuh
 in                           10  20  30
 index                         2  -1   0   2
 inside: 0 <= index < values   1   0   1   1
-an index outside, such as -1, takes nothing: out keeps what it had, here 0
+an index outside, such as -1, is skipped: out keeps its value, here 0
 kept: greater:15              1   0   0   1
-the filter sees in[index]; what it does not keep leaves out as it was, here 0
+the filter tests in[index]; if it rejects a value, out keeps its value, here 0
 out = in[index]              30   0   0  30
 """
 
@@ -251,18 +251,18 @@ sort of 3 whole numbers by split, bit by bit; the scans by the rung definition
 split: work 4 n each bit, depth that of a scan, each bit; primitives/sort/sort_1_split.cuh
 definition: work n (n - 1) / 2, depth n - 1; primitives/scan/scan_0_definition.cuh
 *: the step changed the cell
-                                           0  1  2
-in                                         7  5  7
+                                                   0  1  2
+in                                                 7  5  7
 bit 1
-zeros: the bit is 0                        0  1  0
+zeros: the bit is 0                                0  1  0
 scan_definition
-  each thread folds all up to its element  0  0  1
-  store                                    0  0  1
-before: zeros on the left                  0  0  1
+  each thread combines the elements up to its own  0  0  1
+  store                                            0  0  1
+before: zeros on the left                          0  0  1
 to[i] = before[i] where zeros[i] is 1, else 1 + i - before[i]; 1 of 3 are zeros
-to: the new places                         1  0  2
-keys, split                                5  7  7
-out                                        5  7  7
+to: the new places                                 1  0  2
+keys, split                                        5  7  7
+out                                                5  7  7
 1 of 32 bits split: the others are the same in all keys and move nothing
 3 operations, 2 steps, 1 launch
 """
@@ -275,12 +275,12 @@ atomic: work n, depth that of the fullest bin; primitives/histogram/histogram_1_
 in: numbers of bins       2   0   2  -1   2
 turn at its bin           1   1   2   0   3
 histogram_atomic
-  the bins begin with 0   0   0   0
+  the bins start at 0     0   0   0
   those of turn 1 add 1   1*  0   1*
   those of turn 2 add 1   1   0   2*
   those of turn 3 add 1   1   0   3*
 out: counts               1   0   3
-1 value is below 0, where there is no bin: left out
+1 value is below 0, without a bin: left out
 4 operations, 4 steps, 1 launch; a loop does 4 operations
 """
 
@@ -293,11 +293,11 @@ private: work n + blocks bins, depth that of a block's fullest bin + blocks;
 in: numbers of bins            1  1  0
 histogram_private, block 0
   own counts of values 0 to 1  0  2
-added to the result, one addition a bin
+added to the result, one addition per bin
 result after block 0           0  2
 histogram_private, block 1
   own counts of values 2 to 2  1  0
-added to the result, one addition a bin
+added to the result, one addition per bin
 result after block 1           1  2
 out: counts                    1  2
 7 operations, 2 steps, 1 launch; a loop does 3 operations
@@ -307,21 +307,22 @@ REDUCE_PARTS = """\
 reduce of 3 values (f64) with the operator add, by the rung divergent
 divergent: work n - 1, depth log2 n; primitives/reduce/reduce_2_block.cuh
 *: the step changed the cell
-                                       0  1  2
-in                                     1  2  3
+                                                0  1  2
+in                                              1  2  3
 reduce_divergent
-  an element a thread                  1  2  3
-  every 2 cells: and the one 1 on      3* 2  3
-  every 4 cells: and the one 2 on      6* 2  3
-  the block's result                   6  2  3
-out                                    6
-6 steps are not shown: the threads fold only identities behind the last value; the operations count
+  one element per thread                        1  2  3
+  every 2 cells: combine with the one 1 on      3* 2  3
+  every 4 cells: combine with the one 2 on      6* 2  3
+  the block's result                            6  2  3
+out                                             6
+6 steps are not shown: the threads combine only identities after the last value; their operations
+  are counted
 255 operations, 10 steps, 1 launch; a loop does 2 operations
 """
 
 
 def on_terminal(environment, *arguments):
-    """Standard output as a terminal gets it."""
+    """Standard output of the program on a terminal."""
     leader, follower = pty.openpty()
     with subprocess.Popen([test_program.PROGRAM, *arguments], stdout=follower, env=environment) as child:
         os.close(follower)
@@ -357,7 +358,8 @@ class Explain(test_program.Case):
         return json.loads(self.explain(*arguments, "--json"))["explain"]
 
     def check_changed(self, steps):
-        """Every cell that differs from the step before in the same block is marked, and no other."""
+        """The marked cells are exactly those that differ from the previous step of the same
+        block."""
         marks = 0
         for before, step in zip([None] + steps, steps):
             if before is None or step["step"] == 0 or len(before["cells"]) != len(step["cells"]):
@@ -616,7 +618,7 @@ class Steps(Explain):
 
 
 class Costs(Explain):
-    """Work, depth and source of a rung, from the library's table."""
+    """Work, depth and source of a rung, compared with the library's table."""
 
     def costs_of(self, *words):
         costs = self.json_of(*words)["costs"]
@@ -626,7 +628,8 @@ class Costs(Explain):
         return costs
 
     def assert_source_names(self, rung, source):
-        """The rung in the file's name, or in quotes in its text: variants of a rung share a file."""
+        """The source contains the rung in its name, or in quotes in its text if variants share a
+        file."""
         with open(os.path.join(test_program.SOURCE, source), encoding="utf-8") as file:
             self.assertTrue(rung.split("-")[0] in os.path.basename(source) or f'"{rung}"' in file.read(), (rung, source))
 
@@ -660,7 +663,7 @@ class Costs(Explain):
 
 
 class Moves(Explain):
-    """The arrays of expand, gather, sort and histogram against what Python computes."""
+    """The arrays of expand, gather, sort and histogram, compared with what Python computes."""
 
     def test_sort(self):
         rng = random.Random(4)
@@ -822,7 +825,7 @@ class Mistakes(Explain):
             self.fails(1, "explain", "--op", "segscan", "--heads", heads, "1", "2", "3", says="separated by commas")
         for heads in ("3", "2,1", "1,1", "-1"):
             self.fails(1, "explain", "--op", "segscan", f"--heads={heads}", "1", "2", "3", says="from 0 to 2")
-        self.fails(1, "explain", "--op", "segscan", "--heads", "1", "1", "|", "2", says="not by both")
+        self.fails(1, "explain", "--op", "segscan", "--heads", "1", "1", "|", "2", says="not with both")
         self.fails(1, "explain", "--op", "compact", "--keep", "odd", "1", says=["odd", "greater_equal"])
         self.fails(1, "explain", "--op", "compact", "--keep", "less:x", "1", says="x: not a number")
 
@@ -833,7 +836,7 @@ class Mistakes(Explain):
         self.fails(1, "explain", "--op", "scan", "--heads", "0", "1", says="--heads is not for")
         self.fails(1, "explain", "--op", "scan", "--keep", "nonzero", "1", says="--keep is not for")
         self.fails(1, "explain", "--operator", "max", self.data("symmetric4.mtx"), says="--operator is not for")
-        self.fails(1, "mul", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain takes it")
+        self.fails(1, "mul", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain accepts it")
         self.fails(1, "explain", "--op", "scan", "--size", "1025", "1", says="at most 1024")
         self.fails(1, "explain", "--op", "scan", "--backend", "ref", "1", says="--backend is not for explain")
         self.fails(1, "explain", "--op", "scan", "--cache", "1", says="--cache has no effect")
@@ -841,7 +844,7 @@ class Mistakes(Explain):
 
     def test_matrices(self):
         self.fails(1, "explain", says="needs a matrix")
-        self.fails(1, "explain", "a", "b", "c", says="c is one argument too many")
+        self.fails(1, "explain", "a", "b", "c", says="unexpected argument c")
         self.fails(2, "explain", "no-such.mtx", says="no-such.mtx")
         self.fails(3, "explain", self.data("arrow200.mtx"), says=["598 nonzeros", "at most 32"])
         self.fails(3, "explain", "poisson2d:6", "--size", "40", says="nonzeros")

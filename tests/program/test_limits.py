@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Limits of memory, threads and unpacking, as the program keeps them: hostile sizes end in a sentence.
+"""Tests the limits of memory, threads and unpacking: hostile sizes give an error message.
 
 test_limits.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -28,12 +28,13 @@ GIGA = 1 << 30
 
 
 def space(size):
-    """A limit of the address space for the program."""
+    """Arguments for run() that limit the address space of the program."""
     return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))}
 
 
 def needs_plain_program(test):
-    """Sanitizers take terabytes of address space, and memory of their own."""
+    """Skips the test in a sanitizer build, which needs terabytes of address space and more
+    memory."""
     if run("--version", **space(8 * GIGA)).returncode != 0:
         test.skipTest("a sanitizer's program needs more address space")
 
@@ -90,7 +91,7 @@ class Memory(LimitsCase):
         for size in ("900000000", "900000K", "900m", "0.9G", "1T"):
             self.answer("poisson2d:10", "-q", "--max-memory", size)
         for size in ("", "0", "-1", "x", "1x", "1GB", "nan", "inf", "1e30"):
-            self.refused(1, "poisson2d:10", "--max-memory", size, says=["a size such as 4000000, 512M or 1.5G is needed, or off"])
+            self.refused(1, "poisson2d:10", "--max-memory", size, says=["must be a size such as 4000000, 512M or 1.5G, or off"])
 
     def estimate(self, *arguments):
         load = json.loads(self.answer(*arguments, "--json", "-q"))["load"]
@@ -144,18 +145,18 @@ class Memory(LimitsCase):
 class Threads(LimitsCase):
     def test_an_upper_bound(self):
         for many in ("100000", "1025", "99999999999999999999"):
-            self.refused(1, "--threads", many, "poisson2d:3", says=["too large, at most 1024 is possible"])
+            self.refused(1, "--threads", many, "poisson2d:3", says=["too large, must be at most 1024"])
         done = run("--threads", "1024", "-q", "poisson2d:3")
         self.assertIn(done.returncode, (0, 5), done.stderr)
         if done.returncode == 5:
-            self.assertIn("ask for fewer", done.stderr)
+            self.assertIn("use fewer", done.stderr)
 
     def test_threads_that_do_not_fit(self):
         needs_plain_program(self)
-        done = self.refused(5, "--threads", "1000", "-q", "poisson2d:300", **space(3 * GIGA), says=["1000 threads: the system lets only", "ask for fewer"])
+        done = self.refused(5, "--threads", "1000", "-q", "poisson2d:300", **space(3 * GIGA), says=["1000 threads: the system allows only", "use fewer"])
         self.assertNotIn("libgomp", done.stderr)
         # The number of threads in the message does run.
-        most = int(done.stderr.split("lets only ")[1].split()[0]) // 2
+        most = int(done.stderr.split("allows only ")[1].split()[0]) // 2
         self.answer("--threads", str(most), "-q", "poisson2d:300", **space(3 * GIGA))
 
     def test_small_stacks(self):
@@ -172,7 +173,7 @@ class Threads(LimitsCase):
         self.assertEqual(threads(env={"OMP_NUM_THREADS": "3"}), 3)
 
     def environment(self, *options, env=None):
-        """The variables of the running program, which waits for a FIFO; with its name."""
+        """The name and the environment of the running program while it waits for a FIFO."""
         fifo = os.path.join(self.folder, "fifo.mtx")
         if not os.path.exists(fifo):
             os.mkfifo(fifo)
@@ -202,7 +203,7 @@ class Threads(LimitsCase):
 class Unpacking(LimitsCase):
     @staticmethod
     def zstd(text):
-        """One frame of one raw block (RFC 8878, section 3.1.1)."""
+        """A frame with one raw block (RFC 8878, section 3.1.1)."""
         return b"\x28\xb5\x2f\xfd\x20" + bytes([len(text)]) + struct.pack("<I", 1 | len(text) << 3)[:3] + text
 
     def put(self, name, content):
@@ -225,7 +226,7 @@ class Unpacking(LimitsCase):
         for name, inner in (("skipped", skipped), ("padded", padded)):
             path = self.put(name + ".mtx", lzma.compress(inner, preset=0))
             self.assertLess(os.path.getsize(path), 10_000)
-            self.refused(3, path, "-q", says=["in an inner compression: over 300 times as many"])
+            self.refused(3, path, "-q", says=["in an inner compression: more than the limit of 300 times as many"])
 
     def test_stacked_compressions_are_read(self):
         text = TEXT.encode()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the program spmv writes: no input is replaced, no good file is lost, no unfinished file stays; forms by name.
+"""Tests the files that the program writes: no input is replaced, no good file is lost, no
+unfinished file stays, and the name of a file selects its form.
 
 test_outputs.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -44,7 +45,7 @@ class Case(test_program.Case):
         return subprocess.Popen([test_program.PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **more)
 
     def wait_for(self, process, found):
-        """Until found() holds; fails when the process ends before."""
+        """Waits until found() is true; fails if the process ends first."""
         until = time.monotonic() + 100
         while not found():
             if process.poll() is not None:
@@ -54,7 +55,7 @@ class Case(test_program.Case):
 
 
 class Inputs(Case):
-    """An output that is one of the inputs is refused before any work."""
+    """An output that is also an input is rejected before any work."""
 
     def setUp(self):
         super().setUp()
@@ -108,7 +109,7 @@ class Inputs(Case):
 
 
 class Kept(Case):
-    """A file that is there is replaced by a whole one only."""
+    """An existing file is only replaced by a complete one."""
 
     def test_bench_that_measured_nothing(self):
         for name in "r.json", "r.csv":
@@ -123,7 +124,7 @@ class Kept(Case):
         self.assertEqual(self.files(), ["r.csv", "r.json"])
 
     def test_file_size_limit(self):
-        """By the shell, so that SIGXFSZ comes as it does to a user."""
+        """The shell sets the limit, so SIGXFSZ has its default action, as for a user."""
         a = self.write("a.mtx", test_program.Matrix.random(500, 500, 20000, seed=3).text())
         cache = self.path("cache")
         text = "\n".join(["old"] * 3)
@@ -150,7 +151,7 @@ class Kept(Case):
         self.assertEqual(os.listdir(cache), [])
 
     def test_left_over_parts_do_not_matter(self):
-        """A program of the same number, as in a container, has left its part behind."""
+        """A process with the same number (possible in containers) has left its temporary file."""
         script = 'touch "$0.$$.tmp" "$0.$$.0.part"; exec "$@"'
         for option in "--json=", "--history=":
             out = self.path("out")
@@ -204,7 +205,7 @@ class Signals(Case):
         return [name for name in os.listdir(folder) if name.endswith((".part", ".tmp"))]
 
     def test_two_signals_at_once(self):
-        """timeout sends its signal to the process and to its group; fingers press Ctrl-C twice."""
+        """timeout signals the process and its group; a user may press Ctrl-C twice."""
         out = self.path("out")
         os.mkdir(out)
         source = self.path("a.spmv")
@@ -240,7 +241,7 @@ class Signals(Case):
             self.assertEqual((process.returncode, os.listdir(out)), (-number, []))
 
     def ends_by_one(self, expected, *job, **more):
-        """One SIGINT, once the program sleeps in a read or an open."""
+        """Sends one SIGINT once the program sleeps in read() or open()."""
         process = self.start(*job, **more)
 
         def waits():
@@ -267,7 +268,7 @@ class Signals(Case):
             self.ends_by_one(-signal.SIGINT, "convert", fifo, self.path("b.mtx"), env=env)
             # bench ends regularly, with the results so far.
             bench = ["bench", "poisson2d:5", fifo, "--peers", "none", "--json=" + self.path("r.json")]
-            self.assertIn("what was measured by then is there", self.ends_by_one(10, *bench, env=env))
+            self.assertIn("the results so far are kept", self.ends_by_one(10, *bench, env=env))
             self.assertEqual(json.loads(self.read("r.json"))["matrix"]["name"], "poisson2d:5")
             os.unlink(self.path("r.json"))
         self.assertEqual([name for name in self.files() if name not in ("fifo", "cache")], [])
@@ -311,7 +312,7 @@ class Forms(Case):
             for job in ["mul", "nowhere.mtx"], ["solve", "nowhere.mtx"], ["gen", "nothing:3"]:
                 self.fails(1, *job, "-o", self.path(name), says=name)
             self.fails(1, "convert", "nowhere.mtx", self.path(name), says=name)
-        self.fails(1, "mul", "nowhere.mtx", "-o", self.path("y.mtx"), "--format", "%g;", says="no other text")
+        self.fails(1, "mul", "nowhere.mtx", "-o", self.path("y.mtx"), "--format", "%g;", says="can contain only numbers")
         self.assertEqual(self.files(), [])
 
     def test_convert_keeps_symmetry_and_comments(self):
@@ -336,14 +337,15 @@ class Forms(Case):
                 self.assertEqual(self.ok("convert", a, "-", env=cache).stdout, text)
 
     def test_convert_says_when_symmetry_cannot_stay(self):
-        """Real skew-symmetric values as complex ones have imaginary parts 0, where a complex file's mirror has -0."""
+        """The imaginary parts of real skew-symmetric values are 0, but mirrored entries of a
+        complex file would have -0."""
         a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 3\n")
         done = self.ok("convert", a, "-", "--type", "c128")
         self.assertEqual(done.stdout, "%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 2 -3 0\n2 1 3 0\n")
         self.assertIn("written as a general matrix", done.stderr)
 
     def test_the_same_bytes_every_time(self):
-        """Compressed files hold no time, and do not depend on the number of threads."""
+        """Compressed files contain no time stamp and do not depend on the number of threads."""
         if not has_archive(self.folder):
             self.skipTest("no libarchive")
         names = ["p.mtx.gz", "p.mtx.xz", "p.mtx.zst", "p.mtx.bz2"]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""spmv solve: what it says when it stops before the tolerance or cannot take the matrix; the defaults.
+"""Tests spmv solve: its messages if it stops before the tolerance or rejects the matrix; its
+defaults.
 
 test_solve.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -19,7 +20,7 @@ CHECKED = "b - A x checked against"
 
 class Solve(test_program.Case):
     def last(self, code, *arguments, **more):
-        """The last line on standard error of a solve that ends with the code: the advice."""
+        """The last line on standard error, the advice, of a solve that ends with this exit code."""
         done = run("solve", *arguments, "--backend", "omp", **more)
         self.assertEqual(done.returncode, code, done.stderr)
         lines = done.stderr.rstrip("\n").split("\n")
@@ -85,10 +86,10 @@ class Advice(Solve):
 
     def test_matrices_that_no_solver_takes(self):
         self.assertIn("not square", self.last(8, self.data("pattern5x8.mtx")))
-        self.assertIn("no solver of spmv takes a matrix that is not symmetric", self.last(8, self.data("skew3.mtx")))
+        self.assertIn("no solver for nonsymmetric matrices", self.last(8, self.data("skew3.mtx")))
         triangle = Matrix(3, 3, [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0), (2, 1, 1.0), (2, 2, 2.0)])
         path = self.write("lower.mtx", triangle.text())
-        self.assertIn("must say symmetric in place of general", self.last(8, path))
+        self.assertIn("must have symmetric instead of general", self.last(8, path))
         # The suggested remedy works.
         with open(path, encoding="utf-8") as file:
             text = file.read().replace("general", "symmetric")
@@ -102,7 +103,7 @@ class Advice(Solve):
         indefinite = Matrix(2, 2, [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 2.0), (1, 0, 2.0)])
         path = self.write("indefinite.mtx", indefinite.text())
         b = self.vector("b.txt", [1.0, -1.0])
-        self.assertIn("no solver of spmv takes an indefinite matrix", self.last(8, path, b))
+        self.assertIn("no solver for indefinite matrices", self.last(8, path, b))
         pattern = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n2 1\n1 1\n"
         b = self.vector("b.txt", [0.0, 1.0])
         self.assertIn("pattern without values", self.last(8, self.write("pattern.mtx", pattern), b))

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""spmv spy: pictures pixel by pixel, drawings in the terminal character by character, against cells counted here.
+"""Tests spmv spy: compares the pixels of pictures and the characters of drawings in the terminal
+with cells counted here.
 
-test_spy.py PROGRAM SOURCE_DIR ON|OFF [unittest arguments]. ON: this build draws files, with cairo. Python's standard
-library only.
+test_spy.py PROGRAM SOURCE_DIR ON|OFF [unittest arguments]. ON: this build draws files, with cairo.
+Python's standard library only.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -49,14 +50,14 @@ def mtx(rows, cols, places):
 
 
 def scattered(rows, cols, count, seed):
-    """That many places; thinner to the right, so that densities differ."""
+    """`count` random positions, fewer to the right, so that densities differ."""
     rng = random.Random(seed)
     places = {(rng.randrange(rows), int(cols * rng.random() ** 2)) for _ in range(count)}
     return sorted(places)
 
 
 def densities(rows, cols, places, block_rows, block_cols):
-    """(cell row, cell column) -> the part of the cell's entries that is nonzero."""
+    """{(cell row, cell column): share of the cell's entries that are nonzero}."""
     count = {}
     for i, j in places:
         cell = (i // block_rows, j // block_cols)
@@ -67,7 +68,7 @@ def densities(rows, cols, places, block_rows, block_cols):
 
 
 def unfiltered(data, width, height, depth):
-    """PNG, section 9.2: each row begins with the number of its filter."""
+    """Undoes the filters of PNG (section 9.2): each row starts with the number of its filter."""
     rows, before = [], bytearray(width * depth)
     for y in range(height):
         kind, row = data[y * (width * depth + 1)], bytearray(data[y * (width * depth + 1) + 1 :][: width * depth])
@@ -86,7 +87,7 @@ def unfiltered(data, width, height, depth):
 
 
 class Png:
-    """An RGB image, its checksums looked at."""
+    """An RGB image; checks its checksums."""
 
     def __init__(self, data):
         assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -108,7 +109,8 @@ class Png:
         return tuple(self.rows[y][3 * x : 3 * x + 3])
 
     def frame(self):
-        """What the frame encloses: x, y, width, height. The frame's top and bottom are the longest grey lines."""
+        """The area in the frame: x, y, width, height. Its top and bottom are the longest grey
+        lines."""
         runs = []
         for y, row in enumerate(self.rows):
             for match in re.finditer(rb"((?:\x80\x80\x80)+|(?:\x7f\x7f\x7f)+)", bytes(row)):
@@ -122,7 +124,7 @@ class Png:
 
 
 def darkness(pixel):
-    """0.2126 R + 0.7152 G + 0.0722 B is what a print in grey keeps."""
+    """255 minus the luminance 0.2126 R + 0.7152 G + 0.0722 B: the darkness of a print in grey."""
     return 255 - (0.2126 * pixel[0] + 0.7152 * pixel[1] + 0.0722 * pixel[2])
 
 
@@ -144,14 +146,14 @@ class Case(test_program.Case):
 @unittest.skipUnless(CAIRO, "this machine has no cairo")
 class Pictures(Case):
     def draw(self, *arguments, name="a.png"):
-        """The picture and the JSON's "spy"."""
+        """The picture and "spy" of the JSON."""
         path = os.path.join(self.folder, name)
         done = self.ok("spy", *arguments, "-o", path, "--json")
         return self.bytes_of(name), json.loads(done.stdout)["spy"]
 
     def cells(self, *arguments):
-        """The picture, what the JSON says, and the pixel in the middle of each cell; cells are checked to be of one colour
-        but for a grid."""
+        """The picture, "spy" of the JSON, and the pixel in the middle of each cell. Checks that
+        each cell has one colour except for a grid."""
         data, spy = self.draw(*arguments)
         png = Png(data)
         self.assertEqual((png.width, png.height), (spy["picture"]["width"], spy["picture"]["height"]))
@@ -169,7 +171,7 @@ class Pictures(Case):
         return png, spy, middle
 
     def check(self, rows, cols, places, size):
-        """Blank where nothing is; darker means denser, among cells that are whole."""
+        """Empty cells are blank; among whole cells, darker means denser."""
         _, spy, middle = self.cells(self.matrix(rows, cols, places), "--size", str(size))
         block_rows, block_cols = spy["rows"]["block"], spy["cols"]["block"]
         expected = densities(rows, cols, places, block_rows, block_cols)
@@ -377,7 +379,7 @@ class WithoutCairo(Case):
     def test_4_says_so(self):
         for name in ["a.png", "a.svg"]:
             out = os.path.join(self.folder, name)
-            self.fails(4, "spy", self.data("lecture3x3.mtx"), "-o", out, says=["this build lacks cairo", "libcairo2-dev"])
+            self.fails(4, "spy", self.data("lecture3x3.mtx"), "-o", out, says=["this build has no cairo", "libcairo2-dev"])
             self.assertFalse(os.path.exists(out))
 
 
@@ -390,8 +392,8 @@ class Usage(Case):
             self.fails(1, "spy", path, "-o", "a.png", "--size", size, says="--size", cwd=self.folder)
         self.fails(1, "spy", path, "--size", "100", says=["--size", "-o"])
         self.fails(1, "spy", says="argument is missing")
-        self.fails(1, "spy", path, path, says="too many")
-        self.fails(1, "mul", path, "--size", "100", says="spmv bench, spmv explain and spmv spy take it")
+        self.fails(1, "spy", path, path, says="unexpected argument")
+        self.fails(1, "mul", path, "--size", "100", says="spmv bench, spmv explain and spmv spy accept it")
         self.fails(1, "spy", path, "--alpha", "2", says="--alpha")
         self.fails(1, "spy", "poisson2d:x", says="poisson2d")
         self.assertEqual(os.listdir(self.folder), [])
@@ -418,7 +420,8 @@ class Usage(Case):
 
 
 def braille(rows, cols, filled):
-    """The lines of a drawing, from U+2800's bits: 1 2 4 40 down the left, 8 10 20 80 down the right."""
+    """The lines of a drawing with the bits of U+2800: 1 2 4 40 down the left, 8 10 20 80 down the
+    right."""
     bits = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
     lines = []
     for top in range(0, rows, 4):
@@ -454,7 +457,7 @@ class Terminal(Case):
         # 100 columns need 25 characters of 2 dots.
         filled = {(i // 2, j // 2) for i, j in places}
         self.assertEqual(lines[:-3], framed(braille(50, 50, filled)))
-        legend = ["a: 100 x 100, 101 nonzeros", "a dot: 2 x 2 entries, at least one of them a nonzero", ""]
+        legend = ["a: 100 x 100, 101 nonzeros", "a dot: 2 x 2 entries, at least one of them nonzero", ""]
         self.assertEqual(lines[-3:], legend)
 
     def test_braille_of_scattered_matrices(self):
@@ -464,7 +467,7 @@ class Terminal(Case):
             filled = set(densities(rows, cols, places, block, block))
             drawing = framed(braille(-(-rows // block), -(-cols // block), filled))
             self.assertEqual(lines[:-3], drawing, (rows, cols, width))
-            entries = "one entry" if block == 1 else f"{block} x {block} entries, at least one of them a nonzero"
+            entries = "one entry" if block == 1 else f"{block} x {block} entries, at least one of them nonzero"
             self.assertEqual(lines[-2], f"a dot: {entries}")
 
     def test_shades_in_ascii(self):
@@ -523,7 +526,7 @@ class Terminal(Case):
             self.assertEqual(run("spy", "poisson2d:100", stdout=full).returncode, 2)
 
     def on_terminal(self, *arguments, env, columns=60, lines=24):
-        """What a terminal of that size on standard output receives."""
+        """The output on a terminal of the given size at standard output."""
         leader, terminal = os.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         command = [test_program.PROGRAM, "spy", *arguments]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The cache where others had their hands in it: links, FIFOs, foreign entries and folders; SPMV_CACHE as users give it.
+"""Tests the cache with files that others may have planted: links, FIFOs, foreign entries and
+folders; values of SPMV_CACHE.
 
 test_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -41,7 +42,8 @@ class TrustTest(unittest.TestCase):
         return path
 
     def load(self, cache=None, path=None, **more):
-        """The run, which must be right whatever the cache is, and where its matrix came from."""
+        """Runs a product, whose result must be right, and returns the source of its matrix and the
+        run."""
         done = run("mul", "--json", path or self.a, "-o", os.path.join(self.folder, "y.txt"),
                    env={"SPMV_CACHE": cache or self.cache}, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -50,14 +52,14 @@ class TrustTest(unittest.TestCase):
         return json.loads(done.stdout)["load"]["source"], done
 
     def fill(self):
-        """Makes the one entry; its path."""
+        """Creates the only entry of the cache; returns its path."""
         self.assertEqual(self.load()[0], "mtx")
         (name,) = os.listdir(self.cache)
         self.assertEqual(self.load()[0], "cache")
         return os.path.join(self.cache, name)
 
     def kept(self):
-        """After a run that replaced the entry: it is a file of one's own, and is used."""
+        """Checks that the new entry is a regular file of this user and is used."""
         entry = os.path.join(self.cache, os.listdir(self.cache)[0])
         s = os.lstat(entry)
         self.assertTrue(stat.S_ISREG(s.st_mode))
@@ -100,7 +102,7 @@ class Entries(TrustTest):
             self.assertEqual(file.read(), before)
 
     def test_temporary_parts(self):
-        """Links in the places of temporary parts are not written through."""
+        """Temporary files are not written through existing links."""
         entry = self.fill()
         os.unlink(entry)
         precious = self.put("precious.txt", "precious")
@@ -205,7 +207,7 @@ class Variable(TrustTest):
         for value in "mycache", "yes", "2", "...":
             done = run("mul", self.a, env={"SPMV_CACHE": value, "HOME": self.folder}, cwd=self.folder)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn(f"SPMV_CACHE is {value}: give 0, 1 or a path with a slash (./{value})", done.stderr)
+            self.assertIn(f"SPMV_CACHE is {value}: must be 0, 1 or a path with a slash (./{value})", done.stderr)
             self.assertEqual(done.stdout, "")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.mtx"])
 
