@@ -1,11 +1,12 @@
-/* The teaching rungs of reduce on the backend ref: the steps that a GPU would run, the threads of each in a shuffled
- * order (steps.cuh); and the same with a trace. Both run the same code; without a trace it tells nobody.
+/* The teaching rungs of reduce on the backend ref, with and without a trace. Blocks run one after the
+ * other, and the threads of each step run in a shuffled order (steps.cuh). Both forms run the same
+ * code; without a trace no step is reported.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_ladder.cuh"
 #include "steps_trace.cuh"
 
-/* Any; results do not depend on it. */
+/* Seed of the shuffled order; results do not depend on it. */
 static const uint64_t order = 0x72656475;
 
 using host_with_trace = steps_on_host<tell_caller>;

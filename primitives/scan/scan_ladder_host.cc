@@ -1,11 +1,12 @@
-/* The teaching rungs of scan on the backend ref: blocks one after the other, the threads of each step in a shuffled
- * order; and the same with a trace. Both run the same code; without a trace it tells nobody.
+/* The teaching rungs of scan on the backend ref, with and without a trace. Blocks run one after the
+ * other, and the threads of each step run in a shuffled order (steps.cuh). Both forms run the same
+ * code; without a trace no step is reported.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder.cuh"
 #include "steps_trace.cuh"
 
-/* Any; results do not depend on it. */
+/* Seed of the shuffled order; results do not depend on it. */
 static const uint64_t order = 0x7363616e;
 
 template <int number> static int64_t scratch_of(const spmv_context *, const scan_request *r)
