@@ -71,6 +71,8 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     int64_t all = 0, cleared = bytes[0] + bytes[1] + bytes[2];
     for (int64_t b : bytes)
         all += b;
+    spmv_free(ctx, plan->prepared); /* of an earlier preparation of this plan; normally NULL */
+    plan->prepared = nullptr;
     const spmv_status st = plan_alloc_if_room(plan, all, &plan->prepared);
     if (plan->prepared == nullptr)
         return st;

@@ -6,10 +6,12 @@
  *   share them: a pattern, which stays in the first-level cache. So a large grid stores nothing for
  *   its columns. A warp computes a slice, a lane two neighbouring rows; it loads the values of a
  *   slot in whole lines, and gathers x at row + offset, where neighbouring lanes are neighbours.
- * Work: nnz products. Depth: the most slots of a slice. Launches: 1. Bytes: ROWS values a slot, 8
- * bytes a slice, x, y. Changed since rung 4: values in the order of slots, columns by pattern, no
- * shared memory. Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite
- * differences,
+ * Work: nnz products.
+ * Depth: the most slots of a slice.
+ * Launches: 1.
+ * Bytes: ROWS values a slot, 8 bytes a slice, x, y.
+ * Changed since rung 4: values in the order of slots, columns by pattern, no shared memory.
+ * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
  *   finite volumes).
  * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
  *
