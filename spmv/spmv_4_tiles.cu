@@ -304,17 +304,11 @@ extern "C" spmv_status tiles_cuda_update(spmv_plan *plan)
 extern "C" spmv_status tiles_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const tiles_state *const state = (const tiles_state *)plan->state;
-    const spmv_epilogue *const e = p->epilogue;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
-        if (e == nullptr)
-            return multiply<T, decltype(stored)>(plan, (const T *)p->x, tiles::store_scaled<T>{s, (T *)p->y});
-        const tiles::sum_tree<T> tree = {(int64_t)state->about.packed.tiles, (T *)state->tree,
-                                         p->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
-        const tiles::store_with_epilogue<T> store = {s,         (T *)p->y, (const T *)e->w, (const T *)e->gamma,
-                                                     (T *)e->z, tree,      p->stop,         T()};
-        return multiply<T, decltype(stored)>(plan, (const T *)p->x, store);
+        return tiles::with_store<T>(
+            p, (int64_t)state->about.packed.tiles, state->tree, state->tree_counts,
+            [&](auto store) { return multiply<T, decltype(stored)>(plan, (const T *)p->x, store); });
     });
 }
 

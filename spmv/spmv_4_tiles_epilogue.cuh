@@ -17,6 +17,7 @@
 #define SPMV_4_TILES_EPILOGUE_CUH
 
 #include "spmv_4_tiles.cuh"
+#include "spmv_types.cuh"
 
 namespace tiles
 {
@@ -132,6 +133,20 @@ template <typename T> struct store_with_epilogue {
             climb(tree, first_tile, part);
     }
 };
+
+/* multiply(store) with the product's storer: with an epilogue, its tree has so many leaves. sums,
+ * counts: the plan's memory for the tree. */
+template <typename T, typename Multiply>
+spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsigned *counts, Multiply multiply)
+{
+    const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
+    const spmv_epilogue *const e = p->epilogue;
+    if (e == nullptr)
+        return multiply(store_scaled<T>{s, (T *)p->y});
+    const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
+    return multiply(
+        store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree, p->stop, T()});
+}
 
 } // namespace tiles
 

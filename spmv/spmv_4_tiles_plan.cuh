@@ -416,11 +416,7 @@ spmv_status pack(spmv_context *ctx, const char *name, const Packing &p, tile *ta
 
 __device__ inline int32_t warp_least(int32_t number)
 {
-    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-        const int32_t other = __shfl_xor_sync(0xffffffffu, number, distance);
-        number = other < number ? other : number;
-    }
-    return number;
+    return __reduce_min_sync(0xffffffffu, number);
 }
 
 /* The least number of a block, for all its threads. Successive calls alternate turn between 0 and

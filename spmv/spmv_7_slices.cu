@@ -99,13 +99,14 @@ int blocks_of(const spmv_plan *plan, int64_t count)
     return (int)min_i64((count - 1) / slices::WARPS + 1, at_once);
 }
 
-template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool any, const making &m, slices_state *s)
+template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool named, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     const spmv_status st = on_device(ctx, [&] {
-        return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::BLOCK, slices::count<Offset>,
-                      (const Offset *)a.row_ptr, a.col, a.rows, s->slices, any, m);
+        return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::shape::BLOCK, slices::count<Offset>,
+                      (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
+                      (int)(named ? slices::MOST_PLACES_NAMED : slices::MOST_PLACES), m);
     });
     return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
 }
@@ -127,13 +128,14 @@ double bytes_in_tiles(const spmv_plan *plan)
 /* Why slices do not suit, from what was counted; NULL: they do. */
 const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
 {
-    return s->found.unsorted                                           ? "the columns of a row do not ascend"
-           : s->found.unsuited                                         ? "neighbouring rows have different offsets"
-           : s->found.slots > INT32_MAX                                ? "too many slots"
-           : named                                                     ? nullptr
-           : s->found.slots * slices::ROWS > 2 * (uint64_t)plan->a.nnz ? "half of the places would be empty"
-           : bytes_in_slices(plan, s) > bytes_in_tiles(plan)           ? "they would need more bytes"
-                                                                       : nullptr;
+    return s->found.unsorted            ? "the columns of a row do not ascend"
+           : s->found.unsuited          ? "neighbouring rows have different offsets"
+           : s->found.slots > INT32_MAX ? "too many slots"
+           : named                      ? nullptr
+           : s->found.slots * slices::ROWS > slices::MOST_PLACES * (uint64_t)plan->a.nnz
+               ? "half of the places would be empty"
+           : bytes_in_slices(plan, s) > bytes_in_tiles(plan) ? "they would need more bytes"
+                                                             : nullptr;
 }
 
 spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *counts, int32_t *begins, int64_t n)
@@ -148,24 +150,25 @@ template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool share
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     const int64_t n = s->slices;
-    const int grid = grid_for(n + 1, slices::BLOCK);
+    const int grid = grid_for(n + 1, slices::shape::BLOCK);
     s->pattern_slots = (int64_t)(shares ? s->found.pattern_slots : s->found.slots);
     spmv_status st = plan_alloc(plan, max_i64(s->pattern_slots, 1) * (int64_t)sizeof(slices::slot), &s->patterns);
     if (st == SPMV_OK)
-        st = on_device(
-            ctx, [&] { return launch(ctx, "spmv slices choose", grid, slices::BLOCK, slices::choose, n, shares, m); });
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv slices choose", grid, slices::shape::BLOCK, slices::choose, n, shares, m);
+        });
     if (st == SPMV_OK)
         st = scan_counts(plan, m, m.slots, m.begins, n + 1);
     if (st == SPMV_OK)
         st = scan_counts(plan, m, m.own_slots, m.own_begins, n + 1);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::BLOCK, slices::write<Offset>,
+            return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::shape::BLOCK, slices::write<Offset>,
                           (const Offset *)a.row_ptr, a.col, a.rows, n, s->pattern_slots, m,
                           (slices::slot *)s->patterns);
         });
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv slices heads", grid, slices::BLOCK, slices::write_heads, n, m,
+        return launch(ctx, "spmv slices heads", grid, slices::shape::BLOCK, slices::write_heads, n, m,
                       (slices::head *)s->heads);
     });
 }
@@ -176,7 +179,7 @@ spmv_status fill_with(const spmv_plan *plan, const slices_state *s, Source sourc
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     return on_device(ctx, [&] {
-        return launch(ctx, "spmv slices fill", blocks_of(plan, s->slices), slices::BLOCK,
+        return launch(ctx, "spmv slices fill", blocks_of(plan, s->slices), slices::shape::BLOCK,
                       slices::fill<Offset, Value, Source>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
                       (const slices::head *)s->heads, (const slices::slot *)s->patterns, s->pattern_slots, source,
                       (slices::two<Value> *)to, found);
@@ -394,17 +397,11 @@ extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
 extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const slices_state *const state = state_of(plan);
-    const spmv_epilogue *const e = p->epilogue;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        const scaling<T> s = {*(const T *)p->alpha, *(const T *)p->beta, p->beta_zero};
-        if (e == nullptr)
-            return multiply<T, decltype(stored)>(plan, (const T *)p->x, tiles::store_scaled<T>{s, (T *)p->y});
-        const tiles::sum_tree<T> tree = {slices::blocks_for(state->slices), (T *)state->tree,
-                                         p->leaves_parts ? nullptr : (T *)e->dot, state->tree_counts};
-        const tiles::store_with_epilogue<T> store = {s,         (T *)p->y, (const T *)e->w, (const T *)e->gamma,
-                                                     (T *)e->z, tree,      p->stop,         T()};
-        return multiply<T, decltype(stored)>(plan, (const T *)p->x, store);
+        return tiles::with_store<T>(
+            p, slices::blocks_for(state->slices), state->tree, state->tree_counts,
+            [&](auto store) { return multiply<T, decltype(stored)>(plan, (const T *)p->x, store); });
     });
 }
 

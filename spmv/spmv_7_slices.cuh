@@ -28,9 +28,13 @@
 namespace slices
 {
 
+struct shape {
+    enum { BLOCK = 128 };
+};
+
 /* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting
  * for one load before the next. */
-enum { ROWS = 2 * warp_lanes, BLOCK = 128, WARPS = BLOCK / warp_lanes, RESIDENT = 6 };
+enum { ROWS = 2 * warp_lanes, WARPS = shape::BLOCK / warp_lanes, RESIDENT = 6 };
 
 /* The number of slots whose loads are under way together, from the usual number of slots of a
  * slice: the one that needs fewer rounds, or fewer registers. */
@@ -39,10 +43,6 @@ inline bool takes_many(int64_t slots)
 {
     return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
 }
-
-struct shape {
-    enum { BLOCK = slices::BLOCK };
-};
 
 /* One offset of a pattern. Bit l of even: row 2 l of the slice has an entry there; of odd: row
  * 2 l + 1. */
@@ -129,7 +129,7 @@ __device__ T product_of(const Matrix &m, bool has, Value value, T x)
 }
 
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
@@ -204,11 +204,10 @@ spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
     const int blocks = (int)blocks_for(m.slices);
-    return m.many_at_once
-               ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
-                                                                                   SHARED_PERCENT, m, x, store)
-               : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(ctx, "spmv slices", blocks, BLOCK,
-                                                                                  SHARED_PERCENT, m, x, store);
+    return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(
+                                ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
+                          : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(
+                                ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store);
 }
 
 template <tiles::values HELD, typename Matrix, typename T, typename Store>

@@ -34,10 +34,12 @@ enum {
     ENTRIES = 4096,   /* of the dictionary, a power of 2 */
     MOST_PROBES = 32, /* of a search in it, which is at most half full */
     MOST_PATTERNS = SPMV_SLICES_PATTERNS,
-    NO_OFFSET = INT32_MAX,  /* behind a row's last entry; columns are less */
-    SPARE_SLOTS = 16,       /* that a slice may have beyond twice its longest row */
-    SPARE_PLACES = 64 * 64, /* that a warp's slices may have beyond twice their nonzeros */
+    NO_OFFSET = INT32_MAX, /* behind a row's last entry; columns are less */
 };
+
+/* The most places for each nonzero: where the plan chooses, where the method is named. The count
+ * stops where the slices of a warp so far have more than that and SPARE_PLACES. */
+enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, SPARE_PLACES = 16 * ROWS };
 
 /* What the kernels find; all bits 0 at first. */
 struct findings {
@@ -241,24 +243,26 @@ __device__ inline void enter(const dictionary &known, unsigned long long hash, i
     }
 }
 
-/* A warp takes every so-many-th slice. any: the matrix is taken whether or not it suits. */
+/* A warp takes every so-many-th slice. most_places: for each nonzero. */
 template <typename Offset>
-__global__ void __launch_bounds__(BLOCK)
-    count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, bool any, making m)
+__global__ void __launch_bounds__(shape::BLOCK)
+    count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, int most_places, making m)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
-    unsigned long long slots = 0, entries = 0, longest = 0;
+    int64_t slots = 0, entries = 0, longest = 0;
     bool unsorted = false, unsuited = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices && !unsuited;
          slice += warps) {
         merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
         const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
-        const int32_t most = -tiles::warp_least(-(int32_t)(mine < INT32_MAX / 4 ? mine : INT32_MAX / 4));
-        const int limit = any ? INT32_MAX : 2 * most + SPARE_SLOTS;
-        longest = (unsigned long long)mine > longest ? (unsigned long long)mine : longest;
-        entries += (unsigned long long)(rows_of.length(0) + rows_of.length(1));
+        longest = mine > longest ? mine : longest;
+        int64_t in_slice = rows_of.length(0) + rows_of.length(1);
+        for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+            in_slice += __shfl_xor_sync(0xffffffffu, in_slice, distance);
+        entries += in_slice;
+        const int64_t limit = (most_places * entries + SPARE_PLACES) / ROWS - slots;
         unsigned long long hash = 1;
         int k = 0;
         for (; k < limit; k++) {
@@ -268,22 +272,18 @@ __global__ void __launch_bounds__(BLOCK)
             hash = hash_of(hash, s);
         }
         hash = (hash & (~0ull >> (64 - SPMV_SLICES_HASH_BITS))) | 1ull << (SPMV_SLICES_HASH_BITS - 1);
-        slots += (unsigned long long)k;
+        slots += k;
         if (lane == 0) {
             m.slots[slice] = k;
             m.hashes[slice] = hash;
             if (k < limit)
                 enter(m.known, hash, slice, k, m.found);
         }
-        unsigned long long all = entries;
-        for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-            all += __shfl_xor_sync(0xffffffffu, all, distance);
-        const bool ends =
-            !any && (k == limit || slots * ROWS > 2 * all + SPARE_PLACES || *(volatile int *)&m.found->unsuited != 0);
+        const bool ends = k == limit || *(volatile int *)&m.found->unsuited != 0;
         unsuited = __ballot_sync(0xffffffffu, ends) != 0;
     }
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xffffffffu, longest, distance);
+        const int64_t other = __shfl_xor_sync(0xffffffffu, longest, distance);
         longest = other > longest ? other : longest;
     }
     if (unsorted)
@@ -292,14 +292,15 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     if (unsuited)
         m.found->unsuited = 1;
-    atomicAdd(&m.found->slots, slots);
-    atomicMax(&m.found->longest, longest);
+    atomicAdd(&m.found->slots, (unsigned long long)slots);
+    atomicMax(&m.found->longest, (unsigned long long)longest);
 }
 
 /* Each slice's choice; shares: slices with one hash share a pattern. */
-static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shares, making m)
+static __global__ void __launch_bounds__(shape::BLOCK) choose(int64_t slices, bool shares, making m)
 {
-    for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK) {
+    for (int64_t s = (int64_t)blockIdx.x * shape::BLOCK + threadIdx.x; s <= slices;
+         s += (int64_t)gridDim.x * shape::BLOCK) {
         unsigned long long there = 0;
         const int64_t chosen =
             s < slices && shares ? (int64_t)~m.known.last[entry_of(m.known, m.hashes[s], &there)] : s;
@@ -313,8 +314,8 @@ static __global__ void __launch_bounds__(BLOCK) choose(int64_t slices, bool shar
 
 /* The patterns of the slices that were chosen; capacity: slots that they may have. */
 template <typename Offset>
-__global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices,
-                                               int64_t capacity, making m, slot *patterns)
+__global__ void __launch_bounds__(shape::BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows,
+                                                      int64_t slices, int64_t capacity, making m, slot *patterns)
 {
     __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
@@ -332,16 +333,17 @@ __global__ void __launch_bounds__(BLOCK) write(const Offset *row_ptr, const int3
     }
 }
 
-static __global__ void __launch_bounds__(BLOCK) write_heads(int64_t slices, making m, head *heads)
+static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slices, making m, head *heads)
 {
-    for (int64_t s = (int64_t)blockIdx.x * BLOCK + threadIdx.x; s <= slices; s += (int64_t)gridDim.x * BLOCK)
+    for (int64_t s = (int64_t)blockIdx.x * shape::BLOCK + threadIdx.x; s <= slices;
+         s += (int64_t)gridDim.x * shape::BLOCK)
         heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
 }
 
 /* Values in the order of slots, to NULL: none; found->differs becomes 1 where a row differs from
  * its slice's pattern. */
 template <typename Offset, typename Value, typename Source>
-__global__ void __launch_bounds__(BLOCK)
+__global__ void __launch_bounds__(shape::BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
          const slot *patterns, int64_t capacity, Source source, two<Value> *to, findings *found)
 {

@@ -351,6 +351,13 @@ static void choice(void **state)
             drawn.col[k] = (int32_t)((k - drawn.row_ptr[i]) * (LARGE / 9) + drawn.col[k] % (LARGE / 9));
     p = check_choice(&drawn, automatic, "tiles", "tiles of at most");
     free_plan(&p);
+    p = check_choice(&drawn, named, "tiles", "neighbouring rows have different offsets");
+    free_plan(&p);
+    for (int64_t i = 0; i < drawn.rows; i++) /* five kinds of rows: a fifth of the places is filled */
+        for (int64_t k = drawn.row_ptr[i]; k < drawn.row_ptr[i + 1]; k++)
+            drawn.col[k] = (int32_t)(i + 20 * (k - drawn.row_ptr[i]) + 3 * (i % 5));
+    p = check_choice(&drawn, automatic, "tiles", "tiles of at most");
+    free_plan(&p);
     p = check_choice(&drawn, named, "slices", "requested by name");
     free_plan(&p);
     free(lengths);

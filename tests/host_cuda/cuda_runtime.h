@@ -109,6 +109,14 @@ inline void __syncwarp()
     __shfl_sync(0xffffffffu, 0, 0);
 }
 
+/* The least value of the warp. */
+int host_cuda_least(int value);
+
+inline int __reduce_min_sync(unsigned, int value)
+{
+    return host_cuda_least(value);
+}
+
 /* The lanes with the same value as this one. */
 unsigned host_cuda_match(unsigned value);
 

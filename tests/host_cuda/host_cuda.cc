@@ -708,6 +708,17 @@ unsigned host_cuda_match(unsigned value)
     return same;
 }
 
+int host_cuda_least(int value)
+{
+    const char *values = lay_out(&value, sizeof value);
+    for (int lane = 0; lane < LANES; lane++, values += sizeof value) {
+        int other;
+        std::memcpy(&other, values, sizeof other);
+        value = other < value ? other : value;
+    }
+    return value;
+}
+
 unsigned host_cuda_ballot(bool yes)
 {
     const char *values = lay_out(&yes, sizeof yes);

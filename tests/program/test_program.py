@@ -26,6 +26,11 @@ import time
 import unittest
 
 PROGRAM = SOURCE = ""
+# A shell starts its background jobs with SIGINT ignored, and programs started from here inherit that.
+for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+
 COMMANDS = ["mul", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
 
 
