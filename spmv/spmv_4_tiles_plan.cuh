@@ -234,16 +234,16 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
 {
     const bool writes = threadIdx.x % warp_lanes == 0, to_the_end = from + count > rows;
     const int64_t first = s->first;
-    const int32_t *const near = s->near - from;
-    const auto anywhere = [=](int row) { return row - from < count ? near[row] : p.distance(base, first + row); };
+    const auto near = [=](int row) { return s->near[row - from]; };
+    const auto anywhere = [=](int row) { return row - from < count ? near(row) : p.distance(base, first + row); };
     packed_counts all = s->all;
     int row = from, begins = s->begins;
     while (row < rows && begins < Packing::SEGMENT_MOST && (to_the_end || row + s->AHEAD < from + count)) {
-        const int begin = near[row], room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
+        const int begin = near(row), room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
         const int most = row + Packing::ROWS < rows ? row + Packing::ROWS : rows;
         int end = 0;
         if constexpr ((int)Packing::ROWS <= (int)segment_rows<Packing>::AHEAD)
-            end = last_row(row, most, [=](int r) { return near[r] <= room; });
+            end = last_row(row, most, [=](int r) { return near(r) <= room; });
         else
             end = last_row(row, most, [=](int r) { return anywhere(r) <= room; });
         if (writes) {

@@ -104,6 +104,8 @@ template <int PACK> __device__ place place_of(int lane, int width_log, int slots
 template <int PACK, typename T, typename Stored>
 __device__ void add_entries(const job<T, Stored> &j, place p, int64_t begin, int64_t end, T *sum)
 {
+    if (begin >= end) /* x may be NULL */
+        return;
     const T *const x = j.x + p.column;
 #pragma unroll 4
     for (int64_t k = begin + p.slot; k < end; k += p.slots) {

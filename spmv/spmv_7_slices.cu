@@ -91,11 +91,10 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     return tiles::cleared(ctx, m->found, cleared);
 }
 
-/* Blocks whose warps loop over the slices. */
+/* Blocks whose warps loop over the slices: as many as run at once. */
 int blocks_of(const spmv_plan *plan, int64_t count)
 {
-    enum { RESIDENT = 16 };
-    const int64_t at_once = (int64_t)RESIDENT * ((const cuda_state *)plan->ctx->device)->multiprocessors;
+    const int64_t at_once = (int64_t)slices::RESIDENT * ((const cuda_state *)plan->ctx->device)->multiprocessors;
     return (int)min_i64((count - 1) / slices::WARPS + 1, at_once);
 }
 

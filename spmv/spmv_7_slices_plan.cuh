@@ -24,30 +24,31 @@
 
 /* Patterns that slices may share; with more each slice has its own. Tests build with few. */
 #ifndef SPMV_SLICES_PATTERNS
-#define SPMV_SLICES_PATTERNS 2048
+#define SPMV_SLICES_PATTERNS 512
 #endif
 
 namespace slices
 {
 
 enum {
-    ENTRIES = 4096,   /* of the dictionary, a power of 2 */
+    ENTRIES = 1024,   /* of the dictionary, a power of 2 */
     MOST_PROBES = 32, /* of a search in it, which is at most half full */
     MOST_PATTERNS = SPMV_SLICES_PATTERNS,
     NO_OFFSET = INT32_MAX, /* behind a row's last entry; columns are less */
 };
 
 /* The most places for each nonzero: where the plan chooses, where the method is named. The count
- * stops where the slices of a warp so far have more than that and SPARE_PLACES. */
+ * stops where the slots of a warp so far have more than that and SPARE_PLACES. */
 enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, SPARE_PLACES = 16 * ROWS };
 
-/* What the kernels find; all bits 0 at first. */
+/* What the kernels find; all bits 0 at first. Flags that are read often do not share a sector of
+ * the cache with numbers that many warps add to. */
 struct findings {
-    unsigned long long slots, longest;
-    unsigned long long pattern_slots; /* of all patterns in the dictionary */
-    unsigned patterns;                /* in the dictionary */
     /* many: too many patterns; differs: a slice differs from its pattern */
-    int unsorted, unsuited, many, differs;
+    alignas(32) int unsorted, unsuited, many, differs;
+    alignas(32) unsigned long long slots, longest;
+    alignas(32) unsigned long long pattern_slots; /* of all patterns in the dictionary */
+    unsigned patterns;                            /* in the dictionary */
 };
 
 struct dictionary {
@@ -130,7 +131,10 @@ template <typename Offset, typename Value, typename Source> struct merging {
 
     __device__ void load()
     {
-        enum { AHEAD = window<Value>::AHEAD };
+        /* entries of a row; at once by a lane, all read before the first is written: the compiler
+         * cannot know that the window does not overlap the matrix */
+        enum { AHEAD = window<Value>::AHEAD, AT_ONCE = 8 };
+        const int lane = (int)threadIdx.x % warp_lanes;
         slots = 0;
         __syncwarp();
         for (int i = 0; i < 2; i++) {
@@ -138,13 +142,24 @@ template <typename Offset, typename Value, typename Source> struct merging {
             near->end[row(i)] = end[i];
         }
         __syncwarp();
-#pragma unroll 8
-        for (int e = (int)threadIdx.x % warp_lanes; e < ROWS * AHEAD; e += warp_lanes) {
-            const int r = e / AHEAD, place = r * window<Value>::STRIDE + e % AHEAD;
-            const int64_t k = near->at[r] + e % AHEAD;
-            const bool is_there = k < near->end[r];
-            near->offset[place] = is_there ? col[k] - (first + r) : (int32_t)NO_OFFSET;
-            near->value[place] = is_there ? source(k) : Value();
+#pragma unroll 1
+        for (int e = lane; e < ROWS * AHEAD; e += AT_ONCE * warp_lanes) {
+            int32_t offset[AT_ONCE];
+            Value value[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int r = (e + i * warp_lanes) / AHEAD;
+                const int64_t k = near->at[r] + e % AHEAD;
+                const bool is_there = k < near->end[r];
+                offset[i] = is_there ? col[k] - (first + r) : (int32_t)NO_OFFSET;
+                value[i] = is_there ? source(k) : Value();
+            }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int place = (e + i * warp_lanes) / AHEAD * window<Value>::STRIDE + e % AHEAD;
+                near->offset[place] = offset[i];
+                near->value[place] = value[i];
+            }
         }
         __syncwarp();
         look();
@@ -245,42 +260,44 @@ __device__ inline void enter(const dictionary &known, unsigned long long hash, i
 
 /* A warp takes every so-many-th slice. most_places: for each nonzero. */
 template <typename Offset>
-__global__ void __launch_bounds__(shape::BLOCK)
+__global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
     count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, int most_places, making m)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
-    int64_t slots = 0, entries = 0, longest = 0;
-    bool unsorted = false, unsuited = false;
+    int64_t slots = 0, longest = 0, spare = SPARE_PLACES;
+    const volatile int *const others = &m.found->unsuited; /* what other warps found */
+    bool unsorted = false, unsuited = *others != 0;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices && !unsuited;
          slice += warps) {
         merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
         const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
         longest = mine > longest ? mine : longest;
-        int64_t in_slice = rows_of.length(0) + rows_of.length(1);
-        for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-            in_slice += __shfl_xor_sync(0xffffffffu, in_slice, distance);
-        entries += in_slice;
-        const int64_t limit = (most_places * entries + SPARE_PLACES) / ROWS - slots;
         unsigned long long hash = 1;
-        int k = 0;
-        for (; k < limit; k++) {
+        int k = 0, ends = 0;
+        while (spare >= 0) {
+            if (k % window<uint8_t>::AHEAD == 0) { /* uses what was loaded that many slots ago */
+                if (ends != 0)
+                    break;
+                ends = *others;
+            }
             const slot s = rows_of.take(&unsorted);
             if (s.offset == NO_OFFSET)
                 break;
             hash = hash_of(hash, s);
+            spare += most_places * (__popc(s.even) + __popc(s.odd)) - ROWS;
+            k++;
         }
         hash = (hash & (~0ull >> (64 - SPMV_SLICES_HASH_BITS))) | 1ull << (SPMV_SLICES_HASH_BITS - 1);
         slots += k;
         if (lane == 0) {
             m.slots[slice] = k;
             m.hashes[slice] = hash;
-            if (k < limit)
+            if (spare >= 0)
                 enter(m.known, hash, slice, k, m.found);
         }
-        const bool ends = k == limit || *(volatile int *)&m.found->unsuited != 0;
-        unsuited = __ballot_sync(0xffffffffu, ends) != 0;
+        unsuited = __ballot_sync(0xffffffffu, spare < 0 || ends != 0) != 0;
     }
     for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
         const int64_t other = __shfl_xor_sync(0xffffffffu, longest, distance);
@@ -288,10 +305,10 @@ __global__ void __launch_bounds__(shape::BLOCK)
     }
     if (unsorted)
         m.found->unsorted = 1;
-    if (lane > 0)
-        return;
-    if (unsuited)
+    if (unsuited && lane == 0)
         m.found->unsuited = 1;
+    if (unsuited || lane > 0)
+        return;
     atomicAdd(&m.found->slots, (unsigned long long)slots);
     atomicMax(&m.found->longest, (unsigned long long)longest);
 }

@@ -119,9 +119,9 @@ static bool begun_before(const spmv_csr *a, struct position p)
  * so they count only where columns are packed. */
 static int follows(const int32_t *col, int64_t k, int64_t n, bool narrow)
 {
-    const int32_t *here = col + k, *before = col + k - n;
     if (n == 0)
         return STRETCH_PLAIN;
+    const int32_t *here = col + k, *before = col + k - n;
     const int64_t step = (int64_t)here[0] - before[0];
     if (step != 1 && !(narrow && step == 0))
         return STRETCH_PLAIN;
@@ -349,8 +349,9 @@ static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, cons
     }
     TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
     TRY(plan_alloc(plan, columns * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
-    TRY(plan_alloc(plan, groups * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
-    TRY(plan_alloc(plan, places * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
+    /* never NULL: pointers into them are computed for every tile */
+    TRY(plan_alloc(plan, max_i64(groups, 1) * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
+    TRY(plan_alloc(plan, max_i64(places, 1) * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
     TRY(plan_alloc(plan, spots * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));
     TRY(plan_alloc(plan, codes * (int64_t)sizeof *tiles->code, (void **)&tiles->code));
     for (int64_t t = 0; t < tiles->count; t++) {

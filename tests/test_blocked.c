@@ -128,7 +128,7 @@ static const float alpha32 = 2, beta32 = -3;
 
 static void *at(const struct planned *p, void *vector)
 {
-    return (char *)vector + (size_t)p->v.skew * spmv_type_size(p->v.type);
+    return vector == NULL ? NULL : (char *)vector + (size_t)p->v.skew * spmv_type_size(p->v.type);
 }
 
 static void apply(const struct planned *p)

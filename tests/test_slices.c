@@ -19,7 +19,7 @@
 /* SPMV_TILES_LARGE and SPMV_SLICES_PATTERNS of this build */
 enum { LARGE = 4000, PATTERNS = 40 };
 #else
-enum { LARGE = 1 << 20, PATTERNS = 2048 };
+enum { LARGE = 1 << 20, PATTERNS = 512 };
 #endif
 enum { SLICE = 64 };
 
