@@ -21,7 +21,7 @@ static const double QUICK_SECONDS = 0.05;
 
 /* State of a candidate during the trial. */
 struct slot {
-    const struct peer *peer; /* NULL: ours */
+    const struct peer *peer; /* NULL: spmv */
     struct method method;
     void *state; /* the peer's */
     bool open;
@@ -289,7 +289,7 @@ static spmv_status time_all(struct run *run)
     return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
 }
 
-/* Excludes peers that stopped short of the tolerance if one of our methods reached it. */
+/* Excludes peers that stopped short of the tolerance if one of spmv's methods reached it. */
 static void mark_unfinished(struct trial *trial)
 {
     bool reached = false, there = false;

@@ -60,8 +60,8 @@ namespace cg_persistent
 enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is 0 */
 enum { MOST_STEPS = 2048, CLUSTER = 8 };
 
-/* The most blocks with so many rows a thread: the multiprocessors of an H100, or four for each lane
- * of the clerk, whose registers suffice for no more. */
+/* The largest number of blocks with ROWS rows per thread: the multiprocessors of an H100, or four
+ * for each lane of the clerk, which has no registers for more. */
 template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
 
 /* The most shared memory of a block besides the dynamic part. */
