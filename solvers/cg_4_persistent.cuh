@@ -39,7 +39,7 @@
  * block adds 1 after its writes and waits until all blocks have. Release and acquire make these
  * writes visible after it, except in the multiprocessor's own cache, which loads of other blocks'
  * data bypass. The exchanged data have two sets, used in turn: a block that writes a set has passed
- * the barrier after the last use of that set. A single block has no one to wait for. A few blocks
+ * the barrier after the last use of that set. A single block does not wait. A few blocks
  * are a cluster where the device has clusters: they use its barrier, and its shared memory instead
  * of caches.
  *

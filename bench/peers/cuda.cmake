@@ -1,9 +1,9 @@
 # The peers on a GPU: CUB and a probe, which need only nvcc, and cuSPARSE and cuBLAS if the toolkit
 # has them.
 #
-# Each module is linked with its library and, statically, with a CUDA runtime. At run time the library
-# is also searched in the usual folder of the toolkit, because a module may have been moved to a
-# machine with another path.
+# Each module is linked with its library and, statically, with a CUDA runtime. At run time the
+# library is also searched in the usual folder of the toolkit, because a module may have been moved
+# to a machine with another path.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 function(spmv_cuda_peer name)
