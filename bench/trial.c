@@ -1,9 +1,9 @@
 /* The steps of a trial.
  *
  * First all candidates are opened; they stay open, since they take turns. Each then computes a
- * result in poisoned memory, which is checked, and BIT_REPEATS more, whose bits are compared. Then
- * they are timed. Afterwards each computes another result, which must have the bits of the first or
- * be right by itself.
+ * result in memory filled with NaN, which is checked, and BIT_REPEATS more, whose bits are
+ * compared. Then they are timed. Afterwards each computes another result, which must have the bits
+ * of the first or be right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trial.h"

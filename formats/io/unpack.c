@@ -99,7 +99,7 @@ static int64_t fail_zlib(struct stage *s, int result)
     return fail_damaged(s, why);
 }
 
-/* Behind a piece there may be another one, and zeros as padding. */
+/* A piece may be followed by another one, and by zeros as padding. */
 static void skip_zeros(struct stage *s)
 {
     while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {

@@ -33,7 +33,7 @@
  *
  * Parameters of all functions.
  *   q  where the call runs: a stream with scratch memory, or a context (struct queue)
- *   n  the number of elements, at least 0
+ *   n  the number of elements, at least 0; if it is 0, inputs may be NULL
  * Arrays are in device memory.
  *
  * Queued. Work is queued on the stream, whose device must be the current one. Calls do not wait and
