@@ -57,7 +57,7 @@ spmv_status bench_wrap(struct text_file *file, const char *begin, const char *wo
     return st == SPMV_OK ? line_end(&line, file) : st;
 }
 
-/* The name of our method as requested: "auto", or with a preconditioner "auto, ic0". */
+/* The name of spmv's method as requested: "auto", or with a preconditioner "auto, ic0". */
 static void asked_name(const struct result *r, char *text, size_t size)
 {
     const char *const precond = r->candidate->precond;
@@ -133,7 +133,7 @@ static const char *bits_text(const struct result *r)
     return r->bit_repeats == 0 ? "-" : r->bit_different == 0 ? "same" : "differ";
 }
 
-/* The result of ours with which the peers' iterations are compared: the first checked one without a
+/* The result of spmv with which the peers' iterations are compared: the first checked one without a
  * preconditioner; NULL: none. */
 static const struct result *ours_of(const struct trial *t)
 {
@@ -558,7 +558,7 @@ static json_t *json_primitive(const struct bench_run *run, const struct trial *t
     return primitive;
 }
 
-/* r NULL: no result of ours, only peers. */
+/* r NULL: no result of spmv, only peers. */
 static json_t *json_result(const struct bench_run *run, const struct trial *t, const struct result *r)
 {
     json_t *result = json_object();
@@ -659,7 +659,7 @@ struct ratio {
     char ours[2 * NAME_SIZE + 2], peer[NAME_SIZE];
     char *on; /* owned */
     spmv_type type;
-    double warm, flushed; /* the peer's time over ours; 0: unknown or not reliable */
+    double warm, flushed; /* the peer's time over spmv's; 0: unknown or not reliable */
 };
 
 static spmv_status add_ratio(struct bench_summary *summary, const struct ratio *ratio)
@@ -730,7 +730,7 @@ spmv_status bench_summary_add(struct bench_summary *summary, const struct bench_
     return st;
 }
 
-/* The ratios of one peer to one of ours in one type. */
+/* The ratios of one peer to one of spmv in one type. */
 struct digest {
     int64_t count, flushed_count, left_out;
     double log_sum, flushed_log_sum, worst, best;

@@ -62,11 +62,11 @@ struct bench_case {
     const spmv_statistics *statistics; /* of the matrix */
 };
 
-/* Writes the rows of the table: one per method of ours and per peer. */
+/* Writes the rows of the table: one per method of spmv and per peer. */
 spmv_status bench_table(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 spmv_status bench_csv(struct text_file *file, const struct bench_run *run, const struct bench_case *c, bool head);
 
-/* Writes a line per method of ours that could be opened. If there is none, writes one for the
+/* Writes a line per method of spmv that could be opened. If there is none, writes one for the
  * peers. */
 spmv_status bench_json(struct text_file *file, const struct bench_run *run, const struct bench_case *c);
 
@@ -82,7 +82,7 @@ spmv_status bench_load_table(struct text_file *file, const struct bench_run *run
                              bool with_head);
 json_t *bench_load_json(const struct bench_run *run, const struct bench_case *c);
 
-/* Ratios of times, peer over ours, collected from trial to trial. */
+/* Ratios of times, peer over spmv's, collected from trial to trial. */
 struct bench_summary {
     struct ratio *ratios;
     int64_t count, capacity;

@@ -1,4 +1,4 @@
-/* spmv bench: compares the times of our methods and of other libraries for the same work.
+/* spmv bench: compares the times of spmv's methods and of other libraries for the same work.
  *
  * A run has a list of operands (matrices, or a number of elements), each in one or two types. Each
  * such case is a trial (bench/trial.h), whose figures are written when it ends.
@@ -201,7 +201,7 @@ static void keep_verdict(struct bench *b, spmv_status status)
         b->verdict = status;
 }
 
-/* Reports wrong results. Wrong results or changing bits of ours make the run fail; those of a peer
+/* Reports wrong results. Wrong results or changing bits of spmv make the run fail; those of a peer
  * do not. */
 static void judge(struct bench *b, const struct bench_case *c)
 {

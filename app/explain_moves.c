@@ -44,7 +44,7 @@ static json_t *json_whole(const int64_t *values, int64_t n)
 
 /* ---------------------------------------------------------------- sort */
 
-/* One pass: elements with bit 0 move to the front, those with bit 1 behind them, both in their
+/* One pass: elements with bit 0 move to the front, those with bit 1 after them, both in their
  * order. */
 static spmv_status show_split(struct explain_job *job, int bit, int64_t *keys)
 {

@@ -206,7 +206,7 @@ static int64_t end_of_line(const struct columns *c, int64_t from, int64_t n)
     return n - from > c->in_line ? from + c->in_line : n;
 }
 
-/* Prints cells from one on. One blank before each cell, and one column behind it for the mark. */
+/* Prints cells from one on. One blank before each cell, and one column after it for the mark. */
 static void print_cells(const struct columns *c, const struct explain_line *line, int64_t from)
 {
     const int64_t end = end_of_line(c, from, line->n);

@@ -3,7 +3,7 @@
  * getopt_long reads the arguments in the order given, so options may stand before, between and
  * after the others; "--" ends the options. An option without an effect in the command is refused.
  *
- * --json and --csv have an optional file behind "=". With a space in place of "=", the next word
+ * --json and --csv have an optional file after "=". With a space in place of "=", the next word
  * could be an input. It is the output file only if its name ends in .json or .csv and no such file
  * exists; an existing file is never overwritten. --verify accepts a following off, bound or bitwise
  * as its value.
@@ -33,7 +33,7 @@ enum kind {
     KIND_CHOICE,    /* an enum or int: one of the row's choices */
     KIND_TYPE,      /* spmv_type; "mixed" also sets another member */
     KIND_BYTES,     /* int64_t: 4000000, 512M, 1.5G (powers of 1024); off: -1 */
-    KIND_FILE       /* bool, and the file behind "=" in another member */
+    KIND_FILE       /* bool, and the file after "=" in another member */
 };
 
 struct choice {
@@ -475,7 +475,7 @@ static const char *spaced_mode(struct options *o, const struct row *row, const c
     return next;
 }
 
-/* The next word, if it is the value of an option whose value should stand behind "=". */
+/* The next word, if it is the value of an option whose value should stand after "=". */
 static const char *spaced_value(struct options *o, const struct row *row, const char *next)
 {
     if (next == NULL || next[0] == '-' || !argument_is_optional(row))

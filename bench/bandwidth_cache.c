@@ -52,7 +52,7 @@ void bandwidth_key(const struct device *device, char *key)
         key[0] = '\0';
 }
 
-/* FNV-1a of the key behind the boot id (G. Fowler, L. C. Noll, K.-P. Vo). */
+/* FNV-1a of the key after the boot id (G. Fowler, L. C. Noll, K.-P. Vo). */
 static void file_name(const char *key, char *name)
 {
     uint64_t sum = 14695981039346656037u;

@@ -1,4 +1,4 @@
-/* The candidates of a measurement: our methods and the requested peers.
+/* The candidates of a measurement: spmv's methods and the requested peers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_CANDIDATE_LIST_H
@@ -10,13 +10,13 @@
 enum { CANDIDATES_MOST = 48, NAME_SIZE = 48 };
 
 struct candidate {
-    char name[NAME_SIZE]; /* our method as requested ("auto"), or the peer's name */
+    char name[NAME_SIZE]; /* spmv's method as requested ("auto"), or the peer's name */
     bool ours;
-    /* ours, for whole solutions: the preconditioner as requested; "": iterations are measured */
+    /* spmv, for whole solutions: the preconditioner as requested; "": iterations are measured */
     char precond[NAME_SIZE];
     /* from a list with "all": an unsupported pair is not an error */
     bool optional;
-    const struct peer *peer;          /* NULL: ours, or missing */
+    const struct peer *peer;          /* NULL: spmv, or missing */
     const struct peer_module *module; /* the peer's */
     char missing[WHY_SIZE];           /* why the peer is missing; "": it is present */
 };
@@ -31,12 +31,12 @@ struct candidate_list {
  * NULL: all. folder: where modules are; NULL: the default places (peer_load.h).
  *
  * Modules are opened and stay open. A named peer of another operation or backend becomes a missing
- * candidate. SPMV_ERROR_ARGUMENT: an unknown peer, with a message in why. The names of our methods
- * are checked by the operation. */
+ * candidate. SPMV_ERROR_ARGUMENT: an unknown peer, with a message in why. The names of spmv's
+ * methods are checked by the operation. */
 spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
                                 const char *peers, const char *folder, struct candidate_list *list, char *why);
 
-/* Pairs each method of ours with each name of the list (separated by commas; "all": every
+/* Pairs each method of spmv with each name of the list (separated by commas; "all": every
  * preconditioner of the library). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with a
  * message in why. */
 spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why);

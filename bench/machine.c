@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the text behind the colon of the first line that begins with name; false if there is
+/* Copies the text after the colon of the first line that begins with name; false if there is
  * none. */
 static bool property(const char *path, const char *name, char *text, size_t size)
 {

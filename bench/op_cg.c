@@ -110,7 +110,7 @@ static spmv_status setup(struct work *work)
     return st;
 }
 
-/* ---------------------------------------------------------------- our rungs */
+/* ---------------------------------------------------------------- spmv's rungs */
 
 struct solve {
     spmv_plan *plan;

@@ -95,8 +95,8 @@ static spmv_status make_cuts(struct work *work, struct cuts *cuts)
     return SPMV_OK;
 }
 
-/* Makes offsets and segment numbers, because our methods and peers need different forms. reduced:
- * one result per segment. */
+/* Makes offsets and segment numbers, because spmv's methods and peers need different forms.
+ * reduced: one result per segment. */
 static spmv_status setup_segments(struct work *work, bool reduced)
 {
     struct peer_problem *const p = &work->problem;
@@ -482,7 +482,7 @@ static spmv_status check_compact(struct work *work, const void *host_result, str
 
 /* ---------------------------------------------------------------- the operations */
 
-/* names, opener: our methods and how they are opened */
+/* names, opener: spmv's methods and how they are opened */
 #define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opener)                                             \
     const struct operation operation_##row = {.name = #row,                                                            \
                                               .formula = (text),                                                       \

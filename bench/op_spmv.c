@@ -1,10 +1,10 @@
 /* The product y = A x as an operation: plain (spmv), for several vectors at once (spmm), and with a
- * dot product as in a step of conjugate gradients (spmv-dot). The dot product is stored behind y in
+ * dot product as in a step of conjugate gradients (spmv-dot). The dot product is stored after y in
  * the result.
  *
- * Our plans borrow the arrays that peers read: plain CSR, with 32-bit offsets below 2^31 entries. A
- * pattern matrix has ones as values for peers and stays a pattern for us; its bytes are counted
- * with values for both.
+ * The plans of spmv borrow the arrays that peers read: plain CSR, with 32-bit offsets below 2^31
+ * entries. A pattern matrix has ones as values for peers and stays a pattern for spmv; its bytes
+ * are counted with values for both.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

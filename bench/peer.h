@@ -3,7 +3,7 @@
  * A module is a shared library spmv_peer_NAME.so (bench/peers/) that exports spmv_peer_module;
  * peer_list.h has a row for it. Only the module links its library. If that library is absent, the
  * module does not open and is reported as missing. Modules include only this header and
- * <spmv/types.h>, and call no function of ours.
+ * <spmv/types.h>, and call no function of spmv.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_PEER_H

@@ -1,9 +1,9 @@
 /* The steps of a trial.
  *
  * First all candidates are opened; they stay open, since they take turns. Each then computes a
- * result in poisoned memory, which is checked, and BIT_REPEATS more, whose bits are compared. Then
- * they are timed. Afterwards each computes another result, which must have the bits of the first or
- * be right by itself.
+ * result in memory filled with NaN, which is checked, and BIT_REPEATS more, whose bits are
+ * compared. Then they are timed. Afterwards each computes another result, which must have the bits
+ * of the first or be right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "trial.h"
@@ -21,7 +21,7 @@ static const double QUICK_SECONDS = 0.05;
 
 /* State of a candidate during the trial. */
 struct slot {
-    const struct peer *peer; /* NULL: ours */
+    const struct peer *peer; /* NULL: spmv */
     struct method method;
     void *state; /* the peer's */
     bool open;
@@ -289,7 +289,7 @@ static spmv_status time_all(struct run *run)
     return failed == 0 ? SPMV_OK : SPMV_ERROR_DEVICE;
 }
 
-/* Excludes peers that stopped short of the tolerance if one of our methods reached it. */
+/* Excludes peers that stopped short of the tolerance if one of spmv's methods reached it. */
 static void mark_unfinished(struct trial *trial)
 {
     bool reached = false, there = false;

@@ -1,4 +1,4 @@
-/* A trial: one operation on one operand in one type, by our methods and by peers. Results are
+/* A trial: one operation on one operand in one type, by spmv's methods and by peers. Results are
  * checked, then timed, then checked again.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -11,13 +11,13 @@
 /* The result of one candidate. */
 struct result {
     const struct candidate *candidate;
-    char method[NAME_SIZE]; /* ours: the method that ran; otherwise the peer's name */
-    char why[WHY_SIZE];     /* ours: why this method */
-    char layout[512];       /* ours: how the matrix is stored */
+    char method[NAME_SIZE]; /* spmv: the method that ran; otherwise the peer's name */
+    char why[WHY_SIZE];     /* spmv: why this method */
+    char layout[512];       /* spmv: how the matrix is stored */
     char failed[WHY_SIZE];  /* message; "": no failure */
     spmv_status failed_status;
     double plan_seconds;           /* time from arrays in the context's memory until ready */
-    struct method_figures figures; /* ours */
+    struct method_figures figures; /* spmv */
     double first_call_seconds;
     struct timing warm, flushed;
     bool measured;       /* warm is valid */
@@ -29,8 +29,8 @@ struct result {
     int bit_different;         /* of these, runs with different bits */
     char note[WHY_SIZE];       /* a remark that readers of the figure need; "" */
     struct peer_solved solved; /* of a solver: the first solve; later ones repeat it */
-    char precond[32];          /* ours, for whole solutions: the preconditioner that ran */
-    /* a solver's peer reached the limit of iterations, but one of ours did not: excluded */
+    char precond[32];          /* spmv, for whole solutions: the preconditioner that ran */
+    /* a solver's peer reached the limit of iterations, but one of spmv did not: excluded */
     bool unfinished;
 };
 

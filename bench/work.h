@@ -1,7 +1,7 @@
 /* Measured work: operations, each on an operand, in a type, on a backend.
  *
  * An operation is a row in OPERATION_LIST and a struct operation in a file op_*.c. It defines how
- * its inputs are made, how our methods are run, how a result is checked, and the counted bytes.
+ * its inputs are made, how spmv's methods are run, how a result is checked, and the counted bytes.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_WORK_H
@@ -42,7 +42,7 @@ struct method_figures {
     double setup_seconds; /* time of the preconditioner's set-up in the last run */
 };
 
-/* One of our methods, opened. */
+/* One of spmv's methods, opened. */
 struct method {
     const char *name;    /* the method that runs; lives as long as the struct */
     const char *why;     /* one sentence */
@@ -81,7 +81,7 @@ struct operation {
     spmv_status (*fill)(struct work *work, bool exact);
 
     /* Opens a method; "auto": the default. SPMV_ERROR_METHOD: no such method. NULL: the operation
-     * has no method of ours. */
+     * has no method of spmv. */
     spmv_status (*open)(struct work *work, const char *name, struct method *method);
 
     /* Runs or queues the method once. Returns 0, or -1 after a failure, with the message in the
@@ -119,7 +119,7 @@ struct work {
     spmv_context *ctx;     /* on the device's stream */
     spmv_context *checker; /* on the host, with another backend than ctx */
     spmv_type type;
-    int compression;     /* for our plans */
+    int compression;     /* for spmv's plans */
     int vectors;         /* for spmm; 0: 1 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */
     const char *precond; /* for the next method that is opened; NULL or "": none */
@@ -181,7 +181,7 @@ void *work_values(const struct work *work, int64_t n, uint64_t stream, bool exac
 spmv_status work_check_cells(struct work *work, const void *host_result, const void *expected, int64_t cell_bytes,
                              struct check *check);
 
-/* method_name and open for an operation with a single method of ours. */
+/* method_name and open for an operation with a single method of spmv. */
 const char *work_no_names(spmv_backend backend, int index);
 spmv_status work_open_only(struct work *work, const char *name, struct method *method);
 

@@ -14,7 +14,7 @@ struct work_matrix {
 /* Makes both, and the problem's arrays. work_close releases the memory. */
 spmv_status work_send_matrix(struct work *work, struct work_matrix *matrix);
 
-/* Makes the plan for products with this many vectors by one of our methods ("auto": the
+/* Makes the plan for products with this many vectors by one of spmv's methods ("auto": the
  * default). */
 spmv_status work_make_plan(struct work *work, const struct work_matrix *matrix, int vectors, const char *method,
                            spmv_plan **plan, spmv_plan_info *info);

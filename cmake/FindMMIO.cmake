@@ -4,7 +4,7 @@
 # lp_solve (Debian: liblpsolve55-dev), whose position-independent mmio.o is extracted from
 # liblpsolve55_pic.a. Sets:
 #   MMIO::MMIO         include directory (interface)
-#   MMIO_OBJECTS       object files or sources that go into our libraries, or empty
+#   MMIO_OBJECTS       object files or sources that go into the project's libraries, or empty
 #   MMIO_LIBRARY       a library to link instead, or empty
 # Only MMIO_ROOT is cached, so that a change of it takes effect.
 #

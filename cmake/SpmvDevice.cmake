@@ -1,4 +1,4 @@
-# The headers behind spmv/device.cuh: rungs of primitives/, copied into include/spmv/device/ of the
+# The headers that spmv/device.cuh includes: rungs of primitives/, copied into include/spmv/device/ of the
 # build tree and installed from there, so that they find each other by name as in the source tree.
 # Targets of the tree that include spmv/device.cuh link spmv_device_headers.
 #

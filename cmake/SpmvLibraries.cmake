@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 
-# mmio as source: a separate object, without our warnings.
+# mmio as source: a separate object, without the project's warnings.
 if(MMIO_OBJECTS MATCHES "\\.c$")
   add_library(spmv_mmio OBJECT ${MMIO_OBJECTS})
   set_target_properties(spmv_mmio PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden C_EXTENSIONS ON)
@@ -43,8 +43,8 @@ target_link_libraries(spmv_shared PRIVATE $<BUILD_INTERFACE:spmv_links>)
 # (a partial link), and every symbol except spmv_* is then made local. Three kinds of symbols need
 # more:
 #   - COMDAT groups (inline functions and templates of C++) are matched by name with those of the
-#     caller. If the linker kept the caller's copy, our local symbols would point into a discarded
-#     section. --force-group-allocation turns them into plain sections.
+#     caller. If the linker kept the caller's copy, local symbols of the library would point into a
+#     discarded section. --force-group-allocation turns the groups into plain sections.
 #   - Common symbols (a named OpenMP critical) stay global until they are allocated: -d does so.
 #   - Unique symbols (static variables of C++ inline functions and templates) always stay global:
 #     -fno-gnu-unique (below) tells the compiler to make none.

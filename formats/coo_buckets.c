@@ -13,7 +13,7 @@
 
 #include "rows.h"
 
-/* Prefetches entries that are read soon. An address behind the end does no harm. */
+/* Prefetches entries that are read soon. An address after the end is allowed. */
 #if defined(__GNUC__)
 #define PREFETCH(p) __builtin_prefetch(p)
 #else

@@ -116,7 +116,7 @@ static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shap
             memcpy(to + 4, value, size);
         return true;
     }
-    /* The bytes behind the key are overwritten later; each block has room for them. */
+    /* The bytes after the key are overwritten later; each block has room for them. */
     slot->next = to + shape->key_bytes + size;
     memcpy(to, &key, sizeof key);
     if (size > 0)

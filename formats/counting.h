@@ -2,7 +2,7 @@
  *
  * The list of entries is cut into pieces in order. Each piece counts its entries per bin (counts).
  * The counts become the position of the piece's first entry in each bin (counting_offsets). Each
- * piece then moves its entries to consecutive positions of their bins. An entry lands behind all
+ * piece then moves its entries to consecutive positions of their bins. An entry lands after all
  * earlier entries of its bin, so the result equals the serial one for any number of pieces. M.
  * Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", Supercomputing 1991.
  *

@@ -4,7 +4,7 @@
  * The idea, the statistics and the figures of the known matrices are from P. Mpakos, D.
  * Galanopoulos, P. Anastasiadis, N. Papadopoulou, N. Koziris, G. Goumas, "Feature-based SpMV
  * performance analysis on contemporary devices", IPDPS 2023 (arXiv 2302.04225). The construction is
- * our own: twin_lengths.c, twin_columns.c.
+ * new: twin_lengths.c, twin_columns.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

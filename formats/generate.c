@@ -54,7 +54,7 @@ spmv_status generator_fail(spmv_context *ctx, const struct generator_request *re
                         request->self->name, request->arguments, request->self->form, why[0] != '\0' ? " " : "", why);
 }
 
-/* Reads digits only: no sign, no blank. *end: behind the last digit. False if the number exceeds 64
+/* Reads digits only: no sign, no blank. *end: after the last digit. False if the number exceeds 64
  * bits. */
 static bool read_digits(const char *text, int64_t *value, const char **end)
 {

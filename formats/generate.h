@@ -67,7 +67,7 @@ struct generator_argument {
 };
 
 /* Reads arguments separated by commas. kinds has one letter per argument: 'n' an integer >= 1, 'z'
- * an integer >= 0, 'd' a decimal number >= 0 of at most 15 digits such as 2.5. Arguments behind a
+ * an integer >= 0, 'd' a decimal number >= 0 of at most 15 digits such as 2.5. Arguments after a
  * '?' are optional, from the last one on; *given (may be NULL): how many there are. Errors as
  * generator_integers; why describes the arguments, such as "with integers from 1". */
 spmv_status generator_arguments(spmv_context *ctx, const struct generator_request *request, const char *kinds,

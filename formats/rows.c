@@ -46,7 +46,7 @@ static void *writable_at(void *val, int64_t k, size_t size)
     return val == NULL ? NULL : (char *)val + (size_t)k * size;
 }
 
-/* place[i]: the rank of entry i, behind earlier entries of the same column. width: a constant >= n,
+/* place[i]: the rank of entry i, after earlier entries of the same column. width: a constant >= n,
  * so that the compiler vectorises the comparisons; no branch depends on a column. */
 static inline void ranks(const int32_t *col, int64_t n, int32_t *place, int64_t width)
 {

@@ -39,7 +39,7 @@
  * block adds 1 after its writes and waits until all blocks have. Release and acquire make these
  * writes visible after it, except in the multiprocessor's own cache, which loads of other blocks'
  * data bypass. The exchanged data have two sets, used in turn: a block that writes a set has passed
- * the barrier after the last use of that set. A single block has no one to wait for. A few blocks
+ * the barrier after the last use of that set. A single block does not wait. A few blocks
  * are a cluster where the device has clusters: they use its barrier, and its shared memory instead
  * of caches.
  *
@@ -60,8 +60,8 @@ namespace cg_persistent
 enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is 0 */
 enum { MOST_STEPS = 2048, CLUSTER = 8 };
 
-/* The most blocks with so many rows a thread: the multiprocessors of an H100, or four for each lane
- * of the clerk, whose registers suffice for no more. */
+/* The largest number of blocks with ROWS rows per thread: the multiprocessors of an H100, or four
+ * for each lane of the clerk, which has no registers for more. */
 template <int ROWS> constexpr int most_blocks = ROWS < 4 ? 132 : 128;
 
 /* The most shared memory of a block besides the dynamic part. */

@@ -145,8 +145,8 @@ unsigned plan_needs(const spmv_plan *plan);
  * SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
 
-/* Releases what plan->method has built and prepares the plan with the method of this name. reason: why
- * plan->method was not possible. */
+/* Releases what plan->method has built and prepares the plan with the method of this name. reason:
+ * why plan->method was not possible. */
 spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason);
 
 /* Allocates plan->state, all bits 0. */

@@ -18,11 +18,11 @@ enum way { LITTLE, USUAL };
 struct tiles_state {
     tiles::statistics about;
     void *table, *narrow;
-    /* ranges: starts of column ranges, behind the table, or NULL; then long_rows */
+    /* ranges: starts of column ranges, after the table, or NULL; then long_rows */
     void *ranges, *long_rows;
     /* of pieces, then of groups; of groups, then of rows; NULL: no long rows */
     void *sums, *counts;
-    /* sums of an epilogue's dot product, behind the long rows, then its counters */
+    /* sums of an epilogue's dot product, after the long rows, then its counters */
     void *tree;
     unsigned *tree_counts;
     int capacity;

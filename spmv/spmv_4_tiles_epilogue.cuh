@@ -134,7 +134,7 @@ template <typename T> struct store_with_epilogue {
     }
 };
 
-/* multiply(store) with the product's storer: with an epilogue, its tree has so many leaves. sums,
+/* multiply(store) with the product's storer: with an epilogue, its tree has `leaves` leaves. sums,
  * counts: the plan's memory for the tree. */
 template <typename T, typename Multiply>
 spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsigned *counts, Multiply multiply)

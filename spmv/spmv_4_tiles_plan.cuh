@@ -123,7 +123,7 @@ template <typename Shape, typename Offset> struct packing {
         return (int64_t)row_ptr[row];
     }
 
-    /* The distance from base to the start of the row, limited to FAR, which lies behind all that
+    /* The distance from base to the start of the row, limited to FAR, which lies after all that
      * begins in a segment. */
     enum { FAR = 1 << 30 };
     static_assert(FAR > 2 * SEGMENT + CAPACITY, "a segment's rows and a tile behind them");
@@ -164,7 +164,7 @@ template <typename Row, typename Holds> __device__ Row last_row(Row low, Row hig
     return low;
 }
 
-/* The first row of a segment; `rows` behind the last segment. Called by a warp. */
+/* The first row of a segment; `rows` after the last segment. Called by a warp. */
 template <typename Packing> __device__ int64_t segment_begin(const Packing &p, int64_t segment)
 {
     if (segment == 0 || segment >= p.segments)
@@ -472,7 +472,7 @@ struct column_bins {
 
 /* Finds column ranges for a tile whose columns lie from low to high. Greedy: each range begins at
  * the least bin in use that no range covers. Returns whether RANGES ranges suffice. Called by a
- * block. begins: in shared memory; NO_COLUMN behind the last range. */
+ * block. begins: in shared memory; NO_COLUMN after the last range. */
 enum { NO_COLUMN = INT32_MAX };
 template <int PARTS>
 __device__ bool find_ranges(const int32_t (&column)[PARTS], int32_t low, int32_t high, int32_t *begins)

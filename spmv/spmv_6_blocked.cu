@@ -78,10 +78,12 @@ template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packin
                             "spmv_plan_create: up to %lld tiles exceed the number of blocks of a launch",
                             (long long)most);
     spmv_status st = plan_alloc(plan, table + p.most_long_rows() * (int64_t)sizeof(tiles::long_row), &s->table);
-    s->long_rows = (char *)s->table + table;
     if (st == SPMV_OK)
         st = spmv_alloc(ctx, tiles::packing_bytes(p.segments), &m->memory);
-    return st != SPMV_OK ? st : tiles::cleared(ctx, m->memory, tiles::packing_bytes(p.segments));
+    if (st != SPMV_OK)
+        return st;
+    s->long_rows = (char *)s->table + table;
+    return tiles::cleared(ctx, m->memory, tiles::packing_bytes(p.segments));
 }
 
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, blocked_state *s)

@@ -78,10 +78,10 @@ template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile
     static_assert(CAPACITY <= 1 << 15, "places of 15 bits");
 };
 
-/* Usual: two blocks an SM, so that one loads x while the other multiplies, and three tiles, since
- * each waits for memory three times in sequence. Large, where so many blocks of columns would leave
- * short runs: more than twice the columns a block, and twice the products a tile. 16-byte elements:
- * half as many products. */
+/* usual: two blocks per multiprocessor, so that one loads x while the other multiplies, and three
+ * tiles, since each waits for memory three times in sequence. large: for matrices in which that
+ * many blocks of columns would leave short runs; more than twice the columns per block, and twice
+ * the products per tile. 16-byte elements: half as many products. */
 template <typename T> struct shapes {
 #if SPMV_BLOCKED_SMALL
     struct usual {
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(X::BLOCK, X::RESIDENT) multiply(sorted_matrix<
     }
 }
 
-/* Loads a thread's places of a tile; 0 behind its end. */
+/* Loads a thread's places of a tile; 0 after its end. */
 template <typename Tile> __device__ void load_words(const uint16_t *from, int count, int (&word)[Tile::ITEMS])
 {
 #pragma unroll

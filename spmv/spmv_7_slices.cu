@@ -1,9 +1,8 @@
 /* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is
  * one launch (spmv_7_slices.cuh).
  *
- * A plan that chooses its method takes slices where they need fewer bytes than tiles with 16-bit
- * columns. Otherwise, and where there is no memory for the second copy of the values, it takes
- * tiles.
+ * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
+ * columns. Otherwise, and if there is no memory for a second copy of the values, it takes tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -18,17 +17,17 @@ namespace
 
 using slices::making;
 
-/* What a plan keeps, in the context's memory but for the numbers. */
+/* The state of a plan. All pointers are to the context's memory. */
 struct slices_state {
     slices::findings found;
     int64_t slices, pattern_slots, prepared_bytes;
     void *heads, *patterns;
-    void *val; /* in slot order; NULL: a pattern, or all values are in the table */
+    void *val; /* in slot order; NULL: a pattern matrix, or codes are used instead */
     tiles::coded_values coded;
     bool shares; /* slices share patterns */
-    void *tree;  /* sums of an epilogue's dot product; behind them its counts and unread */
+    void *tree;  /* sums of an epilogue's dot product, followed by tree_counts and unread */
     unsigned *tree_counts;
-    slices::findings *unread; /* of updates: the pattern was compared when the plan was made */
+    slices::findings *unread; /* of updates: not read, since the plan was checked */
     float retained;
 };
 
@@ -42,7 +41,7 @@ int64_t padded(int64_t bytes)
     return tiles::part(bytes);
 }
 
-/* Why the plan of this matrix has no slices, before anything is counted; NULL: it may have. */
+/* The reason not to try slices, known before the count; NULL: none. */
 const char *excluded(const spmv_plan *plan, bool named)
 {
     return plan->compression == SPMV_COMPRESSION_NONE    ? "compression is off"
@@ -54,7 +53,8 @@ const char *excluded(const spmv_plan *plan, bool named)
 
 /* ------------------------------------------------------------ the plan, step by step */
 
-/* Memory for the preparation, in one block, or NULL; the findings and the dictionary are cleared. */
+/* Allocates the arrays of *m in one block (plan->prepared; NULL if there is no memory), and clears
+ * the findings and the dictionary. */
 spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
 {
     spmv_context *const ctx = plan->ctx;
@@ -91,7 +91,7 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     return tiles::cleared(ctx, m->found, cleared);
 }
 
-/* Blocks whose warps loop over the slices: as many as run at once. */
+/* The number of blocks for kernels in which warps loop over the slices: as many as run at once. */
 int blocks_of(const spmv_plan *plan, int64_t count)
 {
     const int64_t at_once = (int64_t)slices::RESIDENT * ((const cuda_state *)plan->ctx->device)->multiprocessors;
@@ -124,7 +124,7 @@ double bytes_in_tiles(const spmv_plan *plan)
     return (double)plan->a.nnz * (value + 2) + (double)plan->a.rows * plan->a.row_ptr_bits / 8;
 }
 
-/* Why slices do not suit, from what was counted; NULL: they do. */
+/* The reason not to use slices, from the count; NULL: none. */
 const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
 {
     return s->found.unsorted            ? "the columns of a row do not ascend"
@@ -143,7 +143,7 @@ spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *c
     return ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, counts, begins, n, m.scratch);
 }
 
-/* Heads and patterns. */
+/* Makes heads and patterns. */
 template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -185,7 +185,7 @@ spmv_status fill_with(const spmv_plan *plan, const slices_state *s, Source sourc
     });
 }
 
-/* Writes the present values, or their codes. */
+/* Writes the current values, or their codes. */
 template <typename Offset>
 spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
 {
@@ -205,7 +205,7 @@ spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::fi
     });
 }
 
-/* Finds out whether the present values fit a table, where one is requested. */
+/* Makes a table of the current values if one is requested and they are few enough. */
 spmv_status make_table(spmv_plan *plan, slices_state *s)
 {
     const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
@@ -224,8 +224,8 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
     });
 }
 
-/* Patterns, heads and values. Slices whose hashes agree share a pattern; should one of them differ
- * from it, all get patterns of their own. */
+/* Makes patterns, heads and values. Slices with the same hash share a pattern. If one of them
+ * differs from it, everything is made again with a pattern for each slice. */
 template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
@@ -248,7 +248,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
     return st;
 }
 
-/* What the product needs; *lacks_room: there is no memory for it. */
+/* Allocates what products need. *lacks_room: there is no memory for the values. */
 spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 {
     const tiles::tree_size tree(slices::blocks_for(s->slices));
@@ -298,7 +298,7 @@ void describe(spmv_plan *plan, const slices_state *s)
                  100.0 * (double)s->retained);
 }
 
-/* The slices; *why: why there are none, NULL where there are. */
+/* Makes the slices. *why: the reason if there are none; NULL otherwise. */
 template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_state *s, const char **why)
 {
     making m = {};
@@ -374,7 +374,7 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
     s->retained = share_retained(plan, s);
     describe(plan, s);
     plan->update_waits = plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr;
-    plan->settled = true; /* encode waited */
+    plan->settled = true; /* encode has waited for the queued work */
     return st;
 }
 
@@ -389,7 +389,7 @@ extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
         s->retained = share_retained(plan, s);
         describe(plan, s);
     }
-    cuda_next_in_order(plan->ctx); /* the next product reads values before its wait */
+    cuda_next_in_order(plan->ctx); /* because a product loads values before it waits */
     return st;
 }
 

@@ -1,16 +1,18 @@
 /* Rung 7, "slices": sliced ELLPACK with shared patterns of offsets.
  *
  * Idea: a slice is ROWS neighbouring rows. Its slots are the distinct offsets (column - row) of its
- *   rows, in ascending order. A slot stores one offset, a bit for each row that has an entry there,
- *   and ROWS values side by side, 0 where a row has none. Slices with the same offsets and bits
- *   share them: a pattern, which stays in the first-level cache. So a large grid stores nothing for
- *   its columns. A warp computes a slice, a lane two neighbouring rows; it loads the values of a
- *   slot in whole lines, and gathers x at row + offset, where neighbouring lanes are neighbours.
+ *   rows, in ascending order. A slot has one offset, a bit for each row that has an entry at this
+ *   offset, and ROWS places for values, side by side. The place of a row without an entry holds 0.
+ *   The list of a slice's offsets and bits is its pattern. Slices with equal patterns share one, so
+ *   a large grid has few patterns. They stay in the first-level cache, and columns need no memory
+ *   bandwidth. A warp computes a slice, a lane two neighbouring rows. The warp loads the values of
+ *   a slot in whole lines and gathers x at row + offset: neighbouring lanes read neighbouring
+ *   elements.
  * Work: nnz products.
- * Depth: the most slots of a slice.
+ * Depth: the largest number of slots of a slice.
  * Launches: 1.
- * Bytes: ROWS values a slot, 8 bytes a slice, x, y.
- * Changed since rung 4: values in the order of slots, columns by pattern, no shared memory.
+ * Bytes: ROWS values per slot, 8 bytes per slice, x, y.
+ * Changed since rung 4: values in the order of slots, columns from a pattern, no shared memory.
  * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
  *   finite volumes).
  * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
@@ -32,28 +34,28 @@ struct shape {
     enum { BLOCK = 128 };
 };
 
-/* RESIDENT: the least number of blocks of an SM. Without it the compiler saves registers by waiting
- * for one load before the next. */
+/* RESIDENT: the smallest number of blocks that a multiprocessor must hold. Without this bound the
+ * compiler saves registers: it waits for each load before it issues the next. */
 enum { ROWS = 2 * warp_lanes, WARPS = shape::BLOCK / warp_lanes, RESIDENT = 6 };
 
-/* The number of slots whose loads are under way together, from the usual number of slots of a
- * slice: the one that needs fewer rounds, or fewer registers. */
+/* The number of slots that are loaded at once. takes_many returns whether MANY_AT_ONCE needs fewer
+ * rounds for a slice with the usual number of slots; FEW_AT_ONCE needs fewer registers. */
 enum { FEW_AT_ONCE = 4, MANY_AT_ONCE = 5 };
 inline bool takes_many(int64_t slots)
 {
     return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
 }
 
-/* One offset of a pattern. Bit l of even: row 2 l of the slice has an entry there; of odd: row
- * 2 l + 1. */
+/* One offset of a pattern. Bit l of even is set if row 2 l of the slice has an entry at this
+ * offset, bit l of odd if row 2 l + 1 has one. */
 struct alignas(16) slot {
     int32_t offset;
     uint32_t even, odd;
     int32_t unused;
 };
 
-/* Slice s has the slots heads[s].begin ... heads[s + 1].begin - 1 of the values, and as many of
- * the patterns from heads[s].pattern on. */
+/* The slots of slice s have their values at heads[s].begin ... heads[s + 1].begin - 1. Their
+ * offsets and bits are as many elements of patterns, from heads[s].pattern on. */
 struct alignas(8) head {
     int32_t begin, pattern;
 };
@@ -68,25 +70,25 @@ template <typename T, typename Stored> struct matrix {
     int64_t rows, slices;
     const head *heads; /* slices + 1 */
     const slot *patterns;
-    const two<Stored> *val; /* warp_lanes a slot; NULL: a pattern */
-    float retained;         /* the share that the last-level cache is to keep between products */
+    const two<Stored> *val; /* warp_lanes per slot; NULL: a pattern matrix */
+    float retained;         /* the share that is loaded to stay in the last-level cache */
     bool many_at_once;
 };
 
-/* Another, with values in a table of the type of the sums. */
+/* A matrix with a table of its distinct values, in the type of the sums, and one code per place. */
 template <typename T> struct coded_matrix : matrix<T, T> {
     const T *value_table;
     const two<uint8_t> *code;
 };
 
-/* AT_ONCE slots, without x. */
+/* The offsets, bits and values of AT_ONCE slots. */
 template <int AT_ONCE, typename Value> struct chunk {
     slot at[AT_ONCE];
     two<Value> value[AT_ONCE];
 };
 
-/* The first `count` of them, or all; from: the lane's values. Slots that are not there have no
- * rows. */
+/* Loads the first min(count, AT_ONCE) slots of a chunk. from: the lane's values. The bits of all
+ * other slots are 0. */
 template <tiles::values HELD, int AT_ONCE, typename Load, typename Value>
 __device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count,
                            chunk<AT_ONCE, Value> *c)
@@ -114,8 +116,8 @@ template <tiles::values HELD, typename Matrix> __device__ auto held_values(const
         return (const two<uint8_t> *)nullptr;
 }
 
-/* An entry's product, of x and of its value as it is held, where the row has one; 0 elsewhere.
- * Adding that 0 changes no bit: a sum that begins at +0 is never -0. So additions need no
+/* The product of x and an entry's stored value; 0 if the row has no entry (has is false, x is 0).
+ * Adding this 0 changes no bit, because a sum that begins with +0 is never -0. So additions need no
  * condition. */
 template <tiles::values HELD, typename Matrix, typename T, typename Value>
 __device__ T product_of(const Matrix &m, bool has, Value value, T x)
@@ -125,7 +127,7 @@ __device__ T product_of(const Matrix &m, bool has, Value value, T x)
     else if constexpr (HELD == tiles::values::CODED)
         return (has ? load_gathered(m.value_table + value) : T()) * x;
     else
-        return T(value) * x; /* a value that is not there is stored as 0 */
+        return T(value) * x; /* the value is 0 if the row has no entry */
 }
 
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
@@ -141,7 +143,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const
         mine = m.heads[slice];
         count = m.heads[slice + 1].begin - mine.begin;
     }
-    /* rounds of nearly equal size: seven slots are four and three, not five and two */
+    /* rounds of nearly equal size: seven slots are loaded as four and three, not as five and two */
     const int step = count > 0 ? (count - 1) / ((count - 1) / AT_ONCE + 1) + 1 : 0;
     const T *const x_from = settled(x + first + 2 * lane);
     const slot *const at = m.patterns + mine.pattern;
@@ -173,7 +175,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const
             if ((c.at[i].odd >> lane & 1u) != 0)
                 x_odd[i] = load_gathered(x_at + 1);
         }
-        if (stopped) /* looked at when the gathers are under way */
+        if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
             return;
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
@@ -184,7 +186,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const
     if (stopped)
         return;
 #pragma unroll
-    for (int half = 0; half < 2; half++) { /* so that neighbouring lanes store neighbouring rows */
+    for (int half = 0; half < 2; half++) { /* exchanged, so neighbouring lanes store neighbouring rows */
         const int whose = half * (warp_lanes / 2) + lane / 2;
         const T of_even = __shfl_sync(0xffffffffu, even, whose), of_odd = __shfl_sync(0xffffffffu, odd, whose);
         const int64_t row = first + half * warp_lanes + lane;

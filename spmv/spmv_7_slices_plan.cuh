@@ -1,14 +1,15 @@
-/* How the plan of rung 7 is made on the device.
+/* Makes the plan of rung 7 on the device, with these kernels:
  *
- *   count     for each slice: its slots, and a hash of its pattern, which enters a dictionary; stops
- *             early where the matrix does not suit
- *   choose    for each slice the first slice with the same hash, whose pattern it shares
- *   write     the patterns
- *   fill      the values in the order of slots; checks that each slice's rows agree with its pattern
+ *   count        counts the slots of each slice and stores the hash of its pattern in a dictionary;
+ *                stops early if the matrix has too many empty places
+ *   choose       finds for each slice the first slice with the same hash; it uses that pattern
+ *   write        writes the patterns
+ *   write_heads  writes where the values and the pattern of each slice begin
+ *   fill         writes the values in the order of slots; checks each slice against its pattern
  *
- * The slots of a slice come from merging its rows: a lane holds a place in each of its two rows,
- * the least offset of all is the next slot, and the rows that have it go on by one entry. So the
- * columns of each row must ascend strictly.
+ * The rows of a slice are merged to find its slots. A lane holds a position in each of its two
+ * rows. The least offset at all positions is the next slot, and each row that has it advances by
+ * one entry. So the columns of each row must ascend strictly.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_7_SLICES_PLAN_CUH
@@ -22,7 +23,8 @@
 #define SPMV_SLICES_HASH_BITS 64
 #endif
 
-/* Patterns that slices may share; with more each slice has its own. Tests build with few. */
+/* The largest number of shared patterns. If there are more, each slice gets its own. Tests build
+ * with few. */
 #ifndef SPMV_SLICES_PATTERNS
 #define SPMV_SLICES_PATTERNS 512
 #endif
@@ -32,19 +34,20 @@ namespace slices
 
 enum {
     ENTRIES = 1024,   /* of the dictionary, a power of 2 */
-    MOST_PROBES = 32, /* of a search in it, which is at most half full */
+    MOST_PROBES = 32, /* of a search in the dictionary, which is at most half full */
     MOST_PATTERNS = SPMV_SLICES_PATTERNS,
-    NO_OFFSET = INT32_MAX, /* behind a row's last entry; columns are less */
+    NO_OFFSET = INT32_MAX, /* after a row's last entry; all offsets are less */
 };
 
-/* The most places for each nonzero: where the plan chooses, where the method is named. The count
- * stops where the slots of a warp so far have more than that and SPARE_PLACES. */
+/* The largest number of places per nonzero: if the plan chooses the method, and if the caller names
+ * it. The count stops when the slots of a warp so far exceed it by more than SPARE_PLACES places. */
 enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, SPARE_PLACES = 16 * ROWS };
 
-/* What the kernels find; all bits 0 at first. Flags that are read often do not share a sector of
+/* The results of the kernels. All are 0 before. Flags that are read often do not share a sector of
  * the cache with numbers that many warps add to. */
 struct findings {
-    /* many: too many patterns; differs: a slice differs from its pattern */
+    /* 1: unsorted: columns do not ascend; unsuited: too many empty places; many: too many patterns;
+     * differs: a slice differs from its pattern */
     alignas(32) int unsorted, unsuited, many, differs;
     alignas(32) unsigned long long slots, longest;
     alignas(32) unsigned long long pattern_slots; /* of all patterns in the dictionary */
@@ -53,22 +56,25 @@ struct findings {
 
 struct dictionary {
     unsigned long long *hashes; /* ENTRIES; 0: free */
-    unsigned *last;             /* ~(the first slice that has it) */
+    unsigned *last;             /* ~(number of the first slice with this hash) */
 };
 
-/* While the plan is made, a number for each slice and one behind the last; own_slots: slots of
- * those that write a pattern, else 0; begins, own_begins: their exclusive sums; chosen: whose
- * pattern the slice has. */
+/* Arrays for making the plan, with one element per slice; slots, own_slots and their sums have one
+ * more.
+ *   slots               slots of the slice
+ *   own_slots           the same if the slice writes a pattern, else 0
+ *   begins, own_begins  exclusive sums of slots and own_slots
+ *   chosen              the slice that writes this slice's pattern */
 struct making {
     findings *found;
     dictionary known;
     unsigned long long *hashes;
     int32_t *slots, *own_slots, *begins, *own_begins, *chosen;
-    void *scratch; /* of the scans */
-    int64_t bytes; /* of all */
+    void *scratch; /* for the scans */
+    int64_t bytes; /* of all arrays together */
 };
 
-/* How a value is held. */
+/* The three sources of stored values: the matrix's own, codes of a table, none. */
 template <typename Stored> struct as_is {
     const Stored *val;
     __device__ Stored operator()(int64_t k) const
@@ -93,7 +99,7 @@ struct no_values {
     }
 };
 
-/* The next entries of each row of a slice, in a block's shared memory. */
+/* The next AHEAD entries of each row of a slice, in shared memory. */
 template <typename Value> struct window {
     enum { AHEAD = 8, STRIDE = AHEAD + 1 /* rows begin in different banks */ };
     int64_t at[ROWS], end[ROWS];
@@ -101,16 +107,16 @@ template <typename Value> struct window {
     Value value[ROWS * STRIDE];
 };
 
-/* A lane's places in its two rows of a slice. All rows' next entries are loaded together,
- * neighbouring lanes neighbouring entries, since a row goes on by one entry a slot at most. A warp.
- */
+/* Merges the rows of a slice; used by a warp. A lane has the positions at[0] and at[1] in its two
+ * rows. A slot takes at most one entry of a row, so the next AHEAD entries of all rows last for
+ * AHEAD slots. They are loaded together, and neighbouring lanes load neighbouring entries. */
 template <typename Offset, typename Value, typename Source> struct merging {
     const int32_t *col;
     Source source;
     window<Value> *near;
     int64_t at[2], end[2], loaded[2];
-    int32_t first, next[2]; /* row of the slice; offset of the lane's next entries */
-    int slots;              /* taken from the window */
+    int32_t first, next[2]; /* first row of the slice; offsets of the lane's next entries */
+    int slots;              /* slots taken since the last load */
 
     __device__ merging(const Offset *row_ptr, const int32_t *columns, int64_t rows, int64_t slice, Source from,
                        window<Value> *shared)
@@ -176,7 +182,7 @@ template <typename Offset, typename Value, typename Source> struct merging {
             next[i] = at[i] < end[i] ? near->offset[place(i)] : (int32_t)NO_OFFSET;
     }
 
-    /* Past the entries of the lane's rows that a slot has. */
+    /* Advances in the rows that have an entry in the slot. */
     __device__ void pass(bool even, bool odd)
     {
         at[0] += even;
@@ -187,8 +193,8 @@ template <typename Offset, typename Value, typename Source> struct merging {
             look();
     }
 
-    /* The next slot, whose offset is NO_OFFSET behind the last, and past it. unsorted becomes true
-     * where a row's columns do not ascend. */
+    /* Returns the next slot and advances; the offset is NO_OFFSET after the last slot. Sets
+     * *unsorted if the columns of a row do not ascend. */
     __device__ slot take(bool *unsorted)
     {
         slot s = {};
@@ -217,7 +223,8 @@ __device__ inline unsigned long long hash_of(unsigned long long before, const sl
     return h ^ h >> 32;
 }
 
-/* The entry of a hash in the dictionary, free or its own; ENTRIES: none in reach. */
+/* The entry of the dictionary that has this hash or is free, and its content in *there; ENTRIES if
+ * MOST_PROBES probes find none. */
 __device__ inline int entry_of(const dictionary &known, unsigned long long hash, unsigned long long *there)
 {
     int at = (int)(hash % ENTRIES);
@@ -230,7 +237,7 @@ __device__ inline int entry_of(const dictionary &known, unsigned long long hash,
     return ENTRIES;
 }
 
-/* Enters the pattern of a slice. One thread of a warp. */
+/* Stores the hash of a slice's pattern in the dictionary. Called by one thread of a warp. */
 __device__ inline void enter(const dictionary &known, unsigned long long hash, int64_t slice, int slots,
                              findings *found)
 {
@@ -258,7 +265,8 @@ __device__ inline void enter(const dictionary &known, unsigned long long hash, i
     }
 }
 
-/* A warp takes every so-many-th slice. most_places: for each nonzero. */
+/* Counts the slots of each slice and collects the patterns. The warps take slices in turn.
+ * most_places: the largest number of places per nonzero. */
 template <typename Offset>
 __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
     count(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, int most_places, making m)
@@ -313,7 +321,8 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
     atomicMax(&m.found->longest, (unsigned long long)longest);
 }
 
-/* Each slice's choice; shares: slices with one hash share a pattern. */
+/* Chooses for each slice the slice that writes its pattern. shares: slices with the same hash share
+ * one; otherwise each slice writes its own. */
 static __global__ void __launch_bounds__(shape::BLOCK) choose(int64_t slices, bool shares, making m)
 {
     for (int64_t s = (int64_t)blockIdx.x * shape::BLOCK + threadIdx.x; s <= slices;
@@ -329,7 +338,7 @@ static __global__ void __launch_bounds__(shape::BLOCK) choose(int64_t slices, bo
     }
 }
 
-/* The patterns of the slices that were chosen; capacity: slots that they may have. */
+/* Writes the patterns of the chosen slices. capacity: the number of slots that fit in patterns. */
 template <typename Offset>
 __global__ void __launch_bounds__(shape::BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows,
                                                       int64_t slices, int64_t capacity, making m, slot *patterns)
@@ -357,8 +366,8 @@ static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slice
         heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
 }
 
-/* Values in the order of slots, to NULL: none; found->differs becomes 1 where a row differs from
- * its slice's pattern. */
+/* Writes the values in the order of slots; nothing if to is NULL. Sets found->differs to 1 if a row
+ * differs from its slice's pattern. */
 template <typename Offset, typename Value, typename Source>
 __global__ void __launch_bounds__(shape::BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,

@@ -58,7 +58,8 @@ struct reading {
 #define LENGTHS_8(X) LENGTHS_6(X) X(7) X(8)
 #define LENGTHS_9(X) LENGTHS_8(X) X(9)
 
-/* Prefetches the address so many bytes behind from, which may lie beyond the end of the array. */
+/* Prefetches the address at this many bytes after from, which may lie beyond the end of the
+ * array. */
 static ALWAYS_INLINE void prefetch(const void *from, int64_t bytes)
 {
     __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)bytes));

@@ -56,7 +56,7 @@ enum { SPAN = 1 << 16 };
 enum { FAR_BYTES = 1 << 22 };
 
 /* Reads the number at the start of a file on the first processor's third-level cache; 0 if there is
- * none. *last: the number behind a '-', as in "0-7". */
+ * none. *last: the number after a '-', as in "0-7". */
 static int64_t cache_number(const char *name, int64_t *last)
 {
     char path[80], line[80] = "", *end = line;
@@ -72,7 +72,7 @@ static int64_t cache_number(const char *name, int64_t *last)
     return *end == 'K' ? number << 10 : *end == 'M' ? number << 20 : number;
 }
 
-/* The bytes of the third-level caches of so many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) would
+/* The bytes of the third-level caches of this many threads. sysconf(_SC_LEVEL3_CACHE_SIZE) would
  * return the sum over the package, even where this process may use only the processors of one of
  * its caches. */
 static int64_t cache_bytes(int threads)
@@ -93,8 +93,8 @@ static bool avx2_here(void)
 #endif
 }
 
-/* The position of the merge path after so many steps: the first row whose end lies beyond the
- * nonzeros taken. A row end comes before the nonzero of the same number. */
+/* The position of the merge path after the given number of steps: the first row whose end lies
+ * beyond the nonzeros taken. A row end comes before the nonzero of the same number. */
 static struct position path_at(const spmv_csr *a, int64_t steps)
 {
     int64_t low = max_i64(0, steps - a->nnz), high = min_i64(steps, a->rows);
@@ -352,8 +352,8 @@ static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, cons
     /* never NULL: pointers into them are computed for every tile */
     TRY(plan_alloc(plan, max_i64(groups, 1) * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
     TRY(plan_alloc(plan, max_i64(places, 1) * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
-    TRY(plan_alloc(plan, spots * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));
-    TRY(plan_alloc(plan, codes * (int64_t)sizeof *tiles->code, (void **)&tiles->code));
+    TRY(plan_alloc(plan, max_i64(spots, 1) * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));
+    TRY(plan_alloc(plan, max_i64(codes, 1) * (int64_t)sizeof *tiles->code, (void **)&tiles->code));
     for (int64_t t = 0; t < tiles->count; t++) {
         const int64_t count = tiles->tile[t + 1].stretch - tiles->tile[t].stretch;
         if (count > 0)
@@ -363,7 +363,7 @@ done:
     return st;
 }
 
-/* Writes columns begin ... end - 1 in 16 bits and returns the position behind them. */
+/* Writes columns begin ... end - 1 in 16 bits and returns the position after them. */
 static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t end, uint16_t *to)
 {
     for (int64_t k = begin; k < end; k++)

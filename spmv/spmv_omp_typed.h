@@ -214,7 +214,7 @@ static ALWAYS_INLINE void TYPED(regular_pairs)(const struct TYPED(source) * sour
 }
 
 /* A group of a SORTED stretch: rows of n entries, a constant for short rows. left: the number of
- * places of this group and the groups behind it. k: the tile's first entry. y: of the tile's first
+ * places of this group and the groups after it. k: the tile's first entry. y: of the tile's first
  * whole row. The hardware prefetcher cannot follow this order, so each row also prefetches n
  * entries of the next tile, from *ahead on. */
 static ALWAYS_INLINE void TYPED(group)(const struct TYPED(source) * source, struct reading how,
@@ -527,8 +527,9 @@ static struct TYPED(source) TYPED(source_of)(const spmv_plan *plan, const struct
     const struct omp_tiles *tiles = plan->state;
     const spmv_csr *a = &plan->a;
     return (struct TYPED(source)){.a = a,
-                                  .val = a->val,
-                                  .col = a->col,
+                                  /* never NULL: pointers into them are computed also without entries */
+                                  .val = a->nnz > 0 ? a->val : a,
+                                  .col = a->nnz > 0 ? (const void *)a->col : a,
                                   .x = p->x,
                                   .y = p->y,
                                   .f = {.alpha = *(const VALUE *)p->alpha,

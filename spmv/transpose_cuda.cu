@@ -34,7 +34,7 @@ template <typename Number> __global__ void __launch_bounds__(block_threads) numb
     for_each(n, [=](int64_t i) { to[i] = (Number)i; });
 }
 
-/* The first row in [low, high] that ends behind entry k. Row high must end behind it. */
+/* The first row in [low, high] that ends after entry k. Row high must end after it. */
 template <typename Offset> __device__ int64_t row_of(const Offset *row_ptr, int64_t low, int64_t high, int64_t k)
 {
     while (low < high) {

@@ -1,5 +1,5 @@
-/* Compares our reader with the original mmio. Both read every FILE; the entries that mmio reads
- * become CSR by spmv_matrix_from_coo, and the two matrices must have the same bits.
+/* Compares the reader of spmv with the original mmio. Both read every FILE; the entries that mmio
+ * reads become CSR by spmv_matrix_from_coo, and the two matrices must have the same bits.
  *
  * usage: mmio_compare FILE...         prints "FILE same" or "FILE differs: why"; exit code 1 if one
  *                                     differs

@@ -207,7 +207,7 @@ static inline uint32_t *pack_flags(const uint8_t *flags, int64_t n)
     return words;
 }
 
-/* Context memory for a result of so many bytes, followed by guard bytes. All bytes are
+/* Context memory for a result of the given size, followed by guard bytes. All bytes are
  * GUARD_BYTE. */
 static inline void *guarded_result(spmv_context *ctx, int64_t bytes)
 {

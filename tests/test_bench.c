@@ -606,7 +606,7 @@ static void bad_solvers(void **state)
 }
 
 /* b = A * ones is 0 except at its ends, and an iteration reaches one row further, so 8000 rows need
- * 4000 iterations. If our solver stops at the limit of 3000, peers that stop there count too. */
+ * 4000 iterations. If spmv_cg stops at the limit of 3000, peers that stop there count too. */
 static void at_the_limit(void **state)
 {
     (void)state;
@@ -749,7 +749,7 @@ static void shares_of_others(void **state)
     const struct processor_ticks before = {.busy = 100, .total = 1000}, after = {.busy = 150, .total = 1200};
     assert_true(near(others_share(&before, &after, 0), 0.25));
     assert_true(near(others_share(&before, &after, 30), 0.1));
-    /* our clock is finer than that of /proc/stat */
+    /* the clock used here is finer than that of /proc/stat */
     assert_true(others_share(&before, &after, 80) == 0);
     assert_true(others_share(&after, &after, 0) == -1);
     const struct machine_load now = machine_load_measure();

@@ -434,7 +434,7 @@ static void steps_taken_back(void **state)
             for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.method, "jacobi"); solve++) {
                 spmv_cg_result r[K];
                 options.zero_start = solve == 0;
-                /* column 0 starts anew, while the others have converged */
+                /* column 0 starts again, while the others have converged */
                 assert_ok(ctx, spmv_download(ctx, s.x, s.host, bytes_of(&s, s.n * K)));
                 for (int64_t j = 0; j < s.n; j++)
                     put(&s, s.host, j * K, 0);

@@ -1,5 +1,6 @@
-/* The parts of the CUDA kernels that need no device: the rounds of the block-wide search, the cut into chunks, the
- * bits of a thread; exhaustively at small sizes. Ends with 0 when all is well.
+/* Tests the parts of the CUDA kernels that need no device: the rounds of the search by a block, the
+ * cut into chunks, the bits of a thread; exhaustively for small sizes. Exit code 0 if all tests
+ * pass.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cstdio>
@@ -16,7 +17,8 @@ static void expect(bool good, const char *what, int64_t a, int64_t b)
         std::printf("%s: wrong for %lld, %lld\n", what, (long long)a, (long long)b);
 }
 
-/* The search with the answers of all threads counted here; below(s): entry s lies below the target. */
+/* The search, with the answers of all threads counted here. below(s): whether entry s is less than
+ * the target. */
 template <typename Below> static int64_t search(int64_t lo, int64_t hi, Below below, int *rounds)
 {
     for (*rounds = 0; lo < hi; ++*rounds) {
@@ -81,7 +83,8 @@ template <typename T> static void bits()
     }
 }
 
-/* What fills up shared memory: as many blocks fit as are to, and no more, but for what no block may have. */
+/* The shared memory that a block requests so that only the intended number of blocks fits, limited
+ * by the maximum of a block. */
 static void fillers()
 {
     expect(shared_part(228 << 10, 30) == 100 << 10, "shared part of", 228, 30);

@@ -1,8 +1,10 @@
-/* spmv/device.cuh: every template with functors and element types of a user, against loops on the host.
+/* Compares every template of spmv/device.cuh, with a user's functors and element types, with loops
+ * on the host.
  *
- * Elements of 4 to 32 bytes, also such as divide 16 bytes unevenly; the operator does not commute; integers that wrap,
- * so that every result is exact. Built for the host that plays a GPU (test_functors_host) and, by
- * test_functors_gpu.cu, by nvcc. Ends with 0 when all is well, 77 without a GPU.
+ * Elements have 4 to 32 bytes, also sizes that do not divide 16. The operator does not commute. The
+ * numbers are integers that wrap around, so every result is exact. Built for the host emulation of
+ * CUDA (test_functors_host) and, by test_functors_gpu.cu, with nvcc. Exit code 0 if all tests pass,
+ * 77 without a GPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cstdio>
@@ -11,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-/* A program may have names of its own. */
+/* Names that a program may define must not clash with the header. */
 #define THREADS this is no number
 #define WARP 3
 #define N 1024
@@ -78,7 +80,7 @@ template <int Words> struct compose {
     }
 };
 
-/* One word: the last that is not 0. */
+/* The last of two words that is not 0. */
 template <> struct compose<1> {
     using type = affine<1>;
     __host__ __device__ type operator()(type earlier, type later) const
@@ -91,7 +93,7 @@ template <> struct compose<1> {
     }
 };
 
-/* Commutes, and says so. */
+/* A commutative operator, declared as such. */
 struct add_says {
     using type = uint64_t;
     static constexpr bool commutes = true;
@@ -124,7 +126,7 @@ struct arg_min {
 
 /* ----------------------------------------------------------------- functors */
 
-/* A number and a constant that the functor carries make an element. */
+/* Makes an element from a number and a constant of the functor. */
 template <int Words> struct make {
     uint32_t factor;
     __host__ __device__ affine<Words> operator()(uint16_t x) const
@@ -154,7 +156,7 @@ template <int Words> struct below {
     }
 };
 
-/* Every other element from the back. */
+/* Loads every other element, from the last one backwards. */
 template <int Words> struct load_backwards {
     const affine<Words> *from;
     int64_t last;
@@ -187,7 +189,7 @@ static cudaStream_t stream;
 
 enum { GUARD = 64 };
 
-/* n elements on the device, with a guard behind; garbage, or a copy. */
+/* n elements on the device, followed by a guard; arbitrary contents, or a copy. */
 template <typename Element> struct array {
     Element *at = NULL;
     int64_t n;
@@ -214,7 +216,7 @@ template <typename Element> struct array {
         expect(cudaMemcpyAsync(to, from, bytes, kind, stream) == cudaSuccess, "a copy");
         expect(cudaStreamSynchronize(stream) == cudaSuccess, "waiting");
     }
-    /* Whole, and whether the guard is. */
+    /* Copies all elements to the host and checks the guard. */
     std::vector<Element> host() const
     {
         std::vector<char> all((size_t)n * sizeof(Element) + GUARD);
@@ -239,7 +241,7 @@ static void same(const std::vector<Element> &got, const std::vector<Element> &wa
     }
 }
 
-/* Calls body(queue) with scratch of exactly that size, or with a context, by turns. */
+/* Calls body(queue) with scratch memory of exactly this size and with a context, alternately. */
 static spmv_context *context;
 template <typename Body> static void in_turn(int64_t scratch_bytes, const char *what, const Body &body)
 {
@@ -253,7 +255,7 @@ template <typename Body> static void in_turn(int64_t scratch_bytes, const char *
     array<char> scratch(scratch_bytes);
     const spmv_status st = body(device::queue(stream, scratch_bytes > 0 ? scratch.at : NULL, scratch_bytes));
     expect(st == SPMV_OK, what, st);
-    scratch.host(); /* looks at the guard */
+    scratch.host(); /* checks the guard */
 }
 
 /* ------------------------------------------------------------------- checks */
@@ -368,7 +370,8 @@ template <int Words> static void check_scan(int64_t n)
     }
 }
 
-/* Segments of 0 to 40 elements, runs of empty ones in front, within and behind, and a long one now and then. */
+/* Segments of 0 to 40 elements, some long ones, and sequences of empty ones at the start, inside
+ * and at the end. */
 static std::vector<int64_t> some_starts(int64_t n)
 {
     std::vector<int64_t> starts;
@@ -399,7 +402,7 @@ template <int Words> static void check_segmented(int64_t n)
     for (int64_t s : starts)
         if (s < n)
             flags[(size_t)s] = 200;
-    std::vector<uint32_t> bits((size_t)(n + 31) / 32, 0xffffffffu); /* beyond n ones, which nobody may mind */
+    std::vector<uint32_t> bits((size_t)(n + 31) / 32, 0xffffffffu); /* bits beyond n: 1, without effect */
     for (int64_t i = 0; i < n; i++)
         if (flags[(size_t)i] == 0)
             bits[(size_t)i / 32] &= ~(1u << i % 32);
@@ -495,7 +498,7 @@ template <int Words> static void check_elements()
     }
 }
 
-/* Numbers: sums that commute, arrays off their alignment, and the least of many with its place. */
+/* Numbers: commutative sums, misaligned arrays, the position of the minimum. */
 static void check_numbers()
 {
     const int64_t n = 70001;
@@ -516,7 +519,7 @@ static void check_numbers()
     in_turn(device::reduce_scratch_bytes<uint64_t>(n), "a sum off alignment",
             [&](const device::queue &q) { return device::reduce<add_says>(q, in.at + 1, out.at, n); });
     same(out.host(), {sum}, "a sum off alignment", n);
-    for (int again = 0; again < 2; again++) { /* the ticket is left as it was found */
+    for (int again = 0; again < 2; again++) { /* the ticket is reset after each call */
         in_turn(device::reduce_scratch_bytes<smallest>(n), "arg-min", [&](const device::queue &q) {
             return device::reduce<arg_min>(q, load_with_index{numbers.at}, found.at, n);
         });

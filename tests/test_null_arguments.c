@@ -566,7 +566,7 @@ static int known_pointers(const char *name)
     return -1;
 }
 
-/* Compares one declaration, from behind SPMV_API to the semicolon. */
+/* Compares one declaration, after SPMV_API up to the semicolon. */
 static void check_declaration(const char *from, const char *end)
 {
     const char *const open = memchr(from, '(', (size_t)(end - from)), *begin = open;

@@ -26,8 +26,8 @@ enum { SLICE = 64 };
 static spmv_context *ctx;
 static bool brief;
 
-/* Row i has columns i + offsets[j] where they exist, but for one in `lacks` entries, which are left
- * out at random (0: none). offsets ascend. */
+/* Row i has the columns i + offsets[j] that exist. One in `lacks` entries is left out at random (0:
+ * none). offsets ascend. */
 static struct matrix make_band(int64_t rows, int64_t cols, const int32_t *offsets, int count, int lacks, bool whole)
 {
     uint64_t random = (uint64_t)(rows + 31 * count + lacks);
@@ -49,7 +49,7 @@ static struct matrix make_band(int64_t rows, int64_t cols, const int32_t *offset
     return m;
 }
 
-/* A 5-point grid of so many columns a line. */
+/* A 5-point grid with the given number of points per line. */
 static struct matrix make_grid(int64_t lines, int64_t line, bool whole)
 {
     const int32_t offsets[] = {-(int32_t)line, -1, 0, 1, (int32_t)line};
@@ -210,7 +210,7 @@ static const struct setting settings[] = {
     {.stored = SPMV_F32, .sums = SPMV_F64, .compression = 2, .wide = true},
 };
 
-/* Every setting, by name; the plan has slices, and says of them what it should. */
+/* Runs every setting with the method named; checks the plan's description too. */
 static void check_matrix(const char *name, const struct matrix *m, const char *says)
 {
     const size_t count = brief ? 3 : sizeof settings / sizeof settings[0];
@@ -240,7 +240,7 @@ static void grids(void **state)
     }
 }
 
-/* Around a slice: rows one less, as many, one more; more columns than rows and fewer. */
+/* Numbers of rows around multiples of a slice; more columns than rows and fewer. */
 static void sizes(void **state)
 {
     (void)state;
@@ -276,8 +276,8 @@ static void lacking_entries(void **state)
 }
 
 #ifdef HOST_CUDA
-/* Different patterns with one hash: few enough to be shared, and the hash of the build has 12 bits.
- */
+/* Different patterns with the same hash, which has 12 bits in this build. They are few enough to be
+ * shared. */
 static void equal_hashes(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static void choice(void **state)
     free_matrix(&small);
     free_matrix(&grid);
 
-    int64_t *const lengths = get(LARGE / 4, sizeof *lengths); /* columns from everywhere */
+    int64_t *const lengths = get(LARGE / 4, sizeof *lengths); /* random columns */
     for (int64_t i = 0; i < LARGE / 4; i++)
         lengths[i] = 9;
     struct matrix drawn = make_matrix(lengths, LARGE / 4, LARGE, true, false);
@@ -371,7 +371,7 @@ static void choice(void **state)
 
 /* ------------------------------------------------------------------ values */
 
-/* A row's bits depend on the row alone: not on its place, and not on how the values are held. */
+/* A row's bits depend on the row alone, not on its position or on how the values are stored. */
 static void bits(void **state)
 {
     (void)state;
@@ -448,8 +448,8 @@ static void new_values(void **state)
     free_matrix(&m);
 }
 
-/* The plan is made with less and less memory: with slices, with tiles, which it says, or not at
- * all. */
+/* The plan is made with less and less memory. It takes slices, then tiles with a reason, then it
+ * fails. */
 static void memory_runs_out(void **state)
 {
     (void)state;

@@ -214,7 +214,7 @@ class Case(unittest.TestCase):
             after.callback(os.chdir, os.getcwd())
             os.chdir(self.folder)
             after.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
-            tempfile.tempdir = None  # TMPDIR counts anew
+            tempfile.tempdir = None  # so that TMPDIR is read again
             after.enter_context(unittest.mock.patch.dict(os.environ, self.environment(), clear=True))
             after.enter_context(unittest.mock.patch.object(sys, "argv", self.command(*words)[2:]))
             after.enter_context(contextlib.redirect_stdout(out))
@@ -481,7 +481,7 @@ class TestFetch(Case):
     def test_giving_up_keeps_what_came(self):
         data = noise("tiny")
         path = self.serve("HB/tiny", data)
-        # a try that brings something starts the count anew
+        # an attempt that transfers something resets the count
         self.server.moves[path] = [
             {"after": 10},
             {"after": 10},

@@ -430,7 +430,7 @@ static const uint32_t special32[] = {0,          0x80000000, 0x7f800000, 0xff800
                                      0x80000001, 0x007fffff, 0x7f7fffff, 0x3f800000};
 enum { SPECIALS = sizeof special64 / sizeof special64[0] };
 
-/* Only these; only two of them (the last in bit order looks like an empty slot); and with so many
+/* Only these; only two of them (the last in bit order looks like an empty slot); and with enough
  * others that there are 256 or 257 in total. */
 static void bits_are_values(void **state)
 {

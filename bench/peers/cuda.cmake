@@ -1,7 +1,9 @@
-# The peers on a GPU: CUB and a probe, which come with the compiler, and cuSPARSE and cuBLAS where the toolkit has them.
+# The peers on a GPU: CUB and a probe, which need only nvcc, and cuSPARSE and cuBLAS if the toolkit
+# has them.
 #
-# A module is linked to its library and to a CUDA runtime of its own. Its library is looked for where the toolkit usually lies,
-# too: a module that was moved has nothing else to go by.
+# Each module is linked with its library and, statically, with a CUDA runtime. At run time the
+# library is also searched in the usual folder of the toolkit, because a module may have been moved
+# to a machine with another path.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 function(spmv_cuda_peer name)

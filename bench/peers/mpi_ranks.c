@@ -7,8 +7,8 @@
  *
  * All waiting is bounded: a worker that dies closes its connection, a worker that hangs reaches a
  * deadline (environment variable ranks_kind.timeout, default 300 seconds), and close ends the
- * launcher and all remaining workers. Only our own child is waited for, by its process number, so
- * the caller may handle SIGCHLD in any way.
+ * launcher and all remaining workers. Only the child of this process is waited for, by its process
+ * number, so the caller may handle SIGCHLD in any way.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>

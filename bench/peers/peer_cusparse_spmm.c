@@ -1,6 +1,6 @@
 /* cuSPARSE: Y = A X for several vectors by cusparseSpMM on CSR.
  *
- * X and Y are stored row by row, as for our own method. An algorithm for which the library
+ * X and Y are stored row by row, as for spmv's own method. An algorithm for which the library
  * recommends columns is measured both ways. The buffer is preprocessed once.
  *
  * Source: the cuSPARSE documentation, "cusparseSpMM".

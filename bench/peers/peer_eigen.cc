@@ -1,4 +1,4 @@
-/* Eigen: its row-major sparse matrix over our arrays, the only sparse product that it runs with
+/* Eigen: its row-major sparse matrix over spmv's arrays, the only sparse product that it runs with
  * threads (TopicMultiThreading in its documentation): schedule(dynamic) with chunks of a quarter of
  * a thread's rows, above 20000 entries. And its ConjugateGradient with Lower|Upper, which makes its
  * products use threads; its vector operations use one thread. It allocates its vectors in each

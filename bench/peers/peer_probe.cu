@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(const int32_t *__restri
     }
     if (i < quads)
         sum += gather_four(x, __ldcs(four + i));
-    if (first < nnz - 4 * quads) /* at most three before and three behind */
+    if (first < nnz - 4 * quads) /* at most three before and three after */
         sum += x[col[first < head ? first : 4 * quads + first]];
     if (sum == never)
         *sink = sum;

@@ -1,4 +1,4 @@
-/* The binary form of a matrix: its CSR arrays as in memory, behind a head of 128 bytes.
+/* The binary form of a matrix: its CSR arrays as in memory, after a head of 128 bytes.
  * docs/binary-form.md describes it byte by byte.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

@@ -1,4 +1,4 @@
-/* The binary form of vectors: their numbers, row by row, behind a head of 64 bytes.
+/* The binary form of vectors: their numbers, row by row, after a head of 64 bytes.
  * docs/binary-form.md describes it byte by byte.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

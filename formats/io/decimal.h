@@ -6,7 +6,7 @@
  * word (D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51,
  * 2021), counted from their end, so that numbers of different lengths cause few mispredicted
  * branches. A decimal w 10^q is multiplied by the leading 128 bits of 5^q, as in that paper's
- * Eisel-Lemire algorithm. The rounding argument is our own: the product is too small by less than
+ * Eisel-Lemire algorithm. The rounding argument is new: the product is too small by less than
  * three units of its 128th bit, so it decides the rounding unless it lies that close below a tie.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -40,7 +40,7 @@ extern const struct decimal_table decimal_powers;
 #define DECIMAL_INLINE static inline
 #endif
 
-/* Bytes that must be readable before and behind the text. */
+/* Bytes that must be readable before and after the text. */
 enum { DECIMAL_PADDING = 64 };
 
 /* Loads eight bytes, the first one as the lowest. */

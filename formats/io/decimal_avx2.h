@@ -2,7 +2,7 @@
  * between, up to 64 bytes.
  *
  * The ends of all numbers are found in one pass over the line. Row and column are converted side by
- * side. So are the value's digits before and behind its point: two loads, one byte apart, are
+ * side. So are the value's digits before and after its point: two loads, one byte apart, are
  * blended to remove the point. A value of up to 19 digits w and exponent q is converted with one
  * product (decimal_quick). Values that this does not decide, and all other lines, are left to
  * decimal.h.
@@ -73,7 +73,7 @@ DECIMAL_INLINE void decimal_avx2_two(const char *end, uint64_t n, const char *st
 }
 
 /* The number with the last n digits before end, 1 <= n <= 24, of which the last places digits are
- * behind a point. *high: the digits before the last 16. */
+ * after a point. *high: the digits before the last 16. */
 DECIMAL_INLINE uint64_t decimal_avx2_digits(const char *end, uint64_t n, uint64_t places, uint64_t *high)
 {
     const __m256i behind = _mm256_loadu_si256((const __m256i *)(const void *)(end - 32));

@@ -60,7 +60,7 @@ static bool piece_grow(struct piece *piece, size_t value_size)
     return true;
 }
 
-/* Parses the number at p into value. Returns the byte behind it, or NULL. */
+/* Parses the number at p into value. Returns the byte after it, or NULL. */
 static const char *parse_number(const struct job *job, struct findings *found, const struct place *place, const char *p,
                                 const char *end, char *value)
 {

@@ -48,7 +48,7 @@ const char *findings_fail_index(struct findings *findings, const struct place *p
 const char *findings_fail_value(struct findings *findings, const struct place *place, const char *p,
                                 enum number_result result, spmv_field field, spmv_type type);
 
-/* Fails: extra text at p behind the entry of a line. */
+/* Fails: extra text at p after the entry of a line. */
 const char *findings_fail_extra(struct findings *findings, const struct place *place, const char *p,
                                 const struct mtx_header *header);
 
@@ -64,7 +64,7 @@ const char *findings_fail_part(struct findings *findings, const struct place *pl
 const char *findings_fail_diagonal(struct findings *findings, const struct place *place, const char *p,
                                    spmv_symmetry symmetry, int64_t row);
 
-/* Parses the number at p, inside a block or tile, into *value. Returns the byte behind it, or NULL
+/* Parses the number at p, inside a block or tile, into *value. Returns the byte after it, or NULL
  * after an error. */
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value);

@@ -1,4 +1,4 @@
-/* Reads and writes banners with mmio, behind checks of its input and output.
+/* Reads and writes banners with mmio, and checks its input and output.
  *
  * mmio (1996) reads the banner with sscanf into 64-byte buffers, from a line buffer of 1025 bytes,
  * and compares the tag case-sensitively. So the line is split into words here, the length of every

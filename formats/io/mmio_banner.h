@@ -15,7 +15,7 @@
 enum { BANNER_TEXT = 5 * MM_MAX_TOKEN_LENGTH + 8 };
 
 /* Whether the line begins with the tag of a Matrix Market file, in upper or lower case. Also true
- * with one percent sign, or behind a byte order mark and blanks; banner_read warns of these. */
+ * with one percent sign, or after a byte order mark and blanks; banner_read warns of these. */
 bool banner_tag(const char *line, const char *line_end);
 
 /* Reads line 1, [line, line_end), into mmio's type code. Accepts only what the standard defines:

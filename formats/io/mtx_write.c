@@ -187,7 +187,7 @@ static spmv_status make_banner(spmv_context *ctx, const struct text *text, char 
     return banner_write(ctx, code, banner);
 }
 
-/* Writes the comments, with a percent sign before each line that lacks one. Returns the byte behind
+/* Writes the comments, with a percent sign before each line that lacks one. Returns the byte after
  * them. */
 static char *write_comments(const char *comments, char *p)
 {

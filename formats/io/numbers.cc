@@ -120,7 +120,7 @@ const char *word_end(const char *text, const char *end)
     return nullptr;
 }
 
-/* digits: behind the sign. */
+/* digits: after the sign. */
 template <class T>
 inline number_result parse_unsigned(const char *digits, const char *end, T *value, const char **rest,
                                     number_remark *remark)

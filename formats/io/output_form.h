@@ -18,7 +18,7 @@ struct output_form {
  * SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression). */
 spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_form *form);
 
-/* Whether path ends with ending, in upper or lower case, behind a non-empty name. */
+/* Whether path ends with ending, in upper or lower case, after a non-empty name. */
 bool path_ends_with(const char *path, const char *ending);
 
 #endif

@@ -179,7 +179,7 @@ static bool is_the_matrix(const char *path, const char *archive)
 }
 
 /* Whether member names this path: by the path, its last component, that without ".mtx", or (if it
- * begins with '_') the part behind the name of the archive's matrix. */
+ * begins with '_') the part after the name of the archive's matrix. */
 static bool is_called(const char *path, const char *member, const char *archive)
 {
     const char *const base = base_of(path), *const own = base_of(archive);
@@ -374,7 +374,7 @@ void packed_close(struct packed *packed)
     free(packed);
 }
 
-/* Reads the rest of a compressed archive behind the member, because its checksums are at the
+/* Reads the rest of a compressed archive after the member, because its checksums are at the
  * end. */
 static spmv_status read_to_the_end(struct packed *p)
 {

@@ -10,7 +10,7 @@
 #include "packed.h"
 
 struct text_pieces {
-    /* Writes the text of items first <= k < end at p; returns the byte behind it. Called from any
+    /* Writes the text of items first <= k < end at p; returns the byte after it. Called from any
      * thread. */
     char *(*make)(const void *user, int64_t first, int64_t end, char *p);
     const void *user;

@@ -33,7 +33,7 @@ static int open_for_reading(struct text_source *source, const char *path)
     return fd;
 }
 
-/* Handles "archive:member" if no file has that name: opens the archive. *member: the part behind
+/* Handles "archive:member" if no file has that name: opens the archive. *member: the part after
  * the colon. */
 static spmv_status open_archive(struct text_source *source, const char *path, const char **member)
 {
@@ -336,7 +336,7 @@ static spmv_status fill(struct text_source *source)
         while (last > source->buffer && last[-1] != '\n')
             last--;
         source->open_line_bytes = source->buffer + source->full - last;
-        source->buffer[source->full++] = '\n'; /* at most in the byte behind capacity */
+        source->buffer[source->full++] = '\n'; /* at most in the byte after capacity */
     }
     return SPMV_OK;
 }

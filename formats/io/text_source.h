@@ -21,7 +21,7 @@
 #endif
 enum { TEXT_BLOCK = TEXT_BLOCK_BYTES };
 
-/* Readable bytes before and behind every block and tile, for parsers that load several bytes at
+/* Readable bytes before and after every block and tile, for parsers that load several bytes at
  * once. */
 enum { TEXT_PADDING = 64 };
 
@@ -54,7 +54,7 @@ struct text_source {
     int64_t wanted;          /* bytes that the next fill provides at least, if there are as many */
     int64_t next, full;      /* unread bytes: buffer[next .. full) */
     bool at_end;             /* end of file reached */
-    int64_t open_line_bytes; /* bytes behind the text's last line end, if one was added; else 0 */
+    int64_t open_line_bytes; /* bytes after the text's last line end, if one was added; else 0 */
     int64_t line;            /* number of the first unread line */
 
     int64_t max_comments;   /* limit for comments of the head; 0: keep none */
@@ -62,7 +62,7 @@ struct text_source {
     int64_t comments_bytes; /* of comments_room, which are allocated */
     int64_t comments_room;
 
-    /* issued so far: the text behind the name, each with a zero byte */
+    /* issued so far: the text after the name, each with a zero byte */
     char warnings[TEXT_WARNINGS];
     int warnings_bytes;
     bool warnings_lost; /* there were more than fit */

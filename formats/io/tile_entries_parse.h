@@ -196,7 +196,7 @@ FOR_EACH_KIND bool append(struct coo_buckets *buckets, const struct coo_shape *s
     return coo_append(buckets, shape, writer, col, row, value, size);
 }
 
-/* Parses the value at p of entry (row, col). Returns the byte behind it, or NULL. */
+/* Parses the value at p of entry (row, col). Returns the byte after it, or NULL. */
 FOR_EACH_KIND const char *parse_number(struct findings *found, const struct place *place, const char *p,
                                        const char *end, spmv_field field, spmv_type type, spmv_symmetry symmetry,
                                        int64_t row, int64_t col, union value *value)

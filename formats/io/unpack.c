@@ -1,6 +1,6 @@
 /* Unpacks in stages. Each stage decompresses the output of the stage below; the lowest one reads
  * the input. gzip uses zlib, because it checks length and checksum of every piece and libarchive
- * does not. A caller that reads an archive reads all stages to the end, so that damage behind the
+ * does not. A caller that reads an archive reads all stages to the end, so that damage after the
  * member is found too.
  *
  * Decompression bombs are detected by their ratio: the output of a stage is limited to a multiple
@@ -99,7 +99,7 @@ static int64_t fail_zlib(struct stage *s, int result)
     return fail_damaged(s, why);
 }
 
-/* Behind a piece there may be another one, and zeros as padding. */
+/* A piece may be followed by another one, and by zeros as padding. */
 static void skip_zeros(struct stage *s)
 {
     while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {

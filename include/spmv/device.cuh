@@ -1,37 +1,60 @@
-/* Primitives with a CUDA program's own functors and element types: map, reduce, scan, segmented scan, segmented reduce,
- * compact, as templates on the library's tuned rungs. For nvcc (C++17); link spmv. The header also compiles alone.
+/* Primitives for a CUDA program's own functors and element types, as templates: map, reduce, scan,
+ * segmented scan, segmented reduce, compact. They run the library's tuned kernels.
  *
- *     struct later_of_two {                       // an operator: associative, need not commute
+ * Compile with nvcc (C++17) and link the library spmv.
+ *
+ *     struct later_of_two {
  *         using type = sample;
  *         __host__ __device__ sample operator()(sample earlier, sample later) const;
  *         static __host__ __device__ sample identity();
  *     };
  *     const int64_t bytes = spmv::device::scan_scratch_bytes<sample>(n);
  *     spmv::device::scan<later_of_two>({stream, scratch, bytes}, SPMV_INCLUSIVE, in, out, n);
- *     spmv::device::scan<later_of_two>(ctx, SPMV_INCLUSIVE, in, out, n);   // stream and scratch of a context
+ *     spmv::device::scan<later_of_two>(ctx, SPMV_INCLUSIVE, in, out, n);   // a context
  *
- * Elements are plain: trivially copyable, without a constructor, at most 32 bytes aligned to 16 at most; an operator's
- * have a multiple of 4 bytes.
- * An operator Op is an empty struct with the three members above, the two functions __host__ __device__. It is
- * associative, and identity() op x = x op identity() = x: identities may stand between elements. The earlier element is
- * the left operand. With static constexpr bool commutes = true, reduce may take the operands in another order, fixed
- * by n, which is faster.
- * Functors (function, predicate, loader, storer) are copyable, hold what data they like, and are called on the device,
- * in any order, perhaps more than once an element, and never for an element that is not there. A loader gives element
- * i: Type operator()(int64_t i) const; a storer takes it: void operator()(int64_t i, Type x) const. Wherever a loader or
- * storer may stand, so may a device pointer, which is read or written 16 bytes at a time where it is aligned to 16.
+ * examples/device is a whole program. The following rules hold for all functions of this header.
  *
- * Common to all. Work is queued on the stream, whose device is the current one; nothing waits and nothing is allocated
- * (but the scratch of a context, which has enough from the start), so calls can be captured into a graph. Same bits
- * every run; how operands are parenthesised is fixed by n (and, segmented, by the segments). n >= 0; n == 0 is fine.
- * Scratch is free again when the work queued is done; calls on one stream may share it. In and out may be the same
- * array where a comment says so, no other overlap. What a loader reads may be what a storer writes, element by element.
- * Errors: SPMV_ERROR_ARGUMENT (n negative, NULL, kind or form unknown), SPMV_ERROR_SIZE (scratch too small or not
- * aligned to 16), SPMV_ERROR_UNSUPPORTED (a context that is not of the backend cuda), SPMV_ERROR_DEVICE and
- * SPMV_ERROR_CAPTURE (a launch failed; cudaGetLastError has the error). With a context, spmv_last_error has the
- * sentence. Nothing is printed and nothing thrown.
+ * Elements. An element type is trivially copyable and has no constructor. It has at most 32 bytes
+ * and an alignment of at most 16 bytes. The size of an operator's type is a multiple of 4 bytes.
  *
- * The rungs lie in spmv/device/ and are no interface: their names are in spmv::device::rungs.
+ * Operators. Op is an empty struct with the three members above; both functions are __host__
+ * __device__. Op is associative and need not commute: the left operand is the earlier element.
+ * identity() op x = x op identity() = x must hold, because identities may be combined with the
+ * elements. With the member static constexpr bool commutes = true, reduce may use another order of
+ * the operands, which is faster and also fixed by n.
+ *
+ * Functors (function, predicate, loader, storer) are copyable and may hold data. They are called on
+ * the device, in any order, possibly more than once for an element, and only for elements that
+ * exist.
+ *   - A loader returns element i: Type operator()(int64_t i) const.
+ *   - A storer receives element i: void operator()(int64_t i, Type x) const.
+ * A parameter described as "pointer or loader" (or storer) takes either. Through a pointer that is
+ * aligned to 16 bytes, 16 bytes are read or written at a time.
+ *
+ * Parameters of all functions.
+ *   q  where the call runs: a stream with scratch memory, or a context (struct queue)
+ *   n  the number of elements, at least 0; if it is 0, inputs may be NULL
+ * Arrays are in device memory.
+ *
+ * Queued. Work is queued on the stream, whose device must be the current one. Calls do not wait and
+ * do not allocate (the scratch memory of a context is large enough from the start), so they can be
+ * captured in a CUDA graph. Scratch memory can be used again when the queued work is done; calls on
+ * one stream can share it.
+ *
+ * Aliasing. In and out may be the same array where a comment says so; no other overlap. A storer
+ * may overwrite element i of the data that the loader reads as element i.
+ *
+ * Errors. SPMV_ERROR_ARGUMENT (n is negative, an array is NULL, an unknown kind of scan, wrong
+ * segments), SPMV_ERROR_SIZE (the scratch memory is too small or not aligned to 16 bytes),
+ * SPMV_ERROR_UNSUPPORTED (a context of another backend than cuda), SPMV_ERROR_DEVICE and
+ * SPMV_ERROR_CAPTURE (a launch failed; cudaGetLastError has the error). With a context,
+ * spmv_last_error has the message. Nothing is printed and no exception is thrown.
+ *
+ * Determinism. The same bits every run. The order in which operands are combined is fixed by n and,
+ * for segmented functions, by the segments.
+ *
+ * The kernels are in the folder spmv/device and the namespace spmv::device::rungs. They are not
+ * part of the interface. primitives.h names the sources of the algorithms.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_DEVICE_CUH
@@ -63,14 +86,18 @@ namespace rungs
 #include <spmv/device/device_rungs.cuh>
 } // namespace rungs
 
-/* Where a call runs. A context converts by itself. */
+/* Where a call runs: a stream and scratch memory. A spmv_context * converts to a queue. */
 struct queue {
-    /* scratch: scratch_bytes of device memory aligned to 16, as many as the ..._scratch_bytes of the call says. */
+    /* A stream of the caller.
+     *
+     *   with_scratch        device memory aligned to 16 bytes; NULL if the call needs none
+     *   with_scratch_bytes  its size, at least what the call's ..._scratch_bytes returns */
     queue(cudaStream_t on_stream, void *with_scratch, int64_t with_scratch_bytes)
         : stream(on_stream), scratch(with_scratch), scratch_bytes(with_scratch_bytes), context(NULL)
     {
     }
-    /* The context's stream and scratch; its device must be the current one. */
+    /* The stream and scratch memory of a context of the backend cuda. The context's device must be
+     * the current one. */
     queue(::spmv_context *ctx)
         : stream((cudaStream_t)spmv_context_stream(ctx)), scratch(NULL), scratch_bytes(0), context(ctx)
     {
@@ -95,7 +122,7 @@ inline spmv_status fail(const queue &q, spmv_status status, const char *call, co
     return status;
 }
 
-/* body(context, scratch) with that much scratch. */
+/* Calls body(context, scratch) with at least `bytes` of scratch memory. */
 template <typename Body> spmv_status run(const queue &q, const char *call, int64_t bytes, const Body &body)
 {
     cuda_state state = {};
@@ -120,7 +147,7 @@ template <typename Body> spmv_status run(const queue &q, const char *call, int64
     return fail(q, st, call, what);
 }
 
-/* What all calls ask. absent: an array that is NULL. */
+/* The checks of all calls. absent: true if an array is NULL. */
 inline spmv_status check(const queue &q, const char *call, int64_t n, bool absent)
 {
     if (n < 0)
@@ -159,8 +186,13 @@ template <typename Type> spmv_status fill(spmv_context *ctx, Type value, Type *t
 
 /* ---------------------------------------------------------------------- map */
 
-/* out[i] = function(in[i]), 0 <= i < n. in: a device pointer to elements of any type, or a loader. out: a device
- * pointer; may equal in where the types do. No scratch: queue(stream, NULL, 0) will do. */
+/* out[i] = function(in[i]), 0 <= i < n.
+ *
+ *   q    needs no scratch memory: {stream, NULL, 0}
+ *   in   pointer to elements of any type, or loader
+ *   out  n elements
+ *
+ * Aliasing: out may equal in if the types are the same. */
 template <typename Function, typename In, typename Out>
 spmv_status map(const queue &q, Function function, In in, Out *out, int64_t n)
 {
@@ -175,16 +207,21 @@ spmv_status map(const queue &q, Function function, In in, Out *out, int64_t n)
 
 /* ------------------------------------------------------------------- reduce */
 
-/* Of both reductions, for every n. Type: the operator's type. */
+/* Bytes of scratch memory for reduce and map_reduce; the same for every n. Type is Op::type. */
 template <typename Type> int64_t reduce_scratch_bytes(int64_t n)
 {
     (void)n;
     return rungs::reduce_header + rungs::reduce_6_scratch_elements * (int64_t)sizeof(Type);
 }
 
-/* *out = function(in[0]) op ... op function(in[n-1]), the identity when n == 0. in: a device pointer or a loader; out:
- * one element of device memory, not in in. function gives Op::type; for arg-min and the like let a loader bring (value,
- * index). */
+/* *out = function(in[0]) op ... op function(in[n - 1]); the identity if n == 0.
+ *
+ *   function  returns Op::type
+ *   in        pointer or loader. For the position of a minimum, use a loader that returns pairs
+ *             (value, index).
+ *   out       one element
+ *
+ * Aliasing: out is not part of in. */
 template <typename Op, typename Function, typename In>
 spmv_status map_reduce(const queue &q, Function function, In in, typename Op::type *out, int64_t n)
 {
@@ -202,7 +239,7 @@ spmv_status map_reduce(const queue &q, Function function, In in, typename Op::ty
     });
 }
 
-/* *out = in[0] op ... op in[n-1], the identity when n == 0. */
+/* *out = in[0] op ... op in[n - 1]; the identity if n == 0. Otherwise as map_reduce. */
 template <typename Op, typename In> spmv_status reduce(const queue &q, In in, typename Op::type *out, int64_t n)
 {
     return map_reduce<Op>(q, rungs::convert_to<typename Op::type>(), in, out, n);
@@ -210,15 +247,21 @@ template <typename Op, typename In> spmv_status reduce(const queue &q, In in, ty
 
 /* --------------------------------------------------------------------- scan */
 
-/* Of both scans. */
+/* Bytes of scratch memory for scan and map_scan of n elements. Type is Op::type. */
 template <typename Type> int64_t scan_scratch_bytes(int64_t n)
 {
     return rungs::scan_5_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
 }
 
-/* out(i) = in(0) op ... op in(i)                  (SPMV_INCLUSIVE)
- * out(i) = identity op in(0) op ... op in(i-1)    (SPMV_EXCLUSIVE), 0 <= i < n.
- * in, out: device pointers, loader and storer; out may equal in. */
+/* Prefix sums, 0 <= i < n:
+ *
+ *     SPMV_INCLUSIVE  out[i] = in[0] op ... op in[i]
+ *     SPMV_EXCLUSIVE  out[i] = identity op in[0] op ... op in[i - 1]
+ *
+ *   in   pointer or loader
+ *   out  pointer or storer
+ *
+ * Aliasing: out may equal in if the types are the same. */
 template <typename Op, typename In, typename Out>
 spmv_status scan(const queue &q, spmv_scan_kind kind, In in, Out out, int64_t n)
 {
@@ -235,8 +278,13 @@ spmv_status scan(const queue &q, spmv_scan_kind kind, In in, Out out, int64_t n)
     });
 }
 
-/* The same of function(in(i)), which gives Op::type. An array in need not be of Op::type; out may equal in where it is.
- */
+/* The scan of function(in[i]) in place of in[i].
+ *
+ *   function  returns Op::type
+ *   in        pointer to elements of any type, or loader
+ *   out       pointer or storer
+ *
+ * Aliasing: as for scan. */
 template <typename Op, typename Function, typename In, typename Out>
 spmv_status map_scan(const queue &q, Function function, spmv_scan_kind kind, In in, Out out, int64_t n)
 {
@@ -246,13 +294,20 @@ spmv_status map_scan(const queue &q, Function function, spmv_scan_kind kind, In 
 
 /* ---------------------------------------------------------------- segmented */
 
+/* Bytes of scratch memory for segscan of n elements. Type is Op::type. */
 template <typename Type> int64_t segscan_scratch_bytes(int64_t n)
 {
     return rungs::segscan_2_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
 }
 
-/* The scan restarted at each segment's head. segments: as in spmv_segscan, in any form, heads in device memory;
- * positions are promised to ascend from 0 to at most n. */
+/* A scan that starts again at each segment, as spmv_segscan (primitives.h).
+ *
+ *   segments  in any form. The caller guarantees that positions begin with 0, do not decrease and
+ *             are at most n.
+ *   in        pointer or loader
+ *   out       pointer or storer
+ *
+ * Aliasing: as for scan. */
 template <typename Op, typename In, typename Out>
 spmv_status segscan(const queue &q, spmv_scan_kind kind, const spmv_segments &segments, In in, Out out, int64_t n)
 {
@@ -272,6 +327,8 @@ spmv_status segscan(const queue &q, spmv_scan_kind kind, const spmv_segments &se
     });
 }
 
+/* Bytes of scratch memory for segreduce of n elements in count segments; the same for all n and
+ * count. Type is Op::type. */
 template <typename Type> int64_t segreduce_scratch_bytes(int64_t n, int64_t count)
 {
     (void)n;
@@ -279,8 +336,15 @@ template <typename Type> int64_t segreduce_scratch_bytes(int64_t n, int64_t coun
     return rungs::segreduce_1_scratch((int64_t)sizeof(Type));
 }
 
-/* out(s) = in(h_s) op ... op in(h_{s+1} - 1), the identity for an empty segment, 0 <= s < segments.count, each stored
- * once. Forms STARTS and OFFSETS only. in, out: device pointers, loader and storer. */
+/* out[s] = in[h_s] op ... op in[h_{s+1} - 1], 0 <= s < segments.count, where h_s is the start of
+ * segment s; the identity for an empty segment. Each result is stored once.
+ *
+ *   segments  SPMV_SEGMENT_STARTS or SPMV_SEGMENT_OFFSETS. Flags give SPMV_ERROR_ARGUMENT, because
+ *             they do not say how many results there are.
+ *   in        pointer or loader
+ *   out       pointer or storer, segments.count elements
+ *
+ * Aliasing: no overlap. */
 template <typename Op, typename In, typename Out>
 spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out out, int64_t n)
 {
@@ -305,7 +369,7 @@ spmv_status segreduce(const queue &q, const spmv_segments &segments, In in, Out 
 
 /* ------------------------------------------------------------------ compact */
 
-/* Of the three, for every n. */
+/* Bytes of scratch memory for compact, compact_flagged and compact_bits; the same for every n. */
 inline int64_t compact_scratch_bytes(int64_t n)
 {
     (void)n;
@@ -331,15 +395,25 @@ spmv_status compact_with(const queue &q, Keep keep, const Type *in, Type *out, i
 
 } // namespace rungs
 
-/* out = the in[i] for which predicate(in[i]) is true, in order; *count their number. in, out: device pointers to n
- * elements and to room for those kept, no overlap; count: one cell of device memory. */
+/* Copies the elements for which predicate(in[i]) is true, in their order.
+ *
+ *   in     n elements
+ *   out    room for the elements that are kept
+ *   count  one number in device memory: receives how many are kept
+ *
+ * Aliasing: no overlap. */
 template <typename Predicate, typename Type>
 spmv_status compact(const queue &q, Predicate predicate, const Type *in, Type *out, int64_t *count, int64_t n)
 {
     return rungs::compact_with(q, rungs::keep_if<Type, Predicate>{predicate, in}, in, out, count, n, false);
 }
 
-/* The same for those with flags[i] != 0 (n bytes), or bit i of bits set (spmv_flags_pack: ceil(n / 32) words). */
+/* As compact, but keeps the elements with flags[i] != 0 (compact_flagged), or those whose bit i is
+ * set (compact_bits).
+ *
+ *   flags  n bytes
+ *   bits   ceil(n / 32) words, as spmv_flags_pack writes them
+ * Other parameters and aliasing: as for compact. */
 template <typename Type>
 spmv_status compact_flagged(const queue &q, const uint8_t *flags, const Type *in, Type *out, int64_t *count, int64_t n)
 {

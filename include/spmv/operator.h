@@ -28,9 +28,9 @@ typedef enum spmv_operation {
     SPMV_OPERATION_H = 2  /* op(A) = conjugate transpose of A; T for real values, patterns */
 } spmv_operation;
 
-/* Whether a plan may compress the matrix in memory. The results of one method have the same bits with
- * every value; a plan on cuda that chooses its method has no slices with NONE. If there is no memory
- * for it, a plan on cuda does without. */
+/* Whether a plan may compress the matrix in memory. A method gives the same bits with every value
+ * of this option. With NONE, a plan on cuda that chooses its method does not take the method
+ * "slices". If there is no memory for a compressed form, a plan on cuda does without it. */
 typedef enum spmv_compression {
     SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */

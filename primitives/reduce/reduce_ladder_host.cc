@@ -1,6 +1,6 @@
-/* The teaching rungs of reduce on the backend ref, with and without a trace. Blocks run one after the
- * other, and the threads of each step run in a shuffled order (steps.cuh). Both forms run the same
- * code; without a trace no step is reported.
+/* The teaching rungs of reduce on the backend ref, with and without a trace. Blocks run one after
+ * the other, and the threads of each step run in a shuffled order (steps.cuh). Both forms run the
+ * same code; without a trace no step is reported.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "reduce_ladder.cuh"

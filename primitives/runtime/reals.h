@@ -1,7 +1,7 @@
 /* Arrays of a real type that is known at run time: element by element, in double precision.
  *
- * The cases come from SPMV_TYPE_LIST, so a new real type needs no edit here, and a new class of types
- * does not compile.
+ * The cases come from SPMV_TYPE_LIST, so a new real type needs no edit here, and a new class of
+ * types does not compile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REALS_H

@@ -1,5 +1,5 @@
 /* libFuzzer target for the binary form. Any bytes are read as such a file. If the first byte
- * requests it, all checksums are corrected first, so that the code behind them is reached. The
+ * requests it, all checksums are corrected first, so that the code after them is reached. The
  * result must be a valid matrix with sorted columns, or vectors with as many numbers as the file
  * has.
  *
