@@ -196,6 +196,20 @@ static void bandwidth_text(const struct bench_run *run, char *text, size_t size)
              triad);
 }
 
+/* "peers: cuSPARSE 12.6.3; CUB 2.8.5": the libraries of the peers that are present, as loaded; "":
+ * none. */
+static void libraries_text(const struct candidate_list *list, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int c = 0; c < list->count && used < size; c++) {
+        const struct candidate *const one = &list->candidates[c];
+        if (one->peer != NULL && one->peer->probe == 0 && strstr(text, one->module->library) == NULL)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "peers: " : "; ", one->module->library);
+    }
+}
+
 static spmv_status table_head(struct text_file *file, const struct bench_run *run)
 {
     struct line line = {.length = 0};
@@ -213,6 +227,9 @@ static spmv_status table_head(struct text_file *file, const struct bench_run *ru
         st = bench_wrap(file, "# ", text);
     bench_load_text(&run->trust.load, text, sizeof text);
     if (st == SPMV_OK)
+        st = bench_wrap(file, "# ", text);
+    libraries_text(&run->list, text, sizeof text);
+    if (st == SPMV_OK && text[0] != '\0')
         st = bench_wrap(file, "# ", text);
     if (st == SPMV_OK)
         st = bench_wrap(file, "# ", legend(run));

@@ -13,6 +13,8 @@
       "cusparse-coo-alg2 cusparse-sell cusparse-spmm-alg1 cusparse-spmm-alg1-columns cusparse-spmm-alg2 "              \
       "cusparse-spmm-alg3",                                                                                            \
       "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")      \
+    X(cusparse_op, CUDA, "cusparse-op-alg1 cusparse-op-alg2", "spmv spmv",                                             \
+      "cuSPARSE 12.9.4 or a later one with cusparseSpMVOp (docs/benchmarking.md)")                                     \
     X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cublas, CUDA, "cublas-dot-alg1 cublas-dot-alg2", "spmv-dot spmv-dot",                                            \

@@ -8,11 +8,7 @@
  * connected to one of them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "gen_rows.h"
-
-struct cube {
-    int64_t n, points;
-};
+#include "gen_grid.h"
 
 /* The points of a row's neighbourhood along one axis: from <= point <= to. */
 struct span {
@@ -24,7 +20,7 @@ static struct span span_of(int64_t coordinate, int64_t n)
     return (struct span){max_i64(coordinate - 1, 0), min_i64(coordinate + 1, n - 1)};
 }
 
-static void spans_of(const struct cube *cube, int64_t row, struct span *span)
+static void spans_of(const struct grid *cube, int64_t row, struct span *span)
 {
     for (int axis = 0; axis < 3; axis++, row /= cube->n)
         span[axis] = span_of(row % cube->n, cube->n);
@@ -42,7 +38,7 @@ static int64_t stencil27_length(const void *rule, int64_t row)
 
 static void stencil27_fill(const void *rule, int64_t row, int64_t length, int32_t *col)
 {
-    const struct cube *cube = rule;
+    const struct grid *cube = rule;
     struct span span[3];
     (void)length;
     spans_of(cube, row, span);
@@ -60,17 +56,15 @@ static double stencil27_value(const void *rule, int64_t row, int32_t col)
 
 spmv_status generate_stencil27(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    struct cube cube = {0};
-    const spmv_status st = generator_integers(ctx, request, 1, &cube.n);
+    struct grid cube;
+    int64_t n;
+    spmv_status st = generator_integers(ctx, request, 1, &n);
+    if (st == SPMV_OK)
+        st = grid_make(ctx, request, n, 3, &cube);
     if (st != SPMV_OK)
         return st;
-    if (!multiply_fits(cube.n, cube.n, &cube.points) || !multiply_fits(cube.points, cube.n, &cube.points) ||
-        cube.points > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_LIMIT,
-                            "matrix SPEC \"stencil27:%lld\": %lld^3 columns, at most %d are possible",
-                            (long long)cube.n, (long long)cube.n, INT32_MAX);
     /* total number of neighbours along one axis, the points themselves included */
-    const double along = 3 * (double)cube.n - 2;
+    const double along = 3 * (double)n - 2;
     const struct generator_rows rows = {.rows = cube.points,
                                         .cols = cube.points,
                                         .entries = along * along * along,

@@ -13,6 +13,10 @@
     X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
     X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
     X(stencil27, "stencil27:N", "26 and -1 for up to 26 neighbours on an N x N x N grid, as in HPCG")                  \
+    X(diffusion2d, "diffusion2d:N,CONTRAST[,ANISO]", "5-point diffusion, cell coefficients from 1 to CONTRAST")        \
+    X(diffusion3d, "diffusion3d:N,CONTRAST[,ANISO]", "7-point diffusion, cell coefficients from 1 to CONTRAST")        \
+    X(convdiff2d, "convdiff2d:N,PECLET", "5-point convection-diffusion, upwind, not symmetric")                        \
+    X(convdiff3d, "convdiff3d:N,PECLET", "7-point convection-diffusion, upwind, not symmetric")                        \
     X(diagonal, "diagonal:ROWS", "only the diagonal")                                                                  \
     X(banded, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                                        \
     X(dense, "dense:ROWS,COLS", "every entry")                                                                         \

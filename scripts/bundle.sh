@@ -13,7 +13,8 @@
 #                         and H200 only. Default: the architectures of the project
 #
 # JOBS=N: number of parallel compilers. SPMV_CUDA=OFF builds without the CUDA backend; ON fails
-# without nvcc.
+# without nvcc. SPMV_CUSPARSE_ROOT=FOLDER: another cuSPARSE than the toolkit's
+# (docs/benchmarking.md).
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -26,7 +27,7 @@ set -euo pipefail
 system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)\.so'
 cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
 # Modules of peers in the bundle: those on a GPU, and those on the CPU without another library.
-peers=(cusparse cusparse_cg cublas cub probe loops eigen)
+peers=(cusparse cusparse_op cusparse_cg cublas cub probe loops eigen)
 # Programs must run on other processors than this machine's.
 peer_flags="-O3"
 [ "$(uname -m)" != x86_64 ] || peer_flags="-O3 -march=x86-64-v3"
@@ -61,6 +62,7 @@ for earlier in "$build/bench" "$build/bench/peers" "$build/examples"; do
 done
 # -U: forget the architectures of an earlier run
 build_tree "$build" all -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" \
+    -DSPMV_CUSPARSE_ROOT="${SPMV_CUSPARSE_ROOT:-}" \
     -DSPMV_PEER_FLAGS="$peer_flags" -DCMAKE_PROJECT_spmv_INCLUDE="$moving" -U CMAKE_CUDA_ARCHITECTURES \
     ${architectures:+"-DCMAKE_CUDA_ARCHITECTURES=$architectures"}
 # The examples are built like a reader would: with the installed shared library.

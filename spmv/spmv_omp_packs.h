@@ -18,7 +18,8 @@ static ALWAYS_INLINE void PACKED(sum_packs)(const struct TYPED(columns) * c, boo
             if (packs >= 2)
                 prefetch_row(x + col[k + AHEAD < last ? k + AHEAD : last] * stride, (size_t)packs * sizeof(PACK_TYPE));
             for (int p = 0; p < packs; p++)
-                PACK_TERM(PACK_TYPE, &sum[p], pattern, val + k, x + col[k] * stride + p * PACK_COLUMNS);
+                PACK_TERM(PACK_TYPE, &sum[p], pattern, pattern ? NULL : val + k,
+                          x + col[k] * stride + p * PACK_COLUMNS);
         }
         for (int p = 0; p < packs; p++)
             memcpy(sums + p * PACK_COLUMNS, &sum[p], sizeof sum[p]);
@@ -30,9 +31,9 @@ static ALWAYS_INLINE void PACKED(sum_packs)(const struct TYPED(columns) * c, boo
         int64_t k = begin;
         for (; k + LANES <= end; k += LANES)
             for (int i = 0; i < LANES; i++)
-                PACK_TERM(PACK_TYPE, &s[i], pattern, val + k + i, from + col[k + i] * stride);
+                PACK_TERM(PACK_TYPE, &s[i], pattern, pattern ? NULL : val + k + i, from + col[k + i] * stride);
         for (; k < end; k++)
-            PACK_TERM(PACK_TYPE, &rest, pattern, val + k, from + col[k] * stride);
+            PACK_TERM(PACK_TYPE, &rest, pattern, pattern ? NULL : val + k, from + col[k] * stride);
         rest = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) + rest;
         memcpy(sums + p * PACK_COLUMNS, &rest, sizeof rest);
     }

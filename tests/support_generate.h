@@ -1,11 +1,31 @@
-/* Shared by tests of generated matrices: the same bits for any number of threads, and refused
- * SPECs.
+/* Shared by tests of generated matrices: entries, the same bits for any number of threads, and
+ * refused SPECs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_GENERATE_H
 #define SUPPORT_GENERATE_H
 
 #include "support_coo.h"
+
+static inline spmv_matrix *generated(spmv_context *ctx, const char *spec, spmv_type type, spmv_csr *a)
+{
+    spmv_matrix *m = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &m));
+    spmv_matrix_view(m, a);
+    assert_int_equal(a->type, type);
+    assert_non_null(a->val);
+    assert_ok(ctx, csr_check(ctx, spec, a, CSR_SORTED));
+    return m;
+}
+
+/* The value at (i, j), or 0 if not stored. */
+static inline double entry(const spmv_csr *a, int64_t i, int64_t j)
+{
+    for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+        if (a->col[k] == j)
+            return support_value(a, k);
+    return 0;
+}
 
 static inline void assert_same_for_any_team(const char *spec, spmv_type type)
 {

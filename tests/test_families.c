@@ -6,29 +6,9 @@
 
 #include "support_generate.h"
 
-static spmv_matrix *generated(spmv_context *ctx, const char *spec, spmv_type type, spmv_csr *a)
-{
-    spmv_matrix *m = NULL;
-    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &m));
-    spmv_matrix_view(m, a);
-    assert_int_equal(a->type, type);
-    assert_non_null(a->val);
-    assert_ok(ctx, csr_check(ctx, spec, a, CSR_SORTED));
-    return m;
-}
-
 static int64_t length_of(const spmv_csr *a, int64_t row)
 {
     return row_first(a, row + 1) - row_first(a, row);
-}
-
-/* The value at (i, j), or 0 if not stored. */
-static double entry(const spmv_csr *a, int64_t i, int64_t j)
-{
-    for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-        if (a->col[k] == j)
-            return support_value(a, k);
-    return 0;
 }
 
 static int64_t *column_lengths(const spmv_csr *a)
@@ -403,6 +383,10 @@ static void fem_blocks(void **state)
 /* Each has enough rows or entries for a team (host_team); random and deterministic ones. */
 static const char *const specs[] = {
     "stencil27:66",
+    "diffusion2d:240,10000,0.1",
+    "diffusion3d:35,25",
+    "convdiff2d:240,3.5",
+    "convdiff3d:35,0.3",
     "diagonal:270000",
     "banded:60000,3",
     "dense:600,500",
@@ -414,7 +398,7 @@ static const char *const specs[] = {
     "rmat:14,20",
     "fem:20000,2,13.5",
 };
-enum { SPECS = sizeof specs / sizeof specs[0], FIRST_RANDOM = 4 };
+enum { SPECS = sizeof specs / sizeof specs[0], FIRST_RANDOM = 8 };
 
 static void same_bits_for_any_team(void **state)
 {
@@ -561,7 +545,7 @@ static void forms_are_listed(void **state)
         assert_fails(ctx, spmv_matrix_generate(ctx, form, SPMV_F64, &m), SPMV_ERROR_SPEC, form);
         assert_fails(ctx, spmv_matrix_generate(ctx, "nothing:1", SPMV_F64, &m), SPMV_ERROR_SPEC, form);
     }
-    assert_true(count >= 13);
+    assert_true(count >= 18);
     assert_null(about);
     assert_null(spmv_spec_form(-1, &about));
     assert_null(spmv_spec_form(INT_MAX, NULL));

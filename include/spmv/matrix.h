@@ -143,6 +143,15 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  *                                 diagonal and -1 for each neighbour
  *   stencil27:N                   N^3 rows: the operator of HPCG, 26 on the diagonal and -1 for
  *                                 each of up to 26 neighbours
+ *   diffusion2d:N,CONTRAST[,ANISO]
+ *                                 N^2 rows: diffusion by finite volumes on N x N cells, with random
+ *                                 coefficients from 1 to CONTRAST*, faces in x direction times
+ *                                 ANISO* (default 1)
+ *   diffusion3d:N,CONTRAST[,ANISO]
+ *                                 N^3 rows: the same on N x N x N cells
+ *   convdiff2d:N,PECLET           N^2 rows: convection-diffusion by upwind differences on an N x N
+ *                                 grid, cell Peclet number PECLET* (from 0) along x; not symmetric
+ *   convdiff3d:N,PECLET           N^3 rows: the same on an N x N x N grid
  *   diagonal:ROWS                 the diagonal only
  *   banded:ROWS,HALF              square: all entries with |i - j| <= HALF; HALF may be 0
  *   dense:ROWS,COLS               all entries
@@ -167,12 +176,13 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  * defines each SPEC in full and lists the names of twins. Two options may follow, in any order:
  *
  *   seed=N            seed of the random numbers; default 1
- *   values=own        default: the coefficients of poisson2d, poisson3d and stencil27, else random
+ *   values=own        default: the coefficients of the operators on grids (poisson2d to convdiff3d
+ *                     in the table), else random
  *   values=random     0.5 <= |value| < 1 with random signs
  *   values=constant   all values 1
  *
- * poisson2d, poisson3d and stencil27 have Dirichlet boundaries and natural ordering (Saad 2003,
- * section 2.2). With their own values they are symmetric positive definite.
+ * The operators on grids have Dirichlet boundaries and natural ordering (Saad 2003, section 2.2).
+ * With their own values they are symmetric positive definite, except convdiff2d and convdiff3d.
  *
  *   type     SPMV_F64 or SPMV_TYPE_DEFAULT: f64. SPMV_F32: the f64 values rounded. SPMV_C128,
  *            SPMV_C64: the same values with imaginary parts of 0.

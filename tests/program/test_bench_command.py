@@ -75,7 +75,9 @@ class Bench(unittest.TestCase):
             self.assertRegex(row, r"^(auto|tiles|staged|loops-)")
             self.assertIn(" same ", row)
         self.assertNotIn("WRONG", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^# peers: OpenMP, [^;]+$")
         self.assertEqual(done.stderr, "")
+        self.assertNotIn("# peers:", self.ok("poisson2d:9", "--peers", "none").stdout)
 
     def test_json(self):
         matrix = os.path.join(SOURCE, "data", "arrow200.mtx")
