@@ -197,7 +197,7 @@ static void TYPED(product)(const spmv_plan *plan, const struct plan_product *p)
 {
     struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
-                                     .x = p->x,
+                                     .x = p->x != NULL ? p->x : p->y, /* without columns it is not read */
                                      .y = p->y,
                                      .x_stride = plan->x_stride,
                                      .y_stride = plan->y_stride,
@@ -215,7 +215,7 @@ static void TYPED(loop)(const spmv_plan *plan, const void *x, void *y, struct ti
 {
     const struct omp_tiles *tiles = plan->state;
     const struct TYPED(columns) c = {.a = &plan->a,
-                                     .x = x,
+                                     .x = x != NULL ? x : y,
                                      .y = y,
                                      .x_stride = plan->x_stride,
                                      .y_stride = plan->y_stride,
