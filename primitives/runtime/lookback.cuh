@@ -69,6 +69,26 @@ __device__ inline void store_relaxed(uint64_t *word, uint64_t value)
 #endif
 }
 
+__device__ inline uint32_t load_relaxed(const uint32_t *word)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return *(const volatile uint32_t *)word;
+#endif
+}
+
+__device__ inline void store_relaxed(uint32_t *word, uint32_t value)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+#else
+    *(volatile uint32_t *)word = value;
+#endif
+}
+
 /* An element as 32-bit parts, for state words and shuffles. */
 template <typename Type> struct pieces {
     static constexpr int count = (int)(sizeof(Type) / sizeof(uint32_t));

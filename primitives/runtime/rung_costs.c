@@ -46,6 +46,7 @@ static const struct row {
     {"sort", "tiles", "primitives/sort/sort_omp.c", "2 n each digit", "n / threads, each digit"},
     {"sort", "split", "primitives/sort/sort_1_split.cuh", "4 n each bit", "that of a scan, each bit"},
     {"sort", "radix", "primitives/sort/sort_2_radix.cuh", "30 n each digit of 8 bits", "n / 2^19 + log, each digit"},
+    {"sort", "onesweep", "primitives/sort/sort_3_onesweep.cuh", "25 n each digit of 8 bits", "n / 2^21, each digit"},
     {"histogram", "definition", "primitives/histogram/histogram_ref.c", "n", "n"},
     {"histogram", "pieces", "primitives/histogram/histogram_omp.c", "n + threads bins", "n / threads + bins"},
     {"histogram", "atomic", "primitives/histogram/histogram_1_atomic.cuh", "n", "that of the fullest bin"},

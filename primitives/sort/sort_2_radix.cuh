@@ -14,8 +14,8 @@
  *           at most 4 MiB
  * changed   8 bits per pass instead of 1; scans counts instead of elements; ranks within a tile
  *           stay in the block
- * wins      always. A sort that counts all digits in one initial pass and gets its offsets by
- *           look-back moves n (2 k + 2 v).
+ * wins      never: rung 3 counts all digits in one initial pass and gets its offsets by look-back, so
+ *           it moves n (2 k + 2 v)
  * order     stable, so all rungs and backends give the same result
  * source    M. Zagha, G. E. Blelloch 1991; N. Satish, M. Harris, M. Garland, "Designing efficient
  *           sorting algorithms for manycore GPUs", IPDPS 2009; the rank by matching lanes: A.

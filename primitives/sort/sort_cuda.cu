@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "sort_1_split.cuh"
-#include "sort_2_radix.cuh"
+#include "sort_3_onesweep.cuh"
 
 static int64_t split_scratch(const sort_request *r)
 {
@@ -30,5 +30,25 @@ static spmv_status radix(spmv_context *ctx, const sort_request *r, void *scratch
     });
 }
 
-extern "C" const sort_rung sort_rungs_cuda[] = {
-    {"split", 1, split_scratch, split}, {"radix", RADIX_BITS, radix_scratch, radix}, {NULL, 0, NULL, NULL}};
+static int64_t onesweep_scratch(const sort_request *r)
+{
+    int64_t bytes = 0;
+    with_types(r, [&](auto key, auto value) {
+        bytes = sort_3_scratch<decltype(key), decltype(value)>(r);
+        return SPMV_OK;
+    });
+    return bytes;
+}
+
+static spmv_status onesweep_run(spmv_context *ctx, const sort_request *r, void *scratch)
+{
+    return on_device(ctx, [=] {
+        return with_types(
+            r, [=](auto key, auto value) { return sort_3_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
+    });
+}
+
+extern "C" const sort_rung sort_rungs_cuda[] = {{"split", 1, split_scratch, split},
+                                                {"radix", RADIX_BITS, radix_scratch, radix},
+                                                {"onesweep", RADIX_BITS, onesweep_scratch, onesweep_run},
+                                                {NULL, 0, NULL, NULL}};

@@ -17,12 +17,16 @@ template <typename Key> struct key_digit {
     int shift;
     unsigned mask;
 
-    __device__ unsigned operator()(Key key) const
+    __device__ Key order(Key key) const
     {
         constexpr int TOP = 8 * (int)sizeof(Key) - 1;
         const Key negative = Key(0) - (key >> TOP);
-        const Key order = key ^ ((negative & real) | Key(1) << TOP);
-        return (unsigned)(order >> shift) & mask;
+        return key ^ ((negative & real) | Key(1) << TOP);
+    }
+
+    __device__ unsigned operator()(Key key) const
+    {
+        return (unsigned)(order(key) >> shift) & mask;
     }
 };
 
