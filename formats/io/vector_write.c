@@ -177,7 +177,7 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
                                  .user = text,
                                  .items = text->rows * text->cols,
                                  .item_bytes = 2 * (text->part_bytes + 1),
-                                 .packing = text->form.packing};
+                                 .compression = text->form.compression};
     char head[BANNER_TEXT + 64];
     int64_t bytes = 0;
     if (mtx) {
@@ -187,7 +187,7 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
     TRY(output_open(ctx, path, pieces.items, &output));
     /* an empty text still needs a piece, so that a compressed file is valid */
     if (mtx || pieces.items == 0)
-        TRY(text_pieces_head(&output, head, bytes, pieces.packing));
+        TRY(text_pieces_head(&output, head, bytes, pieces.compression));
     TRY(text_pieces_write(&output, &pieces));
 done:
     return output_close(&output, st);

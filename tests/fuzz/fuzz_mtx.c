@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* libFuzzer passes NULL for the empty text; NULL would mean a file. */
     const uint8_t *const text = size > 0 ? data : (const uint8_t *)"";
     /* fuzz_packed.c tests these. */
-    if (packed_form((const char *)text, (int64_t)size) != NULL)
+    if (packed_begins((const char *)text, (int64_t)size))
         return 0;
     try_matrix(ctx, text, size);
     try_vector(ctx, text, size);
