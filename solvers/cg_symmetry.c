@@ -104,7 +104,7 @@ done:
 /* Compares all pairs and stores the result in the plan. */
 static void judge(const struct cg *cg, const struct sums *of)
 {
-    const struct real_limits limits = real_limits(cg->s.info.type);
+    const struct real_limits limits = real_limits_of(cg->s.info.type);
     const double nnz = (double)cg->s.info.nnz * cg->s.info.vectors;
     long double largest = 0;
     for (int v = 0; v < VECTORS; v++)

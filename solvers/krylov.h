@@ -137,7 +137,7 @@ spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *v
  * shrink until they underflow. */
 static inline double krylov_enough(spmv_type type, const struct krylov_column *c)
 {
-    const double last = real_limits(type).roundoff * c->start_residual;
+    const double last = real_limits_of(type).roundoff * c->start_residual;
     return c->tolerance > last ? c->tolerance : last;
 }
 

@@ -142,7 +142,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
     spmv_status st = SPMV_OK;
     struct block_jacobi *j = NULL;
     void *there = NULL;
-    struct inversion inversion = {.source = source, .u = real_limits(m->type).roundoff};
+    struct inversion inversion = {.source = source, .u = real_limits_of(m->type).roundoff};
     const struct precond_blocks blocks = {.rows = m->rows, .block = source->options->block};
     const int64_t count = blocks_of(&blocks), numbers = count * blocks.block * blocks.block;
     int64_t first = -1;

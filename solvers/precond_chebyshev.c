@@ -221,7 +221,7 @@ static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diago
     TRY(spmv_map_binary(m->ctx, SPMV_MUL, m->type, l->r, c->inverse, l->p, m->rows));
     TRY(dot(l, l->r, l->p, &rz));
     first = rz;
-    const double u = real_limits(m->type).roundoff;
+    const double u = real_limits_of(m->type).roundoff;
     while (k < steps && rz > u * u * first) {
         TRY(spmv_apply(c->plan, NULL, l->p, NULL, l->q));
         TRY(dot(l, l->p, l->q, &pq));

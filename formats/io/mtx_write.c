@@ -323,7 +323,7 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
     struct text text = {.a = a};
     if (ctx == NULL || a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: %s is NULL", a ? "path" : "matrix");
-    if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
+    if (a->val != NULL && !type_is_floating(a->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));
     spmv_status st = check_options(ctx, options, &text);

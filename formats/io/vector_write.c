@@ -235,7 +235,7 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
                             (long long)(n < 0   ? n
                                         : k < 0 ? k
                                                 : count));
-    if (type_part(type) != SPMV_F64 && type_part(type) != SPMV_F32)
+    if (!type_is_floating(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(type));
     spmv_status st = output_form_of(ctx, path, &text.form);

@@ -76,7 +76,7 @@ struct real_limits {
 #define REAL_LIMITS_F64 0x1p-53, DBL_MAX, 0x1p-1074
 
 /* The limits of this real type. */
-static inline struct real_limits real_limits(spmv_type type)
+static inline struct real_limits real_limits_of(spmv_type type)
 {
     switch ((int)type) {
 #define CASE(NAME, name, T)                                                                                            \
