@@ -428,6 +428,15 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* Whether a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 
+/* Removes the ending from the length of path, in upper or lower case, behind a non-empty name.
+ * False: path has another ending. */
+bool cut_ending(const char *path, size_t *length, const char *ending);
+
+/* The same for the endings of compressed files, which are listed here and, for the library, in
+ * formats/io/compressions.h. */
+#define COMPRESSIONS(X) X(".gz") X(".xz") X(".zst") X(".bz2")
+bool cut_compression(const char *path, size_t *length);
+
 /* ----------------------------------------------------- matrix_output.c: a matrix into a file */
 
 /* Writes the matrix with the symmetry and the comments of its file, and prints a message. made:

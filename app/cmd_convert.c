@@ -3,35 +3,26 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include <strings.h>
 
 #include "app.h"
-
-/* Position of the ending in path[0 .. length); length if the path does not have it. */
-static size_t cut(const char *path, size_t length, const char *ending)
-{
-    const size_t n = strlen(ending);
-    return length > n && strncasecmp(path + length - n, ending, n) == 0 ? length - n : length;
-}
 
 /* The ending is .mtx, also compressed, or .spmv. */
 static bool has_known_ending(const char *path)
 {
-    static const char *const packings[] = {".gz", ".xz", ".zst", ".bz2"};
-    const size_t whole = strlen(path);
-    size_t length = whole;
-    for (size_t i = 0; i < sizeof packings / sizeof packings[0] && length == whole; i++)
-        length = cut(path, whole, packings[i]);
-    return cut(path, length, ".mtx") < length || cut(path, length, ".spmv") < length;
+    size_t length = strlen(path);
+    cut_compression(path, &length);
+    return cut_ending(path, &length, ".mtx") || cut_ending(path, &length, ".spmv");
 }
 
 /* Checks the output before the matrix is read. */
 static spmv_status check_output(const struct options *o, const char *source, const char *path)
 {
     if (strcmp(path, "-") != 0 && !has_known_ending(path)) {
-        complain("%s: the ending of the name selects the form: .mtx, .mtx.gz or .spmv (the binary form), also "
-                 ".mtx.xz, .mtx.zst and .mtx.bz2; - writes text to standard output",
+#define COMPRESSED(ending) ", .mtx" ending
+        complain("%s: the ending of the name selects the form: .spmv (the binary form), .mtx" COMPRESSIONS(
+                     COMPRESSED) "; - writes text to standard output",
                  path);
+#undef COMPRESSED
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->json && o->json_path == NULL && strcmp(path, "-") == 0)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "app.h"
@@ -15,6 +16,21 @@ bool file_exists(const char *path)
 {
     struct stat s;
     return strcmp(path, "-") == 0 || stat(path, &s) == 0;
+}
+
+bool cut_ending(const char *path, size_t *length, const char *ending)
+{
+    const size_t n = strlen(ending);
+    const bool found = *length > n && strncasecmp(path + *length - n, ending, n) == 0;
+    *length -= found ? n : 0;
+    return found;
+}
+
+bool cut_compression(const char *path, size_t *length)
+{
+#define CUT(ending) cut_ending(path, length, ending) ||
+    return COMPRESSIONS(CUT) false;
+#undef CUT
 }
 
 /* Whether the text is "name:rest" without a folder: then it is treated as a SPEC. */
@@ -32,15 +48,14 @@ static bool looks_like_spec(const char *text)
 /* The last component of the path without endings such as ".mtx" and ".tar.gz"; a SPEC unchanged. */
 static spmv_status make_name(const char *argument, bool spec, char **name)
 {
-    static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx", ".spmv"};
+    static const char *const endings[] = {".tgz", ".tar", ".mtx", ".spmv"};
     const char *slash = spec ? NULL : strrchr(argument, '/');
     const char *from = slash != NULL ? slash + 1 : argument;
     size_t length = strlen(from);
-    for (size_t i = 0; !spec && i < sizeof endings / sizeof endings[0]; i++) {
-        const size_t n = strlen(endings[i]);
-        if (length > n && memcmp(from + length - n, endings[i], n) == 0)
-            length -= n;
-    }
+    while (!spec && cut_compression(from, &length))
+        continue;
+    for (size_t i = 0; !spec && i < sizeof endings / sizeof endings[0]; i++)
+        cut_ending(from, &length, endings[i]);
     const spmv_status st = allocate("the matrix's name", (int64_t)length + 1, 1, (void **)name);
     if (st == SPMV_OK) {
         memcpy(*name, from, length);

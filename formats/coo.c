@@ -9,24 +9,23 @@
 #include "rows.h"
 
 /* A range of entries of one chunk. */
-struct stretch {
+struct range {
     const struct coo_chunk *chunk;
     int64_t first, end;
 };
 
 /* The part of piece p that lies in this chunk. The chunk's first entry has number offset in the
  * list. */
-static struct stretch stretch_of(const struct counting *counting, int64_t p, const struct coo_chunk *chunk,
-                                 int64_t offset)
+static struct range range_of(const struct counting *counting, int64_t p, const struct coo_chunk *chunk, int64_t offset)
 {
-    return (struct stretch){.chunk = chunk,
-                            .first = max_i64(0, counting_first(counting, p) - offset),
-                            .end = min_i64(chunk->n, counting_first(counting, p + 1) - offset)};
+    return (struct range){.chunk = chunk,
+                          .first = max_i64(0, counting_first(counting, p) - offset),
+                          .end = min_i64(chunk->n, counting_first(counting, p + 1) - offset)};
 }
 
-/* Adds the entries of the stretch to the counts of their rows. Returns the number of entries
+/* Adds the entries of the range to the counts of their rows. Returns the number of entries
  * stored, mirrored ones included. */
-static int64_t count_rows(const struct coo *coo, struct stretch s, int64_t *count)
+static int64_t count_rows(const struct coo *coo, struct range s, int64_t *count)
 {
     int64_t stored = 0;
     for (int64_t k = s.first; k < s.end; k++) {
@@ -69,9 +68,9 @@ static void conjugate(spmv_type type, void *val, int64_t i)
         ((spmv_c128 *)val)[i].im = -((spmv_c128 *)val)[i].im;
 }
 
-/* Moves the entries of the stretch to their rows. next[row]: where this piece stores its next entry
+/* Moves the entries of the range to their rows. next[row]: where this piece stores its next entry
  * of the row. */
-static inline void move_sized(const struct coo *coo, struct stretch s, int64_t *next, spmv_matrix *m, size_t size)
+static inline void move_sized(const struct coo *coo, struct range s, int64_t *next, spmv_matrix *m, size_t size)
 {
     for (int64_t k = s.first; k < s.end; k++) {
         const int64_t row = offset_at(s.chunk->row, coo->row_bits, k);
@@ -91,7 +90,7 @@ static inline void move_sized(const struct coo *coo, struct stretch s, int64_t *
     }
 }
 
-static void move(const struct coo *coo, struct stretch s, int64_t *next, spmv_matrix *m)
+static void move(const struct coo *coo, struct range s, int64_t *next, spmv_matrix *m)
 {
     SIZED(value_size(m->type, m->pattern), move_sized(coo, s, next, m, SIZE));
 }
@@ -103,14 +102,14 @@ static int64_t count_piece(const struct coo *coo, const struct counting *countin
     if (counting->bins > 0)
         memset(count, 0, (size_t)counting->bins * sizeof *count);
     for (int64_t c = 0, offset = 0; c < coo->chunks; offset += coo->chunk[c++].n)
-        stored += count_rows(coo, stretch_of(counting, p, &coo->chunk[c], offset), count);
+        stored += count_rows(coo, range_of(counting, p, &coo->chunk[c], offset), count);
     return stored;
 }
 
 static void move_piece(const struct coo *coo, const struct counting *counting, int64_t p, spmv_matrix *m)
 {
     for (int64_t c = 0, offset = 0; c < coo->chunks; offset += coo->chunk[c++].n)
-        move(coo, stretch_of(counting, p, &coo->chunk[c], offset), counting_of(counting, p), m);
+        move(coo, range_of(counting, p, &coo->chunk[c], offset), counting_of(counting, p), m);
 }
 
 /* Sorts the entries by row, in list order within a row. */

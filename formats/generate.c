@@ -275,7 +275,7 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
     if (type == SPMV_TYPE_DEFAULT)
         type = SPMV_F64;
     const spmv_type part = type_part(type); /* values are generated as real numbers */
-    if (part != SPMV_F64 && part != SPMV_F32)
+    if (!type_is_floating(type))
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_matrix_generate: values of type %s; supported: f64, f32, c128 and c64",
                             spmv_type_name(type));

@@ -15,7 +15,6 @@ is its size. A removal, a move or a change of type fails. Exit status 1 if there
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import argparse
 import os
 import re
 import subprocess
@@ -98,16 +97,13 @@ def self_test():
 
 
 def work():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("states", nargs="*", metavar="STATE")
-    parser.add_argument("--self-test", action="store_true")
+    parser = gates.parser(__doc__)
     given = parser.parse_args()
     if given.self_test:
         return self_test()
     if len(given.states) > 2:
         parser.error("at most two states")
-    old = given.states[0] if given.states else gates.base()
-    new = given.states[1] if len(given.states) > 1 else gates.ROOT
+    old, new = gates.old_and_new(given.states)
     (old_library, old_headers), (new_library, new_headers) = library(old), library(new)
     status, text = abidiff(old_library, new_library, old_headers, new_headers)
     found = judge(status, text)

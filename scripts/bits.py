@@ -30,7 +30,6 @@ as zlib.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import argparse
 import fnmatch
 import os
 import subprocess
@@ -147,10 +146,8 @@ def self_test(name, backends):
 
 
 def work():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("states", nargs="*", metavar="STATE")
+    parser = gates.parser(__doc__)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--backends", default="ref,omp,host_cuda")
     parser.add_argument("--expected", metavar="FILE")
     given = parser.parse_args()
@@ -168,8 +165,7 @@ def work():
         return 0
     if len(given.states) > 2:
         parser.error("at most two states")
-    old_name = given.states[0] if given.states else gates.base()
-    new_name = given.states[1] if len(given.states) > 1 else gates.ROOT
+    old_name, new_name = gates.old_and_new(given.states)
     expected = read_expected(given.expected) if given.expected else []
     print(f"bits: {old_name} against {new_name}, {', '.join(backends)}", file=sys.stderr)
     old, new = listing(old_name, backends), listing(new_name, backends)

@@ -6,6 +6,7 @@ commit gets its own work tree and builds below build/gates, which later runs reu
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import argparse
 import hashlib
 import os
 import subprocess
@@ -43,6 +44,19 @@ def base():
     if git("rev-parse", "--verify", "HEAD~1^{commit}") is None:
         raise Trouble("the last commit has no parent in this clone: set GATE_BASE to the commit to compare with")
     return "HEAD~1"
+
+
+def parser(text):
+    """A parser for the states and --self-test; text: the documentation of the gate."""
+    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("states", nargs="*", metavar="STATE")
+    made.add_argument("--self-test", action="store_true")
+    return made
+
+
+def old_and_new(states):
+    """The names of both states."""
+    return states[0] if states else base(), states[1] if len(states) > 1 else ROOT
 
 
 def run(command, **options):

@@ -20,7 +20,6 @@ cuobjdump of the CUDA Toolkit. c++filt of binutils makes the names readable.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import argparse
 import os
 import re
 import shutil
@@ -174,10 +173,8 @@ def self_test():
 
 
 def work():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("states", nargs="*", metavar="STATE")
+    parser = gates.parser(__doc__)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--self-test", action="store_true")
     given = parser.parse_args()
     if given.self_test:
         return self_test()
@@ -186,7 +183,7 @@ def work():
     if given.list:
         print("\n".join(lines_of(listing(given.states[0] if given.states else gates.ROOT))))
         return 0
-    old, new = (listing(name) for name in (given.states or [gates.base()])[:1] + (given.states[1:] or [gates.ROOT]))
+    old, new = (listing(name) for name in gates.old_and_new(given.states))
     found, worse = compare(old, new)
     for sentence in found:
         print(sentence)

@@ -22,7 +22,6 @@ machine: a spread above about 2 % shows that it is not quiet.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import argparse
 import json
 import math
 import os
@@ -156,9 +155,7 @@ def self_test():
 
 
 def work():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("states", nargs="*", metavar="STATE")
-    parser.add_argument("--self-test", action="store_true")
+    parser = gates.parser(__doc__)
     parser.add_argument("--backend", default="omp", choices=("omp", "cuda"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
@@ -167,8 +164,7 @@ def work():
         return self_test()
     if len(given.states) > 2 or given.rounds < 1:
         parser.error("at most two states and at least one round")
-    old_name = given.states[0] if given.states else gates.base()
-    new_name = given.states[1] if len(given.states) > 1 else gates.ROOT
+    old_name, new_name = gates.old_and_new(given.states)
     old, new = program(old_name), program(new_name)
     scale = "quick" if given.quick else "full"
     if given.quick:

@@ -206,10 +206,14 @@ static void release(struct cg *cg)
 
 static spmv_status run(struct cg *cg)
 {
-    if (cg->s.type == SPMV_F32)
-        run_f32(cg);
-    else
-        run_f64(cg);
+    switch ((int)cg->s.type) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        run_##name(cg);                                                                                                \
+        break;
+        REAL_LIST(CASE)
+#undef CASE
+    }
     return SPMV_OK;
 }
 

@@ -74,7 +74,11 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
         const int64_t bytes = own_pairs * 2 * (int64_t)spmv_type_size(cg->s.type) + cells * cell;
         if (how.blocks > most_blocks || each > (int64_t)how.threads * how.rows_a_thread || bytes > shared_most)
             continue;
-        *own = {how, (int)each, (int)cells, (int)bytes, nullptr, nullptr, 0, 0};
+        *own = {};
+        own->how = how;
+        own->rows_each = (int)each;
+        own->cells = (int)cells;
+        own->shared_bytes = (int)bytes;
         return true;
     }
     return false;
@@ -122,33 +126,34 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
     cuda_state *const device = (cuda_state *)cg->s.ctx->device;
     const cudaStream_t stream = (cudaStream_t)cg->s.ctx->stream;
     auto *const pairs = (cg_persistent::pair<T> *)own->pairs;
-    const cg_persistent::system<T, Stored> a = {(const int32_t *)plan->a.row_ptr,
-                                                plan->a.col,
-                                                (const Stored *)plan->a.val,
-                                                (int)cg->s.n,
-                                                own->rows_each,
-                                                own->cells,
-                                                (const T *)cg->s.b,
-                                                (T *)cg->s.x,
-                                                (T *)cg->s.start_x,
-                                                (T *)cg->s.r,
-                                                (T *)cg->p,
-                                                (T *)(pairs + 2 * cg->s.n),
-                                                pairs,
-                                                (const T *)(SCALED ? precond_inverse_diagonal(cg->s.precond) : nullptr),
-                                                (T *)memory,
-                                                asks ? (T *)(memory + own->history_at) : nullptr,
-                                                (unsigned *)(memory + own->counter_at),
-                                                (report *)device->staging,
-                                                cg->s.rtol,
-                                                cg->s.atol,
-                                                sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53,
-                                                told->enough,
-                                                (long long)cg->s.column->iterations,
-                                                (long long)cg->s.column->limit,
-                                                steps,
-                                                begins,
-                                                begins && cg->s.from_zero};
+    cg_persistent::system<T, Stored> a = {};
+    a.row_ptr = (const int32_t *)plan->a.row_ptr;
+    a.col = plan->a.col;
+    a.val = (const Stored *)plan->a.val;
+    a.rows = (int)cg->s.n;
+    a.rows_each = own->rows_each;
+    a.cells = own->cells;
+    a.b = (const T *)cg->s.b;
+    a.x = (T *)cg->s.x;
+    a.start_x = (T *)cg->s.start_x;
+    a.r = (T *)cg->s.r;
+    a.p = (T *)cg->p;
+    a.s = (T *)(pairs + 2 * cg->s.n);
+    a.pairs = pairs;
+    a.scale = (const T *)(SCALED ? precond_inverse_diagonal(cg->s.precond) : nullptr);
+    a.parts = (T *)memory;
+    a.history = asks ? (T *)(memory + own->history_at) : nullptr;
+    a.arrived = (unsigned *)(memory + own->counter_at);
+    a.told = (report *)device->staging;
+    a.rtol = cg->s.rtol;
+    a.atol = cg->s.atol;
+    a.roundoff = real_limits_of(cg->s.type).roundoff;
+    a.enough = told->enough;
+    a.iterations = (long long)cg->s.column->iterations;
+    a.most = (long long)cg->s.column->limit;
+    a.steps = steps;
+    a.begins = begins;
+    a.from_zero = begins && cg->s.from_zero;
     return on_device(cg->s.ctx, [&] {
         const cut how = own->how;
         const bool cluster = how.cluster && device->code_version >= 90;

@@ -42,8 +42,8 @@ static double element_of(uint64_t bits, int which)
 struct sample {
     void *host, *in, *out; /* count elements of the plan's type each; host is in host memory */
     int64_t count;         /* rows times vectors */
-    bool narrow;           /* f32; otherwise f64 */
-    int team;              /* threads for loops on the host */
+    spmv_type type;
+    int team; /* threads for loops on the host */
 };
 
 /* The sums from one product A v: u'A v for each vector u, and ||A v||^2. */
@@ -58,28 +58,20 @@ static int64_t part_begin(const struct sample *s, int part)
 
 static void fill(const struct sample *s, int which)
 {
-    float *f32 = s->host;
-    double *f64 = s->host;
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int part = 0; part < PARTS; part++)
-        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
-            if (s->narrow)
-                f32[i] = (float)element_of(bits_at(i), which);
-            else
-                f64[i] = element_of(bits_at(i), which);
-        }
+        for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++)
+            real_set(s->type, s->host, i, element_of(bits_at(i), which));
 }
 
 static void add_up(const struct sample *s, struct sums *sums)
 {
-    const float *f32 = s->host;
-    const double *f64 = s->host;
     struct sums of[PARTS];
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int part = 0; part < PARTS; part++) {
         struct sums own = {{0}, 0};
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
-            const long double value = s->narrow ? (long double)f32[i] : (long double)f64[i];
+            const long double value = real_at(s->type, s->host, i);
             const uint64_t bits = bits_at(i);
             for (int u = 0; u < VECTORS; u++)
                 own.dot[u] += element_of(bits, u) * value;
@@ -110,14 +102,15 @@ done:
 }
 
 /* Compares all pairs and stores the result in the plan. */
-static void judge(const struct cg *cg, bool narrow, const struct sums *of)
+static void judge(const struct cg *cg, const struct sums *of)
 {
-    const double roundoff = narrow ? 0x1p-24 : 0x1p-53, smallest = narrow ? 0x1p-149 : 0x1p-1074;
+    const struct real_limits limits = real_limits_of(cg->s.info.type);
     const double nnz = (double)cg->s.info.nnz * cg->s.info.vectors;
     long double largest = 0;
     for (int v = 0; v < VECTORS; v++)
         largest = fmaxl(largest, of[v].square);
-    const double bound = MARGIN * roundoff * sqrt((double)cg->s.info.nnz) * (double)sqrtl(largest) + 4 * nnz * smallest;
+    const double bound =
+        MARGIN * limits.roundoff * sqrt((double)cg->s.info.nnz) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
     cg->s.plan->symmetry = PLAN_SYMMETRIC;
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
@@ -136,7 +129,7 @@ static spmv_status sample(const struct cg *cg)
     spmv_status st = SPMV_OK;
     spmv_context *ctx = cg->s.ctx;
     struct sums of[VECTORS];
-    struct sample s = {.count = cg->s.info.rows * cg->s.info.vectors, .narrow = cg->s.info.type == SPMV_F32};
+    struct sample s = {.count = cg->s.info.rows * cg->s.info.vectors, .type = cg->s.info.type};
     const int64_t bytes = s.count * (int64_t)spmv_type_size(cg->s.info.type);
     s.team = host_team(ctx, s.count);
     TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
@@ -144,7 +137,7 @@ static spmv_status sample(const struct cg *cg)
     TRY(context_lend(ctx, bytes, &s.out));
     for (int v = 0; v < VECTORS; v++)
         TRY(look(cg, &s, v, &of[v]));
-    judge(cg, s.narrow, of);
+    judge(cg, of);
 done:
     host_free(s.host);
     context_take_back(ctx, s.in);

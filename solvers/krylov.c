@@ -108,20 +108,17 @@ void krylov_close(struct krylov *s)
 spmv_status krylov_read(const struct krylov *s, const void *from, int count, double *to)
 {
     spmv_status st = SPMV_OK;
-    const float *f32 = s->values;
-    const double *f64 = s->values;
     TRY(spmv_download(s->ctx, from, s->values, count * size_of(s)));
     for (int i = 0; i < count; i++)
-        to[i] = s->type == SPMV_F32 ? (double)f32[i] : f64[i];
+        to[i] = real_at(s->type, s->values, i);
 done:
     return st;
 }
 
 spmv_status krylov_set_cell(const struct krylov *s, double value)
 {
-    const float narrow = (float)value;
-    return spmv_upload(s->ctx, s->type == SPMV_F32 ? (const void *)&narrow : (const void *)&value, s->cells,
-                       size_of(s));
+    const union real cell = real_scalar(s->type, value);
+    return spmv_upload(s->ctx, &cell, s->cells, size_of(s));
 }
 
 spmv_status krylov_take(const struct krylov *s, const void *vectors, int v, void *to)
@@ -182,12 +179,9 @@ done:
 spmv_status krylov_residual(const struct krylov *s, void *to)
 {
     spmv_status st = SPMV_OK;
-    const double minus64 = -1, one64 = 1;
-    const float minus32 = -1, one32 = 1;
-    const bool narrow = s->type == SPMV_F32;
+    const union real minus = real_scalar(s->type, -1), one = real_scalar(s->type, 1);
     TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->b, to, s->count));
-    TRY(spmv_apply(s->plan, narrow ? (const void *)&minus32 : (const void *)&minus64, s->x,
-                   narrow ? (const void *)&one32 : (const void *)&one64, to));
+    TRY(spmv_apply(s->plan, &minus, s->x, &one, to));
 done:
     return st;
 }
@@ -344,17 +338,14 @@ done:
  * range, so elements are divided by the largest. */
 static double norm_of(const struct krylov *s, const void *numbers, int v, double *largest)
 {
-    const float *f32 = numbers;
-    const double *f64 = numbers;
-    const bool narrow = s->type == SPMV_F32;
     double square = 0;
     *largest = 0;
     for (int64_t i = v; i < s->count; i += s->columns)
-        *largest = fmax(*largest, narrow ? fabs((double)f32[i]) : fabs(f64[i]));
+        *largest = fmax(*largest, fabs(real_at(s->type, numbers, i)));
     if (*largest == 0)
         return 0;
     for (int64_t i = v; i < s->count; i += s->columns) {
-        const double part = (narrow ? (double)f32[i] : f64[i]) / *largest;
+        const double part = real_at(s->type, numbers, i) / *largest;
         square += part * part;
     }
     return *largest * sqrt(square);

@@ -12,6 +12,7 @@
 
 #include <spmv/solvers.h>
 
+#include "reals.h"
 #include "runtime.h"
 
 /* Whether a column runs, or why it stopped. */
@@ -136,7 +137,7 @@ spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *v
  * shrink until they underflow. */
 static inline double krylov_enough(spmv_type type, const struct krylov_column *c)
 {
-    const double last = (type == SPMV_F32 ? 0x1p-24 : 0x1p-53) * c->start_residual;
+    const double last = real_limits_of(type).roundoff * c->start_residual;
     return c->tolerance > last ? c->tolerance : last;
 }
 

@@ -3,7 +3,6 @@
  * digit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 #include <spmv/primitives.h>
 
@@ -122,7 +121,7 @@ static spmv_status settle_scaled(struct krylov *s, const void *b, double scale, 
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = s->result;
-    const double most = s->type == SPMV_F32 ? FLT_MAX : DBL_MAX;
+    const double most = real_limits_of(s->type).greatest;
     double largest = 0;
     TRY(undo_scale(s, scale));
     TRY(largest_element(s, s->q, s->r, &largest)); /* undo_scale leaves the scaled x in q */

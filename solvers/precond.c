@@ -124,20 +124,20 @@ spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory)
 spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory)
 {
     spmv_status st = SPMV_OK;
-    float *narrow = NULL;
+    void *rounded = NULL;
     const void *from = host;
     const int64_t bytes = n * (int64_t)spmv_type_size(m->type);
-    if (m->type == SPMV_F32) {
-        TRY(host_alloc(m->ctx, bytes, "numbers of a preconditioner", (void **)&narrow));
+    if (m->type != SPMV_F64) {
+        TRY(host_alloc(m->ctx, bytes, "numbers of a preconditioner", &rounded));
         for (int64_t i = 0; i < n; i++)
-            narrow[i] = (float)host[i];
-        from = narrow;
+            real_set(m->type, rounded, i, host[i]);
+        from = rounded;
     }
     TRY(precond_alloc(m, bytes, memory));
     if (bytes > 0)
         TRY(spmv_upload(m->ctx, from, *memory, bytes));
 done:
-    host_free(narrow);
+    host_free(rounded);
     return st;
 }
 

@@ -142,7 +142,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
     spmv_status st = SPMV_OK;
     struct block_jacobi *j = NULL;
     void *there = NULL;
-    struct inversion inversion = {.source = source, .u = m->type == SPMV_F32 ? 0x1p-24 : 0x1p-53};
+    struct inversion inversion = {.source = source, .u = real_limits_of(m->type).roundoff};
     const struct precond_blocks blocks = {.rows = m->rows, .block = source->options->block};
     const int64_t count = blocks_of(&blocks), numbers = count * blocks.block * blocks.block;
     int64_t first = -1;
@@ -152,7 +152,7 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct preco
     TRY(host_alloc(m->ctx, count, "inverse blocks", (void **)&inversion.fell));
     tiles_each(m->ctx, count, invert_block, &inversion);
     for (int64_t i = 0; i < numbers; i++)
-        if (!isfinite(m->type == SPMV_F32 ? (float)inversion.inverse[i] : inversion.inverse[i])) {
+        if (!isfinite(real_rounded(m->type, inversion.inverse[i]))) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                               "preconditioner %s: the inverse of the block at row %lld overflows", m->name,
                               (long long)(i / (blocks.block * blocks.block) * blocks.block) + 1);

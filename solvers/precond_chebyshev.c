@@ -71,11 +71,7 @@ static spmv_status apply(void *self, const void *r, void *z)
     spmv_status st = SPMV_OK;
     const struct chebyshev *c = self;
     const spmv_preconditioner *m = c->m;
-    const double minus64 = -1, one64 = 1;
-    const float minus32 = -1, one32 = 1;
-    const bool narrow = m->type == SPMV_F32;
-    const void *minus = narrow ? (const void *)&minus32 : (const void *)&minus64;
-    const void *one = narrow ? (const void *)&one32 : (const void *)&one64;
+    const union real minus = real_scalar(m->type, -1), one = real_scalar(m->type, 1);
     struct precond_step step = {.first = true, .inverse = c->inverse, .residual = r, .d = c->d, .z = z};
     for (int k = 0; k <= c->degree; k++) {
         if (k == 1) {
@@ -84,7 +80,7 @@ static spmv_status apply(void *self, const void *r, void *z)
             step.residual = c->residual;
         }
         if (k > 0) /* residual = r - A z */
-            TRY(spmv_apply(c->plan, minus, c->d, one, c->residual));
+            TRY(spmv_apply(c->plan, &minus, c->d, &one, c->residual));
         step.before = c->step[k].before;
         step.factor = c->step[k].factor;
         TRY(take_step(m, &step));
@@ -173,13 +169,11 @@ struct lanczos {
 static spmv_status dot(const struct lanczos *l, const void *x, const void *y, double *value)
 {
     const spmv_preconditioner *m = l->c->m;
-    float narrow = 0;
+    union real got = {0};
     spmv_status st = spmv_dot(m->ctx, m->type, x, y, l->scalar, m->rows);
     if (st == SPMV_OK)
-        st = spmv_download(m->ctx, l->scalar, m->type == SPMV_F32 ? (void *)&narrow : (void *)value,
-                           (int64_t)spmv_type_size(m->type));
-    if (m->type == SPMV_F32)
-        *value = narrow;
+        st = spmv_download(m->ctx, l->scalar, &got, (int64_t)spmv_type_size(m->type));
+    *value = real_at(m->type, &got, 0);
     return st;
 }
 
@@ -188,10 +182,11 @@ static spmv_status axpby(const struct lanczos *l, double a, const void *x, doubl
 {
     spmv_status st = SPMV_OK;
     const spmv_preconditioner *m = l->c->m;
-    const double wide[] = {a, b};
-    const float narrow[] = {(float)a, (float)b};
+    union real scalars[2];
     const int64_t size = (int64_t)spmv_type_size(m->type);
-    TRY(spmv_upload(m->ctx, m->type == SPMV_F32 ? (const void *)narrow : (const void *)wide, l->scalar, 2 * size));
+    real_set(m->type, scalars, 0, a);
+    real_set(m->type, scalars, 1, b);
+    TRY(spmv_upload(m->ctx, scalars, l->scalar, 2 * size));
     TRY(spmv_map_axpby(m->ctx, m->type, l->scalar, x, (char *)l->scalar + size, y, m->rows));
 done:
     return st;
@@ -205,13 +200,8 @@ static spmv_status fill_start(const spmv_preconditioner *m, void *to)
     void *host = NULL;
     uint64_t state = 0;
     TRY(host_alloc(m->ctx, m->rows * 8, "a start", &host));
-    for (int64_t i = 0; i < m->rows; i++) {
-        const double value = (double)(int64_t)splitmix_next(&state) * 0x1p-63;
-        if (m->type == SPMV_F32)
-            ((float *)host)[i] = (float)value;
-        else
-            ((double *)host)[i] = value;
-    }
+    for (int64_t i = 0; i < m->rows; i++)
+        real_set(m->type, host, i, (double)(int64_t)splitmix_next(&state) * 0x1p-63);
     TRY(spmv_upload(m->ctx, host, to, m->rows * (int64_t)spmv_type_size(m->type)));
 done:
     host_free(host);
@@ -231,7 +221,7 @@ static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diago
     TRY(spmv_map_binary(m->ctx, SPMV_MUL, m->type, l->r, c->inverse, l->p, m->rows));
     TRY(dot(l, l->r, l->p, &rz));
     first = rz;
-    const double u = m->type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
+    const double u = real_limits_of(m->type).roundoff;
     while (k < steps && rz > u * u * first) {
         TRY(spmv_apply(c->plan, NULL, l->p, NULL, l->q));
         TRY(dot(l, l->p, l->q, &pq));

@@ -16,7 +16,6 @@
  * Anderson and Saad 1989; Saad 2003, section 11.6.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -353,7 +352,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct lower 
     for (int64_t i = 0; i < l->rows; i++)
         for (int64_t k = l->ptr[i]; k < l->ptr[i + 1]; k++) {
             const bool diagonal = l->col[k] == i;
-            const double largest = m->type == SPMV_F32 ? FLT_MAX : DBL_MAX;
+            const double largest = real_limits_of(m->type).greatest;
             if (!(fabs(l->val[k]) <= largest && (!diagonal || 1 / l->val[k] <= largest)))
                 return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                                     "preconditioner %s: %g in row %lld of the factor is out of the range of %s",

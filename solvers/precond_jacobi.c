@@ -44,7 +44,7 @@ spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct prec
     TRY(host_alloc(m->ctx, m->rows * 8, "reciprocals of a diagonal", (void **)&inverse));
     for (int64_t i = 0; i < m->rows; i++) {
         inverse[i] = 1 / source->diagonal[i];
-        if (!isfinite(m->type == SPMV_F32 ? (float)inverse[i] : inverse[i])) {
+        if (!isfinite(real_rounded(m->type, inverse[i]))) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                               "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
                               m->name, (long long)i + 1, source->diagonal[i]);

@@ -22,9 +22,24 @@ SKIPPED = 77
 
 
 def rows_of(folder):
-    with open(os.path.join(folder, "catalog.csv"), newline="") as f:
-        # a hermitian pattern is refused: the file does not say which entries are conjugates
-        return [row for row in csv.DictReader(f) if (row["field"], row["symmetry"]) != ("pattern", "hermitian")]
+    """The rows of the catalog; None if there is no catalog."""
+    path = os.path.join(folder, "catalog.csv")
+    if not os.path.exists(path):
+        print(f"skipped: no matrices in {folder}")
+        return None
+    with open(path, newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def unpacked(rows, folder, scratch):
+    """Unpacks the files of the rows into the folder scratch: the row by the path."""
+    paths = {}
+    for number, row in enumerate(rows):
+        path = os.path.join(scratch, f"{number}.mtx")
+        with lzma.open(os.path.join(folder, row["file"])) as packed, open(path, "wb") as plain:
+            plain.write(packed.read())
+        paths[path] = row
+    return paths
 
 
 def wrong_sizes(row, rows, cols, nnz):
@@ -82,16 +97,13 @@ def through_the_program(program, backend, path, row):
 
 def main():
     products, program, folder, backend = sys.argv[1:]
-    if not os.path.exists(os.path.join(folder, "catalog.csv")):
-        print(f"skipped: no matrices in {folder}")
+    rows = rows_of(folder)
+    if rows is None:
         return SKIPPED
+    # a hermitian pattern is refused: the file does not say which entries are conjugates
+    rows = [row for row in rows if (row["field"], row["symmetry"]) != ("pattern", "hermitian")]
     with tempfile.TemporaryDirectory() as scratch:
-        paths = {}
-        for number, row in enumerate(rows_of(folder)):
-            path = os.path.join(scratch, f"{number}.mtx")
-            with lzma.open(os.path.join(folder, row["file"])) as packed, open(path, "wb") as plain:
-                plain.write(packed.read())
-            paths[path] = row
+        paths = unpacked(rows, folder, scratch)
         results = all_methods(products, backend, paths)
         if results is None:
             print(f"skipped: backend {backend} is not available")

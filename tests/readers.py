@@ -9,14 +9,14 @@ left out with a note. Exit code 77: the folder is missing.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
-import csv
-import lzma
 import os
 import random
 import struct
 import subprocess
 import sys
 import tempfile
+
+from matrices import SKIPPED, rows_of, unpacked
 
 try:
     import numpy
@@ -25,7 +25,6 @@ try:
 except ImportError:
     scipy = None
 
-SKIPPED = 77
 VALUES = {3: "<f4", 4: "<f8", 8: "<c8", 5: "<c16"}  # types of the values in the binary format
 COMPLEX = ("general", "symmetric", "skew-symmetric", "hermitian")
 SPECS = ("uniform:3000,2000,7.5", "powerlaw:4000,6.5,2.1,900", "fem:300,3,11.5", "banded:2000,3", "empty:5000,0.9", "longrows:5,60000,9000")
@@ -33,11 +32,6 @@ SPECS = ("uniform:3000,2000,7.5", "powerlaw:4000,6.5,2.1,900", "fem:300,3,11.5",
 
 def run(*command):
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-
-
-def rows_of(folder):
-    with open(os.path.join(folder, "catalog.csv"), newline="") as f:
-        return list(csv.DictReader(f))
 
 
 def complex_text(form, symmetry, seed):
@@ -80,17 +74,12 @@ def differs_from_scipy(path, binary, pattern):
 
 def main():
     compare, program, folder = sys.argv[1:]
-    if not os.path.exists(os.path.join(folder, "catalog.csv")):
-        print(f"skipped: no matrices in {folder}")
+    rows = rows_of(folder)
+    if rows is None:
         return SKIPPED
     failures, compared = [], 0
     with tempfile.TemporaryDirectory() as scratch:
-        paths = {}
-        for number, row in enumerate(rows_of(folder)):
-            path = os.path.join(scratch, f"{number}.mtx")
-            with lzma.open(os.path.join(folder, row["file"])) as packed, open(path, "wb") as plain:
-                plain.write(packed.read())
-            paths[path] = row
+        paths = unpacked(rows, folder, scratch)
         for number, spec in enumerate(SPECS):
             path = os.path.join(scratch, f"generated{number}.mtx")
             done = run(program, "gen", spec, "-o", path)

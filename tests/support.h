@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reals.h"
 #include "splitmix.h"
 
 enum { SKIPPED = 77 };
@@ -106,6 +107,12 @@ static inline spmv_context *support_context(void)
     return support_context_on(support_backend, 0);
 }
 
+/* Whether the host plays the context's GPU (tests/host_cuda). */
+static inline bool support_host_plays(const spmv_context *ctx)
+{
+    return strstr(spmv_context_describe(ctx), "host playing") != NULL;
+}
+
 /* Fails the test with the context's message unless the call returns SPMV_OK. */
 #define assert_ok(ctx, call)                                                                                           \
     do {                                                                                                               \
@@ -137,6 +144,14 @@ static inline double support_uniform(uint64_t *state)
     return (double)(int64_t)support_random(state) * 0x1p-63;
 }
 
+/* count elements of 0 in host memory, to be released with free; never NULL. */
+static inline void *support_zeros(int64_t count, size_t size)
+{
+    void *const memory = calloc((size_t)count + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
 /* A view of a small f64 matrix in host arrays, with 32-bit offsets. */
 static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col,
                                    const double *val)
@@ -158,6 +173,24 @@ static inline void *support_upload(spmv_context *ctx, const void *host, int64_t 
     void *memory = NULL;
     assert_ok(ctx, spmv_alloc(ctx, bytes, &memory));
     assert_ok(ctx, spmv_upload(ctx, host, memory, bytes));
+    return memory;
+}
+
+/* n numbers as elements skew, skew + 1, ... of this real type; release with free. */
+static inline void *support_as(spmv_type type, const double *values, int64_t n, int64_t skew)
+{
+    void *const copy = support_zeros(n + skew, sizeof(double));
+    for (int64_t i = 0; i < n; i++)
+        real_set(type, copy, skew + i, values[i]);
+    return copy;
+}
+
+/* The same in context memory. */
+static inline void *support_upload_as(spmv_context *ctx, spmv_type type, const double *values, int64_t n, int64_t skew)
+{
+    void *const copy = support_as(type, values, n, skew);
+    void *const memory = support_upload(ctx, copy, (n + skew) * (int64_t)spmv_type_size(type));
+    free(copy);
     return memory;
 }
 

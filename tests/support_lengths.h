@@ -7,13 +7,6 @@
 
 #include "support.h"
 
-static inline void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
 struct matrix {
     int64_t rows, cols, nnz;
     int64_t *row_ptr;
@@ -38,12 +31,12 @@ static inline double draw(bool whole, uint64_t *random)
 static inline struct matrix make_matrix(const int64_t *lengths, int64_t rows, int64_t cols, bool whole, bool pattern)
 {
     uint64_t random = (uint64_t)(rows * 7 + cols);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr)};
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
-    m.val = pattern ? NULL : get(m.nnz, sizeof *m.val);
+    m.col = support_zeros(m.nnz, sizeof *m.col);
+    m.val = pattern ? NULL : support_zeros(m.nnz, sizeof *m.val);
     for (int64_t k = 0; k < m.nnz; k++) {
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
         if (!pattern)
@@ -54,7 +47,7 @@ static inline struct matrix make_matrix(const int64_t *lengths, int64_t rows, in
 
 static inline double *make_vector(int64_t n, uint64_t seed, bool whole)
 {
-    double *const v = get(n, sizeof *v);
+    double *const v = support_zeros(n, sizeof *v);
     for (int64_t i = 0; i < n; i++)
         v[i] = draw(whole, &seed);
     return v;

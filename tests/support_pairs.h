@@ -250,4 +250,18 @@ static inline void assert_same(const void *got, const void *want, int64_t size, 
     fail_msg("%s, n = %lld: element %lld differs", what, (long long)n, (long long)i);
 }
 
+/* A trace function that counts steps; user: a struct counted. */
+struct counted {
+    int64_t steps, operations;
+};
+
+static inline void count_step(const spmv_trace *t, void *user)
+{
+    struct counted *counted = user;
+    counted->steps++;
+    assert_true(t->operations >= counted->operations);
+    assert_true(t->label[0] != '\0' && t->launch[0] != '\0');
+    counted->operations = t->operations;
+}
+
 #endif

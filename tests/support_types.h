@@ -8,6 +8,7 @@
 #include <spmv/types.h>
 
 #include "runtime.h"
+#include "support.h"
 
 struct wide {
     long double re, im;
@@ -48,6 +49,17 @@ static inline void put(spmv_type type, void *values, int64_t i, double re, doubl
             ((float *)values)[i * parts + p] = (float)part[p];
         else
             ((double *)values)[i * parts + p] = part[p];
+}
+
+/* n random elements; release with free. */
+static inline void *random_elements(spmv_type type, int64_t n, uint64_t seed)
+{
+    void *values = support_zeros(n, 16);
+    for (int64_t i = 0; i < n; i++) {
+        const double re = support_uniform(&seed);
+        put(type, values, i, re, support_uniform(&seed));
+    }
+    return values;
 }
 
 static inline struct wide times(struct wide a, struct wide b)

@@ -34,29 +34,12 @@ static bool brief;
 /* A matrix with rows of equal length. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
 {
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = length;
     struct matrix m = make_matrix(lengths, rows, cols, whole, false);
     free(lengths);
     return m;
-}
-
-/* Values in context memory, after `skew` unused elements. */
-static void *place_values(spmv_type type, const double *values, int64_t n, int skew)
-{
-    const int64_t size = (int64_t)spmv_type_size(type);
-    char *const copy = get(n + skew, 8);
-    void *memory = NULL;
-    for (int64_t i = 0; i < n; i++)
-        if (type == SPMV_F32)
-            ((float *)copy)[skew + i] = (float)values[i];
-        else
-            ((double *)copy)[skew + i] = values[i];
-    assert_ok(ctx, spmv_alloc(ctx, (n + skew) * size, &memory));
-    assert_ok(ctx, spmv_upload(ctx, copy, memory, (n + skew) * size));
-    free(copy);
-    return memory;
 }
 
 struct variant {
@@ -102,9 +85,9 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
     struct planned p = {.v = v, .m = m};
     p.row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
     p.col = support_upload(ctx, m->col, m->nnz * 4);
-    p.val = v.pattern ? NULL : place_values(v.type, m->val, m->nnz, 0);
-    p.x = place_values(v.type, x, m->cols, v.skew);
-    p.y = place_values(v.type, y, m->rows, v.skew);
+    p.val = v.pattern ? NULL : support_upload_as(ctx, v.type, m->val, m->nnz, 0);
+    p.x = support_upload_as(ctx, v.type, x, m->cols, v.skew);
+    p.y = support_upload_as(ctx, v.type, y, m->rows, v.skew);
     assert_ok(ctx, try_plan(&p));
     if (v.wide) { /* normally only for 2^31 nonzeros and more */
         plan_release_state(p.plan);
@@ -143,7 +126,7 @@ static void apply(const struct planned *p)
 /* A copy of y as stored, which the caller frees. */
 static void *result(const struct planned *p)
 {
-    void *const y = get(p->m->rows, 8);
+    void *const y = support_zeros(p->m->rows, 8);
     assert_ok(ctx, spmv_download(ctx, at(p, p->y), y, p->m->rows * (int64_t)spmv_type_size(p->v.type)));
     return y;
 }
@@ -152,7 +135,7 @@ static void *result(const struct planned *p)
 static void check_variant(const char *name, const struct matrix *m, struct variant v)
 {
     double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
-    double *const expected = get(m->rows, sizeof *expected);
+    double *const expected = support_zeros(m->rows, sizeof *expected);
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             expected[i] += (v.pattern ? 1 : m->val[k]) * x[m->col[k]];
@@ -393,7 +376,7 @@ static void empty_rows(void **state)
 {
     (void)state;
     const int64_t stretch = 9 * CAPACITY, rows = 3 * stretch + 200;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < 100; i++) {
         lengths[stretch + i] = i % 9;
         lengths[2 * stretch + 100 + i] = i;
@@ -422,9 +405,9 @@ static void least_matrices(void **state)
     free_matrix(&m);
     for (int number = 0; number < 4; number++) {
         struct matrix none = {.rows = number < 2 ? 70 : 0, .cols = number < 2 ? 0 : 5};
-        none.row_ptr = get(none.rows + 1, 8);
-        none.col = get(1, 4);
-        none.val = get(1, 8);
+        none.row_ptr = support_zeros(none.rows + 1, 8);
+        none.col = support_zeros(1, 4);
+        none.val = support_zeros(1, 8);
         check_variant("no rows or columns", &none,
                       (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = true});
         free_matrix(&none);
@@ -440,12 +423,12 @@ static void bits_repeat(void **state)
     (void)state;
     enum { REPEATS = 5 };
     const int64_t rows = 3 * CAPACITY / 2;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 100 : i % 13;
     lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups of pieces */
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
-    double *const x = make_vector(m.cols, 3, false), *const y0 = get(rows, sizeof *y0);
+    double *const x = make_vector(m.cols, 3, false), *const y0 = support_zeros(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);
     static const struct variant variants[] = {{.wide = false}, {.wide = true}, {.skew = 1}};
     for (int f32 = 0; f32 < 2; f32++) {
@@ -464,11 +447,11 @@ static void bits_repeat(void **state)
                     continue;
                 void *const y = result(&p);
                 if (first == NULL)
-                    first = get(rows, 8), memcpy(first, y, bytes);
+                    first = support_zeros(rows, 8), memcpy(first, y, bytes);
                 assert_memory_equal(first, y, bytes);
                 free(y);
             }
-            void *const fresh = place_values(type, others, m.nnz, 0), *const old = p.val;
+            void *const fresh = support_upload_as(ctx, type, others, m.nnz, 0), *const old = p.val;
             assert_ok(ctx, spmv_plan_update_values(p.plan, fresh));
             apply(&p);
             void *const y = result(&p);

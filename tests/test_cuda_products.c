@@ -61,13 +61,6 @@ struct matrix {
     double *val; /* NULL: pattern */
 };
 
-static void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
 /* Row lengths around that of a warp; the same for all rows of a large matrix; one row much longer
  * than the others. */
 static int64_t length_of(int64_t rows, int64_t row)
@@ -87,12 +80,12 @@ static double draw(bool whole, uint64_t *random)
 static struct matrix make_matrix(int64_t rows, int64_t cols, bool pattern, bool whole)
 {
     uint64_t random = (uint64_t)(rows + cols);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr)};
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + length_of(rows, i);
     const int64_t nnz = m.row_ptr[rows];
-    m.col = get(nnz, sizeof *m.col);
-    m.val = pattern ? NULL : get(nnz, sizeof *m.val);
+    m.col = support_zeros(nnz, sizeof *m.col);
+    m.val = pattern ? NULL : support_zeros(nnz, sizeof *m.val);
     for (int64_t k = 0; k < nnz; k++) {
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
         if (!pattern)
@@ -110,7 +103,7 @@ static void free_matrix(struct matrix *m)
 
 static double *make_vector(int64_t n, uint64_t seed, bool whole)
 {
-    double *const v = get(n, sizeof *v);
+    double *const v = support_zeros(n, sizeof *v);
     for (int64_t i = 0; i < n; i++)
         v[i] = draw(whole, &seed);
     return v;
@@ -119,7 +112,7 @@ static double *make_vector(int64_t n, uint64_t seed, bool whole)
 /* A copy of the values in the type, which the caller frees. */
 static void *in_type(spmv_type type, const double *values, int64_t n)
 {
-    void *const copy = get(n, sizeof *values);
+    void *const copy = support_zeros(n, sizeof *values);
     for (int64_t i = 0; i < n; i++)
         if (type == SPMV_F32)
             ((float *)copy)[i] = (float)values[i];
@@ -197,7 +190,7 @@ static double *product(const struct matrix *m, spmv_operation operation, bool sc
 {
     const bool transposed = operation != SPMV_OPERATION_N;
     const int64_t n = transposed ? m->cols : m->rows;
-    double *const y = get(n, sizeof *y);
+    double *const y = support_zeros(n, sizeof *y);
     for (int64_t i = 0; i < m->rows; i++)
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             y[transposed ? m->col[k] : i] += (m->val != NULL ? m->val[k] : 1) * x[transposed ? i : m->col[k]];
@@ -209,7 +202,7 @@ static double *product(const struct matrix *m, spmv_operation operation, bool sc
 static void expect(spmv_context *ctx, const char *what, spmv_type type, const double *expected, const void *memory,
                    int64_t n)
 {
-    void *const got = get(n, sizeof *expected);
+    void *const got = support_zeros(n, sizeof *expected);
     assert_ok(ctx, spmv_download(ctx, memory, got, n * (int64_t)spmv_type_size(type)));
     for (int64_t i = 0; i < n; i++) {
         const double y = type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
@@ -312,7 +305,7 @@ static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv
     plan_options.method = method;
     spmv_plan *plan = NULL;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &plan_options, &plan));
-    double *const host = get(a.rows, sizeof *host);
+    double *const host = support_zeros(a.rows, sizeof *host);
     for (int64_t i = 0; i < a.rows; i++)
         host[i] = 1;
     void *const x = upload(ctx, type, host, a.rows), *const b = upload(ctx, type, host, a.rows);
@@ -402,7 +395,7 @@ static void bits_of_products_repeat(void **state)
             const float poison32 = NAN;
             void *const device_x = upload(ctx, type, x, rows), *const device_y = upload(ctx, type, x, rows);
             spmv_plan *const plan = make_plan(ctx, &m, method, type, SPMV_OPERATION_N);
-            void *const first = get(rows, 8), *const again = get(rows, 8);
+            void *const first = support_zeros(rows, 8), *const again = support_zeros(rows, 8);
             for (int repeat = 0; repeat < repeats(); repeat++) {
                 make_more(&noise);
                 assert_ok(ctx, spmv_map_index(ctx, type, t ? (const void *)&poison32 : (const void *)&poison, NULL,
@@ -556,7 +549,7 @@ static void graphs(void **state)
 static bool plays_on_the_host(void)
 {
     spmv_context *const ctx = support_context();
-    const bool plays = strstr(spmv_context_describe(ctx), "host playing") != NULL;
+    const bool plays = support_host_plays(ctx);
     spmv_context_destroy(ctx);
     return plays;
 }

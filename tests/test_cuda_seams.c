@@ -366,27 +366,48 @@ static void segments_at_seams(void **state)
 
 /* ------------------------------------------------------- map, gather, scatter */
 
+/* The sum of the type; its fill and differs serve all functions of numbers. */
+static const struct pair *sum_of(spmv_type type)
+{
+    for (int p = 0; p < PAIRS; p++)
+        if (pairs[p].op == SPMV_ADD && pairs[p].type == type)
+            return &pairs[p];
+    fail_msg("no sum of %s", spmv_type_name(type));
+    return NULL;
+}
+
+struct function_pair {
+    spmv_function function;
+    spmv_type type;
+    void (*apply)(const void *in, void *out, int64_t n);
+};
 #define DEFINE(FN, fn, TYPE, type_, T, D, CLASS)                                                                       \
-    static void check_function_##fn##_##type_(int64_t n, int skew, uint64_t *random)                                   \
+    static void apply_##fn##_##type_(const void *in, void *out, int64_t n)                                             \
     {                                                                                                                  \
-        T *const in = malloc((size_t)n * sizeof(T)), *const expected = malloc((size_t)n * sizeof(T));                  \
-        assert_non_null(in);                                                                                           \
-        assert_non_null(expected);                                                                                     \
-        fill_add_##type_(in, n, random);                                                                               \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            expected[i] = function_##fn##_##type_(in[i]);                                                              \
-        void *block;                                                                                                   \
-        void *const device = upload_at(in, n * (int64_t)sizeof(T), skew * (int)sizeof(T), &block);                     \
-        assert_ok(context, context->backend->map(context, SPMV_MAP_##FN, SPMV_##TYPE, device, device, n));             \
-        const struct pair p = {                                                                                        \
-            SPMV_ADD, SPMV_##TYPE, (int64_t)sizeof(T), NULL, NULL, NULL, NULL, differs_add_##type_};                   \
-        expect(&p, "map " #fn, expected, device, n);                                                                   \
-        spmv_free(context, block);                                                                                     \
-        free(in);                                                                                                      \
-        free(expected);                                                                                                \
+            ((T *)out)[i] = function_##fn##_##type_(((const T *)in)[i]);                                               \
     }
 SPMV_FUNCTION_PAIR_LIST(DEFINE)
 #undef DEFINE
+#define ROW(FN, fn, TYPE, type_, T, D, CLASS) {SPMV_MAP_##FN, SPMV_##TYPE, apply_##fn##_##type_},
+static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
+#undef ROW
+enum { FUNCTION_PAIRS = sizeof function_pairs / sizeof function_pairs[0] };
+
+static void check_function(const struct function_pair *f, int64_t n, int skew, uint64_t *random)
+{
+    const struct pair *const p = sum_of(f->type);
+    void *const in = support_zeros(n, (size_t)p->size), *const expected = support_zeros(n, (size_t)p->size);
+    p->fill(in, n, random);
+    f->apply(in, expected, n);
+    void *block;
+    void *const device = upload_at(in, n * p->size, skew * (int)p->size, &block);
+    assert_ok(context, context->backend->map(context, f->function, f->type, device, device, n));
+    expect(p, spmv_function_name(f->function), expected, device, n);
+    spmv_free(context, block);
+    free(in);
+    free(expected);
+}
 
 /* out[i] = a[i] op b[i] in place of b, and s op a[i], where s is the last element of b. */
 static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *random)
@@ -413,81 +434,89 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
     free(expected);
 }
 
-/* out[i] = 3 - 2 i, and 3 everywhere */
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
-    static void check_index_##name(int64_t n, int skew)                                                                \
-    {                                                                                                                  \
-        T *const expected = malloc((size_t)n * sizeof(T));                                                             \
-        assert_non_null(expected);                                                                                     \
-        const struct pair p = {SPMV_ADD, SPMV_##NAME, (int64_t)sizeof(T), NULL, NULL, NULL, NULL, differs_add_##name}; \
-        const T first = (T)3, step = (T)-2;                                                                            \
-        void *block;                                                                                                   \
-        block = alloc_poisoned((n + 1) * (int64_t)sizeof(T));                                                          \
-        T *const device = (T *)block + skew;                                                                           \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            expected[i] = op_add_##name(first, op_mul_##name((T)i, step));                                             \
-        assert_ok(context, context->backend->map_index(context, p.type, &first, &step, device, n));                    \
-        expect(&p, "map_index", expected, device, n);                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            expected[i] = first;                                                                                       \
-        assert_ok(context, context->backend->map_index(context, p.type, &first, NULL, device, n));                     \
-        expect(&p, "fill", expected, device, n);                                                                       \
-        spmv_free(context, block);                                                                                     \
-        free(expected);                                                                                                \
+/* Element i = value, converted to the number type. */
+static void put_number(spmv_type type, void *values, int64_t i, double value)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, number, T, D, CLASS, ARG)                                                                     \
+    case SPMV_##NAME:                                                                                                  \
+        ((T *)values)[i] = (T)value;                                                                                   \
+        break;
+        SPMV_NUMBER_LIST(CASE, )
+#undef CASE
     }
-SPMV_NUMBER_LIST(DEFINE, )
-#undef DEFINE
+}
+
+/* out[i] = 3 - 2 i, and 3 everywhere */
+static void check_index(spmv_type type, int64_t n, int skew)
+{
+    const struct pair *const p = sum_of(type);
+    void *const expected = support_zeros(n, (size_t)p->size), *const scalars = support_zeros(2, (size_t)p->size);
+    const void *const first = scalars, *const step = (const char *)scalars + p->size;
+    put_number(type, scalars, 0, 3);
+    put_number(type, scalars, 1, -2);
+    void *const block = alloc_poisoned((n + 1) * p->size);
+    void *const device = (char *)block + skew * p->size;
+    for (int64_t i = 0; i < n; i++)
+        put_number(type, expected, i, 3 - 2 * (double)i);
+    assert_ok(context, context->backend->map_index(context, type, first, step, device, n));
+    expect(p, "map_index", expected, device, n);
+    for (int64_t i = 0; i < n; i++)
+        put_number(type, expected, i, 3);
+    assert_ok(context, context->backend->map_index(context, type, first, NULL, device, n));
+    expect(p, "fill", expected, device, n);
+    spmv_free(context, block);
+    free(expected);
+    free(scalars);
+}
 
 /* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x .
  * y; all are exact. */
-#define DEFINE(NAME, T)                                                                                                \
-    static void check_reals_##NAME(int64_t n, int skew, uint64_t *random)                                              \
-    {                                                                                                                  \
-        const int64_t bytes = n * (int64_t)sizeof(T);                                                                  \
-        const struct pair p = {SPMV_ADD, SPMV_##NAME, (int64_t)sizeof(T), NULL, NULL, NULL, NULL, differs_##NAME};     \
-        T *const x = malloc((size_t)bytes), *const y = malloc((size_t)bytes), *const expected = malloc((size_t)bytes); \
-        assert_true(x != NULL && y != NULL && expected != NULL);                                                       \
-        const T scalars[2] = {3, -2};                                                                                  \
-        T dot = 0;                                                                                                     \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            x[i] = (T)(int)(support_random(random) % 15) - 7;                                                          \
-            y[i] = (T)(1 << support_random(random) % 4);                                                               \
-            dot += x[i] * y[i];                                                                                        \
-        }                                                                                                              \
-        void *x_block, *y_block, *scalar_block;                                                                        \
-        void *const dx = upload_at(x, bytes, skew * (int)sizeof(T), &x_block);                                         \
-        void *const dy = upload_at(y, bytes, 0, &y_block);                                                             \
-        T *const ds = upload_at(scalars, (int64_t)sizeof scalars, 0, &scalar_block);                                   \
-        const struct backend_table *const b = context->backend;                                                        \
-        void *const scratch = scratch_of(b->dot_scratch(context, p.type, n));                                          \
-        for (int form = 0; form < 4; form++) {                                                                         \
-            const T alpha = form % 2 ? scalars[0] : 1, beta = form / 2 ? scalars[1] : 1;                               \
-            assert_ok(context, spmv_upload(context, y, dy, bytes));                                                    \
-            for (int64_t i = 0; i < n; i++)                                                                            \
-                expected[i] = alpha * x[i] + beta * y[i];                                                              \
-            assert_ok(context,                                                                                         \
-                      b->map_axpby(context, p.type, form % 2 ? ds : NULL, dx, form / 2 ? ds + 1 : NULL, dy, n));       \
-            expect(&p, "axpby", expected, dy, n);                                                                      \
-        }                                                                                                              \
-        assert_ok(context, spmv_upload(context, y, dy, bytes));                                                        \
-        assert_ok(context, b->dot(context, p.type, dx, dy, ds, n, scratch));                                           \
-        expect(&p, "dot", &dot, ds, 1);                                                                                \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            expected[i] = x[i] / y[i];                                                                                 \
-        assert_ok(context, b->map_divide(context, p.type, dx, dy, dx, n));                                             \
-        expect(&p, "divide", expected, dx, n);                                                                         \
-        spmv_free(context, x_block);                                                                                   \
-        spmv_free(context, y_block);                                                                                   \
-        spmv_free(context, scalar_block);                                                                              \
-        free(x);                                                                                                       \
-        free(y);                                                                                                       \
-        free(expected);                                                                                                \
+static void check_reals(spmv_type type, int64_t n, int skew, uint64_t *random)
+{
+    const struct pair *const p = sum_of(type);
+    const int64_t bytes = n * p->size;
+    const struct backend_table *const b = context->backend;
+    double *const x = support_zeros(n, sizeof *x), *const y = support_zeros(n, sizeof *y);
+    void *const expected = support_zeros(n, sizeof(double));
+    const double scalars[2] = {3, -2};
+    double dot = 0;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = (double)(support_random(random) % 15) - 7;
+        y[i] = 1 << support_random(random) % 4;
+        dot += x[i] * y[i];
     }
-#define differs_F32 differs_add_f32
-#define differs_F64 differs_add_f64
-DEFINE(F32, float)
-DEFINE(F64, double)
-#undef DEFINE
+    void *const host_x = support_as(type, x, n, 0), *const host_y = support_as(type, y, n, 0);
+    void *const host_scalars = support_as(type, scalars, 2, 0);
+    void *x_block, *y_block, *scalar_block;
+    void *const dx = upload_at(host_x, bytes, skew * (int)p->size, &x_block);
+    void *const dy = upload_at(host_y, bytes, 0, &y_block);
+    char *const ds = upload_at(host_scalars, 2 * p->size, 0, &scalar_block);
+    void *const scratch = scratch_of(b->dot_scratch(context, type, n));
+    for (int form = 0; form < 4; form++) {
+        const double alpha = form % 2 ? scalars[0] : 1, beta = form / 2 ? scalars[1] : 1;
+        assert_ok(context, spmv_upload(context, host_y, dy, bytes));
+        for (int64_t i = 0; i < n; i++)
+            real_set(type, expected, i, alpha * x[i] + beta * y[i]);
+        assert_ok(context,
+                  b->map_axpby(context, type, form % 2 ? ds : NULL, dx, form / 2 ? ds + p->size : NULL, dy, n));
+        expect(p, "axpby", expected, dy, n);
+    }
+    assert_ok(context, spmv_upload(context, host_y, dy, bytes));
+    assert_ok(context, b->dot(context, type, dx, dy, ds, n, scratch));
+    real_set(type, expected, 0, dot);
+    expect(p, "dot", expected, ds, 1);
+    for (int64_t i = 0; i < n; i++)
+        real_set(type, expected, i, x[i] / y[i]);
+    assert_ok(context, b->map_divide(context, type, dx, dy, dx, n));
+    expect(p, "divide", expected, dx, n);
+    void *const blocks[] = {x_block, y_block, scalar_block};
+    for (int k = 0; k < 3; k++)
+        spmv_free(context, blocks[k]);
+    void *const all[] = {x, y, expected, host_x, host_y, host_scalars};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+        free(all[k]);
+}
 
 static void maps_at_seams(void **state)
 {
@@ -496,20 +525,20 @@ static void maps_at_seams(void **state)
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 255, 257, 1023, 1025, 4099};
     for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s += brief ? 4 : 1) {
         for (int skew = 0; skew < 2; skew++) {
-#define CALL(FN, fn, TYPE, type_, T, D, CLASS) check_function_##fn##_##type_(sizes[s], skew, &random);
-            SPMV_FUNCTION_PAIR_LIST(CALL)
-#undef CALL
-#define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(sizes[s], skew);
+            for (int f = 0; f < FUNCTION_PAIRS; f++)
+                check_function(&function_pairs[f], sizes[s], skew, &random);
+#define CALL(NAME, name, value, T, D, CLASS, ARG) check_index(SPMV_##NAME, sizes[s], skew);
             SPMV_NUMBER_LIST(CALL, )
 #undef CALL
-            check_reals_F32(sizes[s], skew, &random);
-            check_reals_F64(sizes[s], skew, &random);
+#define CALL(NAME, name, T) check_reals(SPMV_##NAME, sizes[s], skew, &random);
+            REAL_LIST(CALL)
+#undef CALL
             for (int p = 0; p < PAIRS; p++)
                 check_binary(&pairs[p], sizes[s], skew, &random);
         }
     }
     if (real_gpu && !brief) { /* more than the maximum number of blocks of a grid */
-        check_reals_F64(10000001, 0, &random);
+        check_reals(SPMV_F64, 10000001, 0, &random);
         check_binary(&pairs[0], (int64_t)(1 << 16) * 256 * 4 + 77, 1, &random);
     }
 }
@@ -657,7 +686,7 @@ int main(int argc, char **argv)
     brief = strcmp(mode, "brief") == 0;
     repeat_often = strcmp(mode, "repeat") == 0;
     context = support_context();
-    real_gpu = strstr(spmv_context_describe(context), "host playing") == NULL;
+    real_gpu = !support_host_plays(context);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(reduce_and_scan_at_seams),

@@ -24,23 +24,6 @@ static bool brief;
 
 /* ------------------------------------------------------------------ elements */
 
-static void *get(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    assert_non_null(p);
-    return p;
-}
-
-static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
-{
-    void *values = get(n, 16);
-    for (int64_t i = 0; i < n; i++) {
-        const double re = support_uniform(&seed);
-        put(type, values, i, re, support_uniform(&seed));
-    }
-    return values;
-}
-
 /* ------------------------------------------------------------------ matrices */
 
 /*   MIXED     rows of 0 to 59 entries
@@ -61,7 +44,7 @@ struct matrix {
 static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
 {
     uint64_t random = (uint64_t)(rows * 31 + cols) + (uint64_t)shape;
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8)};
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = support_zeros(rows + 1, 8)};
     for (int64_t i = 0; i < rows; i++) {
         const int64_t draw = (int64_t)(support_random(&random) % 60);
         const bool is_long = i == rows / 2 || i == rows - 1 || i == 0;
@@ -77,7 +60,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
         m.row_ptr[i + 1] = m.row_ptr[i] + length;
     }
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, 4);
+    m.col = support_zeros(m.nnz, 4);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
     for (int64_t i = 1; shape == ARROW && i < rows; i++) {
@@ -219,7 +202,7 @@ static void set_up(const struct product *p)
 
 static struct outcome outcome_of(const struct product *p)
 {
-    struct outcome o = {.y = get(p->rows, 16), .z = get(p->rows, 16)};
+    struct outcome o = {.y = support_zeros(p->rows, 16), .z = support_zeros(p->rows, 16)};
     assert_ok(p->ctx, spmv_download(p->ctx, p->y, o.y, p->rows * p->size));
     assert_ok(p->ctx, spmv_download(p->ctx, p->z, o.z, p->rows * p->size));
     assert_ok(p->ctx, spmv_download(p->ctx, p->dot, o.dot, p->size));

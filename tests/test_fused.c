@@ -30,13 +30,6 @@ enum { ADD = 1024 };
 static spmv_context *ctx;
 static bool brief;
 
-static void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
 /* Vectors and values are given as pairs of real and imaginary part. */
 struct types {
     spmv_type vectors, values;
@@ -59,7 +52,7 @@ static int parts_of(spmv_type type)
 static void *in_type(spmv_type type, const double *pairs, int64_t n)
 {
     const int parts = parts_of(type);
-    void *const copy = get(2 * n, sizeof *pairs);
+    void *const copy = support_zeros(2 * n, sizeof *pairs);
     for (int64_t i = 0; i < n; i++)
         for (int p = 0; p < parts; p++)
             if (is_single(type))
@@ -77,7 +70,7 @@ static double part_at(spmv_type type, const void *elements, int64_t at)
 /* n pairs of integers from -4 to 4, or of reals uniform in [-1, 1). */
 static double *draw(int64_t n, uint64_t seed, bool whole)
 {
-    double *const pairs = get(2 * n, sizeof *pairs);
+    double *const pairs = support_zeros(2 * n, sizeof *pairs);
     for (int64_t i = 0; i < 2 * n; i++)
         pairs[i] = whole ? (double)((int)(support_random(&seed) >> 40) % 9 - 4) : support_uniform(&seed);
     return pairs;
@@ -93,11 +86,11 @@ struct matrix {
 static struct matrix make_matrix(const int64_t *lengths, int64_t rows, bool pattern, bool whole)
 {
     uint64_t random = (uint64_t)rows;
-    struct matrix m = {.rows = rows, .cols = 300, .row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    struct matrix m = {.rows = rows, .cols = 300, .row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr)};
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + lengths[i];
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
+    m.col = support_zeros(m.nnz, sizeof *m.col);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)m.cols);
     m.val = pattern ? NULL : draw(m.nnz, 77, whole);
@@ -159,7 +152,7 @@ static double *expected_of(const struct matrix *m, spmv_type type, bool scaled, 
 {
     static const double one[] = {1, 0};
     const int parts = parts_of(type);
-    double *const y = get(2 * m->rows, sizeof *y);
+    double *const y = support_zeros(2 * m->rows, sizeof *y);
     for (int64_t i = 0; i < m->rows; i++) {
         double sum[2] = {0, 0};
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
@@ -302,7 +295,7 @@ static void rows_over_many_tiles(struct types types, int64_t c)
 static void rows_over_every_border(struct types types, int64_t c)
 {
     const int64_t rows = ADD + 70;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = c;
     lengths[0] = c / 2;
@@ -319,7 +312,7 @@ static void one_row(struct types types, int64_t c)
     for (size_t k = 0; k < sizeof alone / sizeof alone[0]; k++)
         check_lengths("one row", &alone[k], 1, types);
     const int64_t rows = 9 * c;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int place = 0; place < 3; place++) { /* first, within, last */
         const int64_t row = place == 0 ? 0 : place == 1 ? rows / 2 : rows - 1;
         lengths[row] = 1;
@@ -338,7 +331,7 @@ static void huge_empty_stretches(struct types types, int64_t c)
 {
     const int64_t some = 3 * c / 2, most = (brief ? 1 : 30) * c;
     const int64_t tails[] = {1, 4 * c - some - 1, 4 * c - some, 4 * c - some + 1, most};
-    int64_t *const lengths = get(some + most, sizeof *lengths);
+    int64_t *const lengths = support_zeros(some + most, sizeof *lengths);
     for (int64_t i = 0; i < some; i++)
         lengths[i] = i % 3;
     for (size_t k = 0; k < sizeof tails / sizeof tails[0]; k++)
@@ -357,7 +350,7 @@ static void huge_empty_stretches(struct types types, int64_t c)
 static void short_rows(struct types types, int64_t c)
 {
     const int64_t rows = 3 * c + 1;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int form = 0; form < 4; form++) {
         for (int64_t i = 0; i < rows; i++)
             lengths[i] = form == 0 ? 1 : form == 1 ? i % 2 : form == 2 ? 1 + i % 13 : i % 7 == 6 ? 40 + i % 90 : 3;
@@ -414,7 +407,8 @@ static void test_short_rows(void **state)
 static void bits(struct types types, int64_t c)
 {
     const int64_t rows = 90, size = (int64_t)spmv_type_size(types.vectors);
-    int64_t *const lengths = get(3 * rows, sizeof *lengths), *const sparse = get(3 * rows, sizeof *sparse);
+    int64_t *const lengths = support_zeros(3 * rows, sizeof *lengths), *const sparse =
+                                                                           support_zeros(3 * rows, sizeof *sparse);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = sparse[3 * i + 1] = 1 + i * 37 % (c / 4);
     lengths[rows / 3] = sparse[rows + 1] = (ADD + 3) * c + 5;

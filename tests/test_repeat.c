@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     context = support_context();
-    const bool playing = strstr(spmv_context_describe(context), "host playing") != NULL;
+    const bool playing = support_host_plays(context);
     const int64_t n = playing ? 7001 : 1000003, few = playing ? 700 : 20011;
     repeats = playing ? 3 : argc > 2 && strcmp(argv[2], "repeat") == 0 ? 200 : 20;
     first = get(8 * n);

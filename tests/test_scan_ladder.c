@@ -285,35 +285,25 @@ static void blocks_one_by_one(void **state)
 /* ---------------------------------------------------------------- the trace */
 
 struct seen {
-    int64_t steps, operations;
     int row, rows;
     const int64_t (*want)[8];
 };
-
-static void count_step(const spmv_trace *t, void *user)
-{
-    struct seen *seen = user;
-    seen->steps++;
-    assert_true(t->operations >= seen->operations);
-    assert_true(t->label[0] != '\0' && t->launch[0] != '\0');
-    seen->operations = t->operations;
-}
 
 static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
 {
     spmv_context *ctx = support_context();
     const struct pair *p = pair_of(SPMV_ADD, SPMV_I64);
-    struct seen seen = {0};
+    struct counted counted = {0};
     void *in = pair_values(p, n, true, 61), *out = host_array(n * p->size), *want = host_array(n * p->size);
-    assert_ok(ctx, spmv_scan_trace(ctx, rung, kind, p->op, p->type, in, out, n, count_step, &seen));
+    assert_ok(ctx, spmv_scan_trace(ctx, rung, kind, p->op, p->type, in, out, n, count_step, &counted));
     oracle_scan(p, kind, NULL, in, want, n);
     assert_same(out, want, p->size, n, rung);
-    assert_true(seen.steps > 0);
+    assert_true(counted.steps > 0);
     free(in);
     free(out);
     free(want);
     spmv_context_destroy(ctx);
-    return seen.operations;
+    return counted.operations;
 }
 
 /* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k

@@ -286,38 +286,28 @@ static void segments_do_not_touch(void **state)
 /* ---------------------------------------------------------------- the trace */
 
 struct seen {
-    int64_t steps, operations;
     int row, rows;
     const int32_t (*want)[8];
     const char *const *heads; /* "x..x...." */
 };
 
-static void count_step(const spmv_trace *t, void *user)
-{
-    struct seen *seen = user;
-    seen->steps++;
-    assert_true(t->operations >= seen->operations);
-    assert_true(t->label[0] != '\0' && t->launch[0] != '\0');
-    seen->operations = t->operations;
-}
-
 static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
 {
     spmv_context *ctx = support_context();
     const struct pair *p = pair_of(SPMV_ADD, SPMV_I32);
-    struct seen seen = {0};
+    struct counted counted = {0};
     uint8_t *flags = make_flags(CUT_RANDOM, n, 1024, 97);
     void *in = pair_values(p, n, true, 101), *out = host_array(n * p->size), *want = host_array(n * p->size);
-    assert_ok(ctx, spmv_segscan_trace(ctx, rung, kind, p->op, p->type, flags, in, out, n, count_step, &seen));
+    assert_ok(ctx, spmv_segscan_trace(ctx, rung, kind, p->op, p->type, flags, in, out, n, count_step, &counted));
     oracle_scan(p, kind, flags, in, want, n);
     assert_same(out, want, p->size, n, rung);
-    assert_true(seen.steps > 0);
+    assert_true(counted.steps > 0);
     free(flags);
     free(in);
     free(out);
     free(want);
     spmv_context_destroy(ctx);
-    return seen.operations;
+    return counted.operations;
 }
 
 /* A rung needs as many operations on pairs as on numbers (test_scan_ladder.c). */

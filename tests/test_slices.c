@@ -33,9 +33,9 @@ static struct matrix make_band(int64_t rows, int64_t cols, const int32_t *offset
     uint64_t random = (uint64_t)(rows + 31 * count + lacks);
     struct matrix m = {.rows = rows,
                        .cols = cols,
-                       .row_ptr = get(rows + 1, sizeof *m.row_ptr),
-                       .col = get(rows * count, sizeof *m.col),
-                       .val = get(rows * count, sizeof *m.val)};
+                       .row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr),
+                       .col = support_zeros(rows * count, sizeof *m.col),
+                       .val = support_zeros(rows * count, sizeof *m.val)};
     for (int64_t i = 0; i < rows; i++) {
         for (int j = 0; j < count; j++) {
             const int64_t col = i + offsets[j];
@@ -85,25 +85,12 @@ struct planned {
     spmv_plan *plan;
 };
 
-static void *upload_as(spmv_type type, const double *values, int64_t n)
-{
-    void *const copy = get(n, 8);
-    for (int64_t i = 0; i < n; i++)
-        if (type == SPMV_F32)
-            ((float *)copy)[i] = (float)values[i];
-        else
-            ((double *)copy)[i] = values[i];
-    void *const memory = support_upload(ctx, copy, n * (int64_t)spmv_type_size(type));
-    free(copy);
-    return memory;
-}
-
 static spmv_status try_plan(const struct matrix *m, struct setting s, struct planned *p)
 {
     *p = (struct planned){.s = s};
     p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
     p->col = support_upload(ctx, m->col, m->nnz * 4);
-    p->val = s.pattern ? NULL : upload_as(s.stored, m->val, m->nnz);
+    p->val = s.pattern ? NULL : support_upload_as(ctx, s.stored, m->val, m->nnz, 0);
     const spmv_csr a = {.rows = m->rows,
                         .cols = m->cols,
                         .nnz = m->nnz,
@@ -160,11 +147,12 @@ static const float alpha32 = 2, beta32 = -3;
 static void *product_of(const struct planned *p, const double *x, const double *y0)
 {
     const int64_t rows = p->plan->a.rows, cols = p->plan->a.cols;
-    double *const poison = get(rows, sizeof *poison);
+    double *const poison = support_zeros(rows, sizeof *poison);
     for (int64_t i = 0; i < rows; i++)
         poison[i] = NAN;
-    void *const dx = upload_as(p->s.sums, x, cols);
-    void *const dy = upload_as(p->s.sums, p->s.scaled ? y0 : poison, rows), *const y = get(rows, 8);
+    void *const dx = support_upload_as(ctx, p->s.sums, x, cols, 0);
+    void *const dy = support_upload_as(ctx, p->s.sums, p->s.scaled ? y0 : poison, rows, 0), *const y =
+                                                                                                support_zeros(rows, 8);
     const bool f32 = p->s.sums == SPMV_F32;
     assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, dx, NULL, dy)
                    : f32        ? spmv_apply(p->plan, &alpha32, dx, &beta32, dy)
@@ -342,7 +330,7 @@ static void choice(void **state)
     free_matrix(&small);
     free_matrix(&grid);
 
-    int64_t *const lengths = get(LARGE / 4, sizeof *lengths); /* random columns */
+    int64_t *const lengths = support_zeros(LARGE / 4, sizeof *lengths); /* random columns */
     for (int64_t i = 0; i < LARGE / 4; i++)
         lengths[i] = 9;
     struct matrix drawn = make_matrix(lengths, LARGE / 4, LARGE, true, false);
@@ -395,7 +383,7 @@ static void bits(void **state)
 
     enum { MOVED = 13 }; /* the same rows 13 places further up, with the same x */
     struct matrix rest = {.rows = ROWS - MOVED, .cols = m.cols, .nnz = m.nnz - m.row_ptr[MOVED]};
-    rest.row_ptr = get(rest.rows + 1, 8);
+    rest.row_ptr = support_zeros(rest.rows + 1, 8);
     for (int64_t i = 0; i <= rest.rows; i++)
         rest.row_ptr[i] = m.row_ptr[i + MOVED] - m.row_ptr[MOVED];
     rest.col = m.col + m.row_ptr[MOVED];
@@ -417,7 +405,7 @@ static void new_values(void **state)
 {
     (void)state;
     struct matrix m = make_grid(25, 33, true);
-    double *const few = get(m.nnz, 8), *const many = get(m.nnz, 8);
+    double *const few = support_zeros(m.nnz, 8), *const many = support_zeros(m.nnz, 8);
     for (int64_t k = 0; k < m.nnz; k++) {
         few[k] = (double)(k % 5) - 7;
         many[k] = (double)(k % 1000);
@@ -431,7 +419,7 @@ static void new_values(void **state)
         struct planned p = make_plan(&m, s);
         for (int turn = 0; turn < 3; turn++) {
             const double *const values = turn == 1 ? many : few;
-            void *const there = upload_as(s.stored, values, m.nnz);
+            void *const there = support_upload_as(ctx, s.stored, values, m.nnz, 0);
             assert_ok(ctx, spmv_plan_update_values(p.plan, there));
             check_product("new values", &m, &p, values);
             assert_int_equal(strstr(p.plan->layout, "a table of 5 values") != NULL, s.compression == 2 && turn != 1);

@@ -159,11 +159,6 @@ static void *make_keys(spmv_type type, enum kind kind, int64_t n)
     return keys;
 }
 
-static bool playing(const spmv_context *ctx)
-{
-    return strstr(spmv_context_describe(ctx), "host playing") != NULL;
-}
-
 /* Runs the body for every rung of the backend. */
 #define FOR_RUNGS(rung)                                                                                                \
     for (int r_ = 0; r_ < 16; r_++)                                                                                    \
@@ -248,9 +243,9 @@ static int sizes_of(const spmv_context *ctx, const char *rung, int64_t *sizes)
     for (int k = 0; k < 2; k++)
         for (int off = -1; off <= 1; off++)
             sizes[count++] = tiles[k] + off;
-    if (!playing(ctx) || !split)
+    if (!support_host_plays(ctx) || !split)
         sizes[count++] = 6 * 4096 + 12345;
-    if (!playing(ctx))
+    if (!support_host_plays(ctx))
         sizes[count++] = 9000001;
     return count;
 }
@@ -268,7 +263,7 @@ static void every_rung_at_the_seams(void **state)
             for (int t = 0; t < KEY_TYPES; t++) {
                 void *keys = make_keys(key_types[t], ANY, sizes[s]);
                 for (int bytes = 0; bytes <= 8; bytes += 4, variant++) {
-                    if (playing(ctx) && sizes[s] > 1000 && strcmp(rung, "split") == 0 && variant % 7 != 0)
+                    if (support_host_plays(ctx) && sizes[s] > 1000 && strcmp(rung, "split") == 0 && variant % 7 != 0)
                         continue;
                     const struct job j = {key_types[t], bytes, 0, width_of(key_types[t])};
                     check(ctx, rung, &j, keys, sizes[s], variant % 4);
@@ -287,10 +282,10 @@ static void equal_keys_keep_their_order(void **state)
     spmv_context *ctx = support_context();
     FOR_RUNGS(rung)
     {
-        const int64_t n = playing(ctx) ? 5003 : 3 * HOST_TILE + 7;
+        const int64_t n = support_host_plays(ctx) ? 5003 : 3 * HOST_TILE + 7;
         for (int kind = 0; kind < KINDS; kind++) {
             for (int t = 0; t < KEY_TYPES; t++) {
-                if (playing(ctx) && strcmp(rung, "split") == 0 && t % 2 != kind % 2)
+                if (support_host_plays(ctx) && strcmp(rung, "split") == 0 && t % 2 != kind % 2)
                     continue;
                 void *keys = make_keys(key_types[t], (enum kind)kind, n);
                 const struct job j = {key_types[t], 8, 0, width_of(key_types[t])};
@@ -312,7 +307,7 @@ static void ranges_of_bits(void **state)
     FOR_RUNGS(rung)
     {
         for (int t = 0; t < KEY_TYPES; t++) {
-            const int64_t n = playing(ctx) ? 700 : 9001;
+            const int64_t n = support_host_plays(ctx) ? 700 : 9001;
             const int width = width_of(key_types[t]);
             void *keys = make_keys(key_types[t], ANY, n);
             for (int l = 0; l < 10; l++) {

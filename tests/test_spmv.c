@@ -25,13 +25,6 @@ struct matrix {
     double *val; /* NULL: pattern */
 };
 
-static void *get(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    assert_non_null(p);
-    return p;
-}
-
 static void release(struct matrix *m)
 {
     free(m->row_ptr);
@@ -44,12 +37,12 @@ static void release(struct matrix *m)
 static struct matrix random_matrix(int64_t rows, int64_t cols, const int64_t *length, bool pattern, uint64_t seed)
 {
     struct matrix m = {.rows = rows, .cols = cols};
-    m.row_ptr = get(rows + 1, sizeof *m.row_ptr);
+    m.row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr);
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + length[i];
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
-    m.val = pattern ? NULL : get(m.nnz, sizeof *m.val);
+    m.col = support_zeros(m.nnz, sizeof *m.col);
+    m.val = pattern ? NULL : support_zeros(m.nnz, sizeof *m.val);
     for (int64_t k = 0; k < m.nnz; k++) {
         m.col[k] = (int32_t)(support_random(&seed) % (uint64_t)cols);
         if (!pattern)
@@ -60,37 +53,20 @@ static struct matrix random_matrix(int64_t rows, int64_t cols, const int64_t *le
 
 static double *random_vector(int64_t n, uint64_t seed)
 {
-    double *v = get(n, sizeof *v);
+    double *v = support_zeros(n, sizeof *v);
     for (int64_t i = 0; i < n; i++)
         v[i] = support_uniform(&seed);
     return v;
 }
 
-/* Converts values to the type and copies them to the context's memory. */
-static void *upload_as(spmv_context *ctx, const double *values, int64_t n, spmv_type type)
-{
-    if (type == SPMV_F64)
-        return support_upload(ctx, values, n * 8);
-    float *f = get(n, sizeof *f);
-    for (int64_t i = 0; i < n; i++)
-        f[i] = (float)values[i];
-    void *memory = support_upload(ctx, f, n * 4);
-    free(f);
-    return memory;
-}
-
 static double *download_as(spmv_context *ctx, const void *memory, int64_t n, spmv_type type)
 {
-    double *values = get(n, sizeof *values);
-    if (type == SPMV_F64) {
-        assert_ok(ctx, spmv_download(ctx, memory, values, n * 8));
-        return values;
-    }
-    float *f = get(n, sizeof *f);
-    assert_ok(ctx, spmv_download(ctx, memory, f, n * 4));
+    double *values = support_zeros(n, sizeof *values);
+    void *copy = support_zeros(n, sizeof *values);
+    assert_ok(ctx, spmv_download(ctx, memory, copy, n * (int64_t)spmv_type_size(type)));
     for (int64_t i = 0; i < n; i++)
-        values[i] = f[i];
-    free(f);
+        values[i] = real_at(type, copy, i);
+    free(copy);
     return values;
 }
 
@@ -101,8 +77,8 @@ static void oracle(const struct matrix *m, bool transposed, spmv_type type, doub
                    const double *y0, const double *y)
 {
     const int64_t n = transposed ? m->cols : m->rows;
-    long double *sum = get(n, sizeof *sum), *size = get(n, sizeof *size);
-    int64_t *terms = get(n, sizeof *terms);
+    long double *sum = support_zeros(n, sizeof *sum), *size = support_zeros(n, sizeof *size);
+    int64_t *terms = support_zeros(n, sizeof *terms);
     const bool f32 = type == SPMV_F32;
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++) {
@@ -157,15 +133,15 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
     const bool transposed = operation != SPMV_OPERATION_N;
     const int64_t x_n = transposed ? m->rows : m->cols, y_n = transposed ? m->cols : m->rows;
     double *x = random_vector(x_n, 11);
-    float *val32 = get(m->nnz, sizeof *val32);
-    int32_t *narrow = get(m->rows + 1, sizeof *narrow);
+    float *val32 = support_zeros(m->nnz, sizeof *val32);
+    int32_t *narrow = support_zeros(m->rows + 1, sizeof *narrow);
     for (int64_t k = 0; m->val != NULL && k < m->nnz; k++)
         val32[k] = (float)m->val[k];
     for (int64_t i = 0; i <= m->rows; i++)
         narrow[i] = (int32_t)m->row_ptr[i];
     const spmv_csr a =
         view_of(m, bits == 32 ? narrow : NULL, type == SPMV_F32 ? (const void *)val32 : (const void *)m->val, type);
-    void *device_x = upload_as(ctx, x, x_n, type);
+    void *device_x = support_upload_as(ctx, type, x, x_n, 0);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;
@@ -180,7 +156,7 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
         if (beta == 0)
             for (int64_t i = 0; i < y_n; i++)
                 y0[i] = NAN; /* must not be read */
-        void *device_y = upload_as(ctx, y0, y_n, type);
+        void *device_y = support_upload_as(ctx, type, y0, y_n, 0);
         assert_ok(ctx, spmv_apply(plan, type == SPMV_F32 ? (const void *)&alpha32 : (const void *)&alpha, device_x,
                                   type == SPMV_F32 ? (const void *)&beta32 : (const void *)&beta, device_y));
         double *y = download_as(ctx, device_y, y_n, type);
@@ -378,8 +354,8 @@ static void wide_offsets(void **state)
         const int64_t size = (int64_t)spmv_type_size(type);
         struct matrix m = random_matrix(ROWS, ROWS, length, variant / 2 == 1, 6);
         double *x = random_vector(ROWS, 8);
-        void *device_x = upload_as(ctx, x, ROWS, type), *device_y = upload_as(ctx, x, ROWS, type);
-        void *device_val = m.val != NULL ? upload_as(ctx, m.val, m.nnz, type) : NULL;
+        void *device_x = support_upload_as(ctx, type, x, ROWS, 0), *device_y = support_upload_as(ctx, type, x, ROWS, 0);
+        void *device_val = m.val != NULL ? support_upload_as(ctx, type, m.val, m.nnz, 0) : NULL;
         void *device_col = support_upload(ctx, m.col, m.nnz * 4);
         void *wide = support_upload(ctx, m.row_ptr, (ROWS + 1) * 8);
         spmv_csr a = view_of(&m, NULL, device_val, type);

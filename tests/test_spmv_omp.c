@@ -21,13 +21,6 @@ struct matrix {
     float *val32;
 };
 
-static void *get(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    assert_non_null(p);
-    return p;
-}
-
 static void release(struct matrix *m)
 {
     free(m->row_ptr);
@@ -39,14 +32,14 @@ static void release(struct matrix *m)
 /* A matrix with these row lengths and with values; the caller fills in the columns. */
 static struct matrix empty_matrix(int64_t rows, int64_t cols, const int64_t *length)
 {
-    struct matrix m = {.row_ptr = get(rows + 1, sizeof *m.row_ptr)};
+    struct matrix m = {.row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr)};
     uint64_t seed = 17;
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + (int32_t)length[i];
     const int64_t nnz = m.row_ptr[rows];
-    m.col = get(nnz, sizeof *m.col);
-    m.val = get(nnz, sizeof *m.val);
-    m.val32 = get(nnz, sizeof *m.val32);
+    m.col = support_zeros(nnz, sizeof *m.col);
+    m.val = support_zeros(nnz, sizeof *m.val);
+    m.val32 = support_zeros(nnz, sizeof *m.val32);
     for (int64_t k = 0; k < nnz; k++) {
         m.val[k] = support_uniform(&seed);
         m.val32[k] = (float)m.val[k];
@@ -59,7 +52,7 @@ static struct matrix empty_matrix(int64_t rows, int64_t cols, const int64_t *len
 /* Rows of at most n entries; every 50th row of MIXED has one less. Columns are below cols. */
 static struct matrix shaped(enum shape shape, int64_t rows, int64_t cols, int64_t n, int64_t block)
 {
-    int64_t *length = get(rows, sizeof *length);
+    int64_t *length = support_zeros(rows, sizeof *length);
     uint64_t seed = 3;
     for (int64_t i = 0; i < rows; i++)
         length[i] = shape == MIXED && i % 50 == 7 && n > 0 ? n - 1 : n;
@@ -123,7 +116,7 @@ static void *product(const spmv_csr *a, struct way way, const void *x, const voi
             if (tiles->stretch[s].kind == STRETCH_SORTED)
                 tiles->stretch[s].kind = STRETCH_PLAIN;
     const size_t bytes = (size_t)a->rows * spmv_type_size(a->type);
-    void *y = get((int64_t)bytes, 1);
+    void *y = support_zeros((int64_t)bytes, 1);
     memcpy(y, y0, bytes);
     const float alpha32 = (float)alpha, beta32 = (float)beta;
     const bool f32 = a->type == SPMV_F32;
@@ -144,7 +137,7 @@ static void check_ways(const spmv_csr *a, double alpha, double beta)
     const bool f32 = a->type == SPMV_F32;
     const size_t size = spmv_type_size(a->type);
     uint64_t seed = 29;
-    void *x = get(a->cols, size), *y0 = get(a->rows, size);
+    void *x = support_zeros(a->cols, size), *y0 = support_zeros(a->rows, size);
     for (int64_t i = 0; i < a->cols; i++) {
         const double v = support_uniform(&seed);
         f32 ? (void)(((float *)x)[i] = (float)v) : (void)(((double *)x)[i] = v);
@@ -510,7 +503,7 @@ struct forms_case {
 
 static struct matrix formed_matrix(struct forms_case c, int64_t rows)
 {
-    int64_t *length = get(rows, sizeof *length);
+    int64_t *length = support_zeros(rows, sizeof *length);
     uint64_t seed = 11;
     for (int64_t i = 0; i < rows; i++)
         length[i] = i == 0 ? 2 * TILE_WORK + 5 : c.n;
@@ -595,7 +588,7 @@ static void equal_parts(void **state)
                 options.vectors = vectors;
                 assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
                 struct omp_tiles *tiles = plan->state;
-                double *x = get(a.cols * vectors, sizeof *x), *y = get(a.rows * vectors, sizeof *y);
+                double *x = support_zeros(a.cols * vectors, sizeof *x), *y = support_zeros(a.rows * vectors, sizeof *y);
                 tiles->threads = threads;
                 assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
                 const struct tile *tile = tiles->tile;
@@ -626,7 +619,7 @@ static void not_finite_stays(void **state)
     enum { ROWS = 3000 };
     for (int64_t n = 1; n <= 34; n++) {
         struct matrix m = shaped(SHIFTED, ROWS, 100000, n, 1);
-        double *x = get(m.a.cols, sizeof *x), *y0 = get(ROWS, sizeof *y0);
+        double *x = support_zeros(m.a.cols, sizeof *x), *y0 = support_zeros(ROWS, sizeof *y0);
         for (int64_t i = 0; i < m.a.cols; i++)
             x[i] = i % 101 == 50 ? INFINITY : 1;
         double *y = product(&m.a, (struct way){1, 2, false, 0, false}, x, y0, 1, 0);

@@ -24,23 +24,6 @@ enum { SLOW = 0 };
 
 static bool brief;
 
-static void *get(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    assert_non_null(p);
-    return p;
-}
-
-static void *random_elements(spmv_type type, int64_t n, uint64_t seed)
-{
-    void *values = get(n, 16);
-    for (int64_t i = 0; i < n; i++) {
-        const double re = support_uniform(&seed);
-        put(type, values, i, re, support_uniform(&seed));
-    }
-    return values;
-}
-
 /* ------------------------------------------------------------------ matrices */
 
 struct matrix {
@@ -62,7 +45,7 @@ enum { SHAPES = 4, HUGE_ROW = 4, ARROW = 5 };
 static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
 {
     uint64_t random = (uint64_t)(rows * 31 + cols + shape);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8)};
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = support_zeros(rows + 1, 8)};
     for (int64_t i = 0; i < rows; i++) {
         const int64_t draw = (int64_t)(support_random(&random) % 60);
         m.row_ptr[i + 1] = m.row_ptr[i] + (shape == 0          ? draw
@@ -76,7 +59,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
                                                                : 0);
     }
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, 4);
+    m.col = support_zeros(m.nnz, 4);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(support_random(&random) % (uint64_t)cols);
     for (int64_t i = 1; shape == ARROW && i < rows; i++) {
@@ -144,9 +127,9 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
     const long double im = type_is_complex(type) ? 1 : 0;
     const struct wide one = {1, 0}, alpha = {alpha_parts[0], im * alpha_parts[1]},
                       beta = {beta_parts[0], im * beta_parts[1]};
-    struct wide *sum = get(n * v->vectors, sizeof *sum);
-    long double *magnitude = get(n * v->vectors, sizeof *magnitude);
-    int64_t *terms = get(n, sizeof *terms);
+    struct wide *sum = support_zeros(n * v->vectors, sizeof *sum);
+    long double *magnitude = support_zeros(n * v->vectors, sizeof *magnitude);
+    int64_t *terms = support_zeros(n, sizeof *terms);
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++) {
             const int64_t to = transposed ? m->col[k] : i, from = transposed ? i : m->col[k];
@@ -225,7 +208,7 @@ static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method,
     struct variant alone = *v;
     alone.vectors = 1;
     alone.x_gap = alone.y_gap = 0;
-    char *my_x = get(x_n, 16), *my_y = get(y_n, 16);
+    char *my_x = support_zeros(x_n, 16), *my_y = support_zeros(y_n, 16);
     for (int64_t i = 0; i < x_n; i++)
         memcpy(my_x + i * size, (const char *)x + (i * x_stride + c) * size, (size_t)size);
     for (int64_t i = 0; i < y_n; i++)
@@ -253,7 +236,8 @@ static void check_applied(spmv_context *ctx, const struct matrix *m, const char 
     const spmv_type type = v->types->sums;
     const int64_t size = (int64_t)spmv_type_size(type), y_n = v->operation != SPMV_OPERATION_N ? m->cols : m->rows;
     const int64_t y_stride = v->vectors + v->y_gap, y_bytes = y_n * y_stride * size;
-    void *y0 = random_elements(type, y_n * y_stride, 3), *y = get(y_n * y_stride, 16), *again = get(y_n * y_stride, 16);
+    void *y0 = random_elements(type, y_n * y_stride, 3), *y = support_zeros(y_n * y_stride, 16),
+         *again = support_zeros(y_n * y_stride, 16);
     for (int64_t i = 0; !v->scaled && i < y_n; i++)
         for (int c = 0; c < v->vectors; c++)
             put(type, y0, i * y_stride + c, NAN, NAN);
@@ -424,7 +408,7 @@ static void wide_offsets(void **state)
             void *val = random_elements(v.types->values, m.nnz, 1);
             void *x = random_elements(v.types->sums, m.cols * vectors, 2);
             void *y0 = random_elements(v.types->sums, m.rows * vectors, 3);
-            void *narrow_y = get(y_bytes, 1), *wide_y = get(y_bytes, 1);
+            void *narrow_y = support_zeros(y_bytes, 1), *wide_y = support_zeros(y_bytes, 1);
             void *device_x = support_upload(ctx, x, m.cols * vectors * size);
             void *device_y = support_upload(ctx, y0, y_bytes);
             const spmv_csr a = view_of(&m, val, v.types->values);
@@ -475,7 +459,7 @@ static void misplaced_vectors(void **state)
             double *val = random_elements(SPMV_F64, m.nnz, 1), *x = random_elements(SPMV_F64, x_n, 2);
             const spmv_csr a = view_of(&m, val, SPMV_F64);
             const struct variant v = {.types = &all_types[0], .vectors = vectors};
-            double *y = get(y_n, 8), *moved_y = get(y_n + 1, 8), *y0 = get(y_n, 8);
+            double *y = support_zeros(y_n, 8), *moved_y = support_zeros(y_n + 1, 8), *y0 = support_zeros(y_n, 8);
             double *device_x = support_upload(ctx, x, x_n * 8), *device_y = support_upload(ctx, y0, y_n * 8);
             double *moved_x = NULL, *device_moved_y = support_upload(ctx, moved_y, (y_n + 1) * 8);
             spmv_plan *plan = NULL;
@@ -596,7 +580,7 @@ static void checks(void **state)
             const int64_t size = (int64_t)spmv_type_size(type), x_n = transposed ? 90 : 110,
                           y_n = transposed ? 110 : 90;
             void *val = random_elements(v.types->values, m.nnz, 1), *x = random_elements(type, x_n, 2);
-            void *y0 = random_elements(type, y_n, 3), *y = get(y_n, 16);
+            void *y0 = random_elements(type, y_n, 3), *y = support_zeros(y_n, 16);
             double scalars[4];
             put(type, scalars, 0, alpha_parts[0], alpha_parts[1]);
             put(type, scalars + 2, 0, beta_parts[0], beta_parts[1]);
@@ -649,7 +633,7 @@ static void solvers(void **state)
     spmv_cg_result result;
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:9", SPMV_F32, &matrix));
     spmv_matrix_view(matrix, &a);
-    double *ones = get(a.rows, 8), *x = get(a.rows, 8);
+    double *ones = support_zeros(a.rows, 8), *x = support_zeros(a.rows, 8);
     for (int64_t i = 0; i < a.rows; i++)
         ones[i] = 1;
     double *device_x = support_upload(ctx, ones, a.rows * 8), *device_b = support_upload(ctx, ones, a.rows * 8);

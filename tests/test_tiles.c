@@ -36,23 +36,16 @@ static struct placed place(const void *host, int64_t n, int64_t size, int skew)
 
 static void upload_values(spmv_type type, const double *values, int64_t n, void *to)
 {
-    void *const copy = get(n, sizeof *values);
-    for (int64_t i = 0; i < n; i++)
-        if (type == SPMV_F32)
-            ((float *)copy)[i] = (float)values[i];
-        else
-            ((double *)copy)[i] = values[i];
+    void *const copy = support_as(type, values, n, 0);
     assert_ok(ctx, spmv_upload(ctx, copy, to, n * (int64_t)spmv_type_size(type)));
     free(copy);
 }
 
 static struct placed place_values(spmv_type type, const double *values, int64_t n, int skew)
 {
-    struct placed p;
-    const int64_t size = (int64_t)spmv_type_size(type);
-    assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * size, &p.block));
-    p.at = (char *)p.block + skew * size;
-    upload_values(type, values, n, p.at);
+    void *const copy = support_as(type, values, n, 0);
+    const struct placed p = place(copy, n, (int64_t)spmv_type_size(type), skew);
+    free(copy);
     return p;
 }
 
@@ -128,7 +121,7 @@ static void apply(const struct planned *p)
 static void *result(const struct planned *p)
 {
     const int64_t size = (int64_t)spmv_type_size(p->v.type);
-    void *const y = get(p->m->rows, 8);
+    void *const y = support_zeros(p->m->rows, 8);
     assert_ok(ctx, spmv_download(ctx, p->y.at, y, p->m->rows * size));
     return y;
 }
@@ -136,7 +129,7 @@ static void *result(const struct planned *p)
 /* By the definition; exact for whole numbers. */
 static double *expected_of(const struct matrix *m, bool scaled, const double *x, const double *y0)
 {
-    double *const y = get(m->rows, sizeof *y);
+    double *const y = support_zeros(m->rows, sizeof *y);
     for (int64_t i = 0; i < m->rows; i++) {
         for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
             y[i] += (m->val != NULL ? m->val[k] : 1) * x[m->col[k]];
@@ -206,7 +199,7 @@ static void one_long_row_among_short_ones(void **state)
 {
     (void)state;
     const int64_t rows = scaled_down(2000000, 9000), longest = scaled_down(3000000, 70 * CAPACITY + 11);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int place = 0; place < 3; place++) { /* first, within, last */
         for (int64_t i = 0; i < rows; i++)
             lengths[i] = i % 5;
@@ -227,7 +220,7 @@ static void even_rows(void **state)
     /* The emulated GPU counts smaller matrices as large. */
     const bool as_large_as_it_says = !(real_gpu && brief);
     const int64_t rows = scaled_down(1600000, 2500);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 4 + i % 5 % 3;
     check_lengths("even rows", lengths, rows, 3000);
@@ -270,7 +263,7 @@ static void retained_beside_the_vectors(void **state)
     if (real_gpu && brief)
         skip(); /* too small to have a part retained */
     const int64_t rows = scaled_down(60000, 2500), wide = scaled_down(6000000, 120000);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 20;
     for (int is_wide = 0; is_wide < 2; is_wide++) {
@@ -298,7 +291,7 @@ static void even_rows_and_some_longer(void **state)
 {
     (void)state;
     const int64_t rows = scaled_down(50000, 300);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 90 == 50 ? 500 + i % 40 : 200 + i % 7;
     lengths[rows - 1] = 5 * CAPACITY;
@@ -320,7 +313,7 @@ static void mostly_empty(void **state)
 {
     (void)state;
     const int64_t rows = scaled_down(1000000, 12000);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 20 == 7 ? 1 + i % 9 : 0;
     check_lengths("95 % empty", lengths, rows, 1000);
@@ -331,7 +324,7 @@ static void empty_blocks(void **state)
 {
     (void)state;
     const int64_t block = scaled_down(1000000, 3 * EMPTY_ROWS + 5), rows = 50 + block + 100 + 2 * block;
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < 50; i++)
         lengths[i] = 4;
     for (int64_t i = 0; i < 100; i++)
@@ -343,7 +336,7 @@ static void empty_blocks(void **state)
 static void least_matrices(void **state)
 {
     (void)state;
-    int64_t *const lengths = get(5000, sizeof *lengths);
+    int64_t *const lengths = support_zeros(5000, sizeof *lengths);
     check_lengths("no nonzero", lengths, 3000, 10);
     check_lengths("one empty row", lengths, 1, 1);
     lengths[4321] = 1;
@@ -364,7 +357,7 @@ static void without_columns_or_rows(void **state)
 {
     (void)state;
     double *const y0 = make_vector(700, 4, true);
-    const int64_t *const zeros = get(701, 8);
+    const int64_t *const zeros = support_zeros(701, 8);
     for (int number = 0; number < 4; number++) {
         struct matrix m = {.rows = number < 2 ? 700 : 0, .cols = number < 2 ? 0 : 5};
         m.row_ptr = (int64_t *)zeros;
@@ -417,7 +410,7 @@ static void as_many_rows_as_a_tile(void **state)
     (void)state;
     static const int64_t counts[] = {ROWS / 4, ROWS / 4 + 1,   ROWS - 1,   ROWS,
                                      ROWS + 1, EMPTY_ROWS - 1, EMPTY_ROWS, EMPTY_ROWS + 1};
-    int64_t *const lengths = get(2 * EMPTY_ROWS + 2, sizeof *lengths);
+    int64_t *const lengths = support_zeros(2 * EMPTY_ROWS + 2, sizeof *lengths);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c += brief ? 3 : 1) {
         for (int form = 0; form < 3; form++) {
             for (int64_t i = 0; i <= counts[c]; i++)
@@ -435,7 +428,7 @@ static void every_group_of_lanes(void **state)
     (void)state;
     static const int means[] = {1, 8, 9, 17, 18, 35, 36, 95, 96, 191, 192, 400};
     enum { LINES = 300 };
-    int64_t *const lengths = get(LINES, sizeof *lengths);
+    int64_t *const lengths = support_zeros(LINES, sizeof *lengths);
     for (size_t k = 0; k < sizeof means / sizeof means[0]; k += brief ? 3 : 1) {
         const int64_t rows = means[k] < 40 ? LINES : 24;
         for (int64_t i = 0; i < rows; i++)
@@ -487,7 +480,7 @@ static void columns_at_the_border_of_16_bits(void **state)
                  {65536, 65536, "16-bit columns in 100 % of the tiles (100 % by stretches);"},
                  {65535, 65536, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
                  {0, 0, "16-bit columns in 100 % of the tiles;"}};
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 2;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -526,7 +519,7 @@ static void columns_in_stretches(void **state)
                  {NEAR, 4, 11, 2, "16-bit columns in 100 % of the tiles (50 % by stretches);"},
                  {NEAR + 1, 4, 15, 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"},
                  {FAR, 4, 32, ALL + 32, "16-bit columns in 50 % of the tiles (50 % by stretches);"}};
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = 4;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -558,7 +551,7 @@ static void bits_repeat(void **state)
     (void)state;
     enum { REPEATS = 20 };
     const int64_t rows = scaled_down(60000, 500);
-    int64_t *const lengths = get(rows, sizeof *lengths);
+    int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
         lengths[i] = i % 97 == 5 ? 300 : i % 13;
     lengths[rows / 2] = 40 * CAPACITY + 5; /* two groups */
@@ -613,7 +606,7 @@ static void tiles_are_packed(void **state)
         int64_t length, rows;
     } cases[] = {{5, 40000}, {27, 9000}, {1, 40960}, {1000, 300}, {0, 40960}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        int64_t *const lengths = get(cases[c].rows, sizeof *lengths);
+        int64_t *const lengths = support_zeros(cases[c].rows, sizeof *lengths);
         for (int64_t i = 0; i < cases[c].rows; i++)
             lengths[i] = cases[c].length;
         struct matrix m = make_matrix(lengths, cases[c].rows, 100, true, false);
@@ -642,7 +635,7 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     brief = support_brief(argc, argv);
     ctx = support_context();
-    real_gpu = strstr(spmv_context_describe(ctx), "host playing") == NULL;
+    real_gpu = !support_host_plays(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_row_among_short_ones),
         cmocka_unit_test(even_rows),

@@ -19,16 +19,9 @@ struct matrix {
     spmv_type type;
 };
 
-static void *get(int64_t count, size_t size)
-{
-    void *p = calloc((size_t)count + 1, size);
-    assert_non_null(p);
-    return p;
-}
-
 static void *random_values(spmv_type type, int64_t n, uint64_t seed)
 {
-    void *values = get(2 * n, 8);
+    void *values = support_zeros(2 * n, 8);
     const bool single = type == SPMV_F32 || type == SPMV_C64;
     const int64_t numbers = type == SPMV_C64 || type == SPMV_C128 ? 2 * n : n;
     for (int64_t k = 0; k < numbers; k++)
@@ -48,7 +41,7 @@ enum { KINDS = 5 };
 static struct matrix make_matrix(int64_t rows, int64_t cols, int kind, spmv_type type)
 {
     uint64_t random = (uint64_t)(rows * 7 + cols + kind);
-    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = get(rows + 1, 8), .type = type};
+    struct matrix m = {.rows = rows, .cols = cols, .row_ptr = support_zeros(rows + 1, 8), .type = type};
     for (int64_t i = 0; i < rows; i++) {
         const int64_t few = (int64_t)(support_random(&random) % 13);
         m.row_ptr[i + 1] = m.row_ptr[i] + (kind == 0   ? few
@@ -58,7 +51,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int kind, spmv_type
                                                        : i == rows - 1);
     }
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, 4);
+    m.col = support_zeros(m.nnz, 4);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = kind == 2 ? (int32_t)(cols - 1)
                              : (int32_t)(support_random(&random) % (uint64_t)(kind == 1 ? (cols + 1) / 2 : cols));
@@ -103,7 +96,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const spmv_csr *a, const char *me
 /* The bytes of y = op(A) x; the caller frees them. */
 static void *product(spmv_context *ctx, spmv_plan *plan, const void *x, int64_t bytes)
 {
-    void *y = get(bytes, 1), *device_y = support_upload(ctx, y, bytes);
+    void *y = support_zeros(bytes, 1), *device_y = support_upload(ctx, y, bytes);
     assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, device_y));
     assert_ok(ctx, spmv_download(ctx, device_y, y, bytes));
     spmv_free(ctx, device_y);
@@ -227,7 +220,7 @@ static void refusals(void **state)
 static void same_array(spmv_context *ctx, const void *memory, const void *expected, int64_t bytes, const char *what,
                        const struct matrix *m)
 {
-    void *got = get(bytes, 1);
+    void *got = support_zeros(bytes, 1);
     assert_ok(ctx, spmv_download(ctx, memory, got, bytes));
     if (bytes > 0 && memcmp(got, expected, (size_t)bytes) != 0)
         fail_msg("%lld x %lld, %lld nonzeros: %s is another than the host's", (long long)m->rows, (long long)m->cols,
@@ -242,7 +235,7 @@ static void check_transpose(spmv_context *ctx, const struct matrix *m, bool patt
     spmv_matrix *matrix = NULL;
     assert_ok(ctx, spmv_matrix_transpose(ctx, &a, &matrix));
     spmv_matrix_view(matrix, &b);
-    int32_t *narrow = get(b.rows + 1, 4), *offsets = get(m->rows + 1, 4);
+    int32_t *narrow = support_zeros(b.rows + 1, 4), *offsets = support_zeros(m->rows + 1, 4);
     for (int64_t i = 0; i <= b.rows; i++)
         narrow[i] = (int32_t)((const int64_t *)b.row_ptr)[i];
     for (int64_t i = 0; i <= m->rows; i++)
@@ -325,7 +318,7 @@ static void wide_numbers(void **state)
     for (int kind = 0; kind < KINDS; kind++) {
         struct matrix m = make_matrix(300, 211, kind, SPMV_F64);
         const int64_t numbers = m.nnz * 8;
-        int64_t *from = get(m.nnz, 8);
+        int64_t *from = support_zeros(m.nnz, 8);
         spmv_csr a = view_of(&m, m.val);
         spmv_matrix *b = NULL;
         assert_ok(ctx, csr_transpose_numbered(ctx, &a, &b, (struct entry_numbers){from, 64}));

@@ -20,13 +20,6 @@ enum { MOST = 256, CAPACITY = 2048 };
 static spmv_context *ctx;
 static bool brief, on_cuda, real_gpu;
 
-static void *get(int64_t count, size_t size)
-{
-    void *const memory = calloc((size_t)count + 1, size);
-    assert_non_null(memory);
-    return memory;
-}
-
 struct matrix {
     int64_t rows, cols, nnz;
     int64_t *row_ptr;
@@ -49,13 +42,13 @@ static struct matrix make_matrix(enum columns form, bool large)
 {
     const int64_t rows = real_gpu ? 400000 : large ? 12000 : 3000;
     uint64_t random = 7;
-    struct matrix m = {.rows = rows, .cols = form == TOGETHER ? 3000 : 1 << 20, .row_ptr = get(rows + 1, 8)};
+    struct matrix m = {.rows = rows, .cols = form == TOGETHER ? 3000 : 1 << 20, .row_ptr = support_zeros(rows + 1, 8)};
     for (int64_t i = 0; i < rows; i++)
         m.row_ptr[i + 1] = m.row_ptr[i] + (i == rows / 3       ? 3 * CAPACITY + 77
                                            : i == rows / 3 + 1 ? CAPACITY + 1
                                                                : (int64_t)(support_random(&random) % 9));
     m.nnz = m.row_ptr[rows];
-    m.col = get(m.nnz, sizeof *m.col);
+    m.col = support_zeros(m.nnz, sizeof *m.col);
     for (int64_t k = 0; k < m.nnz; k++) {
         const uint64_t drawn = support_random(&random);
         m.col[k] =
@@ -81,7 +74,7 @@ enum spread { IN_TURN, IN_PARTS, ONE_AT_THE_END, SPREADS };
 
 static void *make_values(spmv_type type, int64_t nnz, int count, enum spread spread)
 {
-    void *const values = get(nnz, 8);
+    void *const values = support_zeros(nnz, 8);
     for (int64_t k = 0; k < nnz; k++)
         put_value(type, values, k,
                   count == 1           ? 0
@@ -190,7 +183,7 @@ static void check_layout(const struct planned *p, int count)
 
 static void *vector(spmv_type type, int64_t n, uint64_t seed)
 {
-    void *const v = get(2 * n, 8);
+    void *const v = support_zeros(2 * n, 8);
     for (int64_t i = 0; i < (type_is_complex(type) ? 2 * n : n); i++) {
         const double value = support_uniform(&seed);
         if (type == SPMV_F32 || type == SPMV_C64)
@@ -211,7 +204,7 @@ static void *outcome(const struct planned *p, bool with, int vectors, int64_t *b
     const int64_t size = (int64_t)spmv_type_size(p->type), all = p->rows * size * vectors;
     void *const host_x = vector(p->type, p->cols * vectors, 3), *const host_y = vector(p->type, p->rows * vectors, 4);
     void *const x = support_upload(ctx, host_x, p->cols * size * vectors), *const y = support_upload(ctx, host_y, all);
-    char *const result = get(2 * all + size, 1);
+    char *const result = support_zeros(2 * all + size, 1);
     const void *const a = f32 ? (const void *)alpha32 : alpha, *const b = f32 ? (const void *)beta32 : beta;
     *bytes = with ? 2 * all + size : all;
     if (with) {
@@ -443,7 +436,7 @@ static void bits_are_values(void **state)
     for (int r = 0; r < REALS; r++)
         for (int o = 0; o < 4; o++) {
             struct setting s = {.method = "tiles", .stored = reals[r].stored, .sums = reals[r].sums, .compression = 2};
-            void *const values = get(m.nnz, 8);
+            void *const values = support_zeros(m.nnz, 8);
             const int count = SPECIALS + others[o];
             for (int64_t k = 0; k < m.nnz; k++) { /* not in every row */
                 const int64_t which = count == 2 ? (k / 8 % 2 ? 7 : SPECIALS - 1) : k / 8 % count;
@@ -643,7 +636,7 @@ static void where_there_is_none(void **state)
     static const char only[] = "only the methods slices and tiles on cuda have them";
     struct matrix m = make_matrix(TOGETHER, false);
     void *const values = make_values(SPMV_F64, m.nnz, 2, IN_TURN);
-    void *const ones = get(2 * m.nnz, 8); /* also read as complex numbers */
+    void *const ones = support_zeros(2 * m.nnz, 8); /* also read as complex numbers */
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
         if (!on_cuda || (strcmp(method, "tiles") != 0 && strcmp(method, "slices") != 0))
@@ -658,7 +651,8 @@ static void where_there_is_none(void **state)
         check_without(&m, ones, complex, "complex values");
         complex.stored = complex.sums = SPMV_C64;
         check_without(&m, ones, complex, "complex values");
-        const struct matrix none = {.rows = m.rows, .cols = m.cols, .row_ptr = get(m.rows + 1, 8), .col = m.col};
+        const struct matrix none = {
+            .rows = m.rows, .cols = m.cols, .row_ptr = support_zeros(m.rows + 1, 8), .col = m.col};
         check_without(&none, values, tiles, "no values");
         free(none.row_ptr);
         struct matrix head = m;
@@ -694,7 +688,7 @@ int main(int argc, char **argv)
     brief = support_brief(argc, argv);
     ctx = support_context();
     on_cuda = support_backend == SPMV_BACKEND_CUDA;
-    real_gpu = on_cuda && strstr(spmv_context_describe(ctx), "host playing") == NULL;
+    real_gpu = on_cuda && !support_host_plays(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_and_bytes_as_it_says),
         cmocka_unit_test(retained_share),

@@ -35,7 +35,10 @@ static bool find_functions(const char *name, const struct function *functions, s
 static void open_libraries(void)
 {
 #define ENTRY(name) {#name, &lib.name},
-    static const struct function of_archive[] = {ARCHIVE_FUNCTIONS(ENTRY)}, of_zlib[] = {ZLIB_FUNCTIONS(ENTRY)};
+#define FILTER(NAME, name, form, magic, other) ENTRY(archive_write_add_filter_##name)
+    static const struct function of_archive[] = {ARCHIVE_FUNCTIONS(ENTRY) COMPRESSION_LIST(FILTER)},
+                                 of_zlib[] = {ZLIB_FUNCTIONS(ENTRY)};
+#undef FILTER
 #undef ENTRY
     lib.open = find_functions("libarchive.so.13", of_archive, sizeof of_archive / sizeof of_archive[0]) &&
                find_functions("libz.so.1", of_zlib, sizeof of_zlib / sizeof of_zlib[0]);

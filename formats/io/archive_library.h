@@ -5,6 +5,7 @@
 #ifndef ARCHIVE_LIBRARY_H
 #define ARCHIVE_LIBRARY_H
 
+#include "compressions.h"
 #include "runtime.h"
 
 #ifdef SPMV_HAVE_ARCHIVE
@@ -32,10 +33,6 @@
     X(archive_entry_set_filetype)                                                                                      \
     X(archive_write_new)                                                                                               \
     X(archive_write_free)                                                                                              \
-    X(archive_write_add_filter_gzip)                                                                                   \
-    X(archive_write_add_filter_xz)                                                                                     \
-    X(archive_write_add_filter_zstd)                                                                                   \
-    X(archive_write_add_filter_bzip2)                                                                                  \
     X(archive_write_set_filter_option)                                                                                 \
     X(archive_write_set_format_raw)                                                                                    \
     X(archive_write_set_bytes_per_block)                                                                               \
@@ -56,6 +53,9 @@ struct archive_library {
 #define POINTER(name) __typeof__(&name) name;
     ARCHIVE_FUNCTIONS(POINTER)
     ZLIB_FUNCTIONS(POINTER)
+#define FILTER(NAME, name, form, magic, other) POINTER(archive_write_add_filter_##name)
+    COMPRESSION_LIST(FILTER)
+#undef FILTER
 #undef POINTER
 };
 

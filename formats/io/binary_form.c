@@ -92,8 +92,7 @@ static spmv_status check_head(spmv_context *ctx, const char *name, const struct 
         return fail(ctx, name, "the checksum of its header does not match");
     if (head->head_bytes != sizeof *head || head->row_ptr_bits != 64 || head->zero[0] != 0 || head->zero[1] != 0)
         return fail(ctx, name, "its header is not of version 1");
-    if (head->type != 0 && head->type != SPMV_F32 && head->type != SPMV_F64 && head->type != SPMV_C64 &&
-        head->type != SPMV_C128)
+    if (head->type != 0 && !type_is_floating((spmv_type)head->type))
         return fail(ctx, name, "the type of its values is unknown");
     if (head->bytes != (uint64_t)bytes)
         return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: malformed binary form: expected %llu bytes, found %lld", name,
@@ -174,9 +173,9 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
         for (int i = 0; i < parts; i++) {
             const double value = i < from_parts ? real_at(from_part, from, k * from_parts + i) : 0;
             /* As for a text: a number in the file must not become infinite. */
-            if (part == SPMV_F32 && isfinite(value) && !isfinite((float)value))
-                return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for f32", name,
-                                    (long long)k + 1, value);
+            if (isfinite(value) && !isfinite(real_rounded(part, value)))
+                return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for %s", name,
+                                    (long long)k + 1, value, spmv_type_name(part));
             real_set(part, to, k * parts + i, value);
         }
     return SPMV_OK;

@@ -71,11 +71,6 @@ static spmv_status take(const struct input *in, int64_t at, int64_t n, void *to)
     return SPMV_OK;
 }
 
-static bool is_type(uint32_t type)
-{
-    return type == SPMV_F32 || type == SPMV_F64 || type == SPMV_C64 || type == SPMV_C128;
-}
-
 /* *count: the number of values in the file. */
 static spmv_status check_head(const struct input *in, const struct head *head, int64_t *count)
 {
@@ -91,7 +86,7 @@ static spmv_status check_head(const struct input *in, const struct head *head, i
                             (unsigned long)head->version, VERSION);
     if (head->sum != head_sum(head))
         return fail(in, "the checksum of its header does not match");
-    if (head->head_bytes != sizeof *head || head->zero != 0 || !is_type(head->type))
+    if (head->head_bytes != sizeof *head || head->zero != 0 || !type_is_floating((spmv_type)head->type))
         return fail(in, "its header is not of version 1");
     if (head->rows > INT64_MAX || head->cols > INT64_MAX ||
         !multiply_fits((int64_t)head->rows, (int64_t)head->cols, count) ||

@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "matrix_internal.h"
+#include "reals.h"
 #include "text_tiles.h"
 
 /* One thread reads this many bytes in some 5 ms. On a busy machine, waking a team for each round
@@ -178,15 +179,9 @@ static spmv_status fail_excess(struct job *job, int tile, int64_t excess)
 static bool imaginary_is_zero(const struct job *job, const char *value)
 {
     const spmv_type part = type_part(job->options->type);
-    value += spmv_type_size(part);
-    if (part == SPMV_F32) {
-        float im;
-        memcpy(&im, value, sizeof im);
-        return im == 0;
-    }
-    double im;
-    memcpy(&im, value, sizeof im);
-    return im == 0;
+    union real im;
+    memcpy(&im, value + spmv_type_size(part), spmv_type_size(part));
+    return real_at(part, &im, 0) == 0;
 }
 
 /* Fails at the first number of the tile that is on a hermitian diagonal and is not real. */

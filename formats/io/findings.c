@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "decimal.h"
+#include "reals.h"
 
 void findings_clear(struct findings *findings)
 {
@@ -97,12 +98,24 @@ static void remark(struct remarks *remarks, const struct place *place, const cha
     }
 }
 
+/* Parses a real number; NULL: it needs the general parser. */
+static const char *parse_usual(const char *p, spmv_type type, void *value)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return decimal_parse_##name(p, decimal_stops(p), value);
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return NULL;
+    }
+}
+
 const char *findings_value(struct findings *findings, const struct place *place, const char *p, const char *end,
                            spmv_field field, spmv_type type, void *value)
 {
-    const char *rest = field == SPMV_FIELD_INTEGER ? NULL
-                       : type == SPMV_F32          ? decimal_parse_f32(p, decimal_stops(p), value)
-                                                   : decimal_parse_f64(p, decimal_stops(p), value);
+    const char *rest = field == SPMV_FIELD_INTEGER ? NULL : parse_usual(p, type, value);
     enum number_remark seen = NUMBER_PLAIN;
     if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
         return rest;

@@ -33,8 +33,7 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     const spmv_status st = options_take(ctx, "read", options, sizeof *options, given);
     if (st != SPMV_OK)
         return st;
-    const spmv_type part = type_part(options->type);
-    if (options->type != SPMV_TYPE_DEFAULT && part != SPMV_F64 && part != SPMV_F32)
+    if (options->type != SPMV_TYPE_DEFAULT && !type_is_floating(options->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64, f32, c128 or c64, not as %s",
                             spmv_type_name(options->type));
     if (options->max_bytes < 0 || options->max_unpacked_bytes < 0 || options->max_unpacked_ratio < 0)

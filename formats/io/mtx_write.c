@@ -263,19 +263,20 @@ static char *write_entries(const void *user, int64_t first, int64_t end, char *p
     return p;
 }
 
-static spmv_status write_text(spmv_context *ctx, const struct text *text, enum packing packing, const char *path)
+static spmv_status write_text(spmv_context *ctx, const struct text *text, enum compression compression,
+                              const char *path)
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
     struct text_pieces entries = {
-        .make = write_entries, .user = text, .items = text->a->nnz, .item_bytes = LINE, .packing = packing};
+        .make = write_entries, .user = text, .items = text->a->nnz, .item_bytes = LINE, .compression = compression};
     char *head = NULL;
     int64_t bytes = 0;
     TRY(check_finite(ctx, text->a, path));
     TRY(check_symmetry(ctx, text, path));
     TRY(make_head(ctx, text, &head, &bytes));
     TRY(output_open(ctx, path, text->a->nnz, &output));
-    TRY(text_pieces_head(&output, head, bytes, packing));
+    TRY(text_pieces_head(&output, head, bytes, compression));
     TRY(text_pieces_write(&output, &entries));
 done:
     host_free(head);
@@ -322,7 +323,7 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
     struct text text = {.a = a};
     if (ctx == NULL || a == NULL || path == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_write: %s is NULL", a ? "path" : "matrix");
-    if (a->val != NULL && type_part(a->type) != SPMV_F64 && type_part(a->type) != SPMV_F32)
+    if (a->val != NULL && !type_is_floating(a->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(a->type));
     spmv_status st = check_options(ctx, options, &text);
@@ -335,7 +336,8 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
         st = output_form_of(ctx, path, &form);
     if (st != SPMV_OK)
         return st;
-    return form.content == OUTPUT_BINARY ? write_binary(ctx, &text, path) : write_text(ctx, &text, form.packing, path);
+    return form.content == OUTPUT_BINARY ? write_binary(ctx, &text, path)
+                                         : write_text(ctx, &text, form.compression, path);
 }
 
 spmv_status spmv_matrix_write(spmv_context *ctx, const spmv_csr *a, const char *path)

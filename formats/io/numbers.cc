@@ -18,6 +18,7 @@
 
 #include "decimal.h"
 #include "numbers.h"
+#include "reals.h"
 
 namespace
 {
@@ -241,15 +242,29 @@ extern "C" const unsigned char decimal_ones[32] = {0,   0,   0,   0,   0,   0,  
 extern "C" enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value,
                                            const char **rest, enum number_remark *remark)
 {
-    return type == SPMV_F32 ? parse(text, end, static_cast<float *>(value), rest, remark)
-                            : parse(text, end, static_cast<double *>(value), rest, remark);
+    switch (static_cast<int>(type)) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return parse(text, end, static_cast<T *>(value), rest, remark);
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return NUMBER_MALFORMED;
+    }
 }
 
 extern "C" enum number_result number_parse_integer(const char *text, const char *end, spmv_type type, void *value,
                                                    const char **rest, enum number_remark *remark)
 {
-    return type == SPMV_F32 ? parse_integer(text, end, static_cast<float *>(value), rest, remark)
-                            : parse_integer(text, end, static_cast<double *>(value), rest, remark);
+    switch (static_cast<int>(type)) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return parse_integer(text, end, static_cast<T *>(value), rest, remark);
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return NUMBER_MALFORMED;
+    }
 }
 
 template <class T> static char *write(char *text, T value)
@@ -261,6 +276,13 @@ template <class T> static char *write(char *text, T value)
 
 extern "C" char *number_write(char *text, spmv_type type, const void *value)
 {
-    return type == SPMV_F32 ? write(text, *static_cast<const float *>(value))
-                            : write(text, *static_cast<const double *>(value));
+    switch (static_cast<int>(type)) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return write(text, *static_cast<const T *>(value));
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return text;
+    }
 }

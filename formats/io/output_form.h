@@ -10,15 +10,12 @@ enum output_content { OUTPUT_OTHER, OUTPUT_MTX, OUTPUT_BINARY }; /* .mtx; .spmv 
 
 struct output_form {
     enum output_content content; /* without the compression's ending */
-    enum packing packing;
+    enum compression compression;
 };
 
 /* Derives *form from the ending of path; "-" is OUTPUT_OTHER without compression. Errors:
  * SPMV_ERROR_ARGUMENT (the ending of a kind that is not written: .zip, .tar.gz, .spmv.gz),
  * SPMV_ERROR_UNSUPPORTED (libarchive lacks the compression). */
 spmv_status output_form_of(spmv_context *ctx, const char *path, struct output_form *form);
-
-/* Whether path ends with ending, in upper or lower case, after a non-empty name. */
-bool path_ends_with(const char *path, const char *ending);
 
 #endif

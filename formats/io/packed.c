@@ -11,25 +11,11 @@
 #include "archive_library.h"
 #include "unpack.h"
 
-const char *packed_form(const char *head, int64_t bytes)
+bool packed_begins(const char *head, int64_t bytes)
 {
-    static const struct {
-        const char *form, *magic;
-        int64_t at, length;
-    } known[] = {
-        {"gz", "\x1f\x8b", 0, 2},
-        {"xz", "\xfd\x37zXZ\0", 0, 6},
-        {"zst", "\x28\xb5\x2f\xfd", 0, 4},
-        /* the second zst: of pzstd */
-        {"bz2", "BZh", 0, 3},
-        {"tar", "ustar", 257, 5},
-        {"zst", "\x50\x2a\x4d\x18", 0, 4},
-    };
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-        if (bytes >= known[k].at + known[k].length &&
-            memcmp(head + known[k].at, known[k].magic, (size_t)known[k].length) == 0)
-            return known[k].form;
-    return NULL;
+    enum { MAGIC_AT = 257, MAGIC_BYTES = 5 };
+    return compression_of(head, (size_t)bytes) != COMPRESSION_NONE ||
+           (bytes >= MAGIC_AT + MAGIC_BYTES && memcmp(head + MAGIC_AT, "ustar", MAGIC_BYTES) == 0);
 }
 
 #ifndef SPMV_HAVE_ARCHIVE
@@ -77,9 +63,9 @@ const char *packed_form_of(const struct packed *packed)
     return "";
 }
 
-bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
+bool packed_pack(enum compression compression, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
 {
-    (void)packing;
+    (void)compression;
     (void)text;
     (void)bytes;
     *to = NULL;
@@ -87,9 +73,9 @@ bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **t
     return false;
 }
 
-spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing)
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum compression compression)
 {
-    (void)packing;
+    (void)compression;
     return packed_available(ctx, name);
 }
 
@@ -134,28 +120,6 @@ static const char *base_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-static bool ends_with(const char *text, size_t length, const char *ending)
-{
-    const size_t n = strlen(ending);
-    if (length < n)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (tolower((unsigned char)text[length - n + i]) != ending[i])
-            return false;
-    return true;
-}
-
-/* Length of the name without endings of archives and compressed files. */
-static size_t stem_length(const char *name)
-{
-    static const char *const endings[] = {".gz", ".xz", ".zst", ".bz2", ".tgz", ".tar", ".mtx"};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_with(name, length, endings[i]))
-            length -= strlen(endings[i]);
-    return length;
-}
-
 static bool same_stem(const char *base, size_t length, const char *name, size_t name_length)
 {
     return length == name_length && memcmp(base, name, length) == 0;
@@ -166,9 +130,9 @@ static bool is_the_matrix(const char *path, const char *archive)
 {
     const char *const base = base_of(path), *const own = base_of(archive);
     const size_t length = strlen(base);
-    if (!ends_with(base, length, ".mtx"))
+    if (!path_ends_with(base, length, ".mtx"))
         return false;
-    if (same_stem(base, length - 4, own, stem_length(own)))
+    if (same_stem(base, length - 4, own, path_stem_length(own)))
         return true;
     if (base == path)
         return false;
@@ -183,10 +147,10 @@ static bool is_the_matrix(const char *path, const char *archive)
 static bool is_called(const char *path, const char *member, const char *archive)
 {
     const char *const base = base_of(path), *const own = base_of(archive);
-    const size_t length = strlen(base), stem = ends_with(base, length, ".mtx") ? length - 4 : length;
+    const size_t length = strlen(base), stem = path_ends_with(base, length, ".mtx") ? length - 4 : length;
     if (strcmp(path, member) == 0 || strcmp(base, member) == 0 || same_stem(base, stem, member, strlen(member)))
         return true;
-    const size_t n = stem_length(own), m = strlen(member);
+    const size_t n = path_stem_length(own), m = strlen(member);
     return member[0] == '_' && stem == n + m && memcmp(base, own, n) == 0 && memcmp(base + n, member, m) == 0;
 }
 
@@ -226,11 +190,11 @@ static spmv_status fail_damaged(struct packed *p)
 static bool begins_as_tar(const char *head, int64_t bytes)
 {
     enum { SUM_AT = 148, SUM_BYTES = 8 };
-    const char *const form = packed_form(head, bytes);
+    const bool packed = packed_begins(head, bytes);
     char digits[SUM_BYTES + 1] = "";
     long sum = 0;
-    if (form != NULL || bytes < PACKED_HEAD || head[0] == '\0')
-        return form != NULL;
+    if (packed || bytes < PACKED_HEAD || head[0] == '\0')
+        return packed;
     for (int i = 0; i < PACKED_HEAD; i++)
         sum += i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : (unsigned char)head[i];
     memcpy(digits, head + SUM_AT, SUM_BYTES);
@@ -273,7 +237,7 @@ static spmv_status begin(struct packed *p)
 
 static void note_matrix(struct packed *p, const char *path)
 {
-    if (!ends_with(path, strlen(path), ".mtx"))
+    if (!path_ends_with(path, strlen(path), ".mtx"))
         return;
     if (p->matrices == 0)
         snprintf(p->first, sizeof p->first, "%s", path);
@@ -424,31 +388,30 @@ const char *packed_form_of(const struct packed *packed)
 
 /* A filter for which libarchive would run a program is refused. gzip's time stamp is left empty, so
  * that the same matrix gives the same file. */
-static bool add_filter(struct archive *a, enum packing packing)
+static bool add_filter(struct archive *a, enum compression compression)
 {
     const struct archive_library *const lib = archive_library();
-    switch (packing) {
-    case PACKING_GZIP:
-        return lib->archive_write_add_filter_gzip(a) == ARCHIVE_OK &&
-               lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK;
-    case PACKING_XZ:
-        return lib->archive_write_add_filter_xz(a) == ARCHIVE_OK;
-    case PACKING_ZSTD:
-        return lib->archive_write_add_filter_zstd(a) == ARCHIVE_OK;
-    case PACKING_BZIP2:
-        return lib->archive_write_add_filter_bzip2(a) == ARCHIVE_OK;
-    case PACKING_NONE:
+    switch (compression) {
+#define CASE(NAME, name, form, magic, other)                                                                           \
+    case COMPRESSION_##NAME:                                                                                           \
+        return lib->archive_write_add_filter_##name(a) == ARCHIVE_OK &&                                                \
+               (COMPRESSION_##NAME != COMPRESSION_GZIP ||                                                              \
+                lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK);
+        COMPRESSION_LIST(CASE)
+#undef CASE
+    case COMPRESSION_NONE:
         break;
     }
     return false;
 }
 
-static bool pack_into(enum packing packing, const char *text, int64_t bytes, char *to, int64_t room, size_t *used)
+static bool pack_into(enum compression compression, const char *text, int64_t bytes, char *to, int64_t room,
+                      size_t *used)
 {
     const struct archive_library *const lib = archive_library();
     struct archive *const a = lib->archive_write_new();
     struct archive_entry *const entry = lib->archive_entry_new();
-    bool fine = a != NULL && entry != NULL && add_filter(a, packing) &&
+    bool fine = a != NULL && entry != NULL && add_filter(a, compression) &&
                 lib->archive_write_set_format_raw(a) == ARCHIVE_OK &&
                 lib->archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
                 lib->archive_write_open_memory(a, to, (size_t)room, used) == ARCHIVE_OK;
@@ -465,7 +428,7 @@ static bool pack_into(enum packing packing, const char *text, int64_t bytes, cha
     return fine;
 }
 
-bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
+bool packed_pack(enum compression compression, const char *text, int64_t bytes, char **to, int64_t *to_bytes)
 {
     /* Incompressible data needs more room than the text: bzip2 needs the most, 1 % and 600
      * bytes. */
@@ -473,7 +436,7 @@ bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **t
     void *memory = NULL;
     size_t used = 0;
     if (!archive_library()->open || host_alloc(NULL, room, "", &memory) != SPMV_OK ||
-        !pack_into(packing, text, bytes, memory, room, &used)) {
+        !pack_into(compression, text, bytes, memory, room, &used)) {
         host_free(memory);
         *to = NULL;
         *to_bytes = 0;
@@ -484,11 +447,11 @@ bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **t
     return true;
 }
 
-spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing)
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum compression compression)
 {
     const spmv_status st = packed_available(ctx, name);
     struct archive *const a = st == SPMV_OK ? archive_library()->archive_write_new() : NULL;
-    const bool can = a != NULL && add_filter(a, packing);
+    const bool can = a != NULL && add_filter(a, compression);
     if (a != NULL)
         archive_library()->archive_write_free(a);
     return st != SPMV_OK || can

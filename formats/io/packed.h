@@ -5,14 +5,14 @@
 #ifndef PACKED_H
 #define PACKED_H
 
+#include "compressions.h"
 #include "runtime.h"
 
-/* Number of bytes that packed_form needs. */
+/* Number of bytes that packed_begins needs. */
 enum { PACKED_HEAD = 512 };
 
-/* The form of a file that begins with these bytes: "gz", "xz", "zst", "bz2", "tar"; NULL: none of
- * these. */
-const char *packed_form(const char *head, int64_t bytes);
+/* Whether a file that begins with these bytes is compressed or an archive. */
+bool packed_begins(const char *head, int64_t bytes);
 
 /* The source of packed bytes. read returns up to bytes > 0 bytes: their number, 0 at the end, -1
  * after an error (*failed is the status; the context has the message). */
@@ -48,15 +48,12 @@ int64_t packed_taken(const struct packed *packed);
 /* The form of an open text: "gz", "tar.gz" ... */
 const char *packed_form_of(const struct packed *packed);
 
-/* Compressions that can be written. */
-enum packing { PACKING_NONE, PACKING_GZIP, PACKING_XZ, PACKING_ZSTD, PACKING_BZIP2 };
-
 /* Compresses the text, as a piece that other pieces may follow. Release *to with host_free. The
  * same text gives the same bytes. Any thread may call. False: no libarchive, or out of memory. */
-bool packed_pack(enum packing packing, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
+bool packed_pack(enum compression compression, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
 
 /* SPMV_OK if this machine's libarchive has the compression; otherwise an error with a message. */
-spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum packing packing);
+spmv_status packed_can_pack(spmv_context *ctx, const char *name, enum compression compression);
 
 /* SPMV_OK if this build and this machine can unpack and pack; otherwise an error with a message. */
 spmv_status packed_available(spmv_context *ctx, const char *name);

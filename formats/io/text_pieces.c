@@ -24,9 +24,9 @@ static bool make_piece(const struct text_pieces *text, int64_t first, int64_t en
 {
     piece->bytes = text->make(text->user, first, end, piece->text) - piece->text;
     piece->packed = NULL;
-    if (text->packing == PACKING_NONE || piece->bytes == 0)
+    if (text->compression == COMPRESSION_NONE || piece->bytes == 0)
         return true;
-    return packed_pack(text->packing, piece->text, piece->bytes, &piece->packed, &piece->bytes);
+    return packed_pack(text->compression, piece->text, piece->bytes, &piece->packed, &piece->bytes);
 }
 
 /* Makes and writes one round of pieces, from item first on. */
@@ -69,11 +69,11 @@ done:
     return st;
 }
 
-spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, enum packing packing)
+spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, enum compression compression)
 {
     char *packed = NULL;
     int64_t bytes = n;
-    if (packing != PACKING_NONE && !packed_pack(packing, text, n, &packed, &bytes))
+    if (compression != COMPRESSION_NONE && !packed_pack(compression, text, n, &packed, &bytes))
         return context_fail_memory(output->ctx, "compressing a file", n);
     const spmv_status st = output_put(output, packed != NULL ? packed : text, bytes, 0);
     host_free(packed);

@@ -16,13 +16,13 @@ struct text_pieces {
     const void *user;
     int64_t items;
     int64_t item_bytes; /* upper bound for the text of an item */
-    enum packing packing;
+    enum compression compression;
 };
 
 /* Writes all pieces, with progress. Errors: as output_put; SPMV_ERROR_MEMORY. */
 spmv_status text_pieces_write(struct output_file *output, const struct text_pieces *text);
 
 /* Writes n bytes of text before the pieces. */
-spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, enum packing packing);
+spmv_status text_pieces_head(struct output_file *output, const char *text, int64_t n, enum compression compression);
 
 #endif

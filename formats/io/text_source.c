@@ -163,7 +163,7 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
     /* A read error occurs again when the text is read. */
     if (source->fd >= 0 && source->file_size < 0)
         source->head_bytes = n;
-    if (packed_form(head, n) == NULL)
+    if (!packed_begins(head, n))
         return member == NULL ? SPMV_OK
                               : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: not an archive, so it has no member %s",
                                              source->path != NULL ? source->path : source->name, member);

@@ -100,12 +100,12 @@ static spmv_status give_up(struct text_tiles *tiles, spmv_status status, int err
 }
 
 /* The part [from, from + have) of the text that was read for a tile. */
-struct stretch {
+struct text_range {
     struct text_memory *memory;
     int64_t from, have;
 };
 
-static spmv_status stretch_extend(struct text_tiles *tiles, struct stretch *s, int64_t end)
+static spmv_status text_range_extend(struct text_tiles *tiles, struct text_range *s, int64_t end)
 {
     int error = 0;
     if (!memory_grow(s->memory, end - s->from + 1, s->have))
@@ -118,7 +118,7 @@ static spmv_status stretch_extend(struct text_tiles *tiles, struct stretch *s, i
 
 /* Finds the end of the line that begins at offset line of the memory, searching from offset search.
  * At the end of the text a line end is added. *end 0: the line is too long. */
-static spmv_status find_line_end(struct text_tiles *tiles, struct stretch *s, int64_t line, int64_t search,
+static spmv_status find_line_end(struct text_tiles *tiles, struct text_range *s, int64_t line, int64_t search,
                                  int64_t *end, int64_t *open_line_bytes)
 {
     for (;;) {
@@ -138,7 +138,7 @@ static spmv_status find_line_end(struct text_tiles *tiles, struct stretch *s, in
         }
         search = s->have;
         const spmv_status st =
-            stretch_extend(tiles, s, min_i64(tiles->source->total, s->from + max_i64(s->have * 2, (int64_t)BEYOND)));
+            text_range_extend(tiles, s, min_i64(tiles->source->total, s->from + max_i64(s->have * 2, (int64_t)BEYOND)));
         if (st != SPMV_OK)
             return st;
     }
@@ -149,12 +149,12 @@ static spmv_status read_lines(struct text_tiles *tiles, int64_t at, struct text_
                               struct text_tile_place *place)
 {
     const int64_t total = tiles->source->total, end = min_i64(at + TEXT_TILE, total);
-    struct stretch s = {.memory = memory, .from = at > tiles->first ? at - 1 : at};
+    struct text_range s = {.memory = memory, .from = at > tiles->first ? at - 1 : at};
     int64_t begin = 0, stop = 0;
     *place = (struct text_tile_place){.at = at};
     tile->too_long = false;
     tile->begin = tile->end = NULL;
-    spmv_status st = stretch_extend(tiles, &s, min_i64(end + BEYOND, total));
+    spmv_status st = text_range_extend(tiles, &s, min_i64(end + BEYOND, total));
     if (st != SPMV_OK)
         return st;
     if (at > tiles->first) {

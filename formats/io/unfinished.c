@@ -147,7 +147,7 @@ void unfinished_end(struct unfinished *file)
 void unfinished_remove_left_over(int folder, const char *name)
 {
     struct stat s;
-    if (!path_ends_with(name, ".part"))
+    if (!path_ends_with(name, strlen(name), ".part"))
         return;
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)

@@ -151,8 +151,7 @@ static bool gzip_open(struct stage *s)
     return s->zlib_open;
 }
 
-/* ---------------------------------------------------------------- xz, zstd and bzip2, by
- * libarchive */
+/* ---------------------------------------------------------------- the others, by libarchive */
 
 static la_ssize_t on_read(struct archive *archive, void *user, const void **bytes)
 {
@@ -167,17 +166,19 @@ static la_ssize_t on_read(struct archive *archive, void *user, const void **byte
  * (archive_read_support_filter_...) would be applied as often as its magic number is found, without
  * counting the output of the inner ones. A result other than ARCHIVE_OK means that libarchive would
  * run a program, which is refused. */
-static bool set_filter(const struct archive_library *lib, struct archive *a, const char *form)
+static bool set_filter(const struct archive_library *lib, struct archive *a, enum compression compression)
 {
-    const int code = strcmp(form, "xz") == 0    ? ARCHIVE_FILTER_XZ
-                     : strcmp(form, "zst") == 0 ? ARCHIVE_FILTER_ZSTD
-                                                : ARCHIVE_FILTER_BZIP2;
-    return lib->archive_read_append_filter(a, code) == ARCHIVE_OK &&
+    static const int codes[] = {
+#define CODE(NAME, name, form, magic, other) [COMPRESSION_##NAME] = ARCHIVE_FILTER_##NAME,
+        COMPRESSION_LIST(CODE)
+#undef CODE
+    };
+    return lib->archive_read_append_filter(a, codes[compression]) == ARCHIVE_OK &&
            lib->archive_read_support_format_raw(a) == ARCHIVE_OK &&
            lib->archive_read_support_format_empty(a) == ARCHIVE_OK;
 }
 
-static bool filter_open(struct stage *s, const char *form)
+static bool filter_open(struct stage *s, enum compression compression)
 {
     struct unpack *const u = s->all;
     struct archive_entry *entry = NULL;
@@ -186,9 +187,10 @@ static bool filter_open(struct stage *s, const char *form)
         u->failed = context_fail_memory(u->ctx, "unpacking a file", INPUT_BYTES);
         return false;
     }
-    if (!set_filter(u->lib, s->archive, form)) {
+    if (!set_filter(u->lib, s->archive, compression)) {
         u->failed = context_fail(u->ctx, SPMV_ERROR_UNSUPPORTED,
-                                 "%.480s: this machine's libarchive cannot unpack the compression %s", u->name, form);
+                                 "%.480s: this machine's libarchive cannot unpack the compression %s", u->name,
+                                 compression_form(compression));
         return false;
     }
     /* If a stream ends before its first byte of text, the only sign is this error text; without the
@@ -249,8 +251,8 @@ static bool read_head(struct stage *s)
     return n >= 0;
 }
 
-/* Adds a stage for a compression of that form on top of the others. */
-static bool add_stage(struct unpack *u, const char *form)
+/* Adds a stage for the compression on top of the others. */
+static bool add_stage(struct unpack *u, enum compression compression)
 {
     struct stage *const s = &u->stage[u->count];
     void *buffer = NULL;
@@ -258,12 +260,12 @@ static bool add_stage(struct unpack *u, const char *form)
         u->failed = context_fail(u->ctx, SPMV_ERROR_LIMIT, "%.480s: compressed more than %d times", u->name, STAGES);
         return false;
     }
-    *s = (struct stage){.all = u, .below = u->count > 0 ? s - 1 : NULL, .gzip = strcmp(form, "gz") == 0};
+    *s = (struct stage){.all = u, .below = u->count > 0 ? s - 1 : NULL, .gzip = compression == COMPRESSION_GZIP};
     if (u->count++ == 0)
-        u->form = form;
+        u->form = compression_form(compression);
     u->failed = host_alloc(u->ctx, INPUT_BYTES, "unpacking a file", &buffer);
     s->buffer = buffer;
-    return u->failed == SPMV_OK && (s->gzip ? gzip_open(s) : filter_open(s, form)) && read_head(s);
+    return u->failed == SPMV_OK && (s->gzip ? gzip_open(s) : filter_open(s, compression)) && read_head(s);
 }
 
 const char *unpack_head(const struct unpack *u, int64_t *bytes)
@@ -273,12 +275,12 @@ const char *unpack_head(const struct unpack *u, int64_t *bytes)
     return top != NULL ? top->head : u->head;
 }
 
-/* The compression of the top stage's output; NULL if it is not compressed. */
-static const char *compressed_form(const struct unpack *u)
+/* The compression of the top stage's output. */
+static enum compression top_compression(const struct unpack *u)
 {
     int64_t n = 0;
-    const char *const head = unpack_head(u, &n), *const form = packed_form(head, n);
-    return form != NULL && strcmp(form, "tar") != 0 ? form : NULL;
+    const char *const head = unpack_head(u, &n);
+    return compression_of(head, (size_t)n);
 }
 
 spmv_status unpack_open(spmv_context *ctx, const char *name, const struct packed_input *input,
@@ -296,8 +298,8 @@ spmv_status unpack_open(spmv_context *ctx, const char *name, const struct packed
         u->head_bytes += max_i64(n, 0);
     }
     u->taken = u->head_bytes;
-    while (u->failed == SPMV_OK && compressed_form(u) != NULL)
-        if (!add_stage(u, compressed_form(u)))
+    while (u->failed == SPMV_OK && top_compression(u) != COMPRESSION_NONE)
+        if (!add_stage(u, top_compression(u)))
             break;
     return u->failed;
 }

@@ -1,4 +1,4 @@
-/* Unpacks compressed bytes: gzip by zlib; xz, zstd and bzip2 by libarchive; any number of times.
+/* Unpacks compressed bytes: gzip by zlib, others by libarchive; any number of times.
  * Every checksum is verified, for gzip that of each piece.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

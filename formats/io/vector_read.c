@@ -8,6 +8,7 @@
 #include "entries.h"
 #include "mmio_banner.h"
 #include "mtx_read.h"
+#include "reals.h"
 
 /* Text without a banner is read as an array stored by rows; the number of lines gives the number of
  * rows. */
@@ -153,10 +154,8 @@ static void place_cells(const spmv_csr *a, spmv_type type, void *values)
             const int64_t i = row * a->cols + a->col[k];
             if (a->val != NULL)
                 copy_value(values, i, a->val, k, spmv_type_size(type));
-            else if (type == SPMV_F32)
-                ((float *)values)[i] = 1;
             else
-                ((double *)values)[i] = 1;
+                real_set(type, values, i, 1);
         }
 }
 
@@ -226,7 +225,7 @@ static spmv_status read_vectors(spmv_context *ctx, const char *path, const char 
 {
     spmv_status st = SPMV_OK;
     struct text_source source = {.owns_fd = false};
-    if (type_part(v->type) != SPMV_F64 && type_part(v->type) != SPMV_F32)
+    if (!type_is_floating(v->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are read as f64, f32, c128 or c64, not as %s",
                             spmv_type_name(v->type));
     if (v->max_bytes <= 0)

@@ -177,7 +177,7 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
                                  .user = text,
                                  .items = text->rows * text->cols,
                                  .item_bytes = 2 * (text->part_bytes + 1),
-                                 .packing = text->form.packing};
+                                 .compression = text->form.compression};
     char head[BANNER_TEXT + 64];
     int64_t bytes = 0;
     if (mtx) {
@@ -187,7 +187,7 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
     TRY(output_open(ctx, path, pieces.items, &output));
     /* an empty text still needs a piece, so that a compressed file is valid */
     if (mtx || pieces.items == 0)
-        TRY(text_pieces_head(&output, head, bytes, pieces.packing));
+        TRY(text_pieces_head(&output, head, bytes, pieces.compression));
     TRY(text_pieces_write(&output, &pieces));
 done:
     return output_close(&output, st);
@@ -235,7 +235,7 @@ static spmv_status write_vectors(spmv_context *ctx, const char *call, const char
                             (long long)(n < 0   ? n
                                         : k < 0 ? k
                                                 : count));
-    if (type_part(type) != SPMV_F64 && type_part(type) != SPMV_F32)
+    if (!type_is_floating(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "vectors are written from f64, f32, c128 or c64, not from %s",
                             spmv_type_name(type));
     spmv_status st = output_form_of(ctx, path, &text.form);

@@ -23,16 +23,22 @@ static spmv_status check(spmv_context *ctx, const char *name, spmv_op op, spmv_t
     return SPMV_OK;
 }
 
-spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n)
+/* Checks the arguments; then the scratch memory or, for n = 0, the result. */
+static spmv_status prepare(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in, void *out,
+                           int64_t n, void **scratch)
 {
-    spmv_status st = check(ctx, "spmv_reduce", op, type, in, out, n);
+    const spmv_status st = check(ctx, name, op, type, in, out, n);
     if (st != SPMV_OK)
         return st;
-    if (n == 0)
-        return fill_identity(ctx, op, type, out, 1);
+    return n == 0 ? fill_identity(ctx, op, type, out, 1)
+                  : context_scratch(ctx, ctx->backend->reduce_scratch(ctx, type, n), scratch);
+}
+
+spmv_status spmv_reduce(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n)
+{
     void *scratch = NULL;
-    st = context_scratch(ctx, ctx->backend->reduce_scratch(ctx, type, n), &scratch);
-    return st != SPMV_OK ? st : ctx->backend->reduce(ctx, op, type, in, out, n, scratch);
+    const spmv_status st = prepare(ctx, "spmv_reduce", op, type, in, out, n, &scratch);
+    return st != SPMV_OK || n == 0 ? st : ctx->backend->reduce(ctx, op, type, in, out, n, scratch);
 }
 
 spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type, const void *in,
@@ -41,14 +47,9 @@ spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op o
     if (!spmv_function_takes(function, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_map_reduce: no function %s for type %s",
                             spmv_function_name(function), spmv_type_name(type));
-    spmv_status st = check(ctx, "spmv_map_reduce", op, type, in, out, n);
-    if (st != SPMV_OK)
-        return st;
-    if (n == 0)
-        return fill_identity(ctx, op, type, out, 1);
     void *scratch = NULL;
-    st = context_scratch(ctx, ctx->backend->reduce_scratch(ctx, type, n), &scratch);
-    return st != SPMV_OK ? st : ctx->backend->map_reduce(ctx, function, op, type, in, out, n, scratch);
+    const spmv_status st = prepare(ctx, "spmv_map_reduce", op, type, in, out, n, &scratch);
+    return st != SPMV_OK || n == 0 ? st : ctx->backend->map_reduce(ctx, function, op, type, in, out, n, scratch);
 }
 
 /* ------------------------------------------------------------------ the ladder */

@@ -1,12 +1,14 @@
-/* Arrays of a real type that is known at run time: element by element, in double precision.
+/* Numbers of a real type that is known at run time: elements of arrays in double precision, scalars
+ * by address, and limits of the type.
  *
- * The cases come from SPMV_TYPE_LIST, so a new real type needs no edit here, and a new class of
- * types does not compile.
+ * The cases come from SPMV_TYPE_LIST. A new real type needs its limits here and no other edit; a
+ * new class of types does not compile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef REALS_H
 #define REALS_H
 
+#include <float.h>
 #include <math.h>
 #include <spmv/types.h>
 
@@ -42,6 +44,51 @@ static inline void real_set(spmv_type type, void *values, int64_t i, double valu
         REAL_LIST(CASE)
 #undef CASE
     }
+}
+
+/* A scalar of a real type. Its address serves functions that read or write one by type. */
+union real {
+#define MEMBER(NAME, name, T) T name;
+    REAL_LIST(MEMBER)
+#undef MEMBER
+};
+
+/* The value, rounded to the type. */
+static inline union real real_scalar(spmv_type type, double value)
+{
+    union real scalar = {0};
+    real_set(type, &scalar, 0, value);
+    return scalar;
+}
+
+static inline double real_rounded(spmv_type type, double value)
+{
+    const union real scalar = real_scalar(type, value);
+    return real_at(type, &scalar, 0);
+}
+
+struct real_limits {
+    double roundoff;  /* unit roundoff */
+    double greatest;  /* largest finite number */
+    double subnormal; /* smallest positive number */
+};
+#define REAL_LIMITS_F32 0x1p-24, FLT_MAX, 0x1p-149
+#define REAL_LIMITS_F64 0x1p-53, DBL_MAX, 0x1p-1074
+
+/* The limits of this real type. */
+static inline struct real_limits real_limits_of(spmv_type type)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME: {                                                                                                \
+        const struct real_limits limits = {REAL_LIMITS_##NAME};                                                        \
+        return limits;                                                                                                 \
+    }
+        REAL_LIST(CASE)
+#undef CASE
+    }
+    const struct real_limits none = {NAN, NAN, NAN};
+    return none;
 }
 
 #endif

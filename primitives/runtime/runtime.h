@@ -139,6 +139,13 @@ static inline spmv_type type_part(spmv_type type)
     return type == SPMV_C64 ? SPMV_F32 : type == SPMV_C128 ? SPMV_F64 : type;
 }
 
+/* Whether files, vectors of solvers and generated matrices have such values: real or complex. */
+static inline bool type_is_floating(spmv_type type)
+{
+    const spmv_type part = type_part(type);
+    return part == SPMV_F64 || part == SPMV_F32;
+}
+
 /* Whether the primitives take elements of the type: the types of SPMV_TYPE_LIST. */
 bool type_in_primitives(spmv_type type);
 

@@ -180,16 +180,22 @@ static spmv_status check_block(spmv_context *ctx, const char *what, int64_t bloc
                         (long long)block, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
 }
 
+/* The checks of a call on blocks, and its rung. */
+static spmv_status choose_blocks(spmv_context *ctx, const char *what, const char *rung, spmv_scan_kind kind, spmv_op op,
+                                 spmv_type type, int64_t block, int64_t n, const struct scan_rung **found)
+{
+    spmv_status st = scan_check(ctx, what, kind, op, type, n);
+    if (st == SPMV_OK)
+        st = check_block(ctx, what, block);
+    return st == SPMV_OK ? find_by_block(ctx, what, rung, found) : st;
+}
+
 spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,
                             const void *in, void *out, void *sums, int64_t block, int64_t n)
 {
     static const char what[] = "spmv_block_scan";
     const struct scan_rung *found = NULL;
-    spmv_status st = scan_check(ctx, what, kind, op, type, n);
-    if (st == SPMV_OK)
-        st = check_block(ctx, what, block);
-    if (st == SPMV_OK)
-        st = find_by_block(ctx, what, rung, &found);
+    const spmv_status st = choose_blocks(ctx, what, rung, kind, op, type, block, n, &found);
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
@@ -211,11 +217,7 @@ spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, 
 {
     static const char what[] = "spmv_block_sums";
     const struct scan_rung *found = NULL;
-    spmv_status st = scan_check(ctx, what, kind, op, type, n);
-    if (st == SPMV_OK)
-        st = check_block(ctx, what, block);
-    if (st == SPMV_OK)
-        st = find_by_block(ctx, what, NULL, &found);
+    const spmv_status st = choose_blocks(ctx, what, NULL, kind, op, type, block, n, &found);
     if (st != SPMV_OK || n == 0)
         return st;
     if (scanned == NULL || sums == NULL)

@@ -4,23 +4,11 @@
  * has.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/spmv.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz_target.h"
 
 #include "io/binary_form.h"
 #include "io/binary_vector.h"
 #include "io/checksum.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what, const char *sentence)
-{
-    if (!holds) {
-        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
-        abort();
-    }
-}
 
 /* Offsets in the head, as in docs/binary-form.md. */
 enum { TYPE = 16, ROWS = 24, NNZ = 40, ARRAYS = 48, SUMS = 80, HEAD_SUM = 120, HEAD = 128 };
@@ -76,13 +64,7 @@ static void try_vector(spmv_context *ctx, char *file, int64_t bytes, bool right,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static spmv_context *ctx;
-    if (ctx == NULL) {
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
-        options.backend = SPMV_BACKEND_REF;
-        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
-    }
+    spmv_context *const ctx = fuzz_context();
     if (size < 2)
         return 0;
     void *file = NULL;

@@ -4,26 +4,15 @@
  * text.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/spmv.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz_target.h"
+
 #include <string.h>
 
 #include "io/mtx_read.h"
 #include "io/packed.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Memory limit for one text; small, so that a large declared size costs no time. */
 enum { MAX_BYTES = 1 << 20 };
-
-static void require(int holds, const char *what, const char *sentence)
-{
-    if (!holds) {
-        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
-        abort();
-    }
-}
 
 /* Checks for "fuzz:LINE:COLUMN: reason" with a position in the text or directly after it. */
 static void check_place(const char *sentence, const uint8_t *data, size_t size)
@@ -114,17 +103,11 @@ static void try_vector(spmv_context *ctx, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static spmv_context *ctx;
-    if (ctx == NULL) {
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
-        options.backend = SPMV_BACKEND_REF;
-        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
-    }
+    spmv_context *const ctx = fuzz_context();
     /* libFuzzer passes NULL for the empty text; NULL would mean a file. */
     const uint8_t *const text = size > 0 ? data : (const uint8_t *)"";
     /* fuzz_packed.c tests these. */
-    if (packed_form((const char *)text, (int64_t)size) != NULL)
+    if (packed_begins((const char *)text, (int64_t)size))
         return 0;
     try_matrix(ctx, text, size);
     try_vector(ctx, text, size);

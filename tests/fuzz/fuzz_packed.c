@@ -4,22 +4,10 @@
  * declares.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/spmv.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz_target.h"
 
 #include "io/mtx_read.h"
 #include "io/text_source.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what, const char *sentence)
-{
-    if (!holds) {
-        fprintf(stderr, "%s: \"%s\"\n", what, sentence);
-        abort();
-    }
-}
 
 static void try_matrix(spmv_context *ctx, const char *data, int64_t size)
 {
@@ -61,13 +49,7 @@ static void try_member(spmv_context *ctx, const char *data, int64_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static spmv_context *ctx;
-    if (ctx == NULL) {
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
-        options.backend = SPMV_BACKEND_REF;
-        require(spmv_context_create(&options, &ctx) == SPMV_OK, "no context", spmv_last_error(NULL));
-    }
+    spmv_context *const ctx = fuzz_context();
     if (size < 2)
         return 0;
     if (data[0] & 1)

@@ -37,6 +37,15 @@ TOP = """\
 {pad}   0   1   2   3   4   5   6   7
 in{rest}   3   1   7   0   4   1   6   3
 """
+# The steps of a block in the rungs blelloch and chained; pad: blanks before the cells.
+BLELLOCH = """\
+  load{pad}                     3   1   7   0   4   1   6   3
+  reduce, distance 1{pad}       3   4*  7   7*  4   5*  6   9*
+  reduce, distance 2{pad}       3   4   7  11*  4   5   6  14*
+  reduce, distance 4{pad}       3   4   7  11   4   5   6  25*
+  distribute, distance 2{pad}   3   4   7  11   4  16*  6  25
+  distribute, distance 1{pad}   3   4  11* 11  15* 16  22* 25
+"""
 SCANS = {
     "sequential": """\
 scan_sequential
@@ -74,14 +83,7 @@ scan_blocks (hillis-steele-double)
 out                                      3   4  11  11  15  16  22  25
 17 operations, 5 steps, 1 launch; a loop does 7 operations
 """,
-    "blelloch": """\
-scan_blocks (blelloch)
-  load                     3   1   7   0   4   1   6   3
-  reduce, distance 1       3   4*  7   7*  4   5*  6   9*
-  reduce, distance 2       3   4   7  11*  4   5   6  14*
-  reduce, distance 4       3   4   7  11   4   5   6  25*
-  distribute, distance 2   3   4   7  11   4  16*  6  25
-  distribute, distance 1   3   4  11* 11  15* 16  22* 25
+    "blelloch": "scan_blocks (blelloch)\n" + BLELLOCH.format(pad="") + """\
   store                    3   4  11  11  15  16  22  25
 out                        3   4  11  11  15  16  22  25
 11 operations, 7 steps, 1 launch; a loop does 7 operations
@@ -91,12 +93,7 @@ clear_links
   clear the flags
 scan_chained
   take a ticket
-  load                                              3   1   7   0   4   1   6   3
-  reduce, distance 1                                3   4*  7   7*  4   5*  6   9*
-  reduce, distance 2                                3   4   7  11*  4   5   6  14*
-  reduce, distance 4                                3   4   7  11   4   5   6  25*
-  distribute, distance 2                            3   4   7  11   4  16*  6  25
-  distribute, distance 1                            3   4  11* 11  15* 16  22* 25
+""" + BLELLOCH.format(pad=25 * " ") + """\
   read the sum before, publish the sum up to here   3   4  11  11  15  16  22  25
   add the sum before, store                         3   4  11  11  15  16  22  25
 out                                                 3   4  11  11  15  16  22  25

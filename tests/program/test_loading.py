@@ -328,7 +328,7 @@ class Converted(LoadingTest):
 
     def test_refused(self):
         a = self.put("a.mtx", TEXT)
-        self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says=".mtx, .mtx.gz or .spmv")
+        self.fails(1, "convert", a, os.path.join(self.folder, "a.txt"), says=".spmv (the binary form), .mtx, .mtx.gz")
         self.fails(1, "convert", a)
         self.fails(1, "convert", a, "-", "--json", says="standard output")
         self.fails(2, "convert", a, os.path.join(self.folder, "no", "b.spmv"), says="b.spmv")

@@ -138,10 +138,12 @@ class Kept(Case):
             self.write(name, text)
             done = subprocess.run(["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", test_program.PROGRAM, *job],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
-            self.assertEqual(done.returncode, 2, (job, done.stderr))
-            self.assertIn("File too large", done.stderr)
             self.assertEqual(self.read(name), text)
             os.unlink(target)
+            if "OMP: Error #179" in done.stderr:
+                continue  # LLVM's OpenMP writes a file in memory before main() begins
+            self.assertEqual(done.returncode, 2, (job, done.stderr))
+            self.assertIn("File too large", done.stderr)
             self.assertEqual(self.files(), ["a.mtx"])
         # A cache that cannot be written is a warning.
         done = subprocess.run(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", test_program.PROGRAM, "info", a],
