@@ -125,12 +125,10 @@ static struct system system_ones(spmv_context *ctx, const char *spec, spmv_type 
     spmv_matrix_view(matrix, &a);
     struct system s = system_of(ctx, &a);
     s.matrix = matrix;
-    const double one64 = 1;
-    const float one32 = 1;
+    const union real one = real_scalar(type, 1);
     void *ones = NULL;
     assert_ok(ctx, spmv_alloc(ctx, s.n * (int64_t)spmv_type_size(type), &ones));
-    assert_ok(ctx, spmv_map_index(ctx, type, type == SPMV_F32 ? (const void *)&one32 : (const void *)&one64, NULL, ones,
-                                  s.n));
+    assert_ok(ctx, spmv_map_index(ctx, type, &one, NULL, ones, s.n));
     assert_ok(ctx, spmv_apply(s.plan, NULL, ones, NULL, s.b));
     spmv_free(ctx, ones);
     return s;

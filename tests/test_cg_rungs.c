@@ -106,11 +106,9 @@ static void set(const struct system *s, void *vector, const double *values)
 static double at(const struct system *s, const void *vector, int64_t i)
 {
     const int64_t size = (int64_t)spmv_type_size(s->a.type);
-    double f64 = 0;
-    float f32 = 0;
-    void *to = s->a.type == SPMV_F32 ? (void *)&f32 : (void *)&f64;
-    assert_ok(s->ctx, spmv_download(s->ctx, (const char *)vector + i * size, to, size));
-    return s->a.type == SPMV_F32 ? f32 : f64;
+    union real got;
+    assert_ok(s->ctx, spmv_download(s->ctx, (const char *)vector + i * size, &got, size));
+    return real_at(s->a.type, &got, 0);
 }
 
 /* Sets x = 0 and b so that every element of column k of the solution is k + 1. */
@@ -118,12 +116,8 @@ static void ask_for_ones(const struct system *s)
 {
     void *x = malloc((size_t)s->count * 8);
     const int64_t bytes = s->count * (int64_t)spmv_type_size(s->a.type);
-    for (int64_t i = 0; i < s->count; i++) {
-        if (s->a.type == SPMV_F32)
-            ((float *)x)[i] = (float)(1 + i % s->columns);
-        else
-            ((double *)x)[i] = (double)(1 + i % s->columns);
-    }
+    for (int64_t i = 0; i < s->count; i++)
+        real_set(s->a.type, x, i, (double)(1 + i % s->columns));
     assert_ok(s->ctx, spmv_upload(s->ctx, x, s->x, bytes));
     assert_ok(s->ctx, spmv_apply(s->plan, NULL, s->x, NULL, s->b));
     memset(x, 0, (size_t)s->count * 8);

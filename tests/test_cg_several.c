@@ -38,19 +38,6 @@ static int64_t bytes_of(const struct system *s, int64_t count)
     return count * (int64_t)spmv_type_size(s->type);
 }
 
-static double get(const struct system *s, const void *values, int64_t i)
-{
-    return s->type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-}
-
-static void put(const struct system *s, void *values, int64_t i, double value)
-{
-    if (s->type == SPMV_F32)
-        ((float *)values)[i] = (float)value;
-    else
-        ((double *)values)[i] = value;
-}
-
 static double scale_of(int64_t i)
 {
     return 1 + (double)(i * 7 % 10) / 4;
@@ -80,7 +67,7 @@ static struct system make(spmv_context *ctx, spmv_type type, int64_t side, int k
         for (int e = 0; e < 5; e++)
             if (there[e]) {
                 s.col[nnz] = (int32_t)at[e];
-                put(&s, s.val, nnz++, (e == 2 ? 5 : -1) * scale_of(i) * scale_of(at[e]));
+                real_set(s.type, s.val, nnz++, (e == 2 ? 5 : -1) * scale_of(i) * scale_of(at[e]));
             }
         s.row_ptr[i + 1] = nnz;
     }
@@ -129,8 +116,8 @@ static void make_b(const struct system *s, int v, int columns, int place)
     for (int64_t i = 0; i < s->n; i++) {
         double sum = 0;
         for (int32_t e = s->row_ptr[i]; e < s->row_ptr[i + 1]; e++)
-            sum += get(s, s->val, e) * solution(s->col[e], v);
-        put(s, s->host, i * columns + place, sum);
+            sum += real_at(s->type, s->val, e) * solution(s->col[e], v);
+        real_set(s->type, s->host, i * columns + place, sum);
     }
 }
 
@@ -145,7 +132,7 @@ static void fetch_x(const struct system *s, double *x)
 {
     assert_ok(s->ctx, spmv_download(s->ctx, s->x, s->host, bytes_of(s, s->n * s->k)));
     for (int64_t i = 0; i < s->n * s->k; i++)
-        x[i] = get(s, s->host, i);
+        x[i] = real_at(s->type, s->host, i);
 }
 
 /* ------------------------------------------------------------- preconditioners */
@@ -222,7 +209,7 @@ static spmv_cg_result solve_one(const struct system *s, int v, const spmv_cg_opt
         assert_ok(s->ctx, st);
     assert_ok(s->ctx, spmv_download(s->ctx, s->x_one, s->host, bytes_of(s, s->n)));
     for (int64_t i = 0; i < s->n; i++)
-        x[i] = get(s, s->host, i);
+        x[i] = real_at(s->type, s->host, i);
     return result;
 }
 
@@ -429,7 +416,7 @@ static void steps_taken_back(void **state)
             options.precond = kind == 0 ? NULL : make_kind(&s, kind, &own); /* jacobi */
             options.rtol = 0;
             for (int64_t j = 0; j < s.n * K; j++)
-                put(&s, s.host, j, support_uniform(&seed));
+                real_set(s.type, s.host, j, support_uniform(&seed));
             assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
             for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.method, "jacobi"); solve++) {
                 spmv_cg_result r[K];
@@ -437,7 +424,7 @@ static void steps_taken_back(void **state)
                 /* column 0 starts again, while the others have converged */
                 assert_ok(ctx, spmv_download(ctx, s.x, s.host, bytes_of(&s, s.n * K)));
                 for (int64_t j = 0; j < s.n; j++)
-                    put(&s, s.host, j * K, 0);
+                    real_set(s.type, s.host, j * K, 0);
                 assert_ok(ctx, spmv_upload(ctx, s.host, s.x, bytes_of(&s, s.n * K)));
                 before[0] = INFINITY;
                 assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_STAGNATION);
@@ -472,7 +459,7 @@ static void limits(void **state)
         options.zero_start = 1;
         make_all_b(&s);
         for (int64_t i = 0; i < s.n; i++)
-            put(&s, s.host, i * K, 0);
+            real_set(s.type, s.host, i * K, 0);
         assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS,
                      "right-hand side 2 of 3");
@@ -585,7 +572,7 @@ static double start_of(int64_t i, int v)
 static void put_starts(const struct system *s)
 {
     for (int64_t i = 0; i < s->n * s->k; i++)
-        put(s, s->host, i, start_of(i / s->k, (int)(i % s->k)));
+        real_set(s->type, s->host, i, start_of(i / s->k, (int)(i % s->k)));
     assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x, bytes_of(s, s->n * s->k)));
 }
 
@@ -605,12 +592,12 @@ static void solve_each(const struct system *s, const spmv_cg_options *options, s
         make_b(s, v % 4, 1, 0);
         assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b_one, bytes_of(s, s->n)));
         for (int64_t i = 0; i < s->n; i++)
-            put(s, s->host, i, start_of(i, v));
+            real_set(s->type, s->host, i, start_of(i, v));
         assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x_one, bytes_of(s, s->n)));
         assert_ok(s->ctx, spmv_cg(s->one, s->b_one, s->x_one, &single, &one[v], sizeof *one));
         assert_ok(s->ctx, spmv_download(s->ctx, s->x_one, s->host, bytes_of(s, s->n)));
         for (int64_t i = 0; i < s->n; i++)
-            x[i * s->k + v] = get(s, s->host, i);
+            x[i * s->k + v] = real_at(s->type, s->host, i);
     }
 }
 
@@ -861,7 +848,7 @@ static void put_other_starts(const struct system *s)
 {
     for (int64_t i = 0; i < s->n * s->k; i++) {
         const int v = (int)(i % s->k);
-        put(s, s->host, i, (1 - pow(10, v + 1 - s->k)) * solution(i / s->k, v % 4));
+        real_set(s->type, s->host, i, (1 - pow(10, v + 1 - s->k)) * solution(i / s->k, v % 4));
     }
     assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->x, bytes_of(s, s->n * s->k)));
 }
@@ -952,7 +939,7 @@ static void told_as_one_is(void **state)
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_CANCELLED, "at iteration 0");
         make_all_b(&s);
         for (int64_t j = 0; j < s.n; j++)
-            put(&s, s.host, j * K + 1, 0); /* which converges before the first iteration */
+            real_set(s.type, s.host, j * K + 1, 0); /* which converges before the first iteration */
         assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
         *h = (struct history){.cancel_at = -1};
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
@@ -979,7 +966,7 @@ static void plain_steps(const struct system *s, int v, int steps, double *x)
     make_b(s, v, 1, 0);
     for (int64_t i = 0; i < s->n; i++) {
         x[i] = 0;
-        p[i] = r[i] = get(s, s->host, i);
+        p[i] = r[i] = real_at(s->type, s->host, i);
         rr += r[i] * r[i];
     }
     for (int step = 0; step < steps; step++) {
@@ -987,7 +974,7 @@ static void plain_steps(const struct system *s, int v, int steps, double *x)
         for (int64_t i = 0; i < s->n; i++) {
             q[i] = 0;
             for (int32_t e = s->row_ptr[i]; e < s->row_ptr[i + 1]; e++)
-                q[i] += get(s, s->val, e) * p[s->col[e]];
+                q[i] += real_at(s->type, s->val, e) * p[s->col[e]];
             pq += p[i] * q[i];
         }
         rr = 0;

@@ -87,19 +87,15 @@ static void apply(spmv_context *ctx, const spmv_preconditioner *m, const double 
     spmv_preconditioner_info info;
     assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
     const int64_t n = info.rows, bytes = n * (int64_t)spmv_type_size(info.type);
-    float *narrow = malloc((size_t)n * sizeof *narrow + 1);
-    for (int64_t i = 0; i < n; i++)
-        narrow[i] = (float)r[i];
-    const bool is_narrow = info.type == SPMV_F32;
-    void *dr = support_upload(ctx, is_narrow ? (const void *)narrow : (const void *)r, bytes);
-    void *dz = support_upload(ctx, is_narrow ? (const void *)narrow : (const void *)r, bytes);
+    void *const host = support_zeros(n, sizeof(double));
+    void *dr = support_upload_as(ctx, info.type, r, n, 0), *dz = support_upload_as(ctx, info.type, r, n, 0);
     assert_ok(ctx, spmv_preconditioner_apply(m, dr, dz));
-    assert_ok(ctx, spmv_download(ctx, dz, is_narrow ? (void *)narrow : (void *)z, bytes));
-    for (int64_t i = 0; i < n && is_narrow; i++)
-        z[i] = narrow[i];
+    assert_ok(ctx, spmv_download(ctx, dz, host, bytes));
+    for (int64_t i = 0; i < n; i++)
+        z[i] = real_at(info.type, host, i);
     spmv_free(ctx, dr);
     spmv_free(ctx, dz);
-    free(narrow);
+    free(host);
 }
 
 /* M^-1 as a dense matrix: row j is M^-1 e_j. */
@@ -113,11 +109,6 @@ static double *inverse_of(spmv_context *ctx, const spmv_preconditioner *m, int64
     }
     free(r);
     return z;
-}
-
-static double roundoff(spmv_type type)
-{
-    return type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
 }
 
 /* Cholesky in long double: true when every pivot is positive. */
@@ -225,10 +216,10 @@ static void every_kind(void **state)
                     assert_true(info.rows == n && info.type == a.type && info.seconds >= 0 && info.bytes >= 0);
                     assert_true(strlen(info.why) > 0);
                     double *z = inverse_of(ctx, m, n);
-                    check_symmetric_positive(name, z, n, roundoff(a.type));
+                    check_symmetric_positive(name, z, n, real_limits_of(a.type).roundoff);
                     double *expected = inverse_diagonal_of(&a);
                     if (strcmp(name, "jacobi") == 0)
-                        check_equal(name, z, expected, n, 4 * roundoff(a.type));
+                        check_equal(name, z, expected, n, 4 * real_limits_of(a.type).roundoff);
                     free(expected);
                     free(z);
                 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "plan_internal.h"
-#include "support.h"
+#include "support_lengths.h"
 
 #ifdef HOST_CUDA
 enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
@@ -17,47 +17,6 @@ enum { SLOW = 0 };
 #endif
 
 /* ------------------------------------------------------------------ matrices */
-
-struct matrix {
-    int64_t rows, cols, nnz;
-    int64_t *row_ptr;
-    int32_t *col;
-    double *val; /* NULL: pattern */
-};
-
-static void release(struct matrix *m)
-{
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
-}
-
-/* A matrix with the given row lengths and random columns and values; columns may repeat and are
- * unsorted. */
-static struct matrix random_matrix(int64_t rows, int64_t cols, const int64_t *length, bool pattern, uint64_t seed)
-{
-    struct matrix m = {.rows = rows, .cols = cols};
-    m.row_ptr = support_zeros(rows + 1, sizeof *m.row_ptr);
-    for (int64_t i = 0; i < rows; i++)
-        m.row_ptr[i + 1] = m.row_ptr[i] + length[i];
-    m.nnz = m.row_ptr[rows];
-    m.col = support_zeros(m.nnz, sizeof *m.col);
-    m.val = pattern ? NULL : support_zeros(m.nnz, sizeof *m.val);
-    for (int64_t k = 0; k < m.nnz; k++) {
-        m.col[k] = (int32_t)(support_random(&seed) % (uint64_t)cols);
-        if (!pattern)
-            m.val[k] = support_uniform(&seed);
-    }
-    return m;
-}
-
-static double *random_vector(int64_t n, uint64_t seed)
-{
-    double *v = support_zeros(n, sizeof *v);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = support_uniform(&seed);
-    return v;
-}
 
 static double *download_as(spmv_context *ctx, const void *memory, int64_t n, spmv_type type)
 {
@@ -132,7 +91,7 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
 {
     const bool transposed = operation != SPMV_OPERATION_N;
     const int64_t x_n = transposed ? m->rows : m->cols, y_n = transposed ? m->cols : m->rows;
-    double *x = random_vector(x_n, 11);
+    double *x = make_vector(x_n, 11, false);
     float *val32 = support_zeros(m->nnz, sizeof *val32);
     int32_t *narrow = support_zeros(m->rows + 1, sizeof *narrow);
     for (int64_t k = 0; m->val != NULL && k < m->nnz; k++)
@@ -152,7 +111,7 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
     for (int s = 0; s < count; s++) {
         const double alpha = scalings[s].alpha, beta = scalings[s].beta;
         const float alpha32 = (float)alpha, beta32 = (float)beta;
-        double *y0 = random_vector(y_n, 12);
+        double *y0 = make_vector(y_n, 12, false);
         if (beta == 0)
             for (int64_t i = 0; i < y_n; i++)
                 y0[i] = NAN; /* must not be read */
@@ -246,9 +205,9 @@ static void all_shapes(void **state)
             length[0] = 20000;
         const int64_t rows = shape == 4 ? 1 : ROWS, cols = shape == 1 ? 90 : 1300;
         for (int pattern = 0; pattern < 2; pattern++) {
-            struct matrix m = random_matrix(rows, cols, length, pattern, seed);
+            struct matrix m = make_matrix(length, rows, cols, false, pattern);
             check_everything(ctx, &m);
-            release(&m);
+            free_matrix(&m);
         }
     }
     spmv_context_destroy(ctx);
@@ -267,11 +226,11 @@ static void tile_borders(void **state)
         for (int each = 0; each < 4; each++) {
             for (int64_t i = 0; i < rows[r]; i++)
                 length[i] = each == 3 ? (i % 1000 == 1 ? 9000 : 0) : each;
-            struct matrix m = random_matrix(rows[r], 500, length, false, 77 + r);
+            struct matrix m = make_matrix(length, rows[r], 500, false, false);
             const char *method;
             for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
                 check_products(ctx, &m, method, SPMV_OPERATION_N, SPMV_F64, 64, &plain, 1);
-            release(&m);
+            free_matrix(&m);
         }
     }
     spmv_context_destroy(ctx);
@@ -287,9 +246,9 @@ static void empty_sizes(void **state)
         int64_t rows, cols;
     } sizes[] = {{0, 0}, {0, 5}, {5, 0}, {5, 5}, {1, 1}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        struct matrix m = random_matrix(sizes[s].rows, sizes[s].cols, none, false, 1);
+        struct matrix m = make_matrix(none, sizes[s].rows, sizes[s].cols, false, false);
         check_everything(ctx, &m);
-        release(&m);
+        free_matrix(&m);
     }
     spmv_context_destroy(ctx);
 }
@@ -304,8 +263,8 @@ static void bits_do_not_depend_on_threads(void **state)
     uint64_t seed = 9;
     for (int64_t i = 0; i < ROWS; i++)
         length[i] = i == 1234 ? 100000 : (int64_t)(support_random(&seed) % 30);
-    struct matrix m = random_matrix(ROWS, ROWS, length, false, 3);
-    double *x = random_vector(ROWS, 4);
+    struct matrix m = make_matrix(length, ROWS, ROWS, false, false);
+    double *x = make_vector(ROWS, 4, false);
     const spmv_csr a = view_of(&m, NULL, m.val, SPMV_F64);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
@@ -335,7 +294,7 @@ static void bits_do_not_depend_on_threads(void **state)
         free(first);
     }
     free(x);
-    release(&m);
+    free_matrix(&m);
 }
 
 /* Plans use 64-bit offsets only from 2^31 nonzeros on. The test puts them into a smaller plan; the
@@ -352,8 +311,8 @@ static void wide_offsets(void **state)
     for (int variant = 0; variant < 4; variant++) {
         const spmv_type type = variant % 2 == 0 ? SPMV_F64 : SPMV_F32;
         const int64_t size = (int64_t)spmv_type_size(type);
-        struct matrix m = random_matrix(ROWS, ROWS, length, variant / 2 == 1, 6);
-        double *x = random_vector(ROWS, 8);
+        struct matrix m = make_matrix(length, ROWS, ROWS, false, variant / 2 == 1);
+        double *x = make_vector(ROWS, 8, false);
         void *device_x = support_upload_as(ctx, type, x, ROWS, 0), *device_y = support_upload_as(ctx, type, x, ROWS, 0);
         void *device_val = m.val != NULL ? support_upload_as(ctx, type, m.val, m.nnz, 0) : NULL;
         void *device_col = support_upload(ctx, m.col, m.nnz * 4);
@@ -392,7 +351,7 @@ static void wide_offsets(void **state)
         spmv_free(ctx, device_col);
         spmv_free(ctx, wide);
         free(x);
-        release(&m);
+        free_matrix(&m);
     }
     spmv_context_destroy(ctx);
 }
