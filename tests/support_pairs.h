@@ -103,6 +103,9 @@ enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 #define FOR_PAIRS(p) for (const struct pair *p = pairs; p < pairs + PAIRS; p++)
 
+/* One pair for each type. */
+#define FOR_TYPES(p) FOR_PAIRS(p) if (p->op == SPMV_ADD || p->op == SPMV_COMPOSE || p->op == SPMV_MAXSUM)
+
 /* Sizes around the seams of vectors, of tiles on OpenMP, and of the number of tiles from which a
  * team is used. */
 static const int64_t seam_sizes[] = {0,

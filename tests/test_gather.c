@@ -136,11 +136,8 @@ static void every_type_at_the_seams(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    FOR_PAIRS(p)
+    FOR_TYPES(p)
     {
-        /* one pair a type */
-        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM)
-            continue;
         FOR_SEAM_SIZES(n)
         {
             check_round(ctx, p, 32, n);
@@ -317,11 +314,8 @@ static void filters_at_the_seams(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    FOR_PAIRS(p)
+    FOR_TYPES(p)
     {
-        /* one pair a type */
-        if (p->op != SPMV_ADD && p->op != SPMV_COMPOSE && p->op != SPMV_MAXSUM)
-            continue;
         FOR_SEAM_SIZES(n)
         {
             check_filtered(ctx, p, NULL, true, 32, n);

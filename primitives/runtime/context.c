@@ -292,15 +292,20 @@ spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace
     return grow(ctx, bytes, &ctx->workspace, &ctx->workspace_bytes, workspace);
 }
 
-spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+/* Checks the arguments of a public function that gives memory, and sets *memory to NULL. */
+static spmv_status check_memory(spmv_context *ctx, const char *call, const char *name, int64_t bytes, void **memory)
 {
-    const spmv_status st = context_need(ctx, "spmv_context_scratch", "scratch", scratch);
+    const spmv_status st = context_need(ctx, call, name, memory);
     if (st != SPMV_OK)
         return st;
-    *scratch = NULL;
-    if (bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_scratch: %lld bytes", (long long)bytes);
-    return context_scratch(ctx, bytes, scratch);
+    *memory = NULL;
+    return bytes >= 0 ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld bytes", call, (long long)bytes);
+}
+
+spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch)
+{
+    const spmv_status st = check_memory(ctx, "spmv_context_scratch", "scratch", bytes, scratch);
+    return st != SPMV_OK ? st : context_scratch(ctx, bytes, scratch);
 }
 
 spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text)
@@ -331,14 +336,9 @@ spmv_status context_warn(spmv_context *ctx, const char *format, ...)
 
 spmv_status spmv_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
-    const spmv_status st = context_need(ctx, "spmv_alloc", "memory", memory);
-    if (st != SPMV_OK)
+    const spmv_status st = check_memory(ctx, "spmv_alloc", "memory", bytes, memory);
+    if (st != SPMV_OK || bytes == 0)
         return st;
-    *memory = NULL;
-    if (bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_alloc: %lld bytes", (long long)bytes);
-    if (bytes == 0)
-        return SPMV_OK;
     return alloc_by(ctx, ctx->backend->alloc, bytes, memory);
 }
 
