@@ -428,7 +428,7 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* Whether a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 
-/* Removes the ending from the length of path, in upper or lower case, behind a non-empty name.
+/* Removes the ending from the length of path, in upper or lower case, after a non-empty name.
  * False: path has another ending. */
 bool cut_ending(const char *path, size_t *length, const char *ending);
 

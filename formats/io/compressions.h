@@ -31,7 +31,7 @@ enum compression compression_of(const char *head, size_t bytes);
 /* Its name in messages and results: "gz". "" for COMPRESSION_NONE. */
 const char *compression_form(enum compression compression);
 
-/* Whether path[0 .. length) ends with ending, in upper or lower case, behind a non-empty name. */
+/* Whether path[0 .. length) ends with ending, in upper or lower case, after a non-empty name. */
 bool path_ends_with(const char *path, size_t length, const char *ending);
 
 /* Removes the ending of a compression from the length. */

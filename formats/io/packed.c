@@ -391,18 +391,20 @@ const char *packed_form_of(const struct packed *packed)
 static bool add_filter(struct archive *a, enum compression compression)
 {
     const struct archive_library *const lib = archive_library();
+    bool fine = false;
     switch (compression) {
 #define CASE(NAME, name, form, magic, other)                                                                           \
     case COMPRESSION_##NAME:                                                                                           \
-        return lib->archive_write_add_filter_##name(a) == ARCHIVE_OK &&                                                \
-               (COMPRESSION_##NAME != COMPRESSION_GZIP ||                                                              \
-                lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK);
+        fine = lib->archive_write_add_filter_##name(a) == ARCHIVE_OK;                                                  \
+        break;
         COMPRESSION_LIST(CASE)
 #undef CASE
     case COMPRESSION_NONE:
         break;
     }
-    return false;
+    if (compression == COMPRESSION_GZIP)
+        fine = fine && lib->archive_write_set_filter_option(a, "gzip", "timestamp", NULL) == ARCHIVE_OK;
+    return fine;
 }
 
 static bool pack_into(enum compression compression, const char *text, int64_t bytes, char *to, int64_t room,

@@ -180,7 +180,7 @@ template <typename Fold> struct chain {
         const int cell = (int)(tile % CHAIN_RING);
         const bool there = chain_get(memory->prefixes, cell, round_of(tile), &start, prefix);
         if (there)
-            store_relaxed(&memory->prefixes[0][cell], 0);
+            store_relaxed(&memory->prefixes[0][cell], (uint64_t)0);
         return there;
     }
 

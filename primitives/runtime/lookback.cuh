@@ -49,43 +49,30 @@ enum { lookback_bytes = SPMV_LOOKBACK_BYTES, lookback_header = 256 };
 
 enum lookback_status { lookback_empty = 0, lookback_aggregate = 1, lookback_prefix = 2 };
 
-__device__ inline uint64_t load_relaxed(const uint64_t *word)
+/* Word: uint32_t or uint64_t. */
+template <typename Word> __device__ inline Word load_relaxed(const Word *word)
 {
 #ifdef __CUDA_ARCH__
-    uint64_t value;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    Word value;
+    if constexpr (sizeof(Word) == sizeof(uint64_t))
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    else
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
     return value;
 #else
-    return *(const volatile uint64_t *)word;
+    return *(const volatile Word *)word;
 #endif
 }
 
-__device__ inline void store_relaxed(uint64_t *word, uint64_t value)
+template <typename Word> __device__ inline void store_relaxed(Word *word, Word value)
 {
 #ifdef __CUDA_ARCH__
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    if constexpr (sizeof(Word) == sizeof(uint64_t))
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    else
+        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
 #else
-    *(volatile uint64_t *)word = value;
-#endif
-}
-
-__device__ inline uint32_t load_relaxed(const uint32_t *word)
-{
-#ifdef __CUDA_ARCH__
-    uint32_t value;
-    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-    return value;
-#else
-    return *(const volatile uint32_t *)word;
-#endif
-}
-
-__device__ inline void store_relaxed(uint32_t *word, uint32_t value)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
-#else
-    *(volatile uint32_t *)word = value;
+    *(volatile Word *)word = value;
 #endif
 }
 
