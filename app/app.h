@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "machine.h"
+#include "reals.h"
 #include "timing.h"
 
 /* ---------------------------------------------------------------- options.c: the command line */

@@ -151,14 +151,6 @@ struct operands {
     void *x, *y0;
 };
 
-static void set_element(void *values, spmv_type type, int64_t i, double value)
-{
-    if (type == SPMV_F32)
-        ((float *)values)[i] = (float)value;
-    else
-        ((double *)values)[i] = value;
-}
-
 /* The values differ, so that a wrong index is detected. */
 static spmv_status make_operands(spmv_context *ctx, spmv_type type, struct operands *t)
 {
@@ -171,8 +163,8 @@ static spmv_status make_operands(spmv_context *ctx, spmv_type type, struct opera
     if (st == SPMV_OK)
         st = allocate("the self-test's y0", t->a.rows, spmv_type_size(type), &t->y0);
     for (int64_t i = 0; st == SPMV_OK && i < t->a.rows; i++) {
-        set_element(t->x, type, i, 1 / (double)(i % 101 + 1));
-        set_element(t->y0, type, i, (double)(i % 17) / 8);
+        real_set(type, t->x, i, 1 / (double)(i % 101 + 1));
+        real_set(type, t->y0, i, (double)(i % 17) / 8);
     }
     return st;
 }

@@ -339,18 +339,16 @@ static spmv_status gather(struct explain_job *job, const int64_t *index, int64_t
     const spmv_type type = job->o->type;
     spmv_predicate predicate = SPMV_IS_NONZERO;
     double scalar = 0;
-    const float *scalar32 = &(const float){0};
     spmv_status st = explain_status(job, spmv_gather(job->ctx, type, job->values, job->n, index, 64, named, n));
     if (st != SPMV_OK || job->o->keep == NULL) {
         memcpy(out, named, (size_t)n * spmv_type_size(type));
         return st;
     }
     st = explain_predicate(job->o->keep, &predicate, &scalar);
-    scalar32 = &(const float){(float)scalar};
+    const union real typed = real_scalar(type, scalar);
     if (st == SPMV_OK)
-        st = explain_status(job, spmv_gather_if(job->ctx, predicate, 1, type,
-                                                type == SPMV_F32 ? (const void *)scalar32 : (const void *)&scalar,
-                                                job->values, job->n, index, 64, out, n));
+        st = explain_status(
+            job, spmv_gather_if(job->ctx, predicate, 1, type, &typed, job->values, job->n, index, 64, out, n));
     int64_t kept[EXPLAIN_MOST];
     if (st == SPMV_OK)
         st = explain_kept(job, predicate, scalar, named, n, kept);

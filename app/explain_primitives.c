@@ -35,10 +35,7 @@ spmv_status explain_values(struct explain_job *job, const char *const *words, in
             continue;
         }
         st = read_number(words[k], &value);
-        if (job->o->type == SPMV_F32)
-            ((float *)job->values)[job->n] = (float)value;
-        else
-            ((double *)job->values)[job->n] = value;
+        real_set(job->o->type, job->values, job->n, value);
         job->heads[job->n++] = head;
         head = false;
     }
@@ -179,12 +176,11 @@ spmv_status explain_kept(const struct explain_job *job, spmv_predicate predicate
                          int64_t n, int64_t *flags)
 {
     const size_t size = spmv_type_size(job->o->type);
-    const float scalar32 = (float)scalar;
-    const void *const s = job->o->type == SPMV_F32 ? (const void *)&scalar32 : (const void *)&scalar;
+    const union real typed = real_scalar(job->o->type, scalar);
     double kept = 0;
     spmv_status st = SPMV_OK;
     for (int64_t i = 0; st == SPMV_OK && i < n; i++)
-        st = explain_status(job, spmv_compact_if(job->ctx, predicate, 1, job->o->type, s,
+        st = explain_status(job, spmv_compact_if(job->ctx, predicate, 1, job->o->type, &typed,
                                                  (const char *)values + (size_t)i * size, &kept, &flags[i], 1));
     return st;
 }

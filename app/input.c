@@ -296,16 +296,9 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
     const spmv_status st = allocate("a vector of ones", n, spmv_type_size(type), host_values);
     if (st != SPMV_OK)
         return st;
-    for (int64_t i = 0; i < n; i++) {
-        if (type == SPMV_F32)
-            ((float *)*host_values)[i] = 1;
-        else if (type == SPMV_C64)
-            ((spmv_c64 *)*host_values)[i] = (spmv_c64){1, 0};
-        else if (type == SPMV_C128)
-            ((spmv_c128 *)*host_values)[i] = (spmv_c128){1, 0};
-        else
-            ((double *)*host_values)[i] = 1;
-    }
+    const int parts = type_parts(type);
+    for (int64_t i = 0; i < n * parts; i++)
+        real_set(type_part(type), *host_values, i, i % parts == 0);
     return SPMV_OK;
 }
 

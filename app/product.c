@@ -18,23 +18,16 @@
 static const double repeat_budget = 0.05;
 enum { MAX_REPEATS = 64, BITWISE_REPEATS = 2 };
 
+/* Room for a scalar of any type of vectors. */
 union scalar {
-    double f64;
-    float f32;
     spmv_c128 c128;
-    spmv_c64 c64;
+    union real real;
 };
 
 static const void *scalar_set(union scalar *scalar, spmv_type type, double value)
 {
-    if (type == SPMV_F32)
-        scalar->f32 = (float)value;
-    else if (type == SPMV_C64)
-        scalar->c64 = (spmv_c64){(float)value, 0};
-    else if (type == SPMV_C128)
-        scalar->c128 = (spmv_c128){value, 0};
-    else
-        scalar->f64 = value;
+    *scalar = (union scalar){.c128 = {0, 0}};
+    real_set(type_part(type), scalar, 0, value);
     return scalar;
 }
 
@@ -117,16 +110,14 @@ static void plant_error(const struct product *p)
     if (row < 0 || row >= p->info.rows)
         return;
     row = row * p->vectors + p->vectors - 1;
-    if (bit)
+    if (bit) {
         ((unsigned char *)p->y)[row * (int64_t)spmv_type_size(p->type)] ^= 1;
-    else if (p->type == SPMV_F32)
-        ((float *)p->y)[row] = 2 * ((float *)p->y)[row] + 1;
-    else if (p->type == SPMV_C64)
-        ((spmv_c64 *)p->y)[row].im += 1 + 2 * ((spmv_c64 *)p->y)[row].re;
-    else if (p->type == SPMV_C128)
-        ((spmv_c128 *)p->y)[row].im += 1 + 2 * ((spmv_c128 *)p->y)[row].re;
-    else
-        ((double *)p->y)[row] = 2 * ((double *)p->y)[row] + 1;
+    } else {
+        /* the last part: the imaginary part of a complex number */
+        const int parts = type_parts(p->type);
+        const int64_t last = row * parts + parts - 1;
+        real_set(type_part(p->type), p->y, last, 2 * real_at(type_part(p->type), p->y, row * parts) + 1);
+    }
 }
 
 /* The data of a product in the context's memory. */

@@ -87,7 +87,7 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
 
 static double entry(const spmv_csr *a, int64_t k)
 {
-    return a->val == NULL ? 1 : a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k];
+    return a->val == NULL ? 1 : real_at(a->type, a->val, k);
 }
 
 /* Whether every diagonal entry exists and is negative. */

@@ -10,9 +10,7 @@
 
 static double modulus_of_entry(const spmv_csr *a, int64_t k)
 {
-    if (a->val == NULL)
-        return 1;
-    return fabs(a->type == SPMV_F32 ? (double)((const float *)a->val)[k] : ((const double *)a->val)[k]);
+    return a->val == NULL ? 1 : fabs(real_at(a->type, a->val, k));
 }
 
 /* The largest norm of the difference of two residuals of x that were summed in different orders,

@@ -13,7 +13,7 @@ int64_t job_vector_bytes(const struct job *job)
 
 double job_element(const struct job *job, const void *vector, int64_t i)
 {
-    return job->o->type == SPMV_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+    return real_at(job->o->type, vector, i);
 }
 
 bool job_on_gpu(const struct job *job)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "solve_job.h"
+#include "splitmix.h"
 
 spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
 {
@@ -78,17 +79,8 @@ static spmv_status make_solution(struct job *job)
         return vector_ones(type, n, &job->solution);
     const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
     uint64_t seed = 1;
-    for (int64_t i = 0; i < n && st == SPMV_OK; i++) {
-        /* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014) */
-        uint64_t z = seed += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        const double value = (double)(int64_t)(z ^ (z >> 31)) * 0x1p-63;
-        if (type == SPMV_F32)
-            ((float *)job->solution)[i] = (float)value;
-        else
-            ((double *)job->solution)[i] = value;
-    }
+    for (int64_t i = 0; i < n && st == SPMV_OK; i++)
+        real_set(type, job->solution, i, (double)(int64_t)splitmix_next(&seed) * 0x1p-63);
     return st;
 }
 

@@ -32,18 +32,13 @@ static double tolerance(spmv_type type)
     return type == SPMV_F32 ? 1e-4 : 1e-8;
 }
 
-static double element(spmv_type type, const void *values, int64_t i)
-{
-    return type == SPMV_F32 ? (double)((const float *)values)[i] : ((const double *)values)[i];
-}
-
 /* The sum of a_ij x_j over row i, in f64; x NULL: ones. */
 static double row_times(const spmv_csr *a, const void *x, int64_t i)
 {
     const int64_t *const row_ptr = a->row_ptr;
     double sum = 0;
     for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-        sum += element(a->type, a->val, k) * (x != NULL ? element(a->type, x, a->col[k]) : 1);
+        sum += real_at(a->type, a->val, k) * (x != NULL ? real_at(a->type, x, a->col[k]) : 1);
     return sum;
 }
 
@@ -55,12 +50,8 @@ static spmv_status make_b(struct work *work, struct state *state)
     if (b == NULL)
         return work_out_of_memory(work, "the right-hand side", bytes);
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
-    for (int64_t i = 0; i < a->rows; i++) {
-        if (work->type == SPMV_F32)
-            ((float *)b)[i] = (float)row_times(a, NULL, i);
-        else
-            ((double *)b)[i] = row_times(a, NULL, i);
-    }
+    for (int64_t i = 0; i < a->rows; i++)
+        real_set(work->type, b, i, row_times(a, NULL, i));
     return work_array(work, b, bytes, &work->problem.b);
 }
 
@@ -228,7 +219,7 @@ static spmv_status true_residual(const struct work *work, const void *x, struct 
     for (int64_t part = 0; part < parts; part++) {
         sums[2 * part] = sums[2 * part + 1] = 0;
         for (int64_t i = part * PART; i < a->rows && i < (part + 1) * PART; i++) {
-            const double b = element(work->type, state->b, i), r = b - row_times(a, x, i);
+            const double b = real_at(work->type, state->b, i), r = b - row_times(a, x, i);
             sums[2 * part] += r * r;
             sums[2 * part + 1] += b * b;
         }

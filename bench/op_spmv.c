@@ -165,7 +165,7 @@ static spmv_status check_columns(struct work *work, const void *host_result, str
 /* Number i of an array of real numbers. */
 static long double number(const struct work *work, const void *array, int64_t i)
 {
-    return work->type == SPMV_F32 ? (long double)((const float *)array)[i] : (long double)((const double *)array)[i];
+    return real_at(work->type, array, i);
 }
 
 /* Checks y, and its dot product with w: bound (n + 2) u sum |w_i| |y_i| (operator.h). */
@@ -182,7 +182,7 @@ static spmv_status check_dot(struct work *work, const void *host_result, struct 
         exact += term;
         all += fabsl(term);
     }
-    const long double unit = work->type == SPMV_F32 ? 0x1p-24L : 0x1p-53L;
+    const long double unit = real_limits_of(work->type).roundoff;
     const long double bound = 1.001L * ((long double)rows + 2) * unit * all;
     const long double error = fabsl(number(work, host_result, rows) - exact);
     const double worst = error == 0 ? 0 : error / bound <= HUGE_VALL ? (double)(error / bound) : INFINITY;

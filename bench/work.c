@@ -79,29 +79,16 @@ spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, 
     return st == SPMV_OK ? st : work_fail(work, work->ctx, st);
 }
 
-int type_parts(spmv_type type)
-{
-    return type == SPMV_C128 || type == SPMV_C64 ? 2 : 1;
-}
-
-spmv_type type_of_parts(spmv_type type)
-{
-    return type == SPMV_C128 ? SPMV_F64 : type == SPMV_C64 ? SPMV_F32 : type;
-}
-
 void work_fill_values(const struct work *work, int64_t n, uint64_t stream, bool exact, void *values)
 {
-    const spmv_type part = type_of_parts(work->type);
+    const spmv_type part = type_part(work->type);
     const int64_t numbers = n * type_parts(work->type);
     const uint64_t seed = work->operand->seed;
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < numbers; i++) {
         const uint64_t bits = random_bits(seed, stream, (uint64_t)i);
         const double value = exact ? (double)random_below(bits, 3) - 1 : random_value(bits);
-        if (part == SPMV_F32)
-            ((float *)values)[i] = (float)value;
-        else
-            ((double *)values)[i] = value;
+        real_set(part, values, i, value);
     }
 }
 

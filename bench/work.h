@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "peer.h"
+#include "reals.h"
 
 #define OPERATION_LIST(X)                                                                                              \
     X(spmv)                                                                                                            \
@@ -166,10 +167,6 @@ spmv_status work_array(struct work *work, const void *host_from, int64_t bytes, 
 /* Copies the message of the failed call on ctx to work->error. */
 spmv_status work_fail(struct work *work, spmv_context *ctx, spmv_status status);
 spmv_status work_out_of_memory(struct work *work, const char *what, int64_t bytes);
-
-/* The number of real numbers in an element (1; 2 for a complex type), and their type. */
-int type_parts(spmv_type type);
-spmv_type type_of_parts(spmv_type type);
 
 /* n values of the type in host memory: random_value of the seed's stream or, with exact, random -1,
  * 0 and 1, whose sums of up to 2^24 elements are exact in any order. work_values: in new memory

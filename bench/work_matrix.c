@@ -14,7 +14,7 @@ static spmv_status make_values(struct work *work, spmv_csr *to)
     *to = *a;
     if (from != NULL && work->type == a->type)
         return SPMV_OK;
-    const bool narrow = type_of_parts(work->type) == SPMV_F32;
+    const spmv_type part_type = type_part(work->type);
     const int parts = type_parts(work->type), given = from != NULL ? type_parts(a->type) : 1;
     const int64_t bytes = a->nnz * (int64_t)spmv_type_size(work->type);
     void *const values = work_keep(work, malloc((size_t)bytes + 1));
@@ -23,11 +23,7 @@ static spmv_status make_values(struct work *work, spmv_csr *to)
 #pragma omp parallel for num_threads(spmv_context_threads(work->checker)) schedule(static)
     for (int64_t i = 0; i < a->nnz * parts; i++) {
         const int64_t k = i / parts, part = i % parts;
-        const double value = part >= given ? 0 : from != NULL ? from[k * given + part] : 1;
-        if (narrow)
-            ((float *)values)[i] = (float)value;
-        else
-            ((double *)values)[i] = value;
+        real_set(part_type, values, i, part >= given ? 0 : from != NULL ? from[k * given + part] : 1);
     }
     to->val = values;
     to->type = work->type;

@@ -9,7 +9,6 @@
  * give (n_i + 6) u S_i. A complex product has four underflows instead of one.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -26,23 +25,12 @@ struct question {
     long double roundoff, smallest;
 };
 
-/* The unit roundoff of each real type and its smallest subnormal number. */
-static const struct {
-    long double roundoff, smallest;
-} limits[SPMV_TYPE_LIMIT] = {
-#define LIMITS_F32 FLT_EPSILON / 2, 0x1p-149L
-#define LIMITS_F64 DBL_EPSILON / 2, 0x1p-1074L
-#define ROW(NAME, name, T) [SPMV_##NAME] = {LIMITS_##NAME},
-    REAL_LIST(ROW)
-#undef ROW
-};
-
 /* A real or complex number; im is 0 for a real one. */
 struct wide {
     long double re, im;
 };
 
-static struct wide element(const void *values, spmv_type type, int64_t i)
+static inline struct wide element(const void *values, spmv_type type, int64_t i)
 {
     const spmv_type part = type_part(type);
     if (type_is_complex(type))
@@ -50,14 +38,19 @@ static struct wide element(const void *values, spmv_type type, int64_t i)
     return (struct wide){real_at(part, values, i), 0};
 }
 
-static bool is_finite(struct wide z)
+static inline bool is_finite(struct wide z)
 {
     return isfinite(z.re) && isfinite(z.im);
 }
 
-static long double modulus(struct wide z)
+static inline long double modulus(struct wide z)
 {
     return z.im == 0 ? fabsl(z.re) : hypotl(z.re, z.im);
+}
+
+static inline long double modulus_at(const void *values, spmv_type type, int64_t i)
+{
+    return type_is_complex(type) ? modulus(element(values, type, i)) : fabsl(real_at(type, values, i));
 }
 
 /* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. */
@@ -71,11 +64,10 @@ static double row_ratio(const struct question *q, int64_t i)
                   end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
     long double magnitude = 0;
     for (int64_t k = begin; k < end; k++)
-        magnitude +=
-            (a->val != NULL ? modulus(element(a->val, a->type, k)) : 1) * modulus(element(q->x, q->type, a->col[k]));
+        magnitude += (a->val != NULL ? modulus_at(a->val, a->type, k) : 1) * modulus_at(q->x, q->type, a->col[k]);
     magnitude *= q->alpha;
     if (q->y0 != NULL)
-        magnitude += q->beta * modulus(element(q->y0, q->type, i));
+        magnitude += q->beta * modulus_at(q->y0, q->type, i);
     const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
     /* of the products before alpha, and of the rest */
@@ -147,17 +139,17 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const long double b = beta != NULL ? modulus(element(beta, type, 0)) : 0;
+    const long double b = beta != NULL ? modulus_at(beta, type, 0) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
                          .type = type,
-                         .alpha = alpha != NULL ? modulus(element(alpha, type, 0)) : 1,
+                         .alpha = alpha != NULL ? modulus_at(alpha, type, 0) : 1,
                          .beta = b,
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
                          .y = y,
-                         .roundoff = limits[type_part(type)].roundoff,
-                         .smallest = limits[type_part(type)].smallest};
+                         .roundoff = real_limits_of(type_part(type)).roundoff,
+                         .smallest = real_limits_of(type_part(type)).subnormal};
     TRY(host_alloc(ctx, a->rows * (int64_t)spmv_type_size(type), "the reference of the check", &reference));
     TRY(recompute(ctx, a, alpha, x, beta, q.y0, type, reference));
     q.reference = reference;
@@ -206,7 +198,7 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
             csr_conjugate(ctx, transposed);
     }
     if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
-                        (host_y0 == NULL && host_beta != NULL && modulus(element(host_beta, type, 0)) != 0))) {
+                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type, 0) != 0))) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
         goto done;
     }

@@ -74,14 +74,15 @@ static inline bool cell_value(const struct array *a, int64_t row, int64_t col, u
            (size_t)a->size);
     const bool turn_first = mirrored && symmetry == SPMV_SYMMETRY_SKEW;
     const bool turn_second = turn_first || (mirrored && symmetry == SPMV_SYMMETRY_HERMITIAN);
-    if (a->part == SPMV_F32) {
-        value->f32[0] = turn_first ? -value->f32[0] : value->f32[0];
-        value->f32[1] = turn_second ? -value->f32[1] : value->f32[1];
-        return value->f32[0] != 0 || (a->type != a->part && value->f32[1] != 0);
+    const bool turn[2] = {turn_first, turn_second};
+    bool stored = false;
+    for (int part = 0; part < type_parts(a->type); part++) {
+        const double number = real_at(a->part, value, part);
+        if (turn[part])
+            real_set(a->part, value, part, -number);
+        stored |= number != 0;
     }
-    value->f64[0] = turn_first ? -value->f64[0] : value->f64[0];
-    value->f64[1] = turn_second ? -value->f64[1] : value->f64[1];
-    return value->f64[0] != 0 || (a->type != a->part && value->f64[1] != 0);
+    return stored;
 }
 
 /* Functions with constants among their arguments are always inlined, so that each constant has its
@@ -96,8 +97,7 @@ FOR_EACH_KIND bool is_stored(spmv_type part, int parts, const char *p)
 {
     bool stored = false;
     for (int k = 0; k < parts; k++)
-        stored |=
-            part == SPMV_F32 ? ((const float *)(const void *)p)[k] != 0 : ((const double *)(const void *)p)[k] != 0;
+        stored |= real_at(part, p, k) != 0;
     return stored;
 }
 
@@ -106,7 +106,7 @@ FOR_EACH_KIND bool is_stored(spmv_type part, int parts, const char *p)
 FOR_EACH_KIND void take_rows(const struct array *a, int64_t first, int64_t end, int64_t *at, spmv_matrix *m,
                              spmv_type part, int parts)
 {
-    const int64_t size = parts * (int64_t)(part == SPMV_F32 ? sizeof(float) : sizeof(double));
+    const int64_t size = parts * real_bytes(part);
     const bool general = a->header->symmetry == SPMV_SYMMETRY_GENERAL;
     union value value;
     for (int64_t col = 0; col < a->header->cols; col++) {
@@ -135,14 +135,17 @@ FOR_EACH_KIND void take_rows(const struct array *a, int64_t first, int64_t end, 
 
 static void take_block(const struct array *a, int64_t first, int64_t end, int64_t *at, spmv_matrix *m)
 {
-    if (a->type == SPMV_F32)
-        take_rows(a, first, end, at, m, SPMV_F32, 1);
-    else if (a->type == SPMV_C64)
-        take_rows(a, first, end, at, m, SPMV_F32, 2);
-    else if (a->type == SPMV_C128)
-        take_rows(a, first, end, at, m, SPMV_F64, 2);
-    else
-        take_rows(a, first, end, at, m, SPMV_F64, 1);
+    switch ((int)a->part) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        if (type_is_complex(a->type))                                                                                  \
+            take_rows(a, first, end, at, m, SPMV_##NAME, 2);                                                           \
+        else                                                                                                           \
+            take_rows(a, first, end, at, m, SPMV_##NAME, 1);                                                           \
+        break;
+        REAL_LIST(CASE)
+#undef CASE
+    }
 }
 
 static void count_rows(const struct array *a, int64_t first, int64_t end, int64_t *counts)

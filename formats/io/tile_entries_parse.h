@@ -24,7 +24,21 @@ union value {
 
 FOR_EACH_KIND void *part_of(spmv_type part, union value *value, int k)
 {
-    return part == SPMV_F32 ? (void *)&value->f32[k] : (void *)&value->f64[k];
+    return (char *)value + k * real_bytes(part);
+}
+
+/* Parses a real number of the type; returns its end, or NULL if it needs the general parser. */
+FOR_EACH_KIND const char *parse_real(spmv_type part, const char *p, uint64_t stops, void *value)
+{
+    switch ((int)part) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return decimal_parse_##name(p, stops, value);
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return NULL;
+    }
 }
 
 /* ---------------------------------------------------------------- ordinary lines
@@ -41,18 +55,13 @@ FOR_EACH_KIND int usual_number(const char *line, uint64_t stops, int at, spmv_fi
     if (field == SPMV_FIELD_INTEGER) {
         const bool negative = *p == '-';
         const int digits = decimal_first(stops >> at >> negative);
-        /* this many digits are exact */
-        if (digits == 0 || digits > (part == SPMV_F32 ? 7 : 15))
+        if (digits == 0 || digits > real_limits_of(part).digits)
             return 0;
-        const int64_t low = (int64_t)decimal_sixteen(p + negative + digits, digits);
-        if (part == SPMV_F32)
-            *(float *)value = negative ? -(float)low : (float)low;
-        else
-            *(double *)value = negative ? -(double)low : (double)low;
+        const double low = (double)(int64_t)decimal_sixteen(p + negative + digits, digits);
+        real_set(part, value, 0, negative ? -low : low);
         return at + negative + digits;
     }
-    const char *const rest =
-        part == SPMV_F32 ? decimal_parse_f32(p, stops >> at, value) : decimal_parse_f64(p, stops >> at, value);
+    const char *const rest = parse_real(part, p, stops >> at, value);
     return rest == NULL ? 0 : (int)(rest - line);
 }
 
@@ -147,19 +156,15 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
 {
     const char *rest = NULL;
     if (field != SPMV_FIELD_INTEGER) {
-        rest = type == SPMV_F32 ? decimal_parse_f32(p, decimal_stops(p), value)
-                                : decimal_parse_f64(p, decimal_stops(p), value);
+        rest = parse_real(type, p, decimal_stops(p), value);
     } else {
         const bool negative = *p == '-';
         const int digits = decimal_first(decimal_stops(p + negative));
         /* Seven digits are exact in every type. */
         if (digits > 0 && digits < 8) {
             rest = p + negative + digits;
-            const int64_t n = (int64_t)decimal_eight(rest, digits), integer = negative ? -n : n;
-            if (type == SPMV_F32)
-                *(float *)value = (float)integer;
-            else
-                *(double *)value = n == 0 && negative ? -0.0 : (double)integer;
+            const double n = (double)(int64_t)decimal_eight(rest, digits);
+            real_set(type, value, 0, negative ? -n : n);
         }
     }
     if (rest != NULL && (*rest == '\n' || text_is_blank(*rest)))
@@ -169,15 +174,12 @@ FOR_EACH_KIND const char *parse_value(struct findings *found, const struct place
 
 static bool is_zero(spmv_type part, const union value *value, int k)
 {
-    return part == SPMV_F32 ? value->f32[k] == 0 : value->f64[k] == 0;
+    return real_at(part, value, k) == 0;
 }
 
 static void negate(spmv_type part, union value *value, int k)
 {
-    if (part == SPMV_F32)
-        value->f32[k] = -value->f32[k];
-    else
-        value->f64[k] = -value->f64[k];
+    real_set(part, value, k, -real_at(part, value, k));
 }
 
 /* Appends the entry and its mirror. */
@@ -255,9 +257,7 @@ FOR_EACH_KIND void parse_tile_as(const struct tile_kind *kind, const struct text
                                  struct findings *found, spmv_field field, spmv_type type, spmv_symmetry symmetry,
                                  bool in_order)
 {
-    const size_t size = field == SPMV_FIELD_PATTERN ? 0
-                                                    : (type_part(type) == SPMV_F32 ? sizeof(float) : sizeof(double)) *
-                                                          (type_is_complex(type) ? 2 : 1);
+    const size_t size = field == SPMV_FIELD_PATTERN ? 0 : (size_t)(real_bytes(type_part(type)) * type_parts(type));
     const struct coo_shape shape = *kind->shape;
     struct place place = {.line = 0};
     const char *const end = tile->end;
@@ -327,30 +327,39 @@ static void parse_tile(const struct tile_kind *kind, const struct text_tile *til
         parse_tile_as(kind, tile, target, found, field, type, SPMV_SYMMETRY_SYMMETRIC, false);                         \
     else if (kind->header->symmetry == SPMV_SYMMETRY_SKEW)                                                             \
         parse_tile_as(kind, tile, target, found, field, type, SPMV_SYMMETRY_SKEW, false);
-#define COMPLEX_SYMMETRIES(type)                                                                                       \
-    SYMMETRIES(SPMV_FIELD_COMPLEX, type)                                                                               \
-    else parse_tile_as(kind, tile, target, found, SPMV_FIELD_COMPLEX, type, SPMV_SYMMETRY_HERMITIAN, false);
+#define INTEGERS(NAME, name, T)                                                                                        \
+    case SPMV_##NAME:                                                                                                  \
+        SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_##NAME)                                                                    \
+        break;
+#define REALS(NAME, name, T)                                                                                           \
+    case SPMV_##NAME:                                                                                                  \
+        SYMMETRIES(SPMV_FIELD_REAL, SPMV_##NAME)                                                                       \
+        break;
+#define COMPLEXES(NAME, name, value, T, D, CLASS, ARG)                                                                 \
+    case SPMV_##NAME:                                                                                                  \
+        SYMMETRIES(SPMV_FIELD_COMPLEX, SPMV_##NAME)                                                                    \
+        else parse_tile_as(kind, tile, target, found, SPMV_FIELD_COMPLEX, SPMV_##NAME, SPMV_SYMMETRY_HERMITIAN,        \
+                           false);                                                                                     \
+        break;
     findings_clear(found);
     if (kind->header->field == SPMV_FIELD_PATTERN) {
         SYMMETRIES(SPMV_FIELD_PATTERN, SPMV_F64)
     } else if (kind->header->field == SPMV_FIELD_INTEGER) {
-        if (kind->type == SPMV_F32) {
-            SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_F32)
-        } else {
-            SYMMETRIES(SPMV_FIELD_INTEGER, SPMV_F64)
+        switch ((int)kind->type) {
+            REAL_LIST(INTEGERS)
         }
     } else if (kind->header->field == SPMV_FIELD_COMPLEX) {
-        if (kind->type == SPMV_C64) {
-            COMPLEX_SYMMETRIES(SPMV_C64)
-        } else {
-            COMPLEX_SYMMETRIES(SPMV_C128)
+        switch ((int)kind->type) {
+            SPMV_COMPLEX_LIST(COMPLEXES, )
         }
-    } else if (kind->type == SPMV_F32) {
-        SYMMETRIES(SPMV_FIELD_REAL, SPMV_F32)
     } else {
-        SYMMETRIES(SPMV_FIELD_REAL, SPMV_F64)
+        switch ((int)kind->type) {
+            REAL_LIST(REALS)
+        }
     }
-#undef COMPLEX_SYMMETRIES
+#undef COMPLEXES
+#undef REALS
+#undef INTEGERS
 #undef SYMMETRIES
 }
 

@@ -11,6 +11,31 @@
 #include <float.h>
 #include <math.h>
 #include <spmv/types.h>
+#include <stdbool.h>
+
+static inline bool type_is_complex(spmv_type type)
+{
+    return type == SPMV_C64 || type == SPMV_C128;
+}
+
+/* Real numbers per element: 2 of a complex type, else 1. */
+static inline int type_parts(spmv_type type)
+{
+    return type_is_complex(type) ? 2 : 1;
+}
+
+/* The type of the real and imaginary parts of a complex type; any other type itself. */
+static inline spmv_type type_part(spmv_type type)
+{
+    return type == SPMV_C64 ? SPMV_F32 : type == SPMV_C128 ? SPMV_F64 : type;
+}
+
+/* Whether files, vectors of solvers and generated matrices have such values: real or complex. */
+static inline bool type_is_floating(spmv_type type)
+{
+    const spmv_type part = type_part(type);
+    return part == SPMV_F64 || part == SPMV_F32;
+}
 
 /* X(NAME, name, T) for each real type. */
 #define REAL_LIST(X) SPMV_TYPE_LIST(REAL_LIST_OF_, X)
@@ -18,6 +43,20 @@
 #define REAL_LIST_INTEGER_(NAME, name, T, X)
 #define REAL_LIST_REAL_(NAME, name, T, X) X(NAME, name, T)
 #define REAL_LIST_TUPLE_(NAME, name, T, X)
+
+/* Bytes of an element of this real type; 0 for any other type. */
+static inline int64_t real_bytes(spmv_type type)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return (int64_t)sizeof(T);
+        REAL_LIST(CASE)
+#undef CASE
+    default:
+        return 0;
+    }
+}
 
 /* Element i of an array of this real type; NaN for any other type. */
 static inline double real_at(spmv_type type, const void *values, int64_t i)
@@ -71,9 +110,10 @@ struct real_limits {
     double roundoff;  /* unit roundoff */
     double greatest;  /* largest finite number */
     double subnormal; /* smallest positive number */
+    int digits;       /* integers of this many decimal digits are exact */
 };
-#define REAL_LIMITS_F32 0x1p-24, FLT_MAX, 0x1p-149
-#define REAL_LIMITS_F64 0x1p-53, DBL_MAX, 0x1p-1074
+#define REAL_LIMITS_F32 0x1p-24, FLT_MAX, 0x1p-149, 7
+#define REAL_LIMITS_F64 0x1p-53, DBL_MAX, 0x1p-1074, 15
 
 /* The limits of this real type. */
 static inline struct real_limits real_limits_of(spmv_type type)
@@ -87,7 +127,7 @@ static inline struct real_limits real_limits_of(spmv_type type)
         REAL_LIST(CASE)
 #undef CASE
     }
-    const struct real_limits none = {NAN, NAN, NAN};
+    const struct real_limits none = {NAN, NAN, NAN, 0};
     return none;
 }
 

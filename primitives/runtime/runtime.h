@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "reals.h"
+
 struct backend_table;
 
 /* A block that context_lend keeps. */
@@ -127,24 +129,6 @@ spmv_status options_take(spmv_context *ctx, const char *kind, void *to, size_t t
 /* Writes a result struct of another header version: copies at most size bytes of from to the
  * caller's struct, whose first member becomes size. */
 void result_write(void *to, size_t size, const void *from, size_t from_size);
-
-static inline bool type_is_complex(spmv_type type)
-{
-    return type == SPMV_C64 || type == SPMV_C128;
-}
-
-/* The type of the real and imaginary parts of a complex type; any other type itself. */
-static inline spmv_type type_part(spmv_type type)
-{
-    return type == SPMV_C64 ? SPMV_F32 : type == SPMV_C128 ? SPMV_F64 : type;
-}
-
-/* Whether files, vectors of solvers and generated matrices have such values: real or complex. */
-static inline bool type_is_floating(spmv_type type)
-{
-    const spmv_type part = type_part(type);
-    return part == SPMV_F64 || part == SPMV_F32;
-}
 
 /* Whether the primitives take elements of the type: the types of SPMV_TYPE_LIST. */
 bool type_in_primitives(spmv_type type);
