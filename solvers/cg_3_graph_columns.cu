@@ -157,8 +157,13 @@ spmv_status prepare(struct cg *cg)
     *w = {};
     w->inverse_diagonal = cg->s.precond != nullptr ? precond_inverse_diagonal(cg->s.precond) : nullptr;
     cut(w, n, k);
-    const int64_t column =
-        (int64_t)(cg->s.type == SPMV_F32 ? sizeof(cg_columns::column<float>) : sizeof(cg_columns::column<double>));
+    int64_t column = 0;
+    st = with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) {
+        column = (int64_t)sizeof(cg_columns::column<typename decltype(of)::type>);
+        return SPMV_OK;
+    });
+    if (st != SPMV_OK)
+        return st;
     const int64_t parts = whole(size * w->row_blocks * k);
     w->columns_at = 256;
     w->pq_at = w->columns_at + whole(column * k);

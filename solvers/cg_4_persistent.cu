@@ -2,7 +2,10 @@
  * rows, launches, and evaluates the result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <type_traits>
+
 #include "cg_4_persistent.cuh"
+#include "spmv_types.cuh"
 
 extern "C" {
 #include "cg_internal.h"
@@ -251,9 +254,12 @@ template <typename T, typename Stored> spmv_status run_typed(struct cg *cg)
 
 spmv_status run(struct cg *cg)
 {
-    if (cg->s.type == SPMV_F32)
-        return run_typed<float, float>(cg);
-    return cg->s.plan->a.type == SPMV_F32 ? run_typed<double, float>(cg) : run_typed<double, double>(cg);
+    return with_types(cg->s.plan, [&](auto sum, auto value) -> spmv_status {
+        if constexpr (std::is_floating_point_v<decltype(sum)>)
+            return run_typed<decltype(sum), decltype(value)>(cg);
+        else
+            return SPMV_ERROR_TYPE; /* spmv_cg refuses complex plans */
+    });
 }
 
 spmv_status prepare(struct cg *cg)

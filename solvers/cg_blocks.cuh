@@ -15,6 +15,7 @@
 
 #include <math.h>
 
+#include "dispatch.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -69,9 +70,13 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
     const int64_t columns = cg->s.columns;
     q->ctx = cg->s.ctx;
     q->states = states;
-    q->bytes = columns * (int64_t)(cg->s.type == SPMV_F32 ? sizeof(column<float>) : sizeof(column<double>));
+    spmv_status st = with_real(q->ctx, "spmv_cg", cg->s.type, [&](auto of) {
+        q->bytes = columns * (int64_t)sizeof(column<typename decltype(of)::type>);
+        return SPMV_OK;
+    });
     q->graphs = graphs;
-    spmv_status st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->ran, "a solve", (void **)&q->ran);
+    if (st == SPMV_OK)
+        st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->ran, "a solve", (void **)&q->ran);
     if (st == SPMV_OK)
         st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->before, "a solve", (void **)&q->before);
     return st != SPMV_OK ? st : on_device(q->ctx, [&] {
@@ -287,7 +292,7 @@ template <typename Begin, typename Step> spmv_status run(struct cg *cg, queue *q
         const spmv_status st = begin(type);
         return st != SPMV_OK ? st : run_steps<decltype(type)>(cg, q, [&] { return step(type); });
     };
-    return cg->s.type == SPMV_F32 ? typed(float()) : typed(double());
+    return with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) { return typed(typename decltype(of)::type()); });
 }
 
 } // namespace cg_blocks
