@@ -1,0 +1,57 @@
+/* Shared by the files of sparse products: the plan, and the interface of a method.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPGEMM_INTERNAL_H
+#define SPGEMM_INTERNAL_H
+
+#include <spmv/multiply.h>
+
+#include "runtime.h"
+
+struct spgemm_method;
+
+/* The arrays of a, b and C are in the context's memory. */
+struct spmv_multiply_plan {
+    spmv_context *ctx;
+    const struct spgemm_method *method;
+    spmv_csr a, b;  /* val is not used: NULL for a pattern, otherwise any other address */
+    spmv_type type; /* of C */
+    int64_t max_bytes;
+
+    /* set by the front: sum over the entries of A of the lengths of B's rows */
+    int64_t products;
+
+    /* C, set by the method's symbolic function, from context_alloc */
+    int64_t nnz;
+    int64_t *row_ptr; /* a.rows + 1 */
+    int32_t *col;     /* nnz */
+
+    void *state;           /* of the method; NULL: none */
+    int64_t state_bytes;   /* of the context's memory that the state holds */
+    int64_t working_bytes; /* the most temporary memory of the symbolic phase */
+    /* copies that the plan owns if A and B came from host memory; each may be NULL */
+    void *copied[4];
+    char why[160];
+    double seconds;
+};
+
+struct spgemm_method {
+    const char *name;
+    /* rows > 0, both matrices valid. Fills nnz, row_ptr, col, state. */
+    spmv_status (*symbolic)(struct spmv_multiply_plan *plan);
+    /* nnz > 0; as spmv_multiply_values */
+    spmv_status (*numeric)(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+    void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
+};
+
+/* The methods of each backend; a list ends with a NULL name, its first is the default. */
+extern const struct spgemm_method spgemm_methods_ref[], spgemm_methods_omp[];
+#ifdef SPMV_HAVE_CUDA
+extern const struct spgemm_method spgemm_methods_cuda[];
+/* spgemm_cuda.cu */
+spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
+spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan);
+#endif
+
+#endif
