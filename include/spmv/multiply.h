@@ -16,8 +16,8 @@
  *
  * Matrices. The two arrays of a view a are in host memory, or both are in the context's memory; C
  * lies where A and B lie. The columns ascend strictly in each row of A and B. The types of A and B
- * are equal: f64, f32, c128 or c64; a pattern counts as ones of the other's type, and the product
- * of two patterns has type f64.
+ * are equal: f64, f32, c128 or c64. A pattern counts as ones of the other's type: its factor is left
+ * out. The product of two patterns has type f64.
  *
  * Determinism: k ascends in each sum. The first product starts the sum; each product and each sum
  * is rounded in the value type. So C has the same bits on every backend, for every method and for
@@ -44,8 +44,9 @@ typedef struct spmv_multiply_options {
      * matrices and the backend. */
     const char *method;
 
-    /* The most bytes of working memory, beside A, B and C. Methods that need more work in parts.
-     * Default 0: what is available. */
+    /* The most bytes of working memory, beside A, B and C. The method "expand" works in parts. A
+     * method that cannot work in so few bytes gives SPMV_ERROR_MEMORY. Default 0: what is
+     * available. */
     int64_t max_bytes;
 } spmv_multiply_options;
 
@@ -66,23 +67,26 @@ SPMV_API const char *spmv_multiply_method_name(spmv_backend backend, int index);
  *   options  NULL means defaults
  *   *plan    the plan; NULL after an error
  *
- * Errors: SPMV_ERROR_ARGUMENT (also: A and B in different memories), SPMV_ERROR_SIZE (the columns
- * of A are not the rows of B; wrong arrays, columns that do not ascend), SPMV_ERROR_LIMIT,
- * SPMV_ERROR_TYPE, SPMV_ERROR_METHOD, SPMV_ERROR_MEMORY (the message says how much was needed). */
+ * The arrays are checked: SPMV_ERROR_SIZE if the sizes of A and B do not fit together, or if
+ * offsets or columns are wrong, unsorted or repeated in a row.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (also: A and B in different memories), SPMV_ERROR_SIZE,
+ * SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE, SPMV_ERROR_METHOD, SPMV_ERROR_MEMORY (the message says how
+ * much was needed). */
 SPMV_API spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
                                                const spmv_multiply_options *options, spmv_multiply_plan **plan);
 SPMV_API void spmv_multiply_plan_destroy(spmv_multiply_plan *plan);
 
 typedef struct spmv_multiply_info {
-    size_t size;              /* of this struct in bytes */
-    const char *method;       /* name of the method */
-    const char *why;          /* one sentence: why this method was chosen */
-    spmv_type type;           /* of C */
-    int64_t rows, cols, nnz;  /* of C */
-    int64_t products;         /* number of products a_ik b_kj */
-    int64_t bytes;            /* memory that the plan owns */
-    int64_t working_bytes;    /* the most working memory that the symbolic phase took */
-    double seconds;           /* time of spmv_multiply_plan_create */
+    size_t size;             /* of this struct in bytes */
+    const char *method;      /* name of the method */
+    const char *why;         /* one sentence: why this method was chosen */
+    spmv_type type;          /* of C */
+    int64_t rows, cols, nnz; /* of C */
+    int64_t products;        /* number of products a_ik b_kj */
+    int64_t bytes;           /* memory that the plan owns */
+    int64_t working_bytes;   /* the most working memory that the symbolic phase took */
+    double seconds;          /* time of spmv_multiply_plan_create */
 } spmv_multiply_info;
 
 /* Describes a plan. Strings are valid until the plan is destroyed.
@@ -110,14 +114,15 @@ SPMV_API spmv_status spmv_multiply_values(spmv_multiply_plan *plan, const void *
 
 /* C = A B: both phases.
  *
+ *   a, b     in host memory, or both in the context's memory
  *   options  NULL means defaults
- *   *c       the product; NULL after an error
+ *   *c       the product, in the same memory; NULL after an error
  *
  * Errors: those of spmv_multiply_plan_create and spmv_multiply_values. */
 SPMV_API spmv_status spmv_multiply(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
                                    const spmv_multiply_options *options, spmv_matrix **c);
 
-/* C = R (A P), the product A P first.
+/* C = R (A P), the product A P first. Memory and options as for spmv_multiply.
  *
  * Errors: those of spmv_multiply. */
 SPMV_API spmv_status spmv_multiply_triple(spmv_context *ctx, const spmv_csr *r, const spmv_csr *a, const spmv_csr *p,
