@@ -70,9 +70,7 @@ void pages_give_back(void *from, int64_t bytes)
         madvise((char *)from + aside, (size_t)whole, MADV_DONTNEED);
 }
 
-/* Requests large pages for a large array: the first write to small pages costs several times as
- * much. */
-static void use_large_pages(void *memory, int64_t bytes)
+void pages_ask_large(void *memory, int64_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     enum { PAGE = 4096, WORTH_IT = 8 << 20 };
@@ -85,9 +83,26 @@ static void use_large_pages(void *memory, int64_t bytes)
 #endif
 }
 
-spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
-                            spmv_matrix **matrix)
+/* Allocates the arrays of a matrix. On the device the pool of the context has them. */
+static spmv_status allocate_arrays(spmv_context *ctx, bool on_device, const int64_t bytes[3], void *arrays[3])
 {
+    spmv_status st = SPMV_OK;
+    for (int i = 0; i < 3; i++)
+        arrays[i] = NULL;
+    for (int i = 0; i < 3 && st == SPMV_OK; i++)
+        st = on_device ? context_alloc(ctx, bytes[i], &arrays[i]) : host_alloc(NULL, bytes[i], "", &arrays[i]);
+    for (int i = 0; i < 3 && st != SPMV_OK; i++)
+        if (on_device)
+            spmv_free(ctx, arrays[i]);
+        else
+            host_free(arrays[i]);
+    return st;
+}
+
+spmv_status matrix_allocate_in(spmv_context *ctx, spmv_memory memory, int64_t rows, int64_t cols, int64_t nnz,
+                               spmv_type type, bool pattern, spmv_matrix **matrix)
+{
+    const bool on_device = memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA;
     *matrix = NULL;
     if (rows < 0 || cols < 0 || nnz < 0 || cols > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
@@ -96,33 +111,52 @@ spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64
                             (long long)rows, (long long)cols, (long long)nnz, INT32_MAX);
     if (!pattern && !is_number(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "type %s is not a type of matrices", spmv_type_name(type));
-    int64_t row_ptr_bytes, col_bytes, val_bytes;
-    if (!matrix_bytes(rows, nnz, value_size(type, pattern), &row_ptr_bytes, &col_bytes, &val_bytes))
+    int64_t bytes[3];
+    if (!matrix_bytes(rows, nnz, value_size(type, pattern), &bytes[0], &bytes[1], &bytes[2]))
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "a matrix of %lld x %lld with %lld entries: its size in bytes exceeds 64 bits",
                             (long long)rows, (long long)cols, (long long)nnz);
-    const int64_t bytes = row_ptr_bytes + col_bytes + val_bytes;
+    const int64_t all = bytes[0] + bytes[1] + bytes[2];
     char what[128];
     snprintf(what, sizeof what, "a matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
              (long long)nnz);
-    const spmv_status st = matrix_memory_check(ctx, what, bytes);
+    spmv_status st = on_device ? SPMV_OK : matrix_memory_check(ctx, what, all);
     if (st != SPMV_OK)
         return st;
-    spmv_matrix *m = calloc(1, sizeof *m);
-    void *row_ptr = NULL, *col = NULL, *val = NULL;
-    if (m == NULL || host_alloc(NULL, row_ptr_bytes, "", &row_ptr) != SPMV_OK ||
-        host_alloc(NULL, col_bytes, "", &col) != SPMV_OK || host_alloc(NULL, val_bytes, "", &val) != SPMV_OK) {
-        host_free(row_ptr);
-        host_free(col);
+    spmv_matrix *const m = calloc(1, sizeof *m);
+    void *arrays[3];
+    st = m == NULL ? SPMV_ERROR_MEMORY : allocate_arrays(ctx, on_device, bytes, arrays);
+    if (st != SPMV_OK) {
         free(m);
-        return context_fail_memory(ctx, what, bytes);
+        return st == SPMV_ERROR_MEMORY ? context_fail_memory(ctx, what, all) : st;
     }
-    use_large_pages(row_ptr, row_ptr_bytes);
-    use_large_pages(col, col_bytes);
-    use_large_pages(val, val_bytes);
-    *m = (spmv_matrix){rows, cols, nnz, row_ptr, col, val, type, pattern, NULL, 0, NULL};
+    for (int i = 0; i < 3 && !on_device; i++)
+        pages_ask_large(arrays[i], bytes[i]);
+    *m = (spmv_matrix){.rows = rows,
+                       .cols = cols,
+                       .nnz = nnz,
+                       .row_ptr = arrays[0],
+                       .col = arrays[1],
+                       .val = arrays[2],
+                       .type = type,
+                       .pattern = pattern,
+                       .ctx = memory == SPMV_MEMORY_CONTEXT ? ctx : NULL};
     *matrix = m;
     return SPMV_OK;
+}
+
+spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
+                            spmv_matrix **matrix)
+{
+    return matrix_allocate_in(ctx, SPMV_MEMORY_HOST, rows, cols, nnz, type, pattern, matrix);
+}
+
+spmv_status matrix_adopt(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix)
+{
+    const spmv_status st = matrix_from_map(ctx, a, a->type, NULL, 0, matrix);
+    if (st == SPMV_OK)
+        (*matrix)->ctx = ctx;
+    return st;
 }
 
 spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type, void *map, int64_t map_bytes,
@@ -188,6 +222,11 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
         return;
     if (matrix->map != NULL) {
         munmap(matrix->map, (size_t)matrix->map_bytes);
+    } else if (matrix->ctx != NULL) {
+        spmv_free(matrix->ctx, matrix->row_ptr);
+        spmv_free(matrix->ctx, matrix->col);
+        spmv_free(matrix->ctx, matrix->val);
+        context_freed(matrix->ctx);
     } else {
         host_free(matrix->row_ptr);
         host_free(matrix->col);
@@ -212,7 +251,7 @@ void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
                        .col = matrix->col,
                        .val = matrix->val,
                        .type = matrix->type,
-                       .memory = SPMV_MEMORY_HOST};
+                       .memory = matrix->ctx != NULL ? SPMV_MEMORY_CONTEXT : SPMV_MEMORY_HOST};
 }
 
 /* Uses a host backend: a context on a device converts its matrices on the host. */
@@ -306,7 +345,7 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
     spmv_status st = csr_check_shape(ctx, name, a);
     if (st != SPMV_OK)
         return st;
-    if (a->memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (csr_on_device(ctx, a))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%s: the arrays are on the device, this needs them in host memory", name);
     st = check_row_ptr(ctx, name, a);

@@ -21,6 +21,8 @@ struct spmv_matrix {
     void *map;
     int64_t map_bytes;
     char *comments; /* of the file it was read from; NULL: none */
+    /* NULL: the arrays are in host memory; otherwise they are in the memory of this context */
+    spmv_context *ctx;
 };
 
 /* Makes a matrix of the checked arrays of a (64-bit row offsets), which lie in a map of a file. The
@@ -32,6 +34,19 @@ spmv_status matrix_from_map(spmv_context *ctx, const spmv_csr *a, spmv_type type
  * INT32_MAX, 0 <= nnz (SPMV_ERROR_LIMIT) and computes every size in 64 bits. */
 spmv_status matrix_allocate(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, spmv_type type, bool pattern,
                             spmv_matrix **matrix);
+
+/* As matrix_allocate, with arrays in host memory or in the context's memory. On ref and omp both are
+ * the same, and only the member ctx differs. */
+spmv_status matrix_allocate_in(spmv_context *ctx, spmv_memory memory, int64_t rows, int64_t cols, int64_t nnz,
+                               spmv_type type, bool pattern, spmv_matrix **matrix);
+
+/* Makes a matrix of arrays in the context's memory (64-bit row offsets). After success the matrix
+ * owns them. */
+spmv_status matrix_adopt(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix);
+
+/* Asks for large pages for a large array of host memory: the first write to small pages costs
+ * several times as much. */
+void pages_ask_large(void *memory, int64_t bytes);
 
 /* Converts the real values of a matrix to the complex type, with imaginary parts of 0; a pattern
  * only gets the type. The arrays must be allocated, not mapped. */
@@ -84,6 +99,22 @@ struct entry_numbers {
 /* As csr_transpose. from.number[k]: the entry of A that became entry k of B; NULL: not wanted. */
 spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
 
+#ifdef SPMV_HAVE_CUDA
+/* The pattern of B = transpose(A) on the device, and the index in A of each entry of B. row_ptr:
+ * a->cols + 1 offsets of row_ptr_bits. col, from: a->nnz numbers, from of from_bits. nnz > 0. */
+spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
+                           void *from, int from_bits);
+
+/* to[k] = values[from[k]], or its conjugate, 0 <= k < n, on the device. */
+spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, const void *values, const void *from,
+                             int from_bits, void *to, int64_t n);
+
+/* The diagonal or the row sums of a matrix on the device, as spmv_matrix_diagonal and
+ * spmv_matrix_row_sums. */
+spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal);
+spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums);
+#endif
+
 /* Conjugates every value of b; real values do not change. */
 void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
 
@@ -91,6 +122,20 @@ void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
  * offsets[bins] = the total. Host memory; uses the library's own scan on the host for any
  * backend. */
 spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bins);
+
+/* Whether the arrays of a matrix are in memory that the host cannot read. */
+static inline bool csr_on_device(const spmv_context *ctx, const spmv_csr *a)
+{
+    return a->memory == SPMV_MEMORY_CONTEXT && spmv_context_backend(ctx) == SPMV_BACKEND_CUDA;
+}
+
+/* Whether an array of values is aligned for loads of the backend: a GPU loads a complex number at
+ * once. */
+static inline bool values_aligned(const spmv_context *ctx, spmv_type type, const void *values)
+{
+    return spmv_context_backend(ctx) != SPMV_BACKEND_CUDA || !type_is_complex(type) ||
+           (uintptr_t)values % spmv_type_size(type) == 0;
+}
 
 /* The first entry of a row: row i has the entries row_first(a, i) <= k < row_first(a, i + 1). */
 static inline int64_t row_first(const spmv_csr *a, int64_t row)

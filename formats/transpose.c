@@ -73,14 +73,55 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
     return csr_transpose_numbered(ctx, a, b, (struct entry_numbers){NULL, 0});
 }
 
+#ifdef SPMV_HAVE_CUDA
+/* The transpose of a matrix in the device's memory. */
+static spmv_status transpose_on_device(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
+{
+    spmv_status st = SPMV_OK;
+    spmv_matrix *m = NULL;
+    void *from = NULL;
+    const int bits = a->nnz <= INT32_MAX ? 32 : 64;
+    if (a->rows > INT32_MAX)
+        return context_fail(ctx, SPMV_ERROR_LIMIT,
+                            "spmv_matrix_transpose: the transpose of %lld rows would have as many columns, at most %d "
+                            "are possible",
+                            (long long)a->rows, INT32_MAX);
+    if (!values_aligned(ctx, a->type, a->val))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_transpose: val is not aligned to %zu bytes",
+                            spmv_type_size(a->type));
+    TRY(matrix_allocate_in(ctx, SPMV_MEMORY_CONTEXT, a->cols, a->rows, a->nnz, a->type, a->val == NULL, &m));
+    TRY(context_alloc(ctx, a->nnz * (bits / 8), &from));
+    TRY(transpose_cuda(ctx, a, m->row_ptr, 64, m->col, from, bits));
+    if (a->val != NULL && a->nnz > 0)
+        TRY(take_values_cuda(ctx, a->type, false, a->val, from, bits, m->val, a->nnz));
+    *b = m;
+    m = NULL;
+done:
+    spmv_free(ctx, from);
+    context_freed(ctx);
+    spmv_matrix_destroy(m);
+    return st;
+}
+#endif
+
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {
     spmv_status st = context_need(ctx, "spmv_matrix_transpose", "b", b);
     if (st != SPMV_OK)
         return st;
     *b = NULL;
-    st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
-    return st != SPMV_OK ? st : csr_transpose(ctx, a, b);
+    st = csr_check_shape(ctx, "spmv_matrix_transpose", a);
+#ifdef SPMV_HAVE_CUDA
+    if (st == SPMV_OK && csr_on_device(ctx, a))
+        return transpose_on_device(ctx, a, b);
+#endif
+    if (st == SPMV_OK)
+        st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
+    if (st == SPMV_OK)
+        st = csr_transpose(ctx, a, b);
+    if (st == SPMV_OK && a->memory == SPMV_MEMORY_CONTEXT)
+        (*b)->ctx = ctx;
+    return st;
 }
 
 #define CONJUGATE(T)                                                                                                   \

@@ -2,7 +2,7 @@
 # Checks that includes point one way, that file names are unique, and that the rungs of each ladder
 # are numbered without gaps.
 #
-#   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime
+#   app -> bench -> solvers -> spgemm -> spmv -> formats -> primitives/NAME -> primitives/runtime
 #       -> include/spmv
 #
 # A file may include files of its own layer and of layers to the right. A public header belongs to
@@ -16,9 +16,10 @@
 #     a _ref or _omp file includes nothing of CUDA.
 #   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
 #     public headers only; examples only public headers.
-#   - The rungs of a ladder NAME in primitives/ and spmv/ (NAME_NUMBER_WORDS) are numbered without
-#     gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further files of a
-#     rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its ladder.
+#   - The rungs of a ladder NAME in primitives/, spmv/ and spgemm/ (NAME_NUMBER_WORDS) are numbered
+#     without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
+#     files of a rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its
+#     ladder.
 #   - No path contains "..", and file names are unique, so an include names one file.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
@@ -57,23 +58,26 @@ check() {
         failures++
     }
     function base(path) { sub(/.*\//, "", path); return path }
-    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 solvers, 6 bench, 7 app; outside: 9
+    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 spgemm, 6 solvers, 7 bench, 8 app;
+    # outside: 9
     function layer(path) {
         if (path ~ /^include\/spmv\/matrix\.h$/) return 3
         if (path ~ /^include\/spmv\/io\.h$/) return 3
         if (path ~ /^include\/spmv\/operator\.h$/) return 4
-        if (path ~ /^include\/spmv\/solvers\.h$/) return 5
-        if (path ~ /^include\/spmv\/preconditioner\.h$/) return 5
+        if (path ~ /^include\/spmv\/multiply\.h$/) return 5
+        if (path ~ /^include\/spmv\/solvers\.h$/) return 6
+        if (path ~ /^include\/spmv\/preconditioner\.h$/) return 6
         if (path ~ /^include\/spmv\/device\.cuh$/) return 2
-        if (path ~ /^include\/spmv\/spmv\.h$/) return 5
+        if (path ~ /^include\/spmv\/spmv\.h$/) return 6
         if (path ~ /^include\//) return 0
         if (path ~ /^primitives\/runtime\//) return 1
         if (path ~ /^primitives\//) return 2
         if (path ~ /^formats\//) return 3
         if (path ~ /^spmv\//) return 4
-        if (path ~ /^solvers\//) return 5
-        if (path ~ /^bench\//) return 6
-        if (path ~ /^app\//) return 7
+        if (path ~ /^spgemm\//) return 5
+        if (path ~ /^solvers\//) return 6
+        if (path ~ /^bench\//) return 7
+        if (path ~ /^app\//) return 8
         return 9
     }
     function folder(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
@@ -81,7 +85,7 @@ check() {
     function sees_io(path) { return path ~ /^(app|bench|examples|tests)\// || is_io(path) || path == "include/spmv/spmv.h" }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
     # The ladder of a rung (its folder and name), its number, its stem; "" if the file is no rung.
-    function is_rung(path) { return path ~ /^(primitives|spmv)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
+    function is_rung(path) { return path ~ /^(primitives|spmv|spgemm)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
     function ladder(path) { sub(/_[0-9]+_[^\/]*$/, "", path); return path }
     function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
     function stem(path) { path = base(path); sub(/\..*/, "", path); return path }
@@ -209,6 +213,8 @@ TREE
     plant spmv/plan.c '#include "text.h"'
     plant spmv/plan.c '#include <spmv/spmv.h>'
     plant spmv/plan.c '#include "cg.h"'
+    plant spmv/plan.c '#include "multiply.h"'
+    plant spgemm/multiply.c '#include "cg.h"'
     plant solvers/cg.c '#include "time.h"'
     plant solvers/cg.c '#include "options.h"'
     plant bench/time.h '  #include "options.h"'

@@ -219,13 +219,4 @@ spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilo
 /* to[i] = from[i], 0 <= i < n, on the device. Each from[i] must fit. */
 spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
 
-/* The pattern of B = transpose(A) on the device, and the index in A of each entry of B. row_ptr:
- * a->cols + 1 offsets of row_ptr_bits. col, from: a->nnz numbers, from of from_bits. nnz > 0. */
-spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
-                           void *from, int from_bits);
-
-/* to[k] = values[from[k]], or its conjugate, 0 <= k < n, on the device. */
-spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, const void *values, const void *from,
-                             int from_bits, void *to, int64_t n);
-
 #endif

@@ -2,7 +2,7 @@
  * replacement of its values under the same pattern.
  *
  * A matrix in host memory is copied; a matrix in the context's memory is borrowed. A transpose is
- * formed where the arrays can be read: on the device (transpose_cuda.cu) or on the host
+ * formed where the arrays can be read: on the device (formats/transpose_cuda.cu) or on the host
  * (formats/transpose.c). Both use stable sorts, so both give the same matrix. Where values may be
  * replaced, the plan of a transposed matrix keeps the index in A of each of its entries.
  *

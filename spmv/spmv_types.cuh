@@ -4,6 +4,8 @@
 #ifndef SPMV_TYPES_CUH
 #define SPMV_TYPES_CUH
 
+#include "complex.cuh"
+
 extern "C" {
 #include "plan_internal.h"
 }
@@ -27,20 +29,6 @@ template <typename Body> spmv_status with_types(const spmv_plan *plan, const Bod
         break;
     }
     return SPMV_ERROR_TYPE;
-}
-
-/* Calls body with an object of this complex type. */
-template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
-{
-    switch ((int)type) {
-#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
-    case SPMV_##NAME:                                                                                                  \
-        return body(D());
-        SPMV_COMPLEX_LIST(CASE, )
-#undef CASE
-    default:
-        return SPMV_ERROR_TYPE;
-    }
 }
 
 #endif

@@ -17,6 +17,7 @@ enum { N = 4 };
 /* Shared by the calls. The arrays are in the memory of the context, except `host`. */
 static spmv_context *ctx;
 static spmv_plan *plan;
+static spmv_multiply_plan *squared; /* of csr with itself */
 static spmv_preconditioner *jacobi;
 static spmv_csr csr;
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
@@ -122,9 +123,18 @@ static const int32_t columns[1] = {0};
 CALL(matrix_from_coo, C, 1, 1, 1, arg(1, places), arg(2, columns), arg(4, host), SPMV_F64, arg(3, &made), arg(5, NULL))
 CALL(matrix_transpose, C, arg(1, &csr), arg(2, &made))
 CALL(matrix_check, C, arg(1, &csr))
+CALL(matrix_copy, C, arg(1, &csr), SPMV_MEMORY_HOST, arg(2, &made))
+CALL(matrix_diagonal, C, arg(1, &csr), arg(2, host))
+CALL(matrix_row_sums, C, arg(1, &csr), arg(2, host))
 CALL(matrix_statistics, C, arg(1, &csr), arg(2, host), sizeof(size_t))
 CALL(matrix_generate, C, arg(1, "diagonal:4"), SPMV_F64, arg(2, &made))
 CALL(matrix_generate_within, C, arg(1, "diagonal:4"), arg(3, NULL), arg(2, &made))
+
+CALL(multiply_plan_create, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
+CALL(multiply_describe, arg(0, squared), arg(1, host), sizeof(size_t))
+CALL(multiply_values, arg(0, squared), arg(1, x), arg(2, y), arg(3, z))
+CALL(multiply, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
+CALL(multiply_triple, C, arg(1, &csr), arg(2, &csr), arg(3, &csr), arg(5, NULL), arg(4, &made))
 
 CALL(plan_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(plan_update_values, arg(0, plan), arg(1, x))
@@ -232,9 +242,17 @@ static const struct function functions[] = {
     ROW(matrix_from_coo, 4, 2),
     ROW(matrix_transpose, 3, 0),
     ROW(matrix_check, 2, 0),
+    ROW(matrix_copy, 3, 0),
+    ROW(matrix_diagonal, 3, 0),
+    ROW(matrix_row_sums, 3, 0),
     ROW(matrix_statistics, 3, 0),
     ROW(matrix_generate, 3, 0),
     ROW(matrix_generate_within, 3, 1),
+    ROW(multiply_plan_create, 4, 1),
+    ROW(multiply_describe, 2, 0),
+    ROW(multiply_values, 4, 0),
+    ROW(multiply, 4, 1),
+    ROW(multiply_triple, 5, 1),
     ROW(plan_create, 3, 1),
     ROW(plan_update_values, 2, 0),
     ROW(apply, 3, 2),
@@ -308,6 +326,10 @@ static void release_made(const char *name)
         spmv_host_free(made);
     else if (strstr(name, "spmv_matrix") == name)
         spmv_matrix_destroy(made);
+    else if (strcmp(name, "spmv_multiply") == 0 || strcmp(name, "spmv_multiply_triple") == 0)
+        spmv_matrix_destroy(made);
+    else if (strcmp(name, "spmv_multiply_plan_create") == 0)
+        spmv_multiply_plan_destroy(made);
     else if (strstr(name, "plan_create"))
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
@@ -380,6 +402,7 @@ static void check_options(void)
     spmv_write_options_init(NULL, sizeof(spmv_write_options));
     spmv_generate_options_init(NULL, sizeof(spmv_generate_options));
     spmv_plan_options_init(NULL, sizeof(spmv_plan_options));
+    spmv_multiply_options_init(NULL, sizeof(spmv_multiply_options));
     spmv_epilogue_init(NULL, sizeof(spmv_epilogue));
     spmv_preconditioner_options_init(NULL, sizeof(spmv_preconditioner_options));
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
@@ -402,10 +425,14 @@ static void check_contexts(void)
 
 static void check_objects(void)
 {
-    spmv_csr view = csr;
+    spmv_csr view = csr, product_view = csr;
     spmv_host_free(NULL);
     spmv_matrix_destroy(NULL);
     spmv_plan_destroy(NULL);
+    spmv_multiply_plan_destroy(NULL);
+    spmv_multiply_pattern(NULL, NULL);
+    spmv_multiply_pattern(NULL, &product_view);
+    assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
     spmv_preconditioner_destroy(NULL);
     assert_string_equal(spmv_matrix_comments(NULL), "");
     spmv_remove_unfinished();
@@ -457,6 +484,7 @@ static void check_names(void)
         }
         for (int index = -1; index < 2; index++) {
             assert_null(spmv_method_name((spmv_backend)w, index));
+            assert_null(spmv_multiply_method_name((spmv_backend)w, index));
             assert_null(spmv_cg_method_name((spmv_backend)w, index));
             assert_null(spmv_compact_method_name((spmv_backend)w, index));
             assert_null(spmv_reduce_rung_name((spmv_backend)w, index));
@@ -468,6 +496,7 @@ static void check_names(void)
         if (w > 0 && w < 99)
             continue;
         const char *const names[] = {spmv_method_name(support_backend, w),
+                                     spmv_multiply_method_name(support_backend, w),
                                      spmv_cg_method_name(support_backend, w),
                                      spmv_compact_method_name(support_backend, w),
                                      spmv_reduce_rung_name(support_backend, w),
@@ -494,6 +523,7 @@ static const struct {
     {"spmv_write_options_init", 1, check_options},
     {"spmv_generate_options_init", 1, check_options},
     {"spmv_plan_options_init", 1, check_options},
+    {"spmv_multiply_options_init", 1, check_options},
     {"spmv_epilogue_init", 1, check_options},
     {"spmv_preconditioner_options_init", 1, check_options},
     {"spmv_pieces_options_init", 1, check_options},
@@ -514,11 +544,14 @@ static const struct {
     {"spmv_spec_known", 1, check_objects},
     {"spmv_spec_form", 1, check_objects},
     {"spmv_plan_destroy", 1, check_objects},
+    {"spmv_multiply_plan_destroy", 1, check_objects},
+    {"spmv_multiply_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
     {"spmv_preconditioner_destroy", 1, check_objects},
     {"spmv_backend_name", 0, check_names},
     {"spmv_backend_built", 0, check_names},
     {"spmv_method_name", 0, check_names},
+    {"spmv_multiply_method_name", 0, check_names},
     {"spmv_op_name", 0, check_names},
     {"spmv_function_name", 0, check_names},
     {"spmv_predicate_name", 0, check_names},
@@ -743,6 +776,7 @@ static int begin(void **state)
     spmv_plan_options_init(&options, sizeof options);
     options.update_values = 1;
     assert_ok(ctx, spmv_plan_create(ctx, &csr, &options, &plan));
+    assert_ok(ctx, spmv_multiply_plan_create(ctx, &csr, &csr, NULL, &squared));
     assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &csr, NULL, &jacobi));
     assert_ok(ctx, spmv_matrix_write(ctx, &csr, file));
     assert_ok(ctx, spmv_vector_write(ctx, vector_file, SPMV_F64, host, N, NULL));
@@ -757,6 +791,7 @@ static int end(void **state)
         spmv_free(ctx, memory[i]);
     spmv_preconditioner_destroy(jacobi);
     spmv_plan_destroy(plan);
+    spmv_multiply_plan_destroy(squared);
     spmv_context_destroy(ctx);
     remove(file);
     remove(vector_file);

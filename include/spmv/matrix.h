@@ -32,16 +32,32 @@ typedef struct spmv_csr {
     spmv_memory memory;      /* where the three arrays are */
 } spmv_csr;
 
-/* A CSR matrix that owns its arrays, in host memory. Offsets have 64 bits. In each row the columns
- * ascend and none occurs twice. */
+/* A CSR matrix that owns its arrays, in host memory or in a context's memory. Offsets have 64 bits.
+ * In each row the columns ascend and none occurs twice, if the function that made it does not say
+ * otherwise. Matrices that are read, generated or made from coordinates are in host memory. A matrix
+ * computed from matrices lies where these lie. */
 typedef struct spmv_matrix spmv_matrix;
 
 /* Writes the view of a matrix.
  *
- *   *view  arrays in host memory, valid until the matrix is destroyed. For a NULL matrix all other
- *          members are 0; every function refuses such a view. NULL: nothing is written. */
+ *   *view  its arrays, valid until the matrix is destroyed; view->memory says where they are. For a
+ *          NULL matrix view->memory is SPMV_MEMORY_HOST and all other members are 0; every function
+ *          refuses such a view. NULL: nothing is written.
+ *
+ * A matrix in a context's memory must be destroyed before the context. */
 SPMV_API void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view);
 SPMV_API void spmv_matrix_destroy(spmv_matrix *matrix);
+
+/* B = A, in host memory or in the context's memory.
+ *
+ *   a   in host memory or in the context's memory; columns in any order, which B keeps
+ *   to  the memory of B
+ *   *b  the copy; NULL after an error
+ *
+ * Waits if one of the two memories is host memory.
+ * Errors: those of spmv_matrix_check for arrays that the host can read, SPMV_ERROR_ARGUMENT (also:
+ * an unknown memory), SPMV_ERROR_MEMORY, SPMV_ERROR_DEVICE. */
+SPMV_API spmv_status spmv_matrix_copy(spmv_context *ctx, const spmv_csr *a, spmv_memory to, spmv_matrix **b);
 
 /* Makes a CSR matrix from coordinate entries: A[host_row[k], host_col[k]] += host_val[k] for
  * k = 0, ..., nnz - 1. Columns are sorted. Explicit zeros stay.
@@ -62,15 +78,41 @@ SPMV_API spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64
 
 /* B = transpose(A).
  *
- *   a   in host memory; columns in any order
- *   *b  the transpose; NULL after an error. Entries of one column of A keep the order of their rows
- *       (a stable counting sort), so columns ascend in each row of B.
+ *   a   in host memory or in the context's memory; columns in any order. On cuda the caller
+ *       guarantees the arrays in the context's memory; val must be aligned to its type there.
+ *   *b  the transpose, in the same memory; NULL after an error. Entries of one column of A keep the
+ *       order of their rows (a stable sort), so columns ascend in each row of B.
  *
  * Errors: those of spmv_matrix_check, SPMV_ERROR_LIMIT (also: rows >= 2^31), SPMV_ERROR_MEMORY.
- * Determinism: the result does not depend on the number of threads.
+ * Determinism: the result depends neither on the backend nor on the number of threads.
  * Source: F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
  * transposition", ACM TOMS 4(3), 1978. */
 SPMV_API spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
+
+/* diagonal[i] = a_ii for 0 <= i < min(rows, cols), 0 where A has no such entry.
+ *
+ *   a         in host memory or in the context's memory; columns in any order. If a column occurs
+ *             more than once in its row, its first entry counts. On cuda the caller guarantees the
+ *             arrays in the context's memory.
+ *   diagonal  min(rows, cols) elements of the type of A (f64 for a pattern), in the memory of A
+ *
+ * Queued. Aliasing: no overlap.
+ * Errors: those of spmv_matrix_check, SPMV_ERROR_DEVICE.
+ * Determinism: the result depends neither on the backend nor on the number of threads. */
+SPMV_API spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *diagonal);
+
+/* sums[i] = the sum of the values in row i, 0 <= i < rows; 0 for an empty row.
+ *
+ *   a     in host memory or in the context's memory; columns in any order. On cuda the caller
+ *         guarantees the arrays in the context's memory.
+ *   sums  rows elements of the type of A (f64 for a pattern), in the memory of A
+ *
+ * Queued. Aliasing: no overlap.
+ * Errors: those of spmv_matrix_check, SPMV_ERROR_DEVICE.
+ * Determinism: values are added one after the other, from the first entry of the row to the last,
+ * and each sum is rounded in the type. The result depends neither on the backend nor on the number
+ * of threads. */
+SPMV_API spmv_status spmv_matrix_row_sums(spmv_context *ctx, const spmv_csr *a, void *sums);
 
 /* Checks that a is a valid CSR matrix as described above, in O(rows + nnz) time. Columns may be in
  * any order and may repeat.

@@ -6,6 +6,7 @@
  *   matrix.h          CSR matrices, conversions, statistics, generated matrices
  *   io.h              files of matrices and vectors
  *   operator.h        y = alpha op(A) x + beta y: plans, products, the check of a result
+ *   multiply.h        C = A B: products of sparse matrices
  *   solvers.h         A x = b by conjugate gradients
  *   preconditioner.h  preconditioners for conjugate gradients
  *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
@@ -21,6 +22,7 @@
 #include <spmv/context.h>
 #include <spmv/io.h>
 #include <spmv/matrix.h>
+#include <spmv/multiply.h>
 #include <spmv/operator.h>
 #include <spmv/operators.h>
 #include <spmv/preconditioner.h>

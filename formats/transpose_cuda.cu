@@ -7,7 +7,7 @@
  * rows    the row of each entry of A, by binary search in its offsets
  * take    B's columns are the rows of the entries in sorted order; its values likewise
  *
- * So B has the same bits as the counting sort of formats/transpose.c. The searches take the same
+ * So B has the same bits as the counting sort of transpose.c. The searches take the same
  * time for one full column as for mostly empty ones. Temporary memory: 12 bytes an entry (16 beyond
  * 2^31 entries). F. G. Gustavson, ACM TOMS 4(3), 1978; M. Zagha, G. E. Blelloch, SC 1991.
  *
@@ -17,9 +17,8 @@
 #include "device_loops.cuh"
 #include "launch.cuh"
 
-#include "spmv_types.cuh"
-
 extern "C" {
+#include "matrix_internal.h"
 #include "sort_request.h"
 }
 

@@ -1,5 +1,5 @@
 /* Complex numbers on the device: sums, products, loads of a whole number at once, and functions
- * that let a rung treat real and complex numbers alike.
+ * that let a rung treat real and complex numbers alike; dispatch over the types of values.
  *
  * A product is (a + bi) (c + di) = (ac - bd) + (ad + bc) i, as on the CPU.
  *
@@ -53,6 +53,35 @@ template <typename T> struct alignas(sizeof(T)) whole {
 template <typename T> __device__ T load_whole(const T *from)
 {
     return ((const whole<T> *)from)->element;
+}
+
+/* Calls body with an object of this complex type. */
+template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##NAME:                                                                                                  \
+        return body(D());
+        SPMV_COMPLEX_LIST(CASE, )
+#undef CASE
+    default:
+        return SPMV_ERROR_TYPE;
+    }
+}
+
+/* The same for any type of matrix values. */
+template <typename Body> spmv_status with_value(spmv_type type, const Body &body)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+    case SPMV_##NAME:                                                                                                  \
+        return body(D());
+        SPMV_NUMBER_LIST(CASE, )
+        SPMV_COMPLEX_LIST(CASE, )
+#undef CASE
+    default:
+        return SPMV_ERROR_TYPE;
+    }
 }
 
 #endif

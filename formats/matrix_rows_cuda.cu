@@ -1,0 +1,92 @@
+/* The diagonal and the row sums of a matrix on the device: one thread for each row, which reads its
+ * entries in order. So the sums have the bits of the CPU.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <type_traits>
+
+#include "complex.cuh"
+#include "device_loops.cuh"
+#include "launch.cuh"
+
+extern "C" {
+#include "matrix_internal.h"
+}
+
+namespace
+{
+
+template <typename T> __device__ T number(double n)
+{
+    if constexpr (sizeof(T) == 2 * sizeof(float) && !std::is_arithmetic<T>::value)
+        return T{(float)n, 0};
+    else if constexpr (!std::is_arithmetic<T>::value)
+        return T{n, 0};
+    else
+        return (T)n;
+}
+
+/* val is NULL for a pattern. */
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(block_threads)
+    diagonal(const Offset *row_ptr, const int32_t *col, const T *val, T *to, int64_t n)
+{
+    for_each(n, [=](int64_t i) {
+        const int64_t end = (int64_t)row_ptr[i + 1];
+        int64_t k = (int64_t)row_ptr[i];
+        while (k < end && col[k] != i)
+            k++;
+        to[i] = k == end ? number<T>(0) : val != nullptr ? load_whole(val + k) : number<T>(1);
+    });
+}
+
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(block_threads) row_sums(const Offset *row_ptr, const T *val, T *to, int64_t n)
+{
+    for_each(n, [=](int64_t i) {
+        const int64_t begin = (int64_t)row_ptr[i], end = (int64_t)row_ptr[i + 1];
+        T sum = number<T>(val != nullptr ? 0 : (double)(end - begin));
+        if (val != nullptr && begin < end)
+            sum = load_whole(val + begin);
+        for (int64_t k = begin + 1; k < end && val != nullptr; k++)
+            sum = sum + load_whole(val + k);
+        to[i] = sum;
+    });
+}
+
+template <typename T, typename Offset> spmv_status run_diagonal(spmv_context *ctx, const spmv_csr *a, void *to)
+{
+    const int64_t n = min_i64(a->rows, a->cols);
+    return launch(ctx, "diagonal", grid_for(n, block_threads), block_threads, diagonal<T, Offset>,
+                  (const Offset *)a->row_ptr, a->col, (const T *)a->val, (T *)to, n);
+}
+
+template <typename T, typename Offset> spmv_status run_row_sums(spmv_context *ctx, const spmv_csr *a, void *to)
+{
+    return launch(ctx, "row sums", grid_for(a->rows, block_threads), block_threads, row_sums<T, Offset>,
+                  (const Offset *)a->row_ptr, (const T *)a->val, (T *)to, a->rows);
+}
+
+/* Calls body(value, offset) with objects of the types of the values and of the row offsets. */
+template <typename Body> spmv_status with_matrix(spmv_context *ctx, const spmv_csr *a, const Body &body)
+{
+    return on_device(ctx, [&] {
+        return with_value(a->val != nullptr ? a->type : SPMV_F64, [&](auto value) {
+            return a->row_ptr_bits == 32 ? body(value, int32_t()) : body(value, int64_t());
+        });
+    });
+}
+
+} // namespace
+
+extern "C" spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal)
+{
+    return with_matrix(ctx, a, [&](auto value, auto offset) {
+        return run_diagonal<decltype(value), decltype(offset)>(ctx, a, diagonal);
+    });
+}
+
+extern "C" spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums)
+{
+    return with_matrix(
+        ctx, a, [&](auto value, auto offset) { return run_row_sums<decltype(value), decltype(offset)>(ctx, a, sums); });
+}

@@ -1,0 +1,459 @@
+/* Products of sparse matrices: checks the matrices and options once, brings arrays into the
+ * context's memory, and runs the two phases of a method.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <time.h>
+
+#include "backend.h"
+#include "spgemm_internal.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void spmv_multiply_options_init(spmv_multiply_options *options, size_t size)
+{
+    const spmv_multiply_options defaults = {.size = sizeof defaults};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+/* ------------------------------------------------------------------------- the methods */
+
+static const struct spgemm_method *methods_of(spmv_backend backend)
+{
+    switch (backend) {
+    case SPMV_BACKEND_REF:
+        return spgemm_methods_ref;
+    case SPMV_BACKEND_OMP:
+        return spgemm_methods_omp;
+    case SPMV_BACKEND_CUDA:
+#ifdef SPMV_HAVE_CUDA
+        return spgemm_methods_cuda;
+#endif
+    case SPMV_BACKEND_AUTO:
+        break;
+    }
+    return NULL;
+}
+
+const char *spmv_multiply_method_name(spmv_backend backend, int index)
+{
+    const struct spgemm_method *method = methods_of(backend);
+    for (int i = 0; method != NULL && method->name != NULL && index >= 0; i++, method++)
+        if (i == index)
+            return method->name;
+    return NULL;
+}
+
+static spmv_status choose_method(struct spmv_multiply_plan *plan, const char *name)
+{
+    const struct spgemm_method *const methods = methods_of(plan->ctx->backend->id);
+    const char *const backend = spmv_backend_name(plan->ctx->backend->id);
+    plan->method = methods;
+    if (name == NULL || strcmp(name, "auto") == 0) {
+        snprintf(plan->why, sizeof plan->why, "the default method of the backend %s", backend);
+        return SPMV_OK;
+    }
+    char names[128] = "";
+    for (; plan->method->name != NULL && strcmp(plan->method->name, name) != 0; plan->method++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", plan->method->name);
+    }
+    if (plan->method->name == NULL)
+        return context_fail(plan->ctx, SPMV_ERROR_METHOD,
+                            "spmv_multiply: unknown method \"%s\"; the backend %s has auto, %s", name, backend, names);
+    snprintf(plan->why, sizeof plan->why, "named by the option method");
+    return SPMV_OK;
+}
+
+/* -------------------------------------------------------------------- the symbolic phase */
+
+static spmv_status check_memories(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b)
+{
+    if (a->memory == b->memory)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                        "spmv_multiply: one factor is in host memory, the other in the context's memory: copy one "
+                        "(spmv_matrix_copy)");
+}
+
+/* The types and sizes of A and B; fills plan->type. */
+static spmv_status check_pair(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+{
+    spmv_context *ctx = plan->ctx;
+    const spmv_type a_type = a->val != NULL ? a->type : SPMV_TYPE_DEFAULT;
+    const spmv_type b_type = b->val != NULL ? b->type : SPMV_TYPE_DEFAULT;
+    plan->type = a_type != SPMV_TYPE_DEFAULT ? a_type : b_type != SPMV_TYPE_DEFAULT ? b_type : SPMV_F64;
+    if (a->cols != b->rows)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_multiply: A is %lld x %lld and B is %lld x %lld: the columns of A must be the rows "
+                            "of B",
+                            (long long)a->rows, (long long)a->cols, (long long)b->rows, (long long)b->cols);
+    if (!type_is_floating(plan->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_multiply: no products in type %s, only in f64, f32, c128 and c64",
+                            spmv_type_name(plan->type));
+    if (a_type != b_type && a_type != SPMV_TYPE_DEFAULT && b_type != SPMV_TYPE_DEFAULT)
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_multiply: A has type %s and B type %s: they must be equal",
+                            spmv_type_name(a_type), spmv_type_name(b_type));
+    return SPMV_OK;
+}
+
+/* Copies the pattern of a host matrix into the context's memory. The address of the values stays as
+ * a mark that there are values. */
+static spmv_status copy_pattern(spmv_context *ctx, spmv_csr *a, spmv_matrix **copy)
+{
+    const spmv_csr from = *a;
+    spmv_csr pattern = *a;
+    pattern.val = NULL;
+    const spmv_status st = spmv_matrix_copy(ctx, &pattern, SPMV_MEMORY_CONTEXT, copy);
+    if (st != SPMV_OK)
+        return st;
+    spmv_matrix_view(*copy, a);
+    a->val = from.val;
+    a->type = from.type;
+    return SPMV_OK;
+}
+
+static bool same_pattern(const spmv_csr *a, const spmv_csr *b)
+{
+    return a->row_ptr == b->row_ptr && a->row_ptr_bits == b->row_ptr_bits && a->col == b->col && a->rows == b->rows &&
+           a->nnz == b->nnz;
+}
+
+static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+{
+    spmv_status st = SPMV_OK;
+    const bool same = same_pattern(a, b);
+    plan->a = *a;
+    plan->b = *b;
+    TRY(spgemm_check(plan->ctx, "spmv_multiply: A", a));
+    if (!same)
+        TRY(spgemm_check(plan->ctx, "spmv_multiply: B", b));
+    if (a->memory == SPMV_MEMORY_CONTEXT)
+        return SPMV_OK;
+    TRY(copy_pattern(plan->ctx, &plan->a, &plan->copied[0]));
+    if (same) {
+        plan->b = plan->a;
+        plan->b.val = b->val;
+        plan->b.type = b->type;
+    } else {
+        TRY(copy_pattern(plan->ctx, &plan->b, &plan->copied[1]));
+    }
+done:
+    return st;
+}
+
+spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offsets)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = plan->ctx;
+    const spmv_csr *const a = &plan->a, *const b = &plan->b;
+    const int bits = b->row_ptr_bits;
+    const spmv_type type = bits == 32 ? SPMV_I32 : SPMV_I64;
+    void *lengths = NULL, *products = NULL;
+    *offsets = NULL;
+    TRY(context_alloc(ctx, b->rows * (bits / 8), &lengths));
+    TRY(context_alloc(ctx, a->nnz * (bits / 8), &products));
+    TRY(context_alloc(ctx, (a->nnz + 1) * (int64_t)sizeof **offsets, (void **)offsets));
+    TRY(spgemm_differences(ctx, b->row_ptr, bits, lengths, b->rows));
+    TRY(spmv_gather(ctx, type, lengths, b->rows, a->col, 32, products, a->nnz));
+    TRY(spmv_expand_offsets(ctx, products, bits, *offsets, a->nnz));
+done:
+    spmv_free(ctx, lengths);
+    spmv_free(ctx, products);
+    if (st != SPMV_OK) {
+        spmv_free(ctx, *offsets);
+        *offsets = NULL;
+    }
+    return st;
+}
+
+static spmv_status count_products(struct spmv_multiply_plan *plan)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *const a = &plan->a, *const b = &plan->b;
+    int64_t sum = 0, *offsets = NULL;
+    if (csr_on_device(plan->ctx, a)) {
+        TRY(spgemm_entry_offsets(plan, &offsets));
+        TRY(spmv_download(plan->ctx, offsets + a->nnz, &sum, sizeof sum));
+    } else {
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(static) reduction(+ : sum)
+        for (int64_t k = 0; k < a->nnz; k++)
+            sum += row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
+    }
+    plan->products = sum;
+done:
+    spmv_free(plan->ctx, offsets);
+    return st;
+}
+
+/* The pattern of a product without entries. */
+static spmv_status no_entries(struct spmv_multiply_plan *plan)
+{
+    const int64_t zero = 0;
+    const spmv_status st =
+        context_alloc(plan->ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr);
+    return st != SPMV_OK ? st : spmv_map_index(plan->ctx, SPMV_I64, &zero, NULL, plan->row_ptr, plan->a.rows + 1);
+}
+
+spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                      const spmv_multiply_options *options, spmv_multiply_plan **plan_out)
+{
+    spmv_multiply_options o;
+    spmv_multiply_plan *plan = NULL;
+    const double begin = now();
+    spmv_status st = context_need(ctx, "spmv_multiply_plan_create", "plan", plan_out);
+    if (st != SPMV_OK)
+        return st;
+    *plan_out = NULL;
+    spmv_multiply_options_init(&o, sizeof o);
+    TRY(options_take(ctx, "multiply", &o, sizeof o, options));
+    if (o.max_bytes < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply: max_bytes is %lld, must not be negative",
+                            (long long)o.max_bytes);
+    TRY(csr_check_shape(ctx, "spmv_multiply: A", a));
+    TRY(csr_check_shape(ctx, "spmv_multiply: B", b));
+    TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
+    memset(plan, 0, sizeof *plan);
+    plan->ctx = ctx;
+    plan->max_bytes = o.max_bytes;
+    TRY(check_memories(ctx, a, b));
+    TRY(check_pair(plan, a, b));
+    TRY(choose_method(plan, o.method));
+    TRY(take_matrices(plan, a, b));
+    TRY(count_products(plan));
+    TRY(plan->products > 0 ? plan->method->symbolic(plan) : no_entries(plan));
+    TRY(spmv_synchronize(ctx));
+    plan->seconds = now() - begin;
+done:
+    if (st != SPMV_OK) {
+        spmv_multiply_plan_destroy(plan);
+        plan = NULL;
+    }
+    *plan_out = plan;
+    return st;
+}
+
+void spmv_multiply_plan_destroy(spmv_multiply_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    spmv_context *const ctx = plan->ctx;
+    if (plan->method != NULL && plan->method->destroy != NULL)
+        plan->method->destroy(plan);
+    spmv_free(ctx, plan->row_ptr);
+    spmv_free(ctx, plan->col);
+    spmv_matrix_destroy(plan->copied[0]);
+    spmv_matrix_destroy(plan->copied[1]);
+    host_free(plan);
+    context_freed(ctx);
+}
+
+static int64_t copied_bytes(const spmv_matrix *copy)
+{
+    return copy != NULL ? matrix_arrays_bytes(copy->rows, copy->nnz, 0) : 0;
+}
+
+spmv_status spmv_multiply_describe(const spmv_multiply_plan *plan, spmv_multiply_info *info, size_t size)
+{
+    if (plan == NULL) {
+        const spmv_multiply_info none = {.size = sizeof none};
+        result_write(info, size, &none, sizeof none);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    const spmv_status st = context_need(plan->ctx, "spmv_multiply_describe", "info", info);
+    if (st != SPMV_OK)
+        return st;
+    const spmv_multiply_info full = {.size = sizeof full,
+                                     .method = plan->method->name,
+                                     .why = plan->why,
+                                     .type = plan->type,
+                                     .rows = plan->a.rows,
+                                     .cols = plan->b.cols,
+                                     .nnz = plan->nnz,
+                                     .products = plan->products,
+                                     .bytes = (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr +
+                                              plan->nnz * (int64_t)sizeof *plan->col + plan->state_bytes +
+                                              copied_bytes(plan->copied[0]) + copied_bytes(plan->copied[1]),
+                                     .working_bytes = plan->working_bytes,
+                                     .seconds = plan->seconds};
+    result_write(info, size, &full, sizeof full);
+    return SPMV_OK;
+}
+
+void spmv_multiply_pattern(const spmv_multiply_plan *plan, spmv_csr *view)
+{
+    if (view == NULL)
+        return;
+    *view = (spmv_csr){.memory = SPMV_MEMORY_CONTEXT};
+    if (plan == NULL)
+        return;
+    *view = (spmv_csr){.rows = plan->a.rows,
+                       .cols = plan->b.cols,
+                       .nnz = plan->nnz,
+                       .row_ptr = plan->row_ptr,
+                       .row_ptr_bits = 64,
+                       .col = plan->col,
+                       .type = plan->type,
+                       .memory = SPMV_MEMORY_CONTEXT};
+}
+
+/* --------------------------------------------------------------------- the numeric phase */
+
+spmv_status spmv_multiply_values(spmv_multiply_plan *plan, const void *a_values, const void *b_values, void *c_values)
+{
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    spmv_context *const ctx = plan->ctx;
+    const void *const a = plan->a.val != NULL ? a_values : NULL, *const b = plan->b.val != NULL ? b_values : NULL;
+    const void *const arrays[] = {a, b, c_values};
+    static const char *const names[] = {"a_values", "b_values", "c_values"};
+    const bool needed[] = {plan->a.val != NULL, plan->b.val != NULL, true};
+    if (plan->nnz == 0)
+        return SPMV_OK;
+    for (int i = 0; i < 3; i++) {
+        if (needed[i] && arrays[i] == NULL)
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: %s is NULL", names[i]);
+        if (!values_aligned(ctx, plan->type, arrays[i]))
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: %s is not aligned to %zu bytes",
+                                names[i], spmv_type_size(plan->type));
+    }
+    if (c_values == a || c_values == b)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: c_values and %s are the same array",
+                            c_values == a ? names[0] : names[1]);
+    return plan->method->numeric(plan, a, b, c_values);
+}
+
+/* -------------------------------------------------------------------------- both phases */
+
+/* A matrix in the memory where the work is done. On the host this is only another name for its
+ * memory; on a GPU a host matrix is copied (*owned). */
+static spmv_status bring(spmv_context *ctx, const spmv_csr *a, spmv_csr *there, spmv_matrix **owned)
+{
+    *there = *a;
+    there->memory = SPMV_MEMORY_CONTEXT;
+    if (a->memory == SPMV_MEMORY_CONTEXT || ctx->backend->id != SPMV_BACKEND_CUDA)
+        return SPMV_OK;
+    const spmv_status st = spmv_matrix_copy(ctx, a, SPMV_MEMORY_CONTEXT, owned);
+    if (st == SPMV_OK)
+        spmv_matrix_view(*owned, there);
+    return st;
+}
+
+/* Moves a result from the context's memory to the memory of its factors. */
+static spmv_status take_home(spmv_context *ctx, spmv_memory memory, spmv_matrix **c)
+{
+    if (memory == SPMV_MEMORY_CONTEXT)
+        return SPMV_OK;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA) {
+        (*c)->ctx = NULL;
+        return SPMV_OK;
+    }
+    spmv_csr there;
+    spmv_matrix *here = NULL;
+    spmv_matrix_view(*c, &there);
+    const spmv_status st = spmv_matrix_copy(ctx, &there, memory, &here);
+    spmv_matrix_destroy(*c);
+    *c = here;
+    return st;
+}
+
+/* Makes the matrix C of a plan and its values, which both go over to it. */
+static spmv_status adopt(struct spmv_multiply_plan *plan, void *values, spmv_matrix **c)
+{
+    spmv_csr view;
+    spmv_multiply_pattern(plan, &view);
+    view.val = values;
+    const spmv_status st = matrix_adopt(plan->ctx, &view, c);
+    if (st == SPMV_OK) {
+        plan->row_ptr = NULL;
+        plan->col = NULL;
+    }
+    return st;
+}
+
+/* C = A B with all arrays in the context's memory. */
+static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                  const spmv_multiply_options *options, spmv_matrix **c)
+{
+    spmv_status st = SPMV_OK;
+    struct spmv_multiply_plan *plan = NULL;
+    void *values = NULL;
+    int64_t bytes = 0;
+    TRY(spmv_multiply_plan_create(ctx, a, b, options, &plan));
+    if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
+        bytes = INT64_MAX;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA && bytes > spmv_memory_available(NULL, NULL))
+        TRY(context_fail_memory(ctx, "spmv_multiply: the values of C", bytes));
+    TRY(context_alloc(ctx, bytes, &values));
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        pages_ask_large(values, bytes);
+    TRY(spmv_multiply_values(plan, a->val, b->val, values));
+    TRY(adopt(plan, values, c));
+    values = NULL;
+done:
+    spmv_free(ctx, values);
+    spmv_multiply_plan_destroy(plan);
+    return st;
+}
+
+spmv_status spmv_multiply(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, const spmv_multiply_options *options,
+                          spmv_matrix **c)
+{
+    spmv_csr there[2];
+    spmv_matrix *owned[2] = {NULL, NULL};
+    spmv_status st = context_need(ctx, "spmv_multiply", "c", c);
+    if (st != SPMV_OK)
+        return st;
+    *c = NULL;
+    TRY(csr_check_shape(ctx, "spmv_multiply: A", a));
+    TRY(csr_check_shape(ctx, "spmv_multiply: B", b));
+    TRY(check_memories(ctx, a, b));
+    TRY(bring(ctx, a, &there[0], &owned[0]));
+    TRY(bring(ctx, b, &there[1], &owned[1]));
+    TRY(multiply_there(ctx, &there[0], &there[1], options, c));
+    TRY(take_home(ctx, a->memory, c));
+done:
+    spmv_matrix_destroy(owned[0]);
+    spmv_matrix_destroy(owned[1]);
+    return st;
+}
+
+spmv_status spmv_multiply_triple(spmv_context *ctx, const spmv_csr *r, const spmv_csr *a, const spmv_csr *p,
+                                 const spmv_multiply_options *options, spmv_matrix **c)
+{
+    const spmv_csr *const views[3] = {r, a, p};
+    static const char *const names[3] = {"spmv_multiply_triple: R", "spmv_multiply_triple: A",
+                                         "spmv_multiply_triple: P"};
+    spmv_csr there[3], ap;
+    spmv_matrix *owned[3] = {NULL, NULL, NULL}, *inner = NULL;
+    spmv_status st = context_need(ctx, "spmv_multiply_triple", "c", c);
+    if (st != SPMV_OK)
+        return st;
+    *c = NULL;
+    for (int i = 0; i < 3; i++)
+        TRY(csr_check_shape(ctx, names[i], views[i]));
+    TRY(check_memories(ctx, r, a));
+    TRY(check_memories(ctx, a, p));
+    if (r->cols != a->rows)
+        TRY(context_fail(ctx, SPMV_ERROR_SIZE,
+                         "spmv_multiply_triple: R is %lld x %lld and A is %lld x %lld: the columns of R must be the "
+                         "rows of A",
+                         (long long)r->rows, (long long)r->cols, (long long)a->rows, (long long)a->cols));
+    for (int i = 0; i < 3; i++)
+        TRY(bring(ctx, views[i], &there[i], &owned[i]));
+    TRY(multiply_there(ctx, &there[1], &there[2], options, &inner));
+    spmv_matrix_view(inner, &ap);
+    TRY(multiply_there(ctx, &there[0], &ap, options, c));
+    TRY(take_home(ctx, r->memory, c));
+done:
+    spmv_matrix_destroy(inner);
+    for (int i = 0; i < 3; i++)
+        spmv_matrix_destroy(owned[i]);
+    return st;
+}

@@ -1,0 +1,14 @@
+/* The methods of sparse products.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "spgemm_internal.h"
+
+const struct spgemm_method spgemm_methods_ref[] = {
+    {"rows", spgemm_rows_symbolic_ref, spgemm_rows_numeric_ref, NULL},
+    {NULL, NULL, NULL, NULL},
+};
+
+const struct spgemm_method spgemm_methods_omp[] = {
+    {"rows", spgemm_rows_symbolic_omp, spgemm_rows_numeric_omp, spgemm_rows_destroy_omp},
+    {NULL, NULL, NULL, NULL},
+};

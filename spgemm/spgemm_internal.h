@@ -1,0 +1,89 @@
+/* Shared by the files of sparse products: the plan, and the interface of a method.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPGEMM_INTERNAL_H
+#define SPGEMM_INTERNAL_H
+
+#include <spmv/multiply.h>
+
+#include "matrix_internal.h"
+
+struct spgemm_method;
+
+/* The arrays of a, b and C are in the context's memory. */
+struct spmv_multiply_plan {
+    spmv_context *ctx;
+    const struct spgemm_method *method;
+    spmv_csr a, b;  /* val is not used: NULL for a pattern, otherwise any other address */
+    spmv_type type; /* of C */
+    int64_t max_bytes;
+
+    /* set by the front: sum over the entries of A of the lengths of B's rows */
+    int64_t products;
+
+    /* C, set by the method's symbolic function, from context_alloc */
+    int64_t nnz;
+    int64_t *row_ptr; /* a.rows + 1 */
+    int32_t *col;     /* nnz */
+
+    void *state;           /* of the method; NULL: none */
+    int64_t state_bytes;   /* of the context's memory that the state holds */
+    int64_t working_bytes; /* the most temporary memory of the symbolic phase */
+    /* the patterns of A and B if they came from host memory; each may be NULL */
+    spmv_matrix *copied[2];
+    char why[160];
+    double seconds;
+};
+
+struct spgemm_method {
+    const char *name;
+    /* rows > 0, both matrices valid. Fills nnz, row_ptr, col, state. */
+    spmv_status (*symbolic)(struct spmv_multiply_plan *plan);
+    /* nnz > 0; as spmv_multiply_values */
+    spmv_status (*numeric)(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+    void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
+};
+
+/* Checks the arrays of a matrix: columns ascend strictly in each row. SPMV_ERROR_SIZE. Waits. */
+spmv_status spgemm_check(spmv_context *ctx, const char *name, const spmv_csr *a);
+
+/* offsets[k] = the number of products of the entries of A before entry k, 0 <= k <= nnz of A, by the
+ * primitives, in new memory from context_alloc. */
+spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offsets);
+
+/* Notes that the symbolic phase takes this much working memory; SPMV_ERROR_MEMORY if that is more
+ * than max_bytes. */
+spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes);
+
+/* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. The
+ * allocation alone does not detect this, because the system overcommits memory. */
+spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
+
+/* A lower bound of the entries of C, where the host can read the arrays: the sum over the rows of A
+ * of the longest row of B that a row needs. */
+int64_t spgemm_least_entries(const struct spmv_multiply_plan *plan);
+
+/* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */
+spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n);
+
+/* The methods of each backend; a list ends with a NULL name, its first is the default
+ * (multiply_methods.c). */
+extern const struct spgemm_method spgemm_methods_ref[], spgemm_methods_omp[];
+#ifdef SPMV_HAVE_CUDA
+extern const struct spgemm_method spgemm_methods_cuda[];
+#endif
+
+/* The functions of the methods. */
+spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan);
+spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan);
+spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
+#ifdef SPMV_HAVE_CUDA
+/* spgemm_cuda.cu */
+spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
+spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan);
+#endif
+
+#endif

@@ -1,0 +1,417 @@
+/* Method "rows" of the backend omp: Gustavson's algorithm by rows.
+ *
+ * The rows of A are cut into chunks of about equal numbers of products, which the threads draw from
+ * a counter. A row of C is computed by one thread, so no sum depends on the number of threads.
+ *
+ * Symbolic. A thread marks the columns of a row of C in a tree of bits with three levels: one bit
+ * for a column, one for 64 columns, one for 4096. Reading the tree gives the columns in ascending
+ * order without a sort, and clears it. The columns of a chunk go to memory of its own, until the
+ * lengths of all rows are known.
+ *
+ * Numeric. The columns of a row are known, so its sums start from -0, which does not change the
+ * first product (floating_typed.h), and no branch asks whether a column is new. A row whose columns
+ * span few bytes of sums has them in an array over this span. A row with a wide span finds a
+ * column's sum by a hash table of the row, which is much smaller than the span.
+ *
+ * F. G. Gustavson, ACM TOMS 4(3), 1978. Hash tables for rows: Y. Nagasaka, S. Matsuoka, A. Azad,
+ * A. Buluc, "Performance optimization, modeling and analysis of sparse matrix-matrix products on
+ * multi-core and many-core processors", Parallel Computing 90, 2019.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "spgemm_internal.h"
+
+/* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
+ * each thread if there are so many products. */
+enum { CHUNK_LEAST = 1 << 12, CHUNK_MOST = 1 << 18, CHUNKS_EACH = 16 };
+
+/* Sums over a span of at most this many bytes stay in a level-2 cache. */
+enum { SPAN_BYTES = 1 << 20 };
+
+/* A hash table has at least this many cells for each entry of its row, and a span of sums at least
+ * SPAN_WORTH times as many elements as the row has entries: otherwise the span is not much larger
+ * than the table. */
+enum { CELLS_EACH = 2, SPAN_WORTH = 16 };
+
+/* A cell of a hash table: a column, and its place in the row of C. */
+struct cell {
+    int32_t col, place; /* col -1: empty */
+};
+
+struct rows_state {
+    int64_t chunks;
+    int64_t *first_row; /* chunks + 1: chunk c has the rows first_row[c] <= i < first_row[c + 1] */
+    /* memory of the numeric phase, `room` bytes for each thread: sums, then cells */
+    char *memory;
+    int64_t room, sums_bytes;
+};
+
+/* ------------------------------------------------------------------------------ chunks */
+
+/* The cost of the rows before row i: their products, and 1 for each row. */
+static int64_t cost(const int64_t *products, int64_t i)
+{
+    return products[i] + i;
+}
+
+/* The first row i with a cost of at least this. */
+static int64_t row_at(const int64_t *products, int64_t rows, int64_t wanted)
+{
+    int64_t low = 0, high = rows;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (cost(products, middle) < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* products[i] = the products of the rows before row i, 0 <= i <= rows. */
+static spmv_status count_products(struct spmv_multiply_plan *plan, int64_t *products)
+{
+    const spmv_csr *const a = &plan->a, *const b = &plan->b;
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512)
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t sum = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            sum += row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
+        products[i] = sum;
+    }
+    return offsets_from_counts(plan->ctx, products, a->rows);
+}
+
+/* Cuts the rows into chunks. */
+static spmv_status cut_rows(struct spmv_multiply_plan *plan, const int64_t *products, struct rows_state *state)
+{
+    const int64_t rows = plan->a.rows, all = cost(products, rows);
+    const int64_t wanted = all / ((int64_t)CHUNKS_EACH * plan->ctx->threads);
+    const int64_t each = max_i64(CHUNK_LEAST, min_i64(CHUNK_MOST, wanted));
+    state->chunks = min_i64(rows, ceil_divide(all, each));
+    const spmv_status st = host_alloc(plan->ctx, (state->chunks + 1) * (int64_t)sizeof *state->first_row,
+                                      "the chunks of a product", (void **)&state->first_row);
+    for (int64_t c = 0; st == SPMV_OK && c <= state->chunks; c++)
+        state->first_row[c] = c == state->chunks ? rows : row_at(products, rows, c * each);
+    return st;
+}
+
+/* --------------------------------------------------------------------- symbolic phase */
+
+/* The columns of a row of C, as bits. */
+struct marks {
+    uint64_t *column;  /* a bit for each column */
+    uint64_t *word;    /* a bit for each word of column */
+    uint64_t *group;   /* a bit for each word of word */
+    int64_t low, high; /* the words of group that may have bits: low <= g <= high */
+};
+
+static int64_t words_of(int64_t bits)
+{
+    return ceil_divide(bits, 64);
+}
+
+/* Words of the three levels. */
+static int64_t marks_words(int64_t cols)
+{
+    const int64_t words = words_of(cols), groups = words_of(words);
+    return words + groups + words_of(groups);
+}
+
+static struct marks marks_in(uint64_t *memory, int64_t cols)
+{
+    const int64_t words = words_of(cols), groups = words_of(words);
+    return (struct marks){memory, memory + words, memory + words + groups, INT64_MAX, -1};
+}
+
+static inline void mark(struct marks *m, int32_t j)
+{
+    const int64_t w = j >> 6, g = w >> 6, t = g >> 6;
+    const uint64_t old = m->column[w];
+    m->column[w] = old | (uint64_t)1 << (j & 63);
+    if (old != 0)
+        return;
+    m->word[g] |= (uint64_t)1 << (w & 63);
+    m->group[t] |= (uint64_t)1 << (g & 63);
+    m->low = min_i64(m->low, t);
+    m->high = max_i64(m->high, t);
+}
+
+/* The index of the lowest bit; clears it. */
+static inline int64_t take_bit(uint64_t *bits)
+{
+    const int64_t lowest = __builtin_ctzll(*bits);
+    *bits &= *bits - 1;
+    return lowest;
+}
+
+/* Writes the marked columns in ascending order, returns their number, and clears the marks. */
+static int64_t take_marks(struct marks *m, int32_t *col)
+{
+    int64_t n = 0;
+    for (int64_t t = m->low; t <= m->high; t++)
+        while (m->group[t] != 0) {
+            const int64_t g = 64 * t + take_bit(&m->group[t]);
+            while (m->word[g] != 0) {
+                const int64_t w = 64 * g + take_bit(&m->word[g]);
+                uint64_t bits = m->column[w];
+                m->column[w] = 0;
+                while (bits != 0)
+                    col[n++] = (int32_t)(64 * w + take_bit(&bits));
+            }
+        }
+    m->low = INT64_MAX;
+    m->high = -1;
+    return n;
+}
+
+/* Writes the columns of row i of C and returns their number. */
+static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, struct marks *m, int32_t *col)
+{
+    const int64_t begin = row_first(a, i), end = row_first(a, i + 1);
+    if (end - begin == 1) { /* a row of B */
+        const int64_t first = row_first(b, a->col[begin]), n = row_first(b, a->col[begin] + 1) - first;
+        if (n > 0)
+            memcpy(col, b->col + first, (size_t)n * sizeof *col);
+        return n;
+    }
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t last = row_first(b, a->col[k] + 1);
+        for (int64_t l = row_first(b, a->col[k]); l < last; l++)
+            mark(m, b->col[l]);
+    }
+    return take_marks(m, col);
+}
+
+/* What the threads share in the symbolic phase. */
+struct symbolic {
+    const struct spmv_multiply_plan *plan;
+    const struct rows_state *state;
+    int64_t *lengths;    /* of the rows of C */
+    int32_t **found;     /* the columns of each chunk */
+    int64_t most;        /* columns that a chunk may have before they are counted */
+    int64_t limit;       /* entries of C that the memory can hold */
+    atomic_llong so_far; /* entries found */
+    atomic_int failed;   /* 1: an allocation failed, 2: too many entries */
+};
+
+/* Finds the columns of one chunk. col: room for s->most columns. */
+static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, int32_t *col)
+{
+    const int64_t end = s->state->first_row[chunk + 1];
+    int64_t n = 0;
+    for (int64_t i = s->state->first_row[chunk]; i < end; i++) {
+        s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, col + n);
+        n += s->lengths[i];
+    }
+    if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
+        atomic_store(&s->failed, 2);
+    else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)
+        atomic_store(&s->failed, 1);
+    else if (n > 0)
+        memcpy(s->found[chunk], col, (size_t)n * sizeof *col);
+}
+
+static void find_all_columns(struct symbolic *s, int threads)
+{
+    const int64_t cols = s->plan->b.cols;
+#pragma omp parallel num_threads(threads)
+    {
+        uint64_t *const memory = calloc((size_t)marks_words(cols), sizeof *memory);
+        int32_t *col = NULL;
+        if (memory == NULL || host_alloc(NULL, s->most * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
+            atomic_store(&s->failed, 1);
+        struct marks m = marks_in(memory, cols);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t c = 0; c < s->state->chunks; c++)
+            if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
+                find_columns(s, c, &m, col);
+        free(memory);
+        host_free(col);
+    }
+}
+
+/* An upper bound of the columns of any chunk. */
+static int64_t most_columns(const struct spmv_multiply_plan *plan, const struct rows_state *state,
+                            const int64_t *products)
+{
+    int64_t most = 1;
+    for (int64_t c = 0; c < state->chunks; c++) {
+        const int64_t from = state->first_row[c], end = state->first_row[c + 1];
+        int64_t dense = 0;
+        if (!multiply_fits(end - from, plan->b.cols, &dense))
+            dense = INT64_MAX;
+        most = max_i64(most, min_i64(products[end] - products[from], dense));
+    }
+    return most;
+}
+
+/* Moves the columns of all chunks to their place. */
+static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_ptr)
+{
+#pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
+    for (int64_t c = 0; c < s->state->chunks; c++) {
+        const int64_t from = row_ptr[s->state->first_row[c]], n = row_ptr[s->state->first_row[c + 1]] - from;
+        if (n > 0)
+            memcpy(col + from, s->found[c], (size_t)n * sizeof *col);
+        host_free(s->found[c]);
+        s->found[c] = NULL;
+    }
+}
+
+/* Threads of the symbolic phase: fewer than the context has if their marks exceed max_bytes.
+ * *bytes: the working memory without the columns found. */
+static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct symbolic *s, int64_t *bytes)
+{
+    const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) + s->most * (int64_t)sizeof(int32_t);
+    const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks * (int64_t)sizeof *s->found;
+    int threads = host_team(plan->ctx, plan->products);
+    while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
+        threads--;
+    *bytes = threads * each + fixed;
+    return threads;
+}
+
+/* ----------------------------------------------------------- memory of the numeric phase */
+
+/* Whether the sums of a row with n entries and columns over this span are found by a hash table. */
+static bool row_is_hashed(int64_t n, int64_t span, int64_t size)
+{
+    return span * size > SPAN_BYTES && span / SPAN_WORTH > n;
+}
+
+static int64_t cells_of(int64_t n)
+{
+    int64_t cells = 16;
+    while (cells < CELLS_EACH * n)
+        cells *= 2;
+    return cells;
+}
+
+/* The largest span and the largest table of all rows. */
+static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_state *state)
+{
+    const int64_t size = (int64_t)spmv_type_size(plan->type);
+    int64_t span_most = 0, cells_most = 0;
+#pragma omp parallel for num_threads(host_team(plan->ctx, plan->a.rows)) schedule(static)                              \
+    reduction(max                                                                                                      \
+              : span_most, cells_most)
+    for (int64_t i = 0; i < plan->a.rows; i++) {
+        const int64_t first = plan->row_ptr[i], n = plan->row_ptr[i + 1] - first;
+        if (n == 0)
+            continue;
+        const int64_t span = (int64_t)plan->col[first + n - 1] - plan->col[first] + 1;
+        if (row_is_hashed(n, span, size))
+            cells_most = max_i64(cells_most, cells_of(n));
+        else
+            span_most = max_i64(span_most, span);
+    }
+    state->sums_bytes = ceil_divide(span_most * size, 64) * 64;
+    state->room = state->sums_bytes + ceil_divide(cells_most * (int64_t)sizeof(struct cell), 64) * 64;
+    const int64_t bytes = state->room * plan->ctx->threads;
+    plan->state_bytes = bytes + (state->chunks + 1) * (int64_t)sizeof *state->first_row;
+    return host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
+}
+
+static inline int64_t first_cell(int32_t j, int64_t mask)
+{
+    return (int64_t)((uint32_t)j * UINT32_C(2654435761) >> 7) & mask; /* D. E. Knuth, section 6.4 */
+}
+
+/* The table of a row: clears it, then enters the columns. Returns its mask. */
+static int64_t fill_cells(struct cell *cells, const int32_t *col, int64_t n)
+{
+    const int64_t mask = cells_of(n) - 1;
+    memset(cells, 0xff, (size_t)(mask + 1) * sizeof *cells);
+    for (int64_t e = 0; e < n; e++) {
+        int64_t at = first_cell(col[e], mask);
+        while (cells[at].col >= 0)
+            at = (at + 1) & mask;
+        cells[at] = (struct cell){col[e], (int32_t)e};
+    }
+    return mask;
+}
+
+static inline int64_t find_cell(const struct cell *cells, int64_t mask, int32_t j)
+{
+    int64_t at = first_cell(j, mask);
+    while (cells[at].col != j)
+        at = (at + 1) & mask;
+    return cells[at].place;
+}
+
+#define TEMPLATE "spgemm_omp_typed.h"
+#include "each_floating.h"
+
+/* ------------------------------------------------------------------------- the method */
+
+spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = plan->ctx;
+    struct rows_state *state = NULL;
+    struct symbolic s = {.plan = plan};
+    int64_t *products = NULL, bytes = 0, chunks = 0;
+    const int64_t offsets_bytes = (plan->a.rows + 1) * (int64_t)sizeof(int64_t);
+    TRY(host_alloc(ctx, sizeof *state, "a plan", &plan->state));
+    memset(plan->state, 0, sizeof *state);
+    state = plan->state;
+    TRY(spgemm_room_for_columns(plan, spgemm_least_entries(plan)));
+    TRY(host_alloc(ctx, offsets_bytes, "the products of the rows", (void **)&products));
+    TRY(context_alloc(ctx, offsets_bytes, (void **)&plan->row_ptr));
+    TRY(count_products(plan, products));
+    TRY(cut_rows(plan, products, state));
+    s.state = state;
+    s.lengths = plan->row_ptr;
+    s.most = most_columns(plan, state, products);
+    s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
+    const int threads = symbolic_threads(plan, &s, &bytes);
+    TRY(spgemm_working_bytes(plan, bytes));
+    chunks = state->chunks;
+    TRY(host_alloc(ctx, chunks * (int64_t)sizeof *s.found, "the chunks of a product", (void **)&s.found));
+    memset(s.found, 0, (size_t)chunks * sizeof *s.found);
+    find_all_columns(&s, threads);
+    const int64_t found = atomic_load(&s.so_far);
+    if (atomic_load(&s.failed) == 2)
+        TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C, and twice that while they are found, at least",
+                                2 * found * (int64_t)sizeof *plan->col));
+    if (atomic_load(&s.failed) == 1)
+        TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C", found * (int64_t)sizeof *plan->col + bytes));
+    TRY(spgemm_working_bytes(plan, bytes + found * (int64_t)sizeof *plan->col));
+    TRY(offsets_from_counts(ctx, plan->row_ptr, plan->a.rows));
+    plan->nnz = plan->row_ptr[plan->a.rows];
+    TRY(context_alloc(ctx, plan->nnz * (int64_t)sizeof *plan->col, (void **)&plan->col));
+    pages_ask_large(plan->col, plan->nnz * (int64_t)sizeof *plan->col);
+    join_columns(&s, plan->col, plan->row_ptr);
+    TRY(numeric_memory(plan, state));
+done:
+    for (int64_t c = 0; c < chunks && s.found != NULL; c++)
+        host_free(s.found[c]);
+    host_free(s.found);
+    host_free(products);
+    return st;
+}
+
+spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+{
+#define ENTRY(type) numeric_##type
+    static void (*const numeric[SPMV_TYPE_LIMIT])(const struct spmv_multiply_plan *, const void *, const void *,
+                                                  void *) = FLOATING_TABLE;
+#undef ENTRY
+    numeric[plan->type](plan, a, b, c);
+    return SPMV_OK;
+}
+
+void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan)
+{
+    struct rows_state *const state = plan->state;
+    if (state == NULL)
+        return;
+    host_free(state->first_row);
+    host_free(state->memory);
+    host_free(state);
+    plan->state = NULL;
+}
