@@ -1,36 +1,41 @@
-/* Rung 8, "long": for long rows, a warp sums units of consecutive nonzeros in registers.
+/* Rung 8, "long": for long rows, warps sum units of consecutive nonzeros in registers.
  *
- * Idea:       The nonzeros are cut into units of UNIT, wherever rows begin and end. A warp loads a
- *             unit in steps of STEP nonzeros: lane l takes every 32nd from number l on, and adds
- *             the products of the row that is open. Where a row ends, the warp adds its lanes and
- *             stores the row. No product goes through shared memory and no warp waits for another,
- *             so all warps load all the time. As many blocks as run at once loop over the units.
+ * Idea:       The nonzeros are cut into units of UNIT, wherever rows begin and end. Each warp gets
+ *             an equal number of consecutive units. It loads STEP nonzeros at a time: lane l takes
+ *             every 32nd from number l on, and adds the products of the row that is open. Where a
+ *             row ends, the warp adds its lanes and stores the row. No product goes through shared
+ *             memory and there is no barrier. There are as many blocks as run at once, so all warps
+ *             load from the start to the end.
  * x:          If x fits in the shared memory of a multiprocessor, each block copies it there first.
  *             The gathers of a long row are spread over x. In shared memory they conflict less than
  *             in the first-level cache, and nothing evicts x.
- * Work:       nnz products, 32 partial sums for each row and each cut.
- * Depth:      units / warps * UNIT / 32, or the cuts of the longest row / 32.
+ * Work:       nnz products, 32 partial sums for each row and each unit.
+ * Depth:      nnz / lanes, or the units of the longest row / 32.
  * Launches:   1.
- * Bytes:      the matrix once, with 16-bit columns where the columns of a unit span less than 2^16;
- *             two sums per unit.
- * Changed:    since rung 4, sums in registers instead of shared memory, and units that do not end
- *             where rows end.
+ * Bytes:      the matrix once, with 16-bit columns where the columns of a unit span less than 2^16.
+ * Changed:    since rung 4, sums in registers instead of shared memory, and equal work for all
+ *             warps wherever rows end.
  * Wins when:  rows have hundreds of entries.
  * Loses when: rows are short: a warp takes as long to end a row as to load STEP nonzeros.
  * Source:     J. L. Greathouse, M. Daga, "Efficient sparse matrix-vector multiplication on GPUs
- *             using the CSR storage format", SC14 (long rows by more than one warp).
+ *             using the CSR storage format", SC14 (long rows by more than one warp); D. Merrill, M.
+ *             Garland, "Merge-based parallel sparse matrix-vector multiplication", SC16 (equal work
+ *             wherever rows end).
  *
- * Cut rows: a row with entries in several units has a sum in each of them. A warp stores this sum
- * and increments the counter of the row's first unit. The last one to arrive adds the sums in their
- * order and stores the row. Timing decides which warp adds, but not the order of the operands. No
- * warp waits. The warp that adds resets the counter for the next launch.
+ * Cut rows: a row with units in several warps is a sum of its sums in each unit. The warps write
+ * these to memory and add their numbers of units to the counter of the row's first unit. The last
+ * one adds the sums in the order in which a single warp adds them in registers, and stores the row.
+ * Timing decides which warp adds, but not the order of the operands. No warp waits. The warp that
+ * adds resets the counter for the next launch. Each warp counts at most twice in a launch: the
+ * instruction empties the first-level cache of the multiprocessor.
  *
  * Early start: as in rung 4. The columns, values and offsets of the first step are loaded before
  * the wait for the kernel before.
  *
- * Bits: lane l of a unit adds the entries l, l + 32, ... of a row, and lanes combine in a fixed
- * tree; the sums of units likewise. All depends on the row's length and on its first entry's place
- * in a unit, not on the device, on where x is, or on how columns are stored.
+ * Bits: lane l adds the entries of a row in a unit that are number l, l + 32, ... of the unit, and
+ * lanes combine in a fixed tree; then lane l adds the row's units l, l + 32, ..., and again a tree.
+ * All depends on the row's length and on where it begins in a unit. It does not depend on which
+ * warp has which unit, where x is, or how columns are stored.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_8_LONG_CUH
@@ -141,8 +146,8 @@ struct row_ends {
         end = behind < FAR ? (int32_t)behind : (int32_t)FAR;
     }
 
-    /* The lane of the first row that ends after `at`, of all rows from `first` on. Moves on to later
-     * rows if necessary. */
+    /* The lane of the first row that ends after `at`, of all rows from `first` on. Moves on to
+     * later rows if necessary. */
     template <typename Matrix> __device__ int next(const Matrix &m, int64_t unit_begin, int at)
     {
         unsigned later = __ballot_sync(0xffffffffu, end > at);
@@ -172,26 +177,36 @@ struct row_ends {
     }
 };
 
-/* Called by a warp with the sum of a cut row in unit u, in lane 0. first, last: the row's units. The
- * last warp to arrive stores the row. */
-template <typename Matrix, typename T>
-__device__ void hand_on(const Matrix &m, int32_t first, int32_t last, int32_t u, T sum, int32_t row,
-                        const scaling<T> &s, T *y)
+/* The place of a row's sum in unit u. first: the row's first unit. */
+template <typename Matrix> __device__ auto *sum_at(const Matrix &m, int32_t first, int32_t u)
 {
-    const int lane = (int)threadIdx.x % warp_lanes;
-    const int units = last - first + 1;
-    T *const sums = m.sums + 2 * (int64_t)first;
-    if (lane == 0)
-        sums[2 * (int64_t)(u - first) + (u > first)] = sum;
-    if (!tiles::arrives_last(m.counts + first, units))
-        return;
-    sum = T();
+    return m.sums + 2 * (int64_t)u + (u > first);
+}
+
+/* Called by a warp whose lane 0 has written the sums of `mine` of the `all` units of a row. first:
+ * the row's first unit. Returns true in the last warp, which sees all sums, and resets the
+ * counter. */
+template <typename Matrix> __device__ bool arrives_last(const Matrix &m, int32_t first, unsigned mine, unsigned all)
+{
+    const bool counts = threadIdx.x % warp_lanes == 0;
+    const unsigned before = counts ? tiles::count_up(m.counts + first, mine) : 0;
+    if (__shfl_sync(0xffffffffu, before, 0) + mine != all)
+        return false;
+    __syncwarp();
+    if (counts)
+        m.counts[first] = 0;
+    return true;
+}
+
+/* Adds the sums of a row's units, as a warp does that has all of the row. Called by a warp; the
+ * result is in lane 0. */
+template <typename T, typename Matrix> __device__ T fold(const Matrix &m, int32_t first, int units)
+{
+    T sum = T();
 #pragma unroll 1
-    for (int k = lane; k < units; k += warp_lanes)
-        sum += tiles::load_shared_sum(sums + 2 * (int64_t)k + (k > 0));
-    sum = warp_sum(sum, warp_lanes);
-    if (lane == 0)
-        s.store(sum, &y[row]);
+    for (int k = (int)threadIdx.x % warp_lanes; k < units; k += warp_lanes)
+        sum += tiles::load_shared_sum(sum_at(m, first, first + k));
+    return warp_sum(sum, warp_lanes);
 }
 
 template <typename Shape, bool X_SHARED, bool HAS_VALUES, typename Load, typename Matrix, typename T>
@@ -201,24 +216,25 @@ __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of
     using blocks = blocks_of<Shape, X_SHARED>;
     enum { UNIT = Shape::UNIT, STEP = Shape::STEP, BLOCK = blocks::THREADS, WARPS = blocks::WARPS };
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int32_t warps = (int32_t)gridDim.x * WARPS;
-    int32_t u = (int32_t)blockIdx.x * WARPS + (int32_t)threadIdx.x / warp_lanes;
+    const int64_t warps = (int64_t)gridDim.x * WARPS,
+                  warp = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes;
+    /* The warp's units, and where their nonzeros begin. Places are counted from there. */
+    const int32_t first_unit = (int32_t)(m.units * warp / warps), units_end = (int32_t)(m.units * (warp + 1) / warps);
+    const int64_t begin = (int64_t)first_unit * UNIT, end = (int64_t)units_end * UNIT;
+    const int length = first_unit < units_end ? (int)((end < m.nnz ? end : m.nnz) - begin) : 0;
     const Load load(m.retained);
-    const auto is_narrow = [&](unit a) { return m.narrow != nullptr && a.base != tiles::NO_BASE; };
-    const auto begin_of = [](int32_t v) { return (int64_t)v * UNIT; };
-    const auto length_of = [&](int32_t v) {
-        return v >= m.units ? 0 : v < m.units - 1 ? (int)UNIT : (int)(m.nnz - begin_of(v));
-    };
+    const auto is_narrow = [&](int32_t base) { return m.narrow != nullptr && base != tiles::NO_BASE; };
     step<Shape, Matrix> now = {};
     row_ends rows = {};
-    unit mine = {};
-    int32_t starts = 0; /* the unit in which the open row begins */
+    int32_t base = 0, next_base = 0; /* of the columns of this unit and the next */
+    int32_t starts = 0;              /* the unit in which the open row begins */
     let_next_begin();
-    if (u < m.units) {
-        mine = m.table[u];
-        now.template load<HAS_VALUES>(m, load, is_narrow(mine), begin_of(u) + lane, length_of(u));
+    if (length > 0) {
+        const unit mine = m.table[first_unit];
+        base = mine.base;
+        now.template load<HAS_VALUES>(m, load, is_narrow(base), begin + lane, length);
         starts = (int32_t)(m.offset(mine.row) / UNIT);
-        rows.load(m, mine.row, begin_of(u));
+        rows.load(m, mine.row, begin);
     }
 
     await_kernel_before();
@@ -237,60 +253,72 @@ __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of
             if (m.offset((int32_t)row) == m.offset((int32_t)row + 1))
                 s.store(T(), &y[row]);
 
-    while (u < m.units) { /* the same for all lanes */
-        const int length = length_of(u), next_u = m.units - u > warps ? u + warps : m.units;
-        const unit next = next_u < m.units ? m.table[next_u] : unit();
-        row_ends next_rows = {};
-        int32_t next_starts = 0;
-        int at = 0, which = 0; /* where the open row begins in the unit; its lane in rows */
-        T sum = T();
-        for (int from = 0; from < length; from += STEP) {
-            const int behind = from + STEP;
-            const bool ends = behind >= length;
-            T product[Shape::ITEMS];
-            now.template multiply<HAS_VALUES, X_SHARED>(is_narrow(mine) ? gathered + mine.base : gathered, product);
-            now.template load<HAS_VALUES>(m, load, is_narrow(ends ? next : mine),
-                                          (ends ? begin_of(next_u) : begin_of(u) + behind) + lane,
-                                          ends ? length_of(next_u) : length - behind);
-            if (ends && next_u < m.units) {
-                next_starts = (int32_t)(m.offset(next.row) / UNIT);
-                next_rows.load(m, next.row, begin_of(next_u));
-            }
-            int end = __shfl_sync(0xffffffffu, rows.end, which);
-            while (end <= behind) { /* the open row ends in this step */
+    int at = 0, which = 0; /* where the open row begins, at least 0; its lane in rows */
+    T sum = T();           /* the lane's part of the open row in this unit */
+    T folded = T();        /* the sums of the row's units l, l + 32, ... before this one, l: lane */
+    for (int from = 0; from < length; from += STEP) { /* the same for all lanes */
+        const int behind = from + STEP;
+        const int32_t u = first_unit + from / UNIT;
+        const bool ends_unit = behind % UNIT == 0;
+        if (from % UNIT == 0 && u + 1 < units_end)
+            next_base = m.table[u + 1].base;
+        T product[Shape::ITEMS];
+        now.template multiply<HAS_VALUES, X_SHARED>(is_narrow(base) ? gathered + base : gathered, product);
+        if (ends_unit)
+            base = next_base;
+        now.template load<HAS_VALUES>(m, load, is_narrow(base), begin + behind + lane, length - behind);
+        int row_end = __shfl_sync(0xffffffffu, rows.end, which);
+        while (row_end <= behind) { /* the open row ends in this step */
 #pragma unroll
-                for (int i = 0; i < Shape::ITEMS; i++) {
-                    const int place = from + i * warp_lanes + lane;
-                    if (place >= at && place < end)
-                        sum += product[i];
-                }
-                sum = warp_sum(sum, warp_lanes);
-                if (starts < u)
-                    hand_on(m, starts, u, u, sum, rows.first + which, s, y);
-                else if (lane == 0)
-                    s.store(sum, &y[rows.first + which]);
-                sum = T();
-                starts = u;
-                at = end;
-                which = rows.next(m, begin_of(u), at);
-                end = __shfl_sync(0xffffffffu, rows.end, which);
-            }
-            /* In the last unit, products behind the last nonzero are added to a sum that is not
-             * used. */
-#pragma unroll
-            for (int i = 0; i < Shape::ITEMS; i++)
-                if (at <= from || from + i * warp_lanes + lane >= at)
+            for (int i = 0; i < Shape::ITEMS; i++) {
+                const int place = from + i * warp_lanes + lane;
+                if (place >= at && place < row_end)
                     sum += product[i];
-        }
-        if (at < length) { /* the open row ends in a later unit */
-            const int32_t row = rows.first + which;
+            }
             sum = warp_sum(sum, warp_lanes);
-            hand_on(m, starts, (int32_t)((m.offset(row + 1) - 1) / UNIT), u, sum, row, s, y);
+            bool complete = true;
+            if (starts < first_unit) { /* other warps have the row's first units */
+                if (lane == 0)
+                    *sum_at(m, starts, u) = sum;
+                complete = arrives_last(m, starts, (unsigned)(u - first_unit + 1), (unsigned)(u - starts + 1));
+                if (complete)
+                    sum = fold<T>(m, starts, u - starts + 1);
+            } else if (starts < u) {
+                sum = __shfl_sync(0xffffffffu, sum, 0);
+                sum = warp_sum((u - starts) % warp_lanes == lane ? folded + sum : folded, warp_lanes);
+            }
+            if (complete && lane == 0)
+                s.store(sum, &y[rows.first + which]);
+            sum = folded = T();
+            at = row_end;
+            starts = first_unit + at / UNIT;
+            which = rows.next(m, begin, at);
+            row_end = __shfl_sync(0xffffffffu, rows.end, which);
         }
-        u = next_u;
-        mine = next;
-        rows = next_rows;
-        starts = next_starts;
+        /* In the last unit, products behind the last nonzero are added to a sum that is not
+         * used. */
+#pragma unroll
+        for (int i = 0; i < Shape::ITEMS; i++)
+            if (at <= from || from + i * warp_lanes + lane >= at)
+                sum += product[i];
+        if (ends_unit && at < behind) { /* the open row ends in a later unit */
+            sum = warp_sum(sum, warp_lanes);
+            if (lane == 0 && (starts < first_unit || row_end > length))
+                *sum_at(m, starts, u) = sum;
+            sum = __shfl_sync(0xffffffffu, sum, 0);
+            if ((u - starts) % warp_lanes == lane)
+                folded += sum;
+            sum = T();
+        }
+    }
+    if (at < length) { /* the open row ends in the units of another warp */
+        const int32_t row = rows.first + which, mine = starts > first_unit ? starts : first_unit;
+        const unsigned all = (unsigned)((int32_t)((m.offset(row + 1) - 1) / UNIT) - starts + 1);
+        if (arrives_last(m, starts, (unsigned)(units_end - mine), all)) {
+            sum = fold<T>(m, starts, (int)all);
+            if (lane == 0)
+                s.store(sum, &y[row]);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ namespace long_rows
 
 enum { PLAN_THREADS = 256, PLAN_WARPS = PLAN_THREADS / warp_lanes };
 
-/* A row with fewer entries is short. A warp needs as long for its end as for many of its entries. */
+/* A row with fewer entries is short: its end takes a warp longer than its entries. */
 enum { SHORT = 64 };
 
 /* Read by the host; all 0 at first. */

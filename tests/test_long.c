@@ -1,8 +1,8 @@
 /* The method "long" of the backend cuda: rows that end just before, at and behind the ends of steps
  * and units, rows in many units, empty rows at the start, at the end and in between; units whose
  * columns just fit in 16 bits or just do not; x in shared and in global memory; the order of the
- * sums, bit by bit; the plan's choice; new values; an epilogue; memory that runs out. Runs on a GPU,
- * and on a host that runs the kernels.
+ * sums, bit by bit; the plan's choice; new values; an epilogue; memory that runs out. Runs on a
+ * GPU, and on a host that runs the kernels.
  *
  * Values are small integers where results are compared with expected ones, so that every order of
  * summation gives the same result.
