@@ -2,7 +2,7 @@
  * (spmv_8_long.cuh).
  *
  * A plan that chooses its method tries this one for large matrices with hundreds of entries per row
- * on average. It takes tiles instead if many rows are short.
+ * on average. It takes tiles instead if x does not fit in shared memory, or if many rows are short.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -26,7 +26,7 @@ static_assert((int)long_rows::usual<float>::UNIT == (int)UNIT, "one cut");
 /* MEAN: the least entries per row on average. MOST_SHORT: at most one in so many rows is short.
  * X_WORTH: x is copied to shared memory if the matrix has so many times the bytes that all copies
  * read. */
-enum { MEAN = 400, MOST_SHORT = 8, X_WORTH = 4 };
+enum { MEAN = 400, MOST_SHORT = 8, X_WORTH = 2 };
 
 /* The state of a plan; arrays are in the context's memory. */
 struct long_state {
@@ -122,19 +122,20 @@ double bytes_read(const spmv_plan *plan)
     return (double)plan->a.nnz * (value + (state_of(plan)->narrow != nullptr ? 2.0 : 4.0));
 }
 
-/* Decides where products gather x from. */
+/* Decides where products gather x from. If x fits in shared memory, columns fit in 16 bits. */
 spmv_status place_x(const spmv_plan *plan, long_state *s)
 {
     const cuda_state *const device = (const cuda_state *)plan->ctx->device;
     const int64_t bytes = plan->a.cols * (int64_t)spmv_type_size(plan->type);
+    const int64_t a_nonzero = 2 + (plan->a.val != nullptr ? (int64_t)spmv_type_size(plan->a.type) : 0);
     int most = 0;
     const spmv_status st = on_device(plan->ctx, [&] {
         return cuda_check(plan->ctx,
                           cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->device),
                           "cudaDeviceGetAttribute");
     });
-    const bool pays = (double)X_WORTH * (double)bytes * (double)device->multiprocessors <= bytes_read(plan);
-    s->shared_most = st == SPMV_OK && bytes <= most && pays ? most : 0;
+    const bool fits = st == SPMV_OK && bytes <= most;
+    s->shared_most = fits && X_WORTH * bytes * device->multiprocessors <= plan->a.nnz * a_nonzero ? most : 0;
     return st;
 }
 
@@ -177,14 +178,15 @@ extern "C" spmv_status long_cuda_prepare(spmv_plan *plan)
         return st;
     long_state *const s = state_of(plan);
     s->units = (int32_t)units;
-    if (plan->a.rows > 0)
+    st = place_x(plan, s);
+    if (st == SPMV_OK && !plan->named && s->shared_most == 0)
+        return method_instead(plan, "tiles", "x does not fit in shared memory, or its copies do not pay off");
+    if (st == SPMV_OK && plan->a.rows > 0)
         st = look(plan, s);
     if (st == SPMV_OK && !plan->named && MOST_SHORT * (int64_t)s->about.shorts > plan->a.rows) {
         plan->bytes = before;
         return method_instead(plan, "tiles", "many rows are short");
     }
-    if (st == SPMV_OK)
-        st = place_x(plan, s);
     if (st != SPMV_OK)
         return st;
     plan->longest_row = (int64_t)s->about.longest;

@@ -209,11 +209,11 @@ static void seams(void **state)
 static void empty_rows(void **state)
 {
     (void)state;
-    enum { ROWS = 3000 };
-    static const int64_t gaps[] = {1, 31, 32, 33, 63, 64, 65, 100, 700};
-    int64_t *const lengths = support_zeros(ROWS, sizeof *lengths);
+    enum { ROWS = 3000, MOST_GAP = 700, ROOM = 5 * MOST_GAP + 10 };
+    static const int64_t gaps[] = {1, 31, 32, 33, 63, 64, 65, 100, MOST_GAP};
+    int64_t *const lengths = support_zeros(ROOM, sizeof *lengths);
     for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++) {
-        memset(lengths, 0, ROWS * sizeof *lengths);
+        memset(lengths, 0, ROOM * sizeof *lengths);
         int64_t row = gaps[g];
         lengths[row] = 500;
         lengths[row += gaps[g] + 1] = UNIT - 500; /* ends with the unit */
@@ -221,7 +221,7 @@ static void empty_rows(void **state)
         lengths[row += gaps[g] + 1] = 20;
         check_lengths("empty rows", lengths, row + gaps[g] + 1, 200, " empty");
     }
-    memset(lengths, 0, ROWS * sizeof *lengths);
+    memset(lengths, 0, ROOM * sizeof *lengths);
     check_lengths("only empty rows", lengths, ROWS, 10, "3000 empty");
     for (int64_t i = 0; i < ROWS; i++)
         lengths[i] = i % 4;
@@ -334,13 +334,13 @@ static void check_choice(const struct matrix *m, struct setting s, const char *m
 static void choice(void **state)
 {
     (void)state;
-    enum { ROWS = LEAST / MEAN, SHORTS = ROWS / 8 };
+    enum { ROWS = LEAST / MEAN, SHORTS = ROWS / 8, COLS = 1000 };
     struct setting automatic = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1}, named = automatic;
     named.method = "long";
     int64_t *const lengths = support_zeros(ROWS + 1, sizeof *lengths);
     for (int64_t i = 0; i < ROWS; i++)
         lengths[i] = MEAN + (i < LEAST % MEAN ? 1 : 0);
-    struct matrix m = make_matrix(lengths, ROWS, 5000, true, false);
+    struct matrix m = make_matrix(lengths, ROWS, COLS, true, false);
     assert_int_equal(m.nnz, LEAST);
     check_choice(&m, automatic, "long");
     for (int compression = 0; compression <= 2; compression += 2) { /* a table of values: tiles */
@@ -348,16 +348,27 @@ static void choice(void **state)
         check_choice(&m, automatic, compression == 0 ? "long" : "tiles");
     }
     automatic.compression = -1;
+    m.cols = 400000; /* x does not fit in shared memory */
+    check_choice(&m, automatic, "tiles");
+    check_choice(&m, named, "long");
+#ifdef HOST_CUDA
+    /* The copies of x in four multiprocessors may have half of the bytes of the matrix, with 10 for
+     * each nonzero. */
+    m.cols = LEAST * 10 / 2 / 4 / 8;
+    check_choice(&m, automatic, "long");
+    m.cols++;
+    check_choice(&m, automatic, "tiles");
+#endif
     free_matrix(&m);
 
     lengths[0]--; /* one entry less than the least number */
-    m = make_matrix(lengths, ROWS, 5000, true, false);
+    m = make_matrix(lengths, ROWS, COLS, true, false);
     check_choice(&m, automatic, "tiles");
     check_choice(&m, named, "long");
     free_matrix(&m);
     lengths[0]++;
     lengths[ROWS] = MEAN - LEAST % MEAN - 1; /* the mean is just too small */
-    m = make_matrix(lengths, ROWS + 1, 5000, true, false);
+    m = make_matrix(lengths, ROWS + 1, COLS, true, false);
     check_choice(&m, automatic, "tiles");
     free_matrix(&m);
 
@@ -365,7 +376,7 @@ static void choice(void **state)
         for (int64_t i = 0; i < ROWS; i++)
             lengths[i] = i < SHORTS + more ? 63 : 64;
         lengths[ROWS - 1] = LEAST;
-        m = make_matrix(lengths, ROWS, 5000, true, false);
+        m = make_matrix(lengths, ROWS, COLS, true, false);
         check_choice(&m, automatic, more == 0 ? "long" : "tiles");
         check_choice(&m, named, "long");
         free_matrix(&m);
