@@ -198,6 +198,10 @@ spmv_status tiles_cuda_update(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const struct plan_product *);
 void tiles_cuda_release(spmv_plan *);
 const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
+bool long_cuda_suits(const spmv_plan *); /* whether a plan that chooses its method tries "long" */
+spmv_status long_cuda_prepare(spmv_plan *);
+spmv_status long_cuda_apply(const spmv_plan *, const struct plan_product *);
+void long_cuda_release(spmv_plan *);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);

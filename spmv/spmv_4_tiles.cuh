@@ -187,16 +187,16 @@ template <typename T> __device__ T load_shared_sum(const T *from)
         return {load_shared_sum(&from->re), load_shared_sum(&from->im)};
 }
 
-/* Increments a counter and returns its old value. Earlier writes of this thread are visible to
- * threads that increment later. */
-__device__ inline unsigned count_one(unsigned *count)
+/* Adds to a counter and returns its old value. Earlier writes of this thread are visible to threads
+ * that add later. */
+__device__ inline unsigned count_up(unsigned *count, unsigned by)
 {
 #ifdef __CUDA_ARCH__
     unsigned before;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(count) : "memory");
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(count), "r"(by) : "memory");
     return before;
 #else
-    return atomicAdd(count, 1u);
+    return atomicAdd(count, by);
 #endif
 }
 
@@ -285,7 +285,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
 __device__ inline bool arrives_last(unsigned *count, int of)
 {
     const bool counts = threadIdx.x % warp_lanes == 0;
-    const unsigned before = counts ? count_one(count) : 0;
+    const unsigned before = counts ? count_up(count, 1) : 0;
     if (__shfl_sync(0xffffffffu, before, 0) != (unsigned)(of - 1))
         return false;
     __syncwarp();

@@ -2,7 +2,8 @@
  * one launch (spmv_7_slices.cuh).
  *
  * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
- * columns. Otherwise, and if there is no memory for a second copy of the values, it takes tiles.
+ * columns. Otherwise, and if there is no memory for a second copy of the values, it takes long or
+ * tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -368,7 +369,7 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
         return st;
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
-        return method_instead(plan, "tiles", why);
+        return method_instead(plan, !named && long_cuda_suits(plan) ? "long" : "tiles", why);
     }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);

@@ -1,0 +1,512 @@
+/* The method "long" of the backend cuda: rows that end just before, at and behind the ends of steps
+ * and units, rows in many units, empty rows at the start, at the end and in between; units whose
+ * columns just fit in 16 bits or just do not; x in shared and in global memory; the order of the
+ * sums, bit by bit; the plan's choice; new values; an epilogue; memory that runs out. Runs on a
+ * GPU, and on a host that runs the kernels.
+ *
+ * Values are small integers where results are compared with expected ones, so that every order of
+ * summation gives the same result.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "support_lengths.h"
+
+#include <math.h>
+
+#include "plan_internal.h"
+
+#ifdef HOST_CUDA
+#include <cuda_runtime_api.h>
+enum { LEAST = 20000 }; /* SPMV_LONG_LEAST of this build */
+#else
+enum { LEAST = 1 << 22 };
+#endif
+/* Constants of the kernels: nonzeros of a unit and of a step, the least mean of a plan that chooses
+ * the method. */
+enum { UNIT = 1024, STEP = 256, LANES = 32, MEAN = 400 };
+
+static spmv_context *ctx;
+static bool brief;
+
+struct setting {
+    const char *method;
+    spmv_type stored, sums;
+    int compression;
+    bool scaled, wide, pattern, updates;
+    size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
+};
+
+/* A plan with its arrays, on the device. */
+struct planned {
+    struct setting s;
+    void *row_ptr, *col, *val;
+    spmv_plan *plan;
+};
+
+static spmv_status try_plan(const struct matrix *m, struct setting s, struct planned *p)
+{
+    *p = (struct planned){.s = s};
+    p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
+    p->col = support_upload(ctx, m->col, m->nnz * 4);
+    p->val = s.pattern ? NULL : support_upload_as(ctx, s.stored, m->val, m->nnz, 0);
+    const spmv_csr a = {.rows = m->rows,
+                        .cols = m->cols,
+                        .nnz = m->nnz,
+                        .row_ptr = p->row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = p->col,
+                        .val = p->val,
+                        .type = s.stored,
+                        .memory = SPMV_MEMORY_CONTEXT};
+    spmv_plan_options options;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = s.method;
+    options.type = s.sums;
+    options.compression = s.compression;
+    options.update_values = s.updates;
+#ifdef HOST_CUDA
+    const size_t room = host_cuda.most_bytes;
+    host_cuda.most_bytes = s.most_bytes > 0 ? s.most_bytes : room;
+#endif
+    spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
+#ifdef HOST_CUDA
+    host_cuda.most_bytes = room;
+#endif
+    if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
+        const bool named = p->plan->named;
+        plan_release_state(p->plan);
+        p->plan->a.row_ptr = p->row_ptr;
+        p->plan->a.row_ptr_bits = 64;
+        p->plan->named = named;
+        st = p->plan->method->prepare(p->plan);
+    }
+    return st;
+}
+
+static struct planned make_plan(const struct matrix *m, struct setting s)
+{
+    struct planned p;
+    assert_ok(ctx, try_plan(m, s, &p));
+    return p;
+}
+
+static void free_plan(struct planned *p)
+{
+    spmv_plan_destroy(p->plan);
+    spmv_free(ctx, p->row_ptr);
+    spmv_free(ctx, p->col);
+    spmv_free(ctx, p->val);
+}
+
+static const double alpha = 2, beta = -3;
+static const float alpha32 = 2, beta32 = -3;
+
+/* The bytes of y after two products that began with y0, NAN where it must not be read; to be freed.
+ * Both products must give the same bits: the counters of cut rows are 0 again. */
+static void *product_of(const struct planned *p, const double *x, const double *y0)
+{
+    const int64_t rows = p->plan->a.rows, cols = p->plan->a.cols, bytes = rows * (int64_t)spmv_type_size(p->s.sums);
+    const bool f32 = p->s.sums == SPMV_F32;
+    double *const poison = support_zeros(rows, sizeof *poison);
+    for (int64_t i = 0; i < rows; i++)
+        poison[i] = NAN;
+    void *const dx = support_upload_as(ctx, p->s.sums, x, cols, 0);
+    void *y[2];
+    for (int turn = 0; turn < 2; turn++) {
+        void *const dy = support_upload_as(ctx, p->s.sums, p->s.scaled ? y0 : poison, rows, 0);
+        y[turn] = support_zeros(rows, 8);
+        assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, dx, NULL, dy)
+                       : f32        ? spmv_apply(p->plan, &alpha32, dx, &beta32, dy)
+                                    : spmv_apply(p->plan, &alpha, dx, &beta, dy));
+        assert_ok(ctx, spmv_download(ctx, dy, y[turn], bytes));
+        spmv_free(ctx, dy);
+    }
+    assert_memory_equal(y[0], y[1], (size_t)bytes);
+    spmv_free(ctx, dx);
+    free(poison);
+    free(y[1]);
+    return y[0];
+}
+
+/* The product of integers is exact; val: the values that it should have. */
+static void check_product(const char *name, const struct matrix *m, const struct planned *p, const double *val)
+{
+    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
+    void *const got = product_of(p, x, y0);
+    for (int64_t i = 0; i < m->rows; i++) {
+        double expected = 0;
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            expected += (p->s.pattern ? 1 : val[k]) * x[m->col[k]];
+        if (p->s.scaled)
+            expected = alpha * expected + beta * y0[i];
+        const double y = p->s.sums == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
+        if (y != expected)
+            fail_msg("%s, %s, %s, compression %d%s%s%s: row %lld of %lld is %g, not %g (%s)", name,
+                     spmv_type_name(p->s.stored), spmv_type_name(p->s.sums), p->s.compression,
+                     p->s.scaled ? ", scaled" : "", p->s.wide ? ", wide" : "", p->s.pattern ? ", pattern" : "",
+                     (long long)i, (long long)m->rows, y, expected, p->plan->layout);
+    }
+    free(got);
+    free(x);
+    free(y0);
+}
+
+static const struct setting settings[] = {
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1},
+    {.stored = SPMV_F32, .sums = SPMV_F32, .compression = -1, .scaled = true},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = 0, .scaled = true},
+    {.stored = SPMV_F32, .sums = SPMV_F64, .compression = -1},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1, .pattern = true, .scaled = true},
+    {.stored = SPMV_F32, .sums = SPMV_F32, .compression = 0},
+    {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1, .wide = true},
+    {.stored = SPMV_F32, .sums = SPMV_F64, .compression = 0, .wide = true, .scaled = true},
+    {.stored = SPMV_F32, .sums = SPMV_F32, .compression = -1, .pattern = true},
+};
+
+/* Runs every setting with the method named; checks the plan's description too. */
+static void check_matrix(const char *name, const struct matrix *m, const char *says)
+{
+    const size_t count = brief ? 3 : sizeof settings / sizeof settings[0];
+    for (size_t k = 0; k < count; k++) {
+        struct setting s = settings[k];
+        s.method = "long";
+        struct planned p = make_plan(m, s);
+        assert_string_equal(p.plan->method->name, "long");
+        if (s.compression != 0 && strstr(p.plan->layout, says) == NULL)
+            fail_msg("%s: \"%s\" does not contain \"%s\"", name, p.plan->layout, says);
+        check_product(name, m, &p, m->val);
+        free_plan(&p);
+    }
+}
+
+static void check_lengths(const char *name, const int64_t *lengths, int64_t rows, int64_t cols, const char *says)
+{
+    struct matrix m = make_matrix(lengths, rows, cols, true, false);
+    check_matrix(name, &m, says);
+    free_matrix(&m);
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+/* Rows around steps and units, which begin anywhere in a unit. */
+static void seams(void **state)
+{
+    (void)state;
+    static const int64_t around[] = {1, LANES, STEP, UNIT, 2 * UNIT, 33 * UNIT};
+    for (size_t a = 0; a < sizeof around / sizeof around[0]; a++)
+        for (int64_t before = 0; before <= 700; before += 350) {
+            const int64_t n = around[a];
+            const int64_t lengths[] = {before, n - 1, n, n + 1, 5, n, 0, n, UNIT - before};
+            check_lengths("around a seam", lengths, 9, 300, "units of 1024");
+        }
+    const int64_t exact[] = {UNIT, UNIT, STEP, STEP, 2 * STEP, UNIT}; /* every row ends with a step */
+    check_lengths("whole steps", exact, 6, 50, "units of 1024");
+    const int64_t one[] = {1};
+    check_lengths("one entry", one, 1, 1, "rows of 1 entries on average, 1 at most, in 1 units");
+}
+
+/* Empty rows at the start, between long rows, at a cut and at the end: fewer and more than a warp
+ * looks at once. */
+static void empty_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, MOST_GAP = 700, ROOM = 5 * MOST_GAP + 10 };
+    static const int64_t gaps[] = {1, 31, 32, 33, 63, 64, 65, 100, MOST_GAP};
+    int64_t *const lengths = support_zeros(ROOM, sizeof *lengths);
+    for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++) {
+        memset(lengths, 0, ROOM * sizeof *lengths);
+        int64_t row = gaps[g];
+        lengths[row] = 500;
+        lengths[row += gaps[g] + 1] = UNIT - 500; /* ends with the unit */
+        lengths[row += gaps[g] + 1] = 3 * UNIT + 7;
+        lengths[row += gaps[g] + 1] = 20;
+        check_lengths("empty rows", lengths, row + gaps[g] + 1, 200, " empty");
+    }
+    memset(lengths, 0, ROOM * sizeof *lengths);
+    check_lengths("only empty rows", lengths, ROWS, 10, "3000 empty");
+    for (int64_t i = 0; i < ROWS; i++)
+        lengths[i] = i % 4;
+    check_lengths("short rows", lengths, ROWS, 200, "2250 rows of less than 64 entries, 750 empty");
+    check_lengths("no rows", lengths, 0, 10, "");
+    free(lengths);
+}
+
+/* More units than warps, and a row in so many units that lanes add several of its sums. */
+static void many_units(void **state)
+{
+    (void)state;
+    enum { ROWS = 330 };
+    int64_t lengths[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        lengths[i] = i == 170 ? 100 * UNIT + 5 : 300 + 7919 * i % 1700;
+    check_lengths("many units", lengths, ROWS, 9000, "16-bit columns in 100 % of the units");
+}
+
+/* Columns of a unit that span 2^16 - 1 and 2^16; half of the units and fewer. */
+static void narrow_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 8, COLS = 200000 };
+    static const char *const says[] = {"16-bit columns in 100 % of", "16-bit columns in 87.5 % of",
+                                       "16-bit columns in 50 % of", "16-bit columns in 0 % of"};
+    static const int wide[] = {0, 1, 4, 5};
+    int64_t lengths[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        lengths[i] = UNIT;
+    for (int test = 0; test < 4; test++) {
+        struct matrix m = make_matrix(lengths, ROWS, COLS, true, false);
+        for (int64_t k = 0; k < m.nnz; k++) {
+            const int64_t u = k / UNIT, span = u < wide[test] ? 65537 : 65536, base = 13 * u * 1000;
+            m.col[k] = (int32_t)(base + (k % UNIT == 3 ? 0 : k % UNIT == 700 ? span - 1 : m.col[k] % 65536));
+        }
+        check_matrix("spans", &m, says[test]);
+        free_matrix(&m);
+    }
+}
+
+/* ------------------------------------------------------------------ the order of sums */
+
+static double tree(double *lane)
+{
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        for (int l = 0; l < distance; l++)
+            lane[l] += lane[l + distance];
+    return lane[0];
+}
+
+/* The sum of a row in the order that the method promises. */
+static double sum_in_order(const struct matrix *m, int64_t row, const double *x)
+{
+    const int64_t begin = m->row_ptr[row], end = m->row_ptr[row + 1], first = begin / UNIT;
+    const int64_t units = end > begin ? (end - 1) / UNIT - first + 1 : 0;
+    double folded[LANES] = {0}, sum = 0;
+    for (int64_t u = 0; u < units; u++) {
+        double lane[LANES] = {0};
+        for (int64_t k = (first + u) * UNIT; k < (first + u + 1) * UNIT; k++)
+            if (k >= begin && k < end)
+                lane[k % LANES] += m->val[k] * x[m->col[k]];
+        sum = tree(lane);
+        folded[u % LANES] += sum;
+    }
+    return units > 1 ? tree(folded) : sum;
+}
+
+/* Neither the place of x nor the width of columns and offsets changes a bit. */
+static void bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 120, COLS = 500, MORE_COLS = 400000 };
+    int64_t lengths[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        lengths[i] = i == 50 ? 70 * UNIT + 1 : i % 10 == 0 ? 0 : 7919 * i % 5000;
+    struct matrix m = make_matrix(lengths, ROWS, COLS, false, false);
+    double *const x = make_vector(MORE_COLS, 3, false), *const expected = support_zeros(ROWS, sizeof *expected);
+    for (int i = 0; i < ROWS; i++)
+        expected[i] = sum_in_order(&m, i, x);
+    for (int v = 0; v < 8; v++) {
+        m.cols = v % 2 == 0 ? COLS : MORE_COLS;
+        struct planned p = make_plan(&m, (struct setting){.method = "long",
+                                                          .stored = SPMV_F64,
+                                                          .sums = SPMV_F64,
+                                                          .compression = v / 2 % 2 == 0 ? -1 : 0,
+                                                          .wide = v / 4 != 0});
+        assert_non_null(strstr(p.plan->layout, m.cols == COLS ? "x in shared memory" : "x in global memory"));
+        void *const y = product_of(&p, x, NULL);
+        assert_memory_equal(y, expected, sizeof lengths);
+        free(y);
+        free_plan(&p);
+    }
+    free(expected);
+    free(x);
+    free_matrix(&m);
+}
+
+/* ------------------------------------------------------------------ the plan's choice */
+
+static void check_choice(const struct matrix *m, struct setting s, const char *method)
+{
+    struct planned p = make_plan(m, s);
+    if (strcmp(p.plan->method->name, method) != 0)
+        fail_msg("method %s (%s; %s), not %s", p.plan->method->name, p.plan->why, p.plan->layout, method);
+    check_product("the plan's choice", m, &p, m->val);
+    free_plan(&p);
+}
+
+static void choice(void **state)
+{
+    (void)state;
+    enum { ROWS = LEAST / MEAN, SHORTS = ROWS / 8, COLS = 1000 };
+    struct setting automatic = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1}, named = automatic;
+    named.method = "long";
+    int64_t *const lengths = support_zeros(ROWS + 1, sizeof *lengths);
+    for (int64_t i = 0; i < ROWS; i++)
+        lengths[i] = MEAN + (i < LEAST % MEAN ? 1 : 0);
+    struct matrix m = make_matrix(lengths, ROWS, COLS, true, false);
+    assert_int_equal(m.nnz, LEAST);
+    check_choice(&m, automatic, "long");
+    for (int compression = 0; compression <= 2; compression += 2) { /* a table of values: tiles */
+        automatic.compression = compression;
+        check_choice(&m, automatic, compression == 0 ? "long" : "tiles");
+    }
+    automatic.compression = -1;
+    m.cols = 400000; /* x does not fit in shared memory */
+    check_choice(&m, automatic, "tiles");
+    check_choice(&m, named, "long");
+#ifdef HOST_CUDA
+    /* The copies of x in four multiprocessors may have half of the bytes of the matrix, with 10 for
+     * each nonzero. */
+    m.cols = LEAST * 10 / 2 / 4 / 8;
+    check_choice(&m, automatic, "long");
+    m.cols++;
+    check_choice(&m, automatic, "tiles");
+#endif
+    free_matrix(&m);
+
+    lengths[0]--; /* one entry less than the least number */
+    m = make_matrix(lengths, ROWS, COLS, true, false);
+    check_choice(&m, automatic, "tiles");
+    check_choice(&m, named, "long");
+    free_matrix(&m);
+    lengths[0]++;
+    lengths[ROWS] = MEAN - LEAST % MEAN - 1; /* the mean is just too small */
+    m = make_matrix(lengths, ROWS + 1, COLS, true, false);
+    check_choice(&m, automatic, "tiles");
+    free_matrix(&m);
+
+    for (int more = 0; more < 2; more++) { /* an eighth of the rows is short, and one more */
+        for (int64_t i = 0; i < ROWS; i++)
+            lengths[i] = i < SHORTS + more ? 63 : 64;
+        lengths[ROWS - 1] = LEAST;
+        m = make_matrix(lengths, ROWS, COLS, true, false);
+        check_choice(&m, automatic, more == 0 ? "long" : "tiles");
+        check_choice(&m, named, "long");
+        free_matrix(&m);
+    }
+    free(lengths);
+}
+
+/* ------------------------------------------------------------------ values, epilogue, memory */
+
+static struct matrix make_usual(void)
+{
+    enum { ROWS = 40 };
+    int64_t lengths[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        lengths[i] = i % 7 == 3 ? 0 : 400 + 7919 * i % 3000;
+    return make_matrix(lengths, ROWS, 700, true, false);
+}
+
+static void new_values(void **state)
+{
+    (void)state;
+    struct matrix m = make_usual();
+    double *const values = support_zeros(m.nnz, 8);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        struct setting s = settings[i];
+        if (s.pattern)
+            continue;
+        s.method = "long";
+        s.updates = true;
+        struct planned p = make_plan(&m, s);
+        for (int turn = 0; turn < 2; turn++) {
+            for (int64_t k = 0; k < m.nnz; k++)
+                values[k] = (double)((k + turn) % 17) - 7;
+            void *const there = support_upload_as(ctx, s.stored, values, m.nnz, 0);
+            assert_ok(ctx, spmv_plan_update_values(p.plan, there));
+            check_product("new values", &m, &p, values);
+            assert_ok(ctx, spmv_synchronize(ctx));
+            spmv_free(ctx, p.val);
+            p.val = there;
+        }
+        free_plan(&p);
+    }
+    free(values);
+    free_matrix(&m);
+}
+
+/* y, z + gamma y and w'y of one call. */
+static void epilogue(void **state)
+{
+    (void)state;
+    struct matrix m = make_usual();
+    const struct setting s = {.method = "long", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    struct planned p = make_plan(&m, s);
+    double *const x = make_vector(m.cols, 3, true), *const w = make_vector(m.rows, 5, true);
+    double *const z = make_vector(m.rows, 6, true), *const y = product_of(&p, x, NULL);
+    double *const got = support_zeros(m.rows, 8);
+    double dot = NAN, expected = 0;
+    const double gamma = 3;
+    void *const dx = support_upload(ctx, x, m.cols * 8), *const dw = support_upload(ctx, w, m.rows * 8);
+    void *const dz = support_upload(ctx, z, m.rows * 8), *const dy = support_upload(ctx, got, m.rows * 8);
+    void *const dot_there = support_upload(ctx, &dot, 8), *const gamma_there = support_upload(ctx, &gamma, 8);
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    e.w = dw;
+    e.dot = dot_there;
+    e.gamma = gamma_there;
+    e.z = dz;
+    assert_ok(ctx, spmv_apply_with(p.plan, NULL, dx, NULL, dy, &e));
+    assert_ok(ctx, spmv_download(ctx, dy, got, m.rows * 8));
+    assert_memory_equal(got, y, (size_t)m.rows * 8);
+    assert_ok(ctx, spmv_download(ctx, dz, got, m.rows * 8));
+    assert_ok(ctx, spmv_download(ctx, dot_there, &dot, 8));
+    for (int64_t i = 0; i < m.rows; i++) {
+        assert_true(got[i] == z[i] + gamma * y[i]);
+        expected += w[i] * y[i];
+    }
+    assert_true(dot == expected);
+    void *const all[] = {dx, dw, dz, dy, dot_there, gamma_there};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        spmv_free(ctx, all[i]);
+    free(x);
+    free(w);
+    free(z);
+    free(y);
+    free(got);
+    free_plan(&p);
+    free_matrix(&m);
+}
+
+/* The plan is made with less and less memory: first without 16-bit columns, then not at all. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    struct matrix m = make_usual();
+    struct setting s = {.method = "long", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    int narrow = 0, wide = 0, refused = 0;
+    for (s.most_bytes = 1 << 8; s.most_bytes < (size_t)1 << 19; s.most_bytes += s.most_bytes / 8) {
+        const int64_t before = host_cuda.allocations;
+        struct planned p;
+        const spmv_status st = try_plan(&m, s, &p);
+        if (st == SPMV_OK) {
+            const bool has_narrow = strstr(p.plan->layout, "16-bit columns in 100 %") != NULL;
+            narrow += has_narrow;
+            wide += !has_narrow;
+            assert_string_equal(spmv_last_error(ctx), "");
+            check_product("little memory", &m, &p, m.val);
+        } else {
+            assert_int_equal(st, SPMV_ERROR_MEMORY);
+            refused++;
+        }
+        free_plan(&p);
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    assert_true(narrow > 3 && wide > 3 && refused > 3);
+    free_matrix(&m);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    brief = support_brief(argc, argv);
+    ctx = support_context();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seams),          cmocka_unit_test(empty_rows), cmocka_unit_test(many_units),
+        cmocka_unit_test(narrow_columns), cmocka_unit_test(bits),       cmocka_unit_test(choice),
+        cmocka_unit_test(new_values),     cmocka_unit_test(epilogue),   cmocka_unit_test(memory_runs_out),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spmv_context_destroy(ctx);
+    return failed;
+}
