@@ -2,7 +2,7 @@
 # Checks that includes point one way, that file names are unique, and that the rungs of each ladder
 # are numbered without gaps.
 #
-#   app -> bench -> solvers -> spmv -> formats -> primitives/NAME -> primitives/runtime
+#   app -> bench -> solvers -> spgemm -> spmv -> formats -> primitives/NAME -> primitives/runtime
 #       -> include/spmv
 #
 # A file may include files of its own layer and of layers to the right. A public header belongs to
@@ -56,11 +56,12 @@ check() {
         failures++
     }
     function base(path) { sub(/.*\//, "", path); return path }
-    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 solvers, 6 bench, 7 app; outside: 9
+    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 4.5 spgemm, 5 solvers, 6 bench, 7 app; outside: 9
     function layer(path) {
         if (path ~ /^include\/spmv\/matrix\.h$/) return 3
         if (path ~ /^include\/spmv\/io\.h$/) return 3
         if (path ~ /^include\/spmv\/operator\.h$/) return 4
+        if (path ~ /^include\/spmv\/multiply\.h$/) return 4.5
         if (path ~ /^include\/spmv\/solvers\.h$/) return 5
         if (path ~ /^include\/spmv\/preconditioner\.h$/) return 5
         if (path ~ /^include\/spmv\/device\.cuh$/) return 2
@@ -70,6 +71,7 @@ check() {
         if (path ~ /^primitives\//) return 2
         if (path ~ /^formats\//) return 3
         if (path ~ /^spmv\//) return 4
+        if (path ~ /^spgemm\//) return 4.5
         if (path ~ /^solvers\//) return 5
         if (path ~ /^bench\//) return 6
         if (path ~ /^app\//) return 7

@@ -1,0 +1,306 @@
+/* Method "rows" of the backend cuda: the phases of a sparse product (spgemm_rows.cuh).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <new>
+#include <vector>
+
+#include "spgemm_rows_numeric.cuh"
+
+extern "C" {
+#include "spgemm_internal.h"
+}
+
+namespace
+{
+
+using namespace spgemm;
+
+/* Of a plan. All pointers are to the context's memory, to one block that begins with counts. */
+struct rows_state {
+    unsigned long long *counts; /* LEVELS, of the lists */
+    item *items;
+    segment *segments;
+    int64_t segment_count, tasks;
+};
+
+/* Memory of the symbolic phase, one block. */
+struct working {
+    counters *found; /* 2: of the first and of the second classes */
+    item *items, *again;
+    uint8_t *classes, *widths;
+    unsigned *bits; /* of a huge row; NULL: there was none */
+    int64_t *bit_counts;
+    std::vector<huge_row> huge;
+};
+
+constexpr int64_t aligned(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+operands operands_of(const spmv_multiply_plan *plan)
+{
+    const spmv_csr &a = plan->a, &b = plan->b;
+    return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
+}
+
+/* Blocks for work whose amount only the device knows, at most `most`. */
+int blocks_for(const spmv_context *ctx, int64_t most)
+{
+    const int64_t cap = 64 * (int64_t)((const cuda_state *)ctx->device)->multiprocessors;
+    return (int)(most < cap ? most : cap);
+}
+
+spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
+{
+    return on_device(ctx, [=] {
+        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+    });
+}
+
+spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
+{
+    const int64_t rows = plan->a.rows;
+    const int64_t parts[] = {aligned(2 * (int64_t)sizeof(counters)), aligned(rows * (int64_t)sizeof(huge_row)),
+                             aligned(rows * (int64_t)sizeof(item)), aligned(rows), aligned(rows)};
+    int64_t bytes = 0;
+    for (int64_t part : parts)
+        bytes += part;
+    plan->working_bytes = bytes;
+    if (plan->max_bytes > 0 && bytes > plan->max_bytes)
+        return context_fail(plan->ctx, SPMV_ERROR_MEMORY,
+                            "the method \"rows\" needs %lld bytes of working memory, %lld are allowed",
+                            (long long)bytes, (long long)plan->max_bytes);
+    const spmv_status st = context_alloc(plan->ctx, bytes, memory);
+    if (st != SPMV_OK)
+        return st;
+    char *at = (char *)*memory;
+    w->found = (counters *)at;
+    w->again = (item *)(at += parts[0]);
+    w->items = (item *)(at += parts[1]);
+    w->classes = (uint8_t *)(at += parts[2]);
+    w->widths = (uint8_t *)(at += parts[3]);
+    return clear(plan->ctx, w->found, parts[0]);
+}
+
+/* ------------------------------------------------------------- huge rows */
+
+int64_t bit_words(const spmv_multiply_plan *plan)
+{
+    return ceil_divide(plan->b.cols, 32);
+}
+
+int64_t bit_blocks(const spmv_multiply_plan *plan)
+{
+    return ceil_divide(bit_words(plan), (int64_t)HUGE_WORDS);
+}
+
+template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const working &w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t words = bit_words(plan), blocks = bit_blocks(plan);
+    spmv_status st = SPMV_OK;
+    for (const huge_row &h : w.huge) {
+        st = clear(ctx, w.bits, words * 4);
+        if (st == SPMV_OK)
+            st = on_device(ctx, [&]() -> spmv_status {
+                spmv_status queued = launch(ctx, "spgemm mark huge", blocks_for(ctx, INT64_MAX) / 8, block_threads,
+                                            mark_huge, operands_of(plan), h, w.bits);
+                if (queued == SPMV_OK)
+                    queued = launch(ctx, "spgemm count huge", (int)blocks, block_threads, count_huge, w.bits, words,
+                                    w.bit_counts);
+                return queued != SPMV_OK
+                           ? queued
+                           : launch(ctx, "spgemm emit huge", FILL ? (int)blocks : 1, block_threads, emit_huge<FILL>,
+                                    w.bits, words, w.bit_counts, blocks, h.row, plan->row_ptr, plan->col);
+            });
+        if (st != SPMV_OK)
+            break;
+    }
+    return st;
+}
+
+/* Fetches the list of huge rows and makes their bitmap. *memory: to free. */
+spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, void **memory)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t bytes = aligned(bit_words(plan) * 4) + bit_blocks(plan) * 8;
+    if (count == 0)
+        return SPMV_OK;
+    try {
+        w->huge.resize((size_t)count);
+    } catch (const std::bad_alloc &) {
+        return context_fail_memory(ctx, "the list of long rows", count * (int64_t)sizeof(huge_row));
+    }
+    spmv_status st = context_alloc(ctx, bytes, memory);
+    plan->working_bytes += bytes;
+    w->bits = (unsigned *)*memory;
+    w->bit_counts = (int64_t *)((char *)*memory + aligned(bit_words(plan) * 4));
+    return st != SPMV_OK ? st : spmv_download(ctx, w->again, w->huge.data(), count * (int64_t)sizeof(huge_row));
+}
+
+/* ----------------------------------------------------------------- phases */
+
+spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const int64_t rows = m.rows;
+    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS)), threads = grid_for(rows, block_threads);
+    const item *const none = nullptr;
+    return on_device(ctx, [&]() -> spmv_status {
+        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads / ANALYSE_LANES), block_threads,
+                                analyse, m, w.classes, w.widths, w.found);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
+                        w.items, (item *)nullptr, (segment *)nullptr, plan->row_ptr);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
+                        plan->row_ptr, (int32_t *)nullptr, w.classes, w.again, w.found);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
+                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, w.classes, (item *)none,
+                        w.found);
+        /* the rows that turned out to be long join the others */
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
+                        (item *)nullptr, w.items, (segment *)nullptr, plan->row_ptr);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm find huge", blocks_for(ctx, rows), block_threads, find_huge, m, w.items,
+                        &w.found->listed[LONG], w.classes, (huge_row *)w.again, w.found);
+        if (st == SPMV_OK)
+            st = launch_with_shared<visit_long<false>>(
+                ctx, "spgemm count long", {blocks_for(ctx, rows), block_threads, WINDOW_BYTES, false}, m, w.items,
+                &w.found->listed[LONG], w.classes, plan->row_ptr, (int32_t *)nullptr);
+        return st;
+    });
+}
+
+spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_state *s, const counters &have)
+{
+    spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const int64_t rows = m.rows, warps = s->tasks - s->segment_count;
+    counters *const found = w.found + 1;
+    return on_device(ctx, [&]() -> spmv_status {
+        spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
+                                w.classes, w.widths, rows, found, s->items, w.items, s->segments, plan->row_ptr);
+        if (st == SPMV_OK && warps > 0)
+            st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
+                        row_lists{s->items, found->rows}, plan->row_ptr, plan->col, w.classes, (item *)nullptr, found);
+        if (st == SPMV_OK && have.rows[LONG] > 0)
+            st = launch_with_shared<visit_long<true>>(
+                ctx, "spgemm fill long", {grid_for((int64_t)have.rows[LONG], 1), block_threads, WINDOW_BYTES, false}, m,
+                w.items, &found->rows[LONG], w.classes, plan->row_ptr, plan->col);
+        return st;
+    });
+}
+
+/* Makes the state for the classes of the rows of C. */
+spmv_status make_state(spmv_multiply_plan *plan, const counters &have)
+{
+    int64_t listed = 0, warps = 0;
+    for (int level = 0; level < LEVELS; level++) {
+        const int log = 5 - LEAST_LOG - level;
+        listed += (int64_t)have.rows[level];
+        warps += ceil_divide((int64_t)have.rows[level], (int64_t)1 << log);
+    }
+    const int64_t parts[] = {aligned(LEVELS * 8), aligned(listed * (int64_t)sizeof(item)),
+                             (int64_t)have.segments * (int64_t)sizeof(segment)};
+    rows_state *const s = new (std::nothrow) rows_state();
+    if (s == nullptr)
+        return context_fail_memory(plan->ctx, "the state of a plan", (int64_t)sizeof *s);
+    plan->state = s;
+    plan->state_bytes = parts[0] + parts[1] + parts[2];
+    void *memory = nullptr;
+    const spmv_status st = context_alloc(plan->ctx, plan->state_bytes, &memory);
+    s->counts = (unsigned long long *)memory;
+    if (st != SPMV_OK)
+        return st;
+    s->items = (item *)((char *)memory + parts[0]);
+    s->segments = (segment *)((char *)s->items + parts[1]);
+    s->segment_count = (int64_t)have.segments;
+    s->tasks = s->segment_count + warps;
+    return spmv_upload(plan->ctx, have.rows, s->counts, LEVELS * 8);
+}
+
+template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+{
+    const rows_state *const s = (const rows_state *)plan->state;
+    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,     plan->row_ptr, plan->col, (T *)c,
+                                {s->items, s->counts}, s->segments,  s->segment_count, s->tasks};
+    return launch(plan->ctx, "spgemm sums", grid_for(s->tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job);
+}
+
+} // namespace
+
+extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t rows = plan->a.rows;
+    spmv_status st = SPMV_OK;
+    void *memory = nullptr, *huge_memory = nullptr;
+    counters have = {};
+    working w = {};
+    plan->nnz = 0;
+    plan->row_ptr = nullptr;
+    plan->col = nullptr;
+    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&plan->row_ptr));
+    TRY(make_room(plan, &w, &memory));
+    TRY(clear(ctx, plan->row_ptr, (rows + 1) * 8));
+    TRY(queue_counts(plan, w));
+    TRY(spmv_download(ctx, w.found, &have, (int64_t)sizeof have));
+    TRY(prepare_huge(plan, &w, (int64_t)have.huge, &huge_memory));
+    TRY(visit_huge<false>(plan, w));
+    TRY(spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, plan->row_ptr, plan->row_ptr, rows + 1));
+    TRY(on_device(ctx, [&] {
+        return launch(ctx, "spgemm classify", grid_for(rows, block_threads), block_threads, classify, plan->row_ptr,
+                      rows, w.widths, w.classes, w.found + 1);
+    }));
+    TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
+    TRY(spmv_download(ctx, plan->row_ptr + rows, &plan->nnz, 8));
+    TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
+    TRY(make_state(plan, have));
+    TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
+    TRY(visit_huge<true>(plan, w));
+done:
+    spmv_free(ctx, huge_memory);
+    spmv_free(ctx, memory);
+    if (st != SPMV_OK) {
+        spgemm_rows_destroy_cuda(plan);
+        spmv_free(ctx, plan->row_ptr);
+        spmv_free(ctx, plan->col);
+        plan->row_ptr = nullptr;
+        plan->col = nullptr;
+        plan->nnz = 0;
+    }
+    context_freed(ctx);
+    return st;
+}
+
+extern "C" spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+{
+    return on_device(plan->ctx, [=]() -> spmv_status {
+        switch ((int)plan->type) {
+        case SPMV_F32:
+            return queue_sums<float>(plan, a, b, c);
+        case SPMV_F64:
+            return queue_sums<double>(plan, a, b, c);
+        case SPMV_C64:
+            return queue_sums<spmv_c64>(plan, a, b, c);
+        case SPMV_C128:
+            return queue_sums<spmv_c128>(plan, a, b, c);
+        default:
+            return context_fail(plan->ctx, SPMV_ERROR_TYPE, "no sparse product of type %s", spmv_type_name(plan->type));
+        }
+    });
+}
+
+extern "C" void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan)
+{
+    rows_state *const s = (rows_state *)plan->state;
+    if (s != nullptr)
+        spmv_free(plan->ctx, s->counts);
+    delete s;
+    plan->state = nullptr;
+}

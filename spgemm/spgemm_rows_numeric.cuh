@@ -1,0 +1,206 @@
+/* Method "rows", numeric phase: the values of C in one launch.
+ *
+ *     c_ij = sum over ascending k of a_ik b_kj
+ *
+ * A group of lanes has a row of C, or a warp has a segment of a long row. Its columns are in a hash
+ * table in shared memory, with a sum for each place. The lanes load as many entries of the row of A
+ * at a time as the group has lanes, with the offsets of the rows of B. In each step each team of
+ * the group takes the next of these rows of B: its lanes load the entries, form the products and
+ * find the places of the columns.
+ *
+ * Order: all teams load at the same time, but they add one after the other, in the order of k. The
+ * lanes of a team add to different places, because the columns of a row of B differ. So no atomic
+ * operations are needed and k ascends in each sum.
+ *
+ * The sums start with -0. x + -0 has the bits of x for each x, also for 0 and -0. So a sum has the
+ * same bits as if its first product had started it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPGEMM_ROWS_NUMERIC_CUH
+#define SPGEMM_ROWS_NUMERIC_CUH
+
+#include "complex.cuh"
+#include "spgemm_rows_symbolic.cuh"
+
+namespace spgemm
+{
+
+template <typename T> struct numeric_job {
+    operands m;
+    const T *a_val, *b_val; /* NULL: all are 1 */
+    const int64_t *row_ptr; /* of C */
+    const int32_t *col;
+    T *val;
+    row_lists lists;
+    const segment *segments;
+    int64_t segment_count, tasks; /* all warps' tasks: the segments, then the rows of the lists */
+};
+
+template <typename T> struct constants {
+    static __device__ T one()
+    {
+        return 1;
+    }
+    static __device__ T minus_zero()
+    {
+        return -T(0);
+    }
+};
+
+#define CONSTANTS(NAME, name, value, C, D, CLASS, ARG)                                                                 \
+    template <> struct constants<D> {                                                                                  \
+        static __device__ D one()                                                                                      \
+        {                                                                                                              \
+            return {1, 0};                                                                                             \
+        }                                                                                                              \
+        static __device__ D minus_zero()                                                                               \
+        {                                                                                                              \
+            return {-0.0f, -0.0f};                                                                                     \
+        }                                                                                                              \
+    };
+SPMV_COMPLEX_LIST(CONSTANTS, )
+#undef CONSTANTS
+
+/* An entry of A with its row of B, or the part of that row in a segment. */
+template <typename T> struct taken {
+    T a;
+    int64_t begin; /* in B */
+    int length;
+};
+
+/* first, last: the columns of a segment; PART = false: the whole row. */
+template <typename T>
+__device__ taken<T> take(const numeric_job<T> &j, int64_t k, int64_t end, bool part, int32_t first, int32_t last)
+{
+    taken<T> t = {constants<T>::one(), 0, 0};
+    if (k >= end)
+        return t;
+    const int32_t c = j.m.a.col[k];
+    if (j.a_val != nullptr)
+        t.a = load_whole(j.a_val + k);
+    int64_t begin = j.m.b.offset(c), stop = j.m.b.offset(c + (int64_t)1);
+    if (part) {
+        begin = lower_bound(j.m.b.col, begin, stop, first);
+        stop = lower_bound(j.m.b.col, begin, stop, last + (int64_t)1);
+    }
+    t.begin = begin;
+    t.length = (int)(stop - begin);
+    return t;
+}
+
+template <typename T> __device__ taken<T> shuffle_from(const taken<T> &t, int lane)
+{
+    return {shuffle_by(t.a, [=](auto word) { return __shfl_sync(all_lanes, word, lane); }),
+            __shfl_sync(all_lanes, (long long)t.begin, lane), __shfl_sync(all_lanes, t.length, lane)};
+}
+
+/* The place of a column in a table of 2^log places. A column that is not in the table gets a free
+ * place; there is none if the patterns are those of the plan. */
+__device__ inline int find_place(const int *keys, int log, int32_t col)
+{
+    int place = first_place(col, log);
+    for (int key = keys[place]; key != col && key != FREE; key = keys[place])
+        place = (place + 1) & ((1 << log) - 1);
+    return place;
+}
+
+template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_job<T> j)
+{
+    alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
+    alignas(16) __shared__ T sums_of_warps[BLOCK_WARPS][TABLE];
+    const int warp = (int)threadIdx.x / warp_lanes, lane = (int)threadIdx.x % warp_lanes;
+    for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < j.tasks;
+         task += (int64_t)gridDim.x * BLOCK_WARPS) {
+        assignment mine = {5, lane, 0, true, 0};
+        int64_t from, n;
+        bool part = false;
+        if (task < j.segment_count) {
+            const segment s = j.segments[task];
+            const int64_t end = j.row_ptr[row_of(s.row) + 1];
+            mine.row = s.row;
+            from = s.begin;
+            n = end - from < capacity(LEVELS - 1) ? end - from : (int64_t)capacity(LEVELS - 1);
+            part = n < end - j.row_ptr[row_of(s.row)];
+        } else {
+            mine = assign(j.lists, task - j.segment_count);
+            from = mine.mine ? j.row_ptr[row_of(mine.row)] : 0;
+            n = mine.mine ? j.row_ptr[row_of(mine.row) + 1] - from : 0;
+        }
+        const int size = mine.size(), log = mine.log + slots_log();
+        int *const keys = keys_of_warps[warp] + (mine.group << log);
+        T *const sums = sums_of_warps[warp] + (mine.group << log);
+        const int64_t begin = mine.mine ? j.m.a.offset(row_of(mine.row)) : 0;
+        const int64_t end = mine.mine ? j.m.a.offset(row_of(mine.row) + 1) : 0;
+
+        clear_tables(keys_of_warps[warp]);
+        for (int i = mine.lane; i < n; i += size) {
+            const int32_t c = j.col[from + i];
+            int place = first_place(c, log);
+            while (atomicCAS(&keys[place], (int)FREE, (int)c) != FREE)
+                place = (place + 1) & ((1 << log) - 1);
+            sums[place] = constants<T>::minus_zero();
+        }
+        const int32_t first = part ? j.col[from] : 0, last = part ? j.col[from + n - 1] : 0;
+        __syncwarp();
+
+        const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
+        const int width = 1 << width_log, teams = size >> width_log, team = mine.lane >> width_log;
+        const int tlane = mine.lane & (width - 1), most_teams = warp_most(teams);
+        taken<T> entries = take(j, begin + mine.lane, end, part, first, last);
+        for (int64_t base = begin; __ballot_sync(all_lanes, base < end) != 0; base += size) {
+            const taken<T> now = entries;
+            entries = take(j, base + size + mine.lane, end, part, first, last);
+            /* steps of a group that has no more entries see rows of length 0 */
+            const int64_t left = end - base < size ? end - base : size;
+            const int steps = warp_most((int)(left + teams - 1) >> (mine.log - width_log));
+            taken<T> next = shuffle_from(now, mine.group * size + team);
+            int32_t next_col = 0;
+            T next_b = constants<T>::one();
+            bool next_there = tlane < next.length;
+            if (next_there) {
+                next_col = j.m.b.col[next.begin + tlane];
+                if (j.b_val != nullptr)
+                    next_b = load_whole(j.b_val + next.begin + tlane);
+            }
+            for (int s = 1; s <= steps; s++) {
+                const taken<T> row = next;
+                const int32_t c = next_col;
+                const T b = next_b;
+                const bool there = next_there;
+                /* the first entries of the next step are loaded while this one is added */
+                const int from_lane = s * teams + team;
+                next = shuffle_from(now, mine.group * size + (from_lane & (size - 1)));
+                next_there = from_lane < size && tlane < next.length;
+                if (next_there) {
+                    next_col = j.m.b.col[next.begin + tlane];
+                    if (j.b_val != nullptr)
+                        next_b = load_whole(j.b_val + next.begin + tlane);
+                }
+                int place = 0;
+                T product = constants<T>::one();
+                if (there) {
+                    place = find_place(keys, log, c);
+                    product = row.a * b;
+                }
+                for (int t = 0; t < most_teams; t++) {
+                    if (there && team == t) {
+                        sums[place] += product;
+                        for (int i = tlane + width; i < row.length; i += width) {
+                            place = find_place(keys, log, j.m.b.col[row.begin + i]);
+                            sums[place] += row.a * (j.b_val != nullptr ? load_whole(j.b_val + row.begin + i)
+                                                                       : constants<T>::one());
+                        }
+                    }
+                    __syncwarp();
+                }
+            }
+        }
+        for (int i = mine.lane; i < n; i += size)
+            j.val[from + i] = sums[find_place(keys, log, j.col[from + i])];
+        __syncwarp();
+    }
+}
+
+} // namespace spgemm
+
+#endif

@@ -1,0 +1,388 @@
+/* Method "rows", symbolic phase: the columns of each row of C. Each kernel exists twice: one counts
+ * the columns, the other one writes them in ascending order.
+ *
+ * visit_short  a group of lanes has a row. Its lanes insert the columns of all products into the
+ *              group's hash table, in any order. Then a bitonic network sorts the columns.
+ * visit_long   a block has a row. Its threads set bits of a bitmap in shared memory, which has the
+ *              columns in order. If the columns of the row extend over more than a bitmap, there
+ *              are several windows, one after the other.
+ * mark_huge, emit_huge
+ *              all blocks have a row together, and the bitmap is in global memory. For a row of A
+ *              with very many entries.
+ *
+ * Sources: K. E. Batcher, "Sorting networks and their applications", AFIPS 1968.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPGEMM_ROWS_SYMBOLIC_CUH
+#define SPGEMM_ROWS_SYMBOLIC_CUH
+
+#include "spgemm_rows.cuh"
+
+namespace spgemm
+{
+
+/* Calls body(column) for the columns of the products of entries begin ... end - 1 of A, by team
+ * `team` of `teams`, until it returns false. tlane: the lane in its team. The offsets of the next
+ * row of B are loaded early. */
+template <typename Body>
+__device__ void for_columns(const operands &m, int64_t begin, int64_t end, int64_t team, int64_t teams, int tlane,
+                            int width, const Body &body)
+{
+    int64_t k = begin + team;
+    if (k >= end)
+        return;
+    int32_t c = m.a.col[k];
+    int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
+    for (;;) {
+        int64_t next_p = 0, next_stop = 0;
+        k += teams;
+        if (k < end) {
+            c = m.a.col[k];
+            next_p = m.b.offset(c);
+            next_stop = m.b.offset(c + (int64_t)1);
+        }
+        for (p += tlane; p < stop; p += width)
+            if (!body(m.b.col[p]))
+                return;
+        if (k >= end)
+            return;
+        p = next_p;
+        stop = next_stop;
+    }
+}
+
+/* Inserts a column into a table of 2^log places. *found: the columns in it. Returns false if there
+ * were more than `most`. */
+__device__ inline bool insert(int *keys, int log, int *found, int most, int32_t col)
+{
+    int place = first_place(col, log);
+    for (;;) {
+        int key = ((volatile int *)keys)[place];
+        if (key == FREE) {
+            if (*(volatile int *)found > most)
+                return false;
+            key = atomicCAS(&keys[place], (int)FREE, (int)col);
+            if (key == FREE) {
+                atomicAdd(found, 1);
+                return true;
+            }
+        }
+        if (key == col)
+            return true;
+        place = (place + 1) & ((1 << log) - 1);
+    }
+}
+
+/* Moves the columns of each group's table to its front and sorts them. Called by all lanes of a
+ * warp. n: the columns of the group's table. */
+__device__ inline void sort_tables(int *keys, const assignment &mine, int n)
+{
+    const int size = mine.size();
+    const unsigned before = (1u << mine.lane) - 1;
+    int kept = 0;
+#pragma unroll 4
+    for (int s = 0; s < SLOTS; s++) {
+        const int key = keys[s * size + mine.lane];
+        unsigned there = __ballot_sync(all_lanes, key != FREE) >> (mine.group << mine.log);
+        if (mine.log < 5)
+            there &= (1u << size) - 1;
+        /* its new place is not after its old one, so no lane has yet to read that place */
+        if (key != FREE)
+            keys[kept + __popc(there & before)] = key;
+        kept += __popc(there);
+    }
+    int padded = 1;
+    while (padded < n)
+        padded *= 2;
+    for (int i = n + mine.lane; i < padded; i += size)
+        keys[i] = INT32_MAX;
+    __syncwarp();
+    const int most = warp_most(padded);
+    for (int run = 2; run <= most; run *= 2) {
+        for (int stride = run / 2; stride > 0; stride /= 2) {
+            for (int i = mine.lane; i < (run <= padded ? padded / 2 : 0); i += size) {
+                const int low = 2 * i - (i & (stride - 1)), high = low + stride;
+                const int x = keys[low], y = keys[high];
+                if ((x > y) == ((low & run) == 0)) {
+                    keys[low] = y;
+                    keys[high] = x;
+                }
+            }
+            __syncwarp();
+        }
+    }
+}
+
+/* Rows of the levels.
+ *
+ *   row_ptr  of C. Counting writes the number of columns of row i to row_ptr[i].
+ *   col      of C
+ *   FILL = false: a row with too many columns for its table is appended to `again`, or becomes LONG
+ *   if its table has the largest size. */
+template <bool FILL>
+__global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col,
+                                                     uint8_t *classes, item *again, counters *found)
+{
+    alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
+    __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
+    const int warp = (int)threadIdx.x / warp_lanes;
+    const int64_t tasks = warps_for_lists(lists.counts);
+    for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
+         task += (int64_t)gridDim.x * BLOCK_WARPS) {
+        const assignment mine = assign(lists, task);
+        const int most = capacity(mine.log - LEAST_LOG), log = mine.log + slots_log();
+        const int64_t row = row_of(mine.row);
+        int *const keys = keys_of_warps[warp] + (mine.group << log);
+        int *const columns = &found_of_groups[warp][mine.group];
+        if (mine.lane == 0)
+            *columns = 0;
+        clear_tables(keys_of_warps[warp]);
+        if (mine.mine) {
+            const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
+            const int width = 1 << width_log;
+            for_columns(m, m.a.offset(row), m.a.offset(row + 1), mine.lane >> width_log, mine.size() >> width_log,
+                        mine.lane & (width - 1), width, [=](int32_t c) { return insert(keys, log, columns, most, c); });
+        }
+        __syncwarp();
+        const int n = *columns;
+        if constexpr (FILL) {
+            sort_tables(keys, mine, n);
+            if (mine.mine) {
+                const int64_t to = row_ptr[row];
+                for (int i = mine.lane; i < n; i += mine.size())
+                    col[to + i] = keys[i];
+            }
+        } else if (mine.mine && mine.lane == 0) {
+            if (n <= most) {
+                row_ptr[row] = n;
+            } else if (mine.log < 5) {
+                again[atomicAdd(&found->again[LEVELS - 1], 1ull)] = mine.row;
+            } else {
+                classes[row] = LONG;
+            }
+        }
+        __syncwarp();
+    }
+}
+
+/* The first entry in [low, high) of ascending columns that is at least target, else high. */
+__device__ inline int64_t lower_bound(const int32_t *col, int64_t low, int64_t high, int64_t target)
+{
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (col[middle] < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum { WINDOW = SPMV_SPGEMM_WORDS * 32 /* columns */, WINDOW_BYTES = SPMV_SPGEMM_WORDS * 4 };
+
+/* Writes the columns of the set bits of `word`; its first bit is column `first`. */
+__device__ inline void write_columns(unsigned word, int64_t first, int32_t *to)
+{
+    while (word != 0) {
+        *to++ = (int32_t)(first + __ffs((int)word) - 1);
+        word &= word - 1;
+    }
+}
+
+/* Sums of counts over a block of block_threads, exclusive; *all: the total. */
+__device__ inline int block_places(int count, int *all)
+{
+    __shared__ int of_warps[block_warps];
+    return block_exclusive(add_counts(), count, of_warps, all);
+}
+
+/* log2 of the lanes for a row of B if there are `products` in `count` rows: up to a block. */
+__device__ inline int wide_width_log(int64_t products, int64_t count)
+{
+    int log = LEAST_LOG;
+    while (1 << log < block_threads && products > count << log)
+        log++;
+    return log;
+}
+
+/* Rows of a list, except those of the class HUGE_ROW. Other parameters: as for visit_short. */
+template <bool FILL>
+__global__ void __launch_bounds__(block_threads)
+    visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *classes, int64_t *row_ptr,
+               int32_t *col)
+{
+    SPMV_DYNAMIC_SHARED(memory);
+    unsigned *const bits = (unsigned *)memory;
+    __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
+    __shared__ unsigned long long products;
+    const int thread = (int)threadIdx.x;
+    for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
+        const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
+        if (classes[row] == HUGE_ROW)
+            continue;
+        if (thread == 0) {
+            last = from_last = -1;
+            products = 0;
+        }
+        __syncthreads();
+        int high = -1, from_high = -1;
+        unsigned long long sum = 0;
+        for (int64_t k = begin + thread; k < end; k += block_threads) {
+            const int32_t c = m.a.col[k];
+            const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
+            if (p < stop) {
+                const int least = m.b.col[p], most = m.b.col[stop - 1];
+                high = most > high ? most : high;
+                from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
+                sum += (unsigned long long)(stop - p);
+            }
+        }
+        atomicMax(&last, high);
+        atomicMax(&from_last, from_high);
+        atomicAdd(&products, sum);
+        __syncthreads();
+        const int width_log = wide_width_log((int64_t)products, end - begin), width = 1 << width_log;
+        const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
+        const int64_t limit = (int64_t)last + 1, lowest = (INT32_MAX - from_last) / 32 * 32;
+        int64_t n = 0; /* counting: of this thread; writing: of all */
+        for (int64_t from = lowest; from < limit; from += WINDOW) {
+            const int words = (int)((limit - from < WINDOW ? limit - from : (int64_t)WINDOW) + 31) / 32;
+            const int64_t to = from + (int64_t)words * 32;
+            for (int w = thread; w < words; w += block_threads)
+                bits[w] = 0;
+            __syncthreads();
+            if (limit - lowest <= WINDOW) {
+                for_columns(m, begin, end, team, teams, tlane, width, [=](int32_t c) {
+                    const unsigned at = (unsigned)(c - from);
+                    atomicOr(&bits[at / 32], 1u << at % 32);
+                    return true;
+                });
+            } else {
+                for (int64_t k = begin + team; k < end; k += teams) {
+                    const int32_t c = m.a.col[k];
+                    const int64_t stop = m.b.offset(c + (int64_t)1);
+                    for (int64_t p = lower_bound(m.b.col, m.b.offset(c), stop, from) + tlane;
+                         p < stop && m.b.col[p] < to; p += width) {
+                        const unsigned at = (unsigned)(m.b.col[p] - from);
+                        atomicOr(&bits[at / 32], 1u << at % 32);
+                    }
+                }
+            }
+            __syncthreads();
+            if constexpr (FILL) {
+                for (int tile = 0; tile < words; tile += block_threads) {
+                    const unsigned word = tile + thread < words ? bits[tile + thread] : 0;
+                    int all;
+                    const int before = block_places(__popc(word), &all);
+                    write_columns(word, from + (tile + thread) * 32, col + row_ptr[row] + n + before);
+                    n += all;
+                }
+            } else {
+                for (int w = thread; w < words; w += block_threads)
+                    n += __popc(bits[w]);
+            }
+            __syncthreads();
+        }
+        if constexpr (!FILL) {
+            int all;
+            block_places((int)n, &all);
+            if (thread == 0)
+                row_ptr[row] = all;
+        }
+        __syncthreads();
+    }
+}
+
+/* ------------------------------------------------------------ huge rows of A */
+
+/* A row of the class HUGE_ROW. */
+struct huge_row {
+    int64_t row;
+    int width_log;
+};
+
+/* Lists the rows of a list that are huge, in any order, and sets their classes. */
+__global__ void __launch_bounds__(block_threads)
+    find_huge(operands m, const item *rows, const unsigned long long *count, uint8_t *classes, huge_row *huge,
+              counters *found)
+{
+    __shared__ unsigned long long products;
+    for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
+        const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
+        const int64_t stop = end - begin > SPMV_SPGEMM_HUGE ? begin + SPMV_SPGEMM_HUGE : end;
+        if (threadIdx.x == 0)
+            products = 0;
+        __syncthreads();
+        unsigned long long sum = 0;
+        for (int64_t k = begin + threadIdx.x; k < stop; k += block_threads) {
+            const int32_t c = m.a.col[k];
+            sum += (unsigned long long)(m.b.offset(c + (int64_t)1) - m.b.offset(c));
+        }
+        atomicAdd(&products, sum);
+        __syncthreads();
+        if (threadIdx.x == 0 && (stop < end || products > 64ull * SPMV_SPGEMM_HUGE)) {
+            classes[row] = HUGE_ROW;
+            huge[atomicAdd(&found->huge, 1ull)] = {row, wide_width_log((int64_t)products, stop - begin)};
+        }
+        __syncthreads();
+    }
+}
+
+/* Sets the bits of a row's columns. bits: 0 before. */
+__global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, unsigned *bits)
+{
+    const int width = 1 << h.width_log;
+    const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x;
+    for_columns(m, m.a.offset(h.row), m.a.offset(h.row + 1), thread >> h.width_log,
+                (int64_t)gridDim.x * block_threads >> h.width_log, (int)(thread & (width - 1)), width, [=](int32_t c) {
+                    const unsigned bit = 1u << (c & 31);
+                    if ((*(volatile unsigned *)&bits[c >> 5] & bit) == 0)
+                        atomicOr(&bits[c >> 5], bit);
+                    return true;
+                });
+}
+
+/* Words of the bitmap for each block, a multiple of block_threads. */
+enum { HUGE_WORDS = 16 * block_threads };
+
+/* counts[b]: the set bits of block b's words. */
+__global__ void __launch_bounds__(block_threads) count_huge(const unsigned *bits, int64_t words, int64_t *counts)
+{
+    int n = 0, all;
+    for (int w = (int)threadIdx.x; w < HUGE_WORDS; w += block_threads) {
+        const int64_t at = (int64_t)blockIdx.x * HUGE_WORDS + w;
+        n += at < words ? __popc(bits[at]) : 0;
+    }
+    block_places(n, &all);
+    if (threadIdx.x == 0)
+        counts[blockIdx.x] = all;
+}
+
+/* FILL = false: row_ptr[row] becomes the sum of the counts of all `blocks`; one block.
+ * FILL = true: writes the columns; as many blocks as there are counts. */
+template <bool FILL>
+__global__ void __launch_bounds__(block_threads) emit_huge(const unsigned *bits, int64_t words, const int64_t *counts,
+                                                           int64_t blocks, int64_t row, int64_t *row_ptr, int32_t *col)
+{
+    int n = 0, sum;
+    for (int64_t b = threadIdx.x; b < (FILL ? (int64_t)blockIdx.x : blocks); b += block_threads)
+        n += (int)counts[b];
+    block_places(n, &sum);
+    if constexpr (FILL) {
+        int64_t to = row_ptr[row] + sum;
+        for (int tile = 0; tile < HUGE_WORDS; tile += block_threads) {
+            const int64_t at = (int64_t)blockIdx.x * HUGE_WORDS + tile + threadIdx.x;
+            const unsigned word = at < words ? bits[at] : 0;
+            int all;
+            const int before = block_places(__popc(word), &all);
+            write_columns(word, at * 32, col + to + before);
+            to += all;
+        }
+    } else if (threadIdx.x == 0) {
+        row_ptr[row] = sum;
+    }
+}
+
+} // namespace spgemm
+
+#endif
