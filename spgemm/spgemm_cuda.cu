@@ -20,6 +20,7 @@ struct rows_state {
     unsigned long long *counts; /* LEVELS, of the lists */
     item *items;
     segment *segments;
+    uint8_t *classes; /* of all rows; NULL: no row is TINY */
     int64_t segment_count, tasks;
 };
 
@@ -152,6 +153,9 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
         spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads / ANALYSE_LANES), block_threads,
                                 analyse, m, w.classes, w.widths, w.found);
         if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
+                        (int32_t *)nullptr, w.classes, w.widths, w.found);
+        if (st == SPMV_OK)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
                         w.items, (item *)nullptr, (segment *)nullptr, plan->row_ptr);
         if (st == SPMV_OK)
@@ -185,6 +189,9 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
                                 w.classes, w.widths, rows, found, s->items, w.items, s->segments, plan->row_ptr);
+        if (st == SPMV_OK && s->classes != nullptr)
+            st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
+                        plan->row_ptr, plan->col, w.classes, w.widths, found);
         if (st == SPMV_OK && warps > 0)
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, w.classes, (item *)nullptr, found);
@@ -197,8 +204,10 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
 }
 
 /* Makes the state for the classes of the rows of C. */
-spmv_status make_state(spmv_multiply_plan *plan, const counters &have)
+spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counters &have)
 {
+    spmv_context *const ctx = plan->ctx;
+    const int64_t rows = plan->a.rows;
     int64_t listed = 0, warps = 0;
     for (int level = 0; level < LEVELS; level++) {
         const int log = 5 - LEAST_LOG - level;
@@ -206,14 +215,15 @@ spmv_status make_state(spmv_multiply_plan *plan, const counters &have)
         warps += ceil_divide((int64_t)have.rows[level], (int64_t)1 << log);
     }
     const int64_t parts[] = {aligned(LEVELS * 8), aligned(listed * (int64_t)sizeof(item)),
-                             (int64_t)have.segments * (int64_t)sizeof(segment)};
+                             aligned((int64_t)have.segments * (int64_t)sizeof(segment)),
+                             have.rows[TINY] > 0 ? rows : 0};
     rows_state *const s = new (std::nothrow) rows_state();
     if (s == nullptr)
-        return context_fail_memory(plan->ctx, "the state of a plan", (int64_t)sizeof *s);
+        return context_fail_memory(ctx, "the state of a plan", (int64_t)sizeof *s);
     plan->state = s;
-    plan->state_bytes = parts[0] + parts[1] + parts[2];
+    plan->state_bytes = parts[0] + parts[1] + parts[2] + parts[3];
     void *memory = nullptr;
-    const spmv_status st = context_alloc(plan->ctx, plan->state_bytes, &memory);
+    spmv_status st = context_alloc(ctx, plan->state_bytes, &memory);
     s->counts = (unsigned long long *)memory;
     if (st != SPMV_OK)
         return st;
@@ -221,7 +231,16 @@ spmv_status make_state(spmv_multiply_plan *plan, const counters &have)
     s->segments = (segment *)((char *)s->items + parts[1]);
     s->segment_count = (int64_t)have.segments;
     s->tasks = s->segment_count + warps;
-    return spmv_upload(plan->ctx, have.rows, s->counts, LEVELS * 8);
+    st = spmv_upload(ctx, have.rows, s->counts, LEVELS * 8);
+    if (st != SPMV_OK || have.rows[TINY] == 0)
+        return st;
+    s->classes = (uint8_t *)s->segments + parts[2];
+    return on_device(ctx, [&] {
+        return cuda_check(ctx,
+                          cudaMemcpyAsync(s->classes, w.classes, (size_t)rows, cudaMemcpyDeviceToDevice,
+                                          (cudaStream_t)ctx->stream),
+                          "cudaMemcpyAsync");
+    });
 }
 
 template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
@@ -229,7 +248,12 @@ template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const voi
     const rows_state *const s = (const rows_state *)plan->state;
     const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,     plan->row_ptr, plan->col, (T *)c,
                                 {s->items, s->counts}, s->segments,  s->segment_count, s->tasks};
-    return launch(plan->ctx, "spgemm sums", grid_for(s->tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job);
+    spmv_status st = SPMV_OK;
+    if (s->tasks > 0)
+        st = launch(plan->ctx, "spgemm sums", grid_for(s->tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job);
+    if (st == SPMV_OK && s->classes != nullptr)
+        st = launch(plan->ctx, "spgemm tiny sums", grid_for(plan->a.rows, BLOCK), BLOCK, sum_tiny<T>, job, s->classes);
+    return st;
 }
 
 } // namespace
@@ -260,7 +284,7 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
     TRY(spmv_download(ctx, plan->row_ptr + rows, &plan->nnz, 8));
     TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
-    TRY(make_state(plan, have));
+    TRY(make_state(plan, w, have));
     TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
     TRY(visit_huge<true>(plan, w));
 done:

@@ -5,7 +5,8 @@
  * Symbolic phase, all on the device:
  *   analyse    estimates the products of each row of C and the mean length of the rows of B in them
  *   partition  lists the rows by class
- *   count      counts the columns of each row of C; a scan makes row_ptr
+ *   count      counts the columns of each row of C; a scan makes row_ptr. If a row has too many
+ *              columns for its class, a later kernel counts them in another one.
  *   classify   assigns classes by these exact counts; partition lists the rows again
  *   fill       writes the sorted columns
  * Numeric phase: one launch (spgemm_rows_numeric.cuh).
@@ -14,7 +15,8 @@
  * each lane. So the tables of a warp have the same size in each class. Class LONG has the rows with
  * too many columns for a table, HUGE_ROW those with very many products. Their columns are found in
  * bitmaps (spgemm_rows_symbolic.cuh), and their sums are formed in segments of consecutive columns
- * of C that fit a table.
+ * of C that fit a table. A row of the class TINY is in the registers of one thread. These rows are
+ * not listed.
  *
  * A group consists of teams. A team of `width` lanes takes a row of B, each lane an entry of it.
  * The width is near the mean length of these rows, so few lanes are idle.
@@ -60,12 +62,16 @@ enum {
     LONG = LEVELS,              /* the class of rows too long for a table */
     HUGE_ROW = LEVELS + 1,      /* of rows that all blocks share */
     EMPTY_ROW = LEVELS + 2,     /* of rows without products */
-    CLASSES = LEVELS + 3,
+    TINY = LEVELS + 3,          /* of rows with few columns and products, one for a thread */
+    CLASSES = LEVELS + 4,
     BLOCK = 128, /* threads of a block with tables */
     BLOCK_WARPS = BLOCK / warp_lanes,
     FREE = -1 /* a place without a column */
 };
 static_assert(SLOTS >= 8 && (SLOTS & (SLOTS - 1)) == 0, "a power of 2, at least 8");
+
+/* The most columns of a TINY row, and the most products. */
+enum { TINY_COLUMNS = 8, TINY_PRODUCTS = 64 };
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
@@ -267,6 +273,8 @@ __global__ void __launch_bounds__(block_threads) analyse(operands m, uint8_t *cl
             level = LONG;
         else if (products == 0)
             level = EMPTY_ROW;
+        else if (products <= TINY_PRODUCTS)
+            level = TINY;
         else
             while (level < LEVELS - 1 && (int64_t)OPTIMISTIC * capacity(level) < products)
                 level++;
@@ -284,7 +292,8 @@ __device__ inline int64_t segments_of(int64_t n)
     return (n - 1) / capacity(LEVELS - 1) + 1;
 }
 
-/* classes[i]: the class of row i of C for fill and the numeric phase. A HUGE_ROW remains one. */
+/* classes[i]: the class of row i of C for fill and the numeric phase. HUGE_ROW
+ * and TINY remain. */
 __global__ void __launch_bounds__(block_threads)
     classify(const int64_t *row_ptr, int64_t rows, const uint8_t *widths, uint8_t *classes, counters *found)
 {
@@ -300,8 +309,8 @@ __global__ void __launch_bounds__(block_threads)
             level++;
         if (n == 0)
             level = EMPTY_ROW;
-        else if (classes[row] == HUGE_ROW)
-            level = HUGE_ROW;
+        else if (classes[row] == HUGE_ROW || classes[row] == TINY)
+            level = classes[row];
         if (level == LONG || level == HUGE_ROW)
             atomicAdd(&found->segments, (unsigned long long)segments_of(n));
         classes[row] = (uint8_t)level;

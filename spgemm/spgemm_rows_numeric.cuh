@@ -1,4 +1,4 @@
-/* Method "rows", numeric phase: the values of C in one launch.
+/* Method "rows", numeric phase: the values of C, in one launch and one more for TINY rows.
  *
  *     c_ij = sum over ascending k of a_ik b_kj
  *
@@ -198,6 +198,44 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_
         for (int i = mine.lane; i < n; i += size)
             j.val[from + i] = sums[find_place(keys, log, j.col[from + i])];
         __syncwarp();
+    }
+}
+
+/* The rows of the class TINY: a thread has a row, with its columns and sums in registers. */
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) sum_tiny(numeric_job<T> j, const uint8_t *classes)
+{
+    for (int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x; row < j.m.rows; row += (int64_t)gridDim.x * BLOCK) {
+        if (classes[row] != TINY)
+            continue;
+        const int64_t from = j.row_ptr[row];
+        const int n = (int)(j.row_ptr[row + 1] - from);
+        int32_t list[TINY_COLUMNS];
+        T sums[TINY_COLUMNS];
+#pragma unroll
+        for (int s = 0; s < TINY_COLUMNS; s++) {
+            list[s] = s < n ? j.col[from + s] : -1;
+            sums[s] = constants<T>::minus_zero();
+        }
+        const int64_t end = j.m.a.offset(row + 1);
+        taken<T> next = take(j, j.m.a.offset(row), end, false, 0, 0);
+        for (int64_t k = j.m.a.offset(row); k < end; k++) {
+            const taken<T> now = next;
+            next = take(j, k + 1, end, false, 0, 0);
+            for (int i = 0; i < now.length; i++) {
+                const int32_t c = j.m.b.col[now.begin + i];
+                const T product =
+                    now.a * (j.b_val != nullptr ? load_whole(j.b_val + now.begin + i) : constants<T>::one());
+#pragma unroll
+                for (int s = 0; s < TINY_COLUMNS; s++)
+                    if (list[s] == c)
+                        sums[s] += product;
+            }
+        }
+#pragma unroll
+        for (int s = 0; s < TINY_COLUMNS; s++)
+            if (s < n)
+                j.val[from + s] = sums[s];
     }
 }
 

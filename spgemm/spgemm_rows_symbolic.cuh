@@ -1,6 +1,7 @@
 /* Method "rows", symbolic phase: the columns of each row of C. Each kernel exists twice: one counts
  * the columns, the other one writes them in ascending order.
  *
+ * visit_tiny   a thread has a row and inserts the columns into a sorted list in registers.
  * visit_short  a group of lanes has a row. Its lanes insert the columns of all products into the
  *              group's hash table, in any order. Then a bitonic network sorts the columns.
  * visit_long   a block has a row. Its threads set bits of a bitmap in shared memory, which has the
@@ -48,6 +49,62 @@ __device__ void for_columns(const operands &m, int64_t begin, int64_t end, int64
             return;
         p = next_p;
         stop = next_stop;
+    }
+}
+
+/* Inserts a column into an ascending list that ends with INT32_MAX. Returns false if the list is full
+ * and the column is not in it. */
+__device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
+{
+    bool there = false;
+#pragma unroll
+    for (int s = 0; s < TINY_COLUMNS; s++)
+        there |= list[s] == col;
+    if (!there && list[TINY_COLUMNS - 1] != INT32_MAX)
+        return false;
+    const int32_t added = there ? INT32_MAX : col;
+#pragma unroll
+    for (int s = TINY_COLUMNS - 1; s >= 0; s--) {
+        const int32_t before = s > 0 && list[s > 0 ? s - 1 : 0] > added ? list[s > 0 ? s - 1 : 0] : added;
+        list[s] = list[s] < before ? list[s] : before;
+    }
+    return true;
+}
+
+/* Rows of the class TINY. FILL = false: a row with too many columns gets a level. Other parameters:
+ * as for visit_short. */
+template <bool FILL>
+__global__ void __launch_bounds__(block_threads)
+    visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, const uint8_t *widths, counters *found)
+{
+    for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < m.rows;
+         row += (int64_t)gridDim.x * block_threads) {
+        if (classes[row] != TINY)
+            continue;
+        int32_t list[TINY_COLUMNS];
+#pragma unroll
+        for (int s = 0; s < TINY_COLUMNS; s++)
+            list[s] = INT32_MAX;
+        bool fits = true;
+        for_columns(m, m.a.offset(row), m.a.offset(row + 1), 0, 1, 0, 1,
+                    [&](int32_t c) { return fits = insert_tiny(list, c); });
+        if constexpr (FILL) {
+            const int64_t to = row_ptr[row];
+#pragma unroll
+            for (int s = 0; s < TINY_COLUMNS; s++)
+                if (list[s] != INT32_MAX)
+                    col[to + s] = list[s];
+        } else if (fits) {
+            int n = 0;
+#pragma unroll
+            for (int s = 0; s < TINY_COLUMNS; s++)
+                n += list[s] != INT32_MAX;
+            row_ptr[row] = n;
+        } else {
+            const int level = widths[row] - LEAST_LOG;
+            classes[row] = (uint8_t)level;
+            atomicAdd(&found->rows[level], 1ull);
+        }
     }
 }
 
