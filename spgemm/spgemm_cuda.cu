@@ -20,8 +20,9 @@ struct rows_state {
     unsigned long long *counts; /* LEVELS, of the lists */
     item *items;
     segment *segments;
-    uint8_t *classes; /* of all rows; NULL: no row is TINY */
-    int64_t segment_count, tasks;
+    unsigned *filters; /* of the segments of huge rows */
+    uint8_t *classes;  /* of all rows; NULL: no row is TINY */
+    int64_t huge_segments, segment_count, filter_words, tasks;
 };
 
 /* Memory of the symbolic phase, one block. */
@@ -29,6 +30,7 @@ struct working {
     counters *found; /* 2: of the first and of the second classes */
     item *items, *again;
     uint8_t *classes, *widths;
+    huge_row *found_huge;
     unsigned *bits; /* of a huge row; NULL: there was none */
     int64_t *bit_counts;
     std::vector<huge_row> huge;
@@ -62,8 +64,14 @@ spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
 spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
 {
     const int64_t rows = plan->a.rows;
-    const int64_t parts[] = {aligned(2 * (int64_t)sizeof(counters)), aligned(rows * (int64_t)sizeof(huge_row)),
-                             aligned(rows * (int64_t)sizeof(item)), aligned(rows), aligned(rows)};
+    constexpr int64_t longest = SPMV_SPGEMM_HUGE;
+    const int64_t most_huge = plan->a.nnz / longest + plan->products / (64 * longest);
+    const int64_t parts[] = {aligned(2 * (int64_t)sizeof(counters)),
+                             aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows),
+                             aligned(rows),
+                             most_huge * (int64_t)sizeof(huge_row)};
     int64_t bytes = 0;
     for (int64_t part : parts)
         bytes += part;
@@ -81,6 +89,7 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->items = (item *)(at += parts[1]);
     w->classes = (uint8_t *)(at += parts[2]);
     w->widths = (uint8_t *)(at += parts[3]);
+    w->found_huge = (huge_row *)(at + parts[4]);
     return clear(plan->ctx, w->found, parts[0]);
 }
 
@@ -137,7 +146,21 @@ spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, vo
     plan->working_bytes += bytes;
     w->bits = (unsigned *)*memory;
     w->bit_counts = (int64_t *)((char *)*memory + aligned(bit_words(plan) * 4));
-    return st != SPMV_OK ? st : spmv_download(ctx, w->again, w->huge.data(), count * (int64_t)sizeof(huge_row));
+    return st != SPMV_OK ? st : spmv_download(ctx, w->found_huge, w->huge.data(), count * (int64_t)sizeof(huge_row));
+}
+
+/* Fetches the numbers of their entries of C. */
+spmv_status measure(spmv_multiply_plan *plan, working *w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t count = (int64_t)w->huge.size();
+    if (count == 0)
+        return SPMV_OK;
+    const spmv_status st = on_device(ctx, [&] {
+        return launch(ctx, "spgemm measure huge", grid_for(count, block_threads), block_threads, measure_huge,
+                      w->found_huge, count, plan->row_ptr);
+    });
+    return st != SPMV_OK ? st : spmv_download(ctx, w->found_huge, w->huge.data(), count * (int64_t)sizeof(huge_row));
 }
 
 /* ----------------------------------------------------------------- phases */
@@ -171,7 +194,7 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
                         (item *)nullptr, w.items, (segment *)nullptr, plan->row_ptr);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm find huge", blocks_for(ctx, rows), block_threads, find_huge, m, w.items,
-                        &w.found->listed[LONG], w.classes, (huge_row *)w.again, w.found);
+                        &w.found->listed[LONG], w.classes, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch_with_shared<visit_long<false>>(
                 ctx, "spgemm count long", {blocks_for(ctx, rows), block_threads, WINDOW_BYTES, false}, m, w.items,
@@ -187,8 +210,9 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     const int64_t rows = m.rows, warps = s->tasks - s->segment_count;
     counters *const found = w.found + 1;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
-                                w.classes, w.widths, rows, found, s->items, w.items, s->segments, plan->row_ptr);
+        spmv_status st =
+            launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition, w.classes,
+                   w.widths, rows, found, s->items, w.items, s->segments + s->huge_segments, plan->row_ptr);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
                         plan->row_ptr, plan->col, w.classes, w.widths, found);
@@ -203,6 +227,43 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     });
 }
 
+/* Words of the filters of a huge row; 0: it has no filters, because they would be too large. */
+int64_t filters_of(const huge_row &h)
+{
+    constexpr int64_t most = (int64_t)1 << 26;
+    int64_t words = 0;
+    return h.n > 0 && multiply_fits(ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter_words(h.entries), &words) &&
+                   words <= most
+               ? words
+               : 0;
+}
+
+/* The segments of the huge rows, the first ones of the state, with their filters. */
+spmv_status queue_huge_segments(spmv_multiply_plan *plan, const working &w, const rows_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    segment *segments = s->segments;
+    unsigned *filters = s->filters;
+    spmv_status st = w.huge.empty() ? SPMV_OK : clear(ctx, s->filters, s->filter_words * 4);
+    for (size_t i = 0; i < w.huge.size() && st == SPMV_OK; i++) {
+        const huge_row &h = w.huge[i];
+        const int64_t count = ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), words = filters_of(h);
+        unsigned *const filter = words > 0 ? filters : nullptr;
+        if (count > 0)
+            st = on_device(ctx, [&]() -> spmv_status {
+                const spmv_status listed = launch(ctx, "spgemm list huge", grid_for(count, block_threads),
+                                                  block_threads, list_huge, h, plan->row_ptr, filter, segments);
+                return listed != SPMV_OK || words == 0
+                           ? listed
+                           : launch(ctx, "spgemm mark filter", blocks_for(ctx, INT64_MAX) / 8, block_threads,
+                                    mark_filter, operands_of(plan), h, plan->row_ptr, plan->col, filter);
+            });
+        segments += count;
+        filters += words;
+    }
+    return st;
+}
+
 /* Makes the state for the classes of the rows of C. */
 spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counters &have)
 {
@@ -214,14 +275,20 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
         listed += (int64_t)have.rows[level];
         warps += ceil_divide((int64_t)have.rows[level], (int64_t)1 << log);
     }
+    int64_t huge_segments = 0, filters = 0;
+    for (const huge_row &h : w.huge) {
+        huge_segments += ceil_divide(h.n, (int64_t)capacity(LEVELS - 1));
+        filters += filters_of(h);
+    }
+    const int64_t segments = huge_segments + (int64_t)have.segments;
     const int64_t parts[] = {aligned(LEVELS * 8), aligned(listed * (int64_t)sizeof(item)),
-                             aligned((int64_t)have.segments * (int64_t)sizeof(segment)),
+                             aligned(segments * (int64_t)sizeof(segment)), aligned(filters * 4),
                              have.rows[TINY] > 0 ? rows : 0};
     rows_state *const s = new (std::nothrow) rows_state();
     if (s == nullptr)
         return context_fail_memory(ctx, "the state of a plan", (int64_t)sizeof *s);
     plan->state = s;
-    plan->state_bytes = parts[0] + parts[1] + parts[2] + parts[3];
+    plan->state_bytes = parts[0] + parts[1] + parts[2] + parts[3] + parts[4];
     void *memory = nullptr;
     spmv_status st = context_alloc(ctx, plan->state_bytes, &memory);
     s->counts = (unsigned long long *)memory;
@@ -229,17 +296,20 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
         return st;
     s->items = (item *)((char *)memory + parts[0]);
     s->segments = (segment *)((char *)s->items + parts[1]);
-    s->segment_count = (int64_t)have.segments;
+    s->filters = (unsigned *)((char *)s->segments + parts[2]);
+    s->filter_words = filters;
+    s->huge_segments = huge_segments;
+    s->segment_count = segments;
     s->tasks = s->segment_count + warps;
     st = spmv_upload(ctx, have.rows, s->counts, LEVELS * 8);
     if (st != SPMV_OK || have.rows[TINY] == 0)
         return st;
-    s->classes = (uint8_t *)s->segments + parts[2];
+    s->classes = (uint8_t *)s->filters + parts[3];
     return on_device(ctx, [&] {
-        return cuda_check(ctx,
-                          cudaMemcpyAsync(s->classes, w.classes, (size_t)rows, cudaMemcpyDeviceToDevice,
-                                          (cudaStream_t)ctx->stream),
-                          "cudaMemcpyAsync");
+        return cuda_check(
+            ctx,
+            cudaMemcpyAsync(s->classes, w.classes, (size_t)rows, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
+            "cudaMemcpyAsync");
     });
 }
 
@@ -283,10 +353,12 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     }));
     TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
     TRY(spmv_download(ctx, plan->row_ptr + rows, &plan->nnz, 8));
+    TRY(measure(plan, &w));
     TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
     TRY(make_state(plan, w, have));
     TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
     TRY(visit_huge<true>(plan, w));
+    TRY(queue_huge_segments(plan, w, (const rows_state *)plan->state));
 done:
     spmv_free(ctx, huge_memory);
     spmv_free(ctx, memory);

@@ -121,6 +121,9 @@ __device__ inline int width_log_of(item i)
 struct segment {
     item row;
     int64_t begin; /* of its first entry, in C */
+    /* Bit i is set if any of the entries 32 i ... 32 i + 31 of the row of A has products in this
+     * segment; NULL: not known. */
+    const unsigned *filter;
 };
 
 /* Numbers that kernels count. All are 0 before. */
@@ -292,6 +295,17 @@ __device__ inline int64_t segments_of(int64_t n)
     return (n - 1) / capacity(LEVELS - 1) + 1;
 }
 
+/* log2 of the width of teams for a row with this number of segments: the parts of rows of B in a
+ * segment are short. */
+__device__ inline int width_in_segment(int width_log, int64_t segments)
+{
+    while (width_log > LEAST_LOG && segments > 1) {
+        width_log--;
+        segments /= 2;
+    }
+    return width_log;
+}
+
 /* classes[i]: the class of row i of C for fill and the numeric phase. HUGE_ROW
  * and TINY remain. */
 __global__ void __launch_bounds__(block_threads)
@@ -311,7 +325,7 @@ __global__ void __launch_bounds__(block_threads)
             level = EMPTY_ROW;
         else if (classes[row] == HUGE_ROW || classes[row] == TINY)
             level = classes[row];
-        if (level == LONG || level == HUGE_ROW)
+        if (level == LONG)
             atomicAdd(&found->segments, (unsigned long long)segments_of(n));
         classes[row] = (uint8_t)level;
         atomicAdd(&counts[level], 1u);
@@ -326,7 +340,7 @@ __global__ void __launch_bounds__(block_threads)
  *
  *   items      the lists of the levels (row_lists); NULL: not wanted
  *   longs      the rows of the class LONG; NULL: not wanted
- *   segments   the segments of these and of the rows of the class HUGE_ROW; NULL: not wanted
+ *   segments   their segments; NULL: not wanted
  *   row_ptr    of C, for segments */
 __global__ void __launch_bounds__(block_threads)
     partition(const uint8_t *classes, const uint8_t *widths, int64_t rows, counters *found, item *items, item *longs,
@@ -360,14 +374,12 @@ __global__ void __launch_bounds__(block_threads)
             items[begins[level] + at] = make_item(row, widths[row]);
         if (level == LONG && longs != nullptr)
             longs[begins[level] + at] = make_item(row, widths[row]);
-        if ((level == LONG || level == HUGE_ROW) && segments != nullptr) {
+        if (level == LONG && segments != nullptr) {
             const int64_t begin = row_ptr[row], count = segments_of(row_ptr[row + 1] - begin);
             const int64_t to = (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)count);
-            int width_log = widths[row]; /* the parts of rows of B in a segment are shorter */
-            while (width_log > LEAST_LOG && count >> (widths[row] - width_log) > 1)
-                width_log--;
             for (int64_t s = 0; s < count; s++)
-                segments[to + s] = {make_item(row, width_log), begin + s * capacity(LEVELS - 1)};
+                segments[to + s] = {make_item(row, width_in_segment(widths[row], count)),
+                                    begin + s * capacity(LEVELS - 1), nullptr};
         }
         __syncthreads();
     }

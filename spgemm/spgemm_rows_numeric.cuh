@@ -104,27 +104,64 @@ __device__ inline int find_place(const int *keys, int log, int32_t col)
     return place;
 }
 
-template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_job<T> j)
+/* The groups of 32 entries of a row of A that have products in a segment, in ascending order: all, or
+ * those of its filter. Used by a whole warp. */
+struct chunks {
+    int64_t begin, end;     /* of the row in A */
+    const unsigned *filter; /* NULL: all */
+    int64_t window;         /* the first of the 32 words that the lanes hold */
+    unsigned word;          /* of this lane */
+
+    __device__ int64_t next(int64_t base, int size)
+    {
+        if (filter == nullptr)
+            return base + size;
+        const int lane = (int)threadIdx.x % warp_lanes;
+        const int64_t words = filter_words(end - begin);
+        unsigned there = __ballot_sync(all_lanes, word != 0);
+        while (there == 0) {
+            window += warp_lanes;
+            if (window >= words)
+                return end;
+            word = window + lane < words ? filter[window + lane] : 0;
+            there = __ballot_sync(all_lanes, word != 0);
+        }
+        const int first = __ffs((int)there) - 1;
+        const unsigned bits = __shfl_sync(all_lanes, word, first);
+        if (lane == first)
+            word &= word - 1;
+        return begin + ((window + first) * 32 + __ffs((int)bits) - 1) * warp_lanes;
+    }
+};
+
+/* At least this number of blocks for a multiprocessor: limits the registers. */
+enum { LEAST_BLOCKS = 5 };
+
+template <typename T> __global__ void __launch_bounds__(BLOCK, LEAST_BLOCKS) sum_rows(numeric_job<T> j)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     alignas(16) __shared__ T sums_of_warps[BLOCK_WARPS][TABLE];
+    __shared__ int order_of_warps[BLOCK_WARPS][warp_lanes]; /* lanes whose entry has products in a segment */
     const int warp = (int)threadIdx.x / warp_lanes, lane = (int)threadIdx.x % warp_lanes;
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < j.tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
         assignment mine = {5, lane, 0, true, 0};
-        int64_t from, n;
+        int64_t from;
+        int n;
         bool part = false;
+        const unsigned *filter = nullptr;
         if (task < j.segment_count) {
             const segment s = j.segments[task];
             const int64_t end = j.row_ptr[row_of(s.row) + 1];
             mine.row = s.row;
             from = s.begin;
-            n = end - from < capacity(LEVELS - 1) ? end - from : (int64_t)capacity(LEVELS - 1);
+            filter = s.filter;
+            n = end - from < capacity(LEVELS - 1) ? (int)(end - from) : capacity(LEVELS - 1);
             part = n < end - j.row_ptr[row_of(s.row)];
         } else {
             mine = assign(j.lists, task - j.segment_count);
             from = mine.mine ? j.row_ptr[row_of(mine.row)] : 0;
-            n = mine.mine ? j.row_ptr[row_of(mine.row) + 1] - from : 0;
+            n = mine.mine ? (int)(j.row_ptr[row_of(mine.row) + 1] - from) : 0;
         }
         const int size = mine.size(), log = mine.log + slots_log();
         int *const keys = keys_of_warps[warp] + (mine.group << log);
@@ -146,17 +183,34 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_
         const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
         const int width = 1 << width_log, teams = size >> width_log, team = mine.lane >> width_log;
         const int tlane = mine.lane & (width - 1), most_teams = warp_most(teams);
-        taken<T> entries = take(j, begin + mine.lane, end, part, first, last);
-        for (int64_t base = begin; __ballot_sync(all_lanes, base < end) != 0; base += size) {
+        chunks at = {begin, end, filter, -warp_lanes, 0};
+        int64_t base = filter == nullptr ? begin : at.next(begin, size);
+        taken<T> entries = take(j, base + mine.lane, end, part, first, last);
+        while (__ballot_sync(all_lanes, base < end) != 0) {
             const taken<T> now = entries;
-            entries = take(j, base + size + mine.lane, end, part, first, last);
             /* steps of a group that has no more entries see rows of length 0 */
-            const int64_t left = end - base < size ? end - base : size;
-            const int steps = warp_most((int)(left + teams - 1) >> (mine.log - width_log));
-            taken<T> next = shuffle_from(now, mine.group * size + team);
+            int left = end - base < size ? (int)(end - base > 0 ? end - base : 0) : size;
+            base = at.next(base, size);
+            entries = take(j, base + mine.lane, end, part, first, last);
+            if (part) {
+                const unsigned there = __ballot_sync(all_lanes, now.length > 0);
+                left = __popc(there);
+                if (now.length > 0)
+                    order_of_warps[warp][__popc(there & ((1u << lane) - 1))] = lane;
+                __syncwarp();
+            }
+            const int steps = warp_most((left + teams - 1) >> (mine.log - width_log));
+            if (steps == 0)
+                continue;
+            /* the lane with entry i of those with products; any lane after the last one */
+            const auto lane_of = [=](int i) {
+                return part ? i < left ? order_of_warps[warp][i] : 0 : mine.group * size + (i & (size - 1));
+            };
+            const int limit = part ? left : size;
+            taken<T> next = shuffle_from(now, lane_of(team));
             int32_t next_col = 0;
             T next_b = constants<T>::one();
-            bool next_there = tlane < next.length;
+            bool next_there = team < limit && tlane < next.length;
             if (next_there) {
                 next_col = j.m.b.col[next.begin + tlane];
                 if (j.b_val != nullptr)
@@ -168,9 +222,9 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_
                 const T b = next_b;
                 const bool there = next_there;
                 /* the first entries of the next step are loaded while this one is added */
-                const int from_lane = s * teams + team;
-                next = shuffle_from(now, mine.group * size + (from_lane & (size - 1)));
-                next_there = from_lane < size && tlane < next.length;
+                const int i = s * teams + team;
+                next = shuffle_from(now, lane_of(i));
+                next_there = i < limit && tlane < next.length;
                 if (next_there) {
                     next_col = j.m.b.col[next.begin + tlane];
                     if (j.b_val != nullptr)
@@ -185,9 +239,9 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_
                 for (int t = 0; t < most_teams; t++) {
                     if (there && team == t) {
                         sums[place] += product;
-                        for (int i = tlane + width; i < row.length; i += width) {
-                            place = find_place(keys, log, j.m.b.col[row.begin + i]);
-                            sums[place] += row.a * (j.b_val != nullptr ? load_whole(j.b_val + row.begin + i)
+                        for (int e = tlane + width; e < row.length; e += width) {
+                            place = find_place(keys, log, j.m.b.col[row.begin + e]);
+                            sums[place] += row.a * (j.b_val != nullptr ? load_whole(j.b_val + row.begin + e)
                                                                        : constants<T>::one());
                         }
                     }
@@ -202,8 +256,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_rows(numeric_
 }
 
 /* The rows of the class TINY: a thread has a row, with its columns and sums in registers. */
-template <typename T>
-__global__ void __launch_bounds__(BLOCK) sum_tiny(numeric_job<T> j, const uint8_t *classes)
+template <typename T> __global__ void __launch_bounds__(BLOCK) sum_tiny(numeric_job<T> j, const uint8_t *classes)
 {
     for (int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x; row < j.m.rows; row += (int64_t)gridDim.x * BLOCK) {
         if (classes[row] != TINY)

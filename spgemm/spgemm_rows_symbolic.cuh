@@ -8,8 +8,11 @@
  *              columns in order. If the columns of the row extend over more than a bitmap, there
  *              are several windows, one after the other.
  * mark_huge, emit_huge
- *              all blocks have a row together, and the bitmap is in global memory. For a row of A
- *              with very many entries.
+ *              all blocks have a row together, and the bitmap is in global memory. For a row with
+ *              very many products.
+ *
+ * Each segment of a huge row gets a filter: which entries of A have products in it (mark_filter). So
+ * the numeric phase does not search the rows of B of all entries for each segment.
  *
  * Sources: K. E. Batcher, "Sorting networks and their applications", AFIPS 1968.
  *
@@ -355,7 +358,9 @@ __global__ void __launch_bounds__(block_threads)
 /* A row of the class HUGE_ROW. */
 struct huge_row {
     int64_t row;
-    int width_log;
+    int64_t entries; /* of A */
+    int64_t n;       /* entries of C */
+    int width_log;   /* of teams for whole rows of B, up to a block */
 };
 
 /* Lists the rows of a list that are huge, in any order, and sets their classes. */
@@ -379,7 +384,8 @@ __global__ void __launch_bounds__(block_threads)
         __syncthreads();
         if (threadIdx.x == 0 && (stop < end || products > 64ull * SPMV_SPGEMM_HUGE)) {
             classes[row] = HUGE_ROW;
-            huge[atomicAdd(&found->huge, 1ull)] = {row, wide_width_log((int64_t)products, stop - begin)};
+            huge[atomicAdd(&found->huge, 1ull)] = {row, end - begin, 0,
+                                                   wide_width_log((int64_t)products, stop - begin)};
         }
         __syncthreads();
     }
@@ -437,6 +443,60 @@ __global__ void __launch_bounds__(block_threads) emit_huge(const unsigned *bits,
         }
     } else if (threadIdx.x == 0) {
         row_ptr[row] = sum;
+    }
+}
+
+/* Stores the numbers of entries of C in a list of huge rows. */
+__global__ void __launch_bounds__(block_threads) measure_huge(huge_row *huge, int64_t count, const int64_t *row_ptr)
+{
+    for (int64_t i = (int64_t)blockIdx.x * block_threads + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * block_threads)
+        huge[i].n = row_ptr[huge[i].row + 1] - row_ptr[huge[i].row];
+}
+
+/* Words of the filter of a segment. */
+__host__ __device__ inline int64_t filter_words(int64_t entries)
+{
+    return (entries + warp_lanes * 32 - 1) / (warp_lanes * 32);
+}
+
+/* Writes the segments of a huge row. filter: of its first segment, the others follow; NULL: none. */
+__global__ void __launch_bounds__(block_threads)
+    list_huge(huge_row h, const int64_t *row_ptr, const unsigned *filter, segment *segments)
+{
+    const int64_t count = segments_of(h.n);
+    for (int64_t s = (int64_t)blockIdx.x * block_threads + threadIdx.x; s < count;
+         s += (int64_t)gridDim.x * block_threads)
+        segments[s] = {make_item(h.row, width_in_segment(h.width_log < 5 ? h.width_log : 5, count)),
+                       row_ptr[h.row] + s * capacity(LEVELS - 1),
+                       filter != nullptr ? filter + s * filter_words(h.entries) : nullptr};
+}
+
+/* Sets the bits of the filters of a huge row's segments. They are 0 before. */
+__global__ void __launch_bounds__(block_threads)
+    mark_filter(operands m, huge_row h, const int64_t *row_ptr, const int32_t *col, unsigned *filter)
+{
+    const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x, width = (int64_t)1 << h.width_log;
+    const int64_t teams = (int64_t)gridDim.x * block_threads >> h.width_log, words = filter_words(h.entries);
+    const int64_t begin = m.a.offset(h.row), end = m.a.offset(h.row + 1), from = row_ptr[h.row];
+    for (int64_t k = begin + (thread >> h.width_log); k < end; k += teams) {
+        const int32_t c = m.a.col[k];
+        const int64_t stop = m.b.offset(c + (int64_t)1), chunk = (k - begin) / warp_lanes;
+        for (int64_t p = m.b.offset(c) + (thread & (width - 1)); p < stop; p += width) {
+            /* the last segment that does not begin after the column */
+            int64_t low = 0, high = segments_of(h.n) - 1;
+            while (low < high) {
+                const int64_t middle = low + (high - low + 1) / 2;
+                if (col[from + middle * capacity(LEVELS - 1)] <= m.b.col[p])
+                    low = middle;
+                else
+                    high = middle - 1;
+            }
+            unsigned *const word = &filter[low * words + chunk / 32];
+            const unsigned bit = 1u << (chunk & 31);
+            if ((*(volatile unsigned *)word & bit) == 0)
+                atomicOr(word, bit);
+        }
     }
 }
 

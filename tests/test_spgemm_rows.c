@@ -413,6 +413,18 @@ static void test_dense(void **state)
     free_matrix(&a);
     free_matrix(&b);
 
+    /* filters of several windows of 32 words */
+    const int64_t wide = 2 * 32 * 32 * 32 + 100;
+    int64_t *const ones = support_zeros(wide, 8);
+    for (int64_t i = 0; i < wide; i++)
+        ones[i] = i % 7 == 0;
+    a = make_rows(&wide, 1, wide, 0, wide, 28);
+    b = make_rows(ones, wide, 9 * SEGMENT, 0, 9 * SEGMENT, 29);
+    check_as(&a, &b, SPMV_F64, false, false, 32, 32, "a very long row of A");
+    free_matrix(&a);
+    free_matrix(&b);
+    free(ones);
+
     for (int64_t i = 0; i < n; i++)
         lengths[i] = 1;
     a = make_rows(lengths, n, 3, 0, 1, 26);
@@ -461,7 +473,8 @@ static void test_memory(void **state)
     struct matrix a = make_random(30, 3 * LONGEST, 0, 3 * LONGEST, 1);
     struct matrix b = make_random(3 * LONGEST, 900, 0, 4, 2);
     struct uploaded ua = upload(&a, 64, SPMV_F64, a.val), ub = upload(&b, 64, SPMV_F64, b.val);
-    struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
+    struct spmv_multiply_plan plan = {
+        .ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64, .products = products_of(&a, &b)};
     const size_t most = host_cuda.most_bytes;
     const int64_t before = host_cuda.allocations;
     plan.max_bytes = 100;
