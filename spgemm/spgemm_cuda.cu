@@ -47,10 +47,11 @@ operands operands_of(const spmv_multiply_plan *plan)
     return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
 }
 
-/* Blocks for work whose amount only the device knows, at most `most`. */
-int blocks_for(const spmv_context *ctx, int64_t most)
+/* Blocks for work whose amount only the device knows: at most `most`, and at most `each` for a
+ * multiprocessor. */
+int blocks_for(const spmv_context *ctx, int64_t most, int each)
 {
-    const int64_t cap = 64 * (int64_t)((const cuda_state *)ctx->device)->multiprocessors;
+    const int64_t cap = (int64_t)each * ((const cuda_state *)ctx->device)->multiprocessors;
     return (int)(most < cap ? most : cap);
 }
 
@@ -114,7 +115,7 @@ template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const work
         st = clear(ctx, w.bits, words * 4);
         if (st == SPMV_OK)
             st = on_device(ctx, [&]() -> spmv_status {
-                spmv_status queued = launch(ctx, "spgemm mark huge", blocks_for(ctx, INT64_MAX) / 8, block_threads,
+                spmv_status queued = launch(ctx, "spgemm mark huge", blocks_for(ctx, INT64_MAX, 8), block_threads,
                                             mark_huge, operands_of(plan), h, w.bits);
                 if (queued == SPMV_OK)
                     queued = launch(ctx, "spgemm count huge", (int)blocks, block_threads, count_huge, w.bits, words,
@@ -170,7 +171,8 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
     const int64_t rows = m.rows;
-    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS)), threads = grid_for(rows, block_threads);
+    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64),
+              threads = grid_for(rows, block_threads);
     const item *const none = nullptr;
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads / ANALYSE_LANES), block_threads,
@@ -193,11 +195,11 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
                         (item *)nullptr, w.items, (segment *)nullptr, plan->row_ptr);
         if (st == SPMV_OK)
-            st = launch(ctx, "spgemm find huge", blocks_for(ctx, rows), block_threads, find_huge, m, w.items,
+            st = launch(ctx, "spgemm find huge", blocks_for(ctx, rows, 16), block_threads, find_huge, m, w.items,
                         &w.found->listed[LONG], w.classes, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch_with_shared<visit_long<false>>(
-                ctx, "spgemm count long", {blocks_for(ctx, rows), block_threads, WINDOW_BYTES, false}, m, w.items,
+                ctx, "spgemm count long", {blocks_for(ctx, rows, 16), block_threads, WINDOW_BYTES, false}, m, w.items,
                 &w.found->listed[LONG], w.classes, plan->row_ptr, (int32_t *)nullptr);
         return st;
     });
@@ -255,7 +257,7 @@ spmv_status queue_huge_segments(spmv_multiply_plan *plan, const working &w, cons
                                                   block_threads, list_huge, h, plan->row_ptr, filter, segments);
                 return listed != SPMV_OK || words == 0
                            ? listed
-                           : launch(ctx, "spgemm mark filter", blocks_for(ctx, INT64_MAX) / 8, block_threads,
+                           : launch(ctx, "spgemm mark filter", blocks_for(ctx, INT64_MAX, 8), block_threads,
                                     mark_filter, operands_of(plan), h, plan->row_ptr, plan->col, filter);
             });
         segments += count;
@@ -352,7 +354,7 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
                       rows, w.widths, w.classes, w.found + 1);
     }));
     TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
-    TRY(spmv_download(ctx, plan->row_ptr + rows, &plan->nnz, 8));
+    plan->nnz = have.nnz;
     TRY(measure(plan, &w));
     TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
     TRY(make_state(plan, w, have));

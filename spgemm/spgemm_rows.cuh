@@ -134,6 +134,7 @@ struct counters {
     /* rows whose columns exceeded their first table; only [LEVELS - 1] is used */
     unsigned long long again[LEVELS];
     unsigned long long huge; /* rows of the class HUGE_ROW */
+    int64_t nnz;             /* of C */
 };
 
 /* Lists of rows, one for each level, one after the other, the highest level first. */
@@ -314,6 +315,8 @@ __global__ void __launch_bounds__(block_threads)
     __shared__ unsigned counts[CLASSES];
     if (threadIdx.x < CLASSES)
         counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        found->nnz = row_ptr[rows];
     __syncthreads();
     for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < rows;
          row += (int64_t)gridDim.x * block_threads) {

@@ -238,15 +238,21 @@ __device__ inline int64_t lower_bound(const int32_t *col, int64_t low, int64_t h
     return low;
 }
 
-enum { WINDOW = SPMV_SPGEMM_WORDS * 32 /* columns */, WINDOW_BYTES = SPMV_SPGEMM_WORDS * 4 };
+enum {
+    WINDOW = SPMV_SPGEMM_WORDS * 32, /* columns of a bitmap */
+    WINDOW_BYTES = SPMV_SPGEMM_WORDS * 4,
+    EACH = 8, /* words that a thread writes at a time, consecutive; a divisor of the window */
+    TILE = block_threads * EACH
+};
+static_assert(SPMV_SPGEMM_WORDS % EACH == 0, "whole groups of words");
 
-/* Writes the columns of the set bits of `word`; its first bit is column `first`. */
-__device__ inline void write_columns(unsigned word, int64_t first, int32_t *to)
+/* Writes the columns of the set bits of `word`; its first bit is column `first`. Returns the next
+ * place. */
+__device__ inline int32_t *write_columns(unsigned word, int64_t first, int32_t *to)
 {
-    while (word != 0) {
+    for (; word != 0; word &= word - 1)
         *to++ = (int32_t)(first + __ffs((int)word) - 1);
-        word &= word - 1;
-    }
+    return to;
 }
 
 /* Sums of counts over a block of block_threads, exclusive; *all: the total. */
@@ -308,7 +314,8 @@ __global__ void __launch_bounds__(block_threads)
         for (int64_t from = lowest; from < limit; from += WINDOW) {
             const int words = (int)((limit - from < WINDOW ? limit - from : (int64_t)WINDOW) + 31) / 32;
             const int64_t to = from + (int64_t)words * 32;
-            for (int w = thread; w < words; w += block_threads)
+            /* whole groups of words, which fill reads */
+            for (int w = thread; w < (words + EACH - 1) / EACH * EACH; w += block_threads)
                 bits[w] = 0;
             __syncthreads();
             if (limit - lowest <= WINDOW) {
@@ -330,11 +337,14 @@ __global__ void __launch_bounds__(block_threads)
             }
             __syncthreads();
             if constexpr (FILL) {
-                for (int tile = 0; tile < words; tile += block_threads) {
-                    const unsigned word = tile + thread < words ? bits[tile + thread] : 0;
-                    int all;
-                    const int before = block_places(__popc(word), &all);
-                    write_columns(word, from + (tile + thread) * 32, col + row_ptr[row] + n + before);
+                for (int tile = 0; tile < words; tile += TILE) {
+                    const int first = tile + thread * EACH, mine = first < words ? EACH : 0;
+                    int ones = 0, all;
+                    for (int w = first; w < first + mine; w++)
+                        ones += __popc(bits[w]);
+                    int32_t *to_col = col + row_ptr[row] + n + block_places(ones, &all);
+                    for (int w = first; w < first + mine; w++)
+                        to_col = write_columns(bits[w], from + w * 32, to_col);
                     n += all;
                 }
             } else {

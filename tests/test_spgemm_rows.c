@@ -247,6 +247,7 @@ static void check(const struct matrix *a, const struct matrix *b, const char *wh
     check_as(a, b, SPMV_C128, false, false, 64, 32, what);
     check_as(a, b, SPMV_F32, false, true, 64, 64, what);
     check_as(a, b, SPMV_C64, true, false, 32, 32, what);
+    check_as(a, b, SPMV_F32, false, false, 32, 32, what);
     check_as(a, b, SPMV_F64, true, true, 32, 32, what);
 }
 
