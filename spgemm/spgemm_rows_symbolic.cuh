@@ -80,6 +80,10 @@ template <bool FILL>
 __global__ void __launch_bounds__(block_threads)
     visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, const uint8_t *widths, counters *found)
 {
+    __shared__ unsigned counts[LEVELS];
+    if (threadIdx.x < LEVELS)
+        counts[threadIdx.x] = 0;
+    __syncthreads();
     for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < m.rows;
          row += (int64_t)gridDim.x * block_threads) {
         if (classes[row] != TINY)
@@ -106,9 +110,12 @@ __global__ void __launch_bounds__(block_threads)
         } else {
             const int level = widths[row] - LEAST_LOG;
             classes[row] = (uint8_t)level;
-            atomicAdd(&found->rows[level], 1ull);
+            atomicAdd(&counts[level], 1u);
         }
     }
+    __syncthreads();
+    if (!FILL && threadIdx.x < LEVELS && counts[threadIdx.x] != 0)
+        atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
 
 /* Inserts a column into a table of 2^log places. *found: the columns in it. Returns false if there
