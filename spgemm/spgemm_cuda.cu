@@ -22,7 +22,8 @@ struct rows_state {
     segment *segments;
     unsigned *filters; /* of the segments of huge rows */
     uint8_t *classes;  /* of all rows; NULL: no row is TINY */
-    int64_t huge_segments, segment_count, filter_words, tasks;
+    int64_t huge_segments, segment_count, filter_words;
+    int64_t warps; /* for the lists */
 };
 
 /* Memory of the symbolic phase, one block. */
@@ -209,7 +210,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
 {
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
-    const int64_t rows = m.rows, warps = s->tasks - s->segment_count;
+    const int64_t rows = m.rows, warps = s->warps;
     counters *const found = w.found + 1;
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st =
@@ -302,7 +303,7 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
     s->filter_words = filters;
     s->huge_segments = huge_segments;
     s->segment_count = segments;
-    s->tasks = s->segment_count + warps;
+    s->warps = warps;
     st = spmv_upload(ctx, have.rows, s->counts, LEVELS * 8);
     if (st != SPMV_OK || have.rows[TINY] == 0)
         return st;
@@ -318,11 +319,15 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
 template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
     const rows_state *const s = (const rows_state *)plan->state;
-    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,     plan->row_ptr, plan->col, (T *)c,
-                                {s->items, s->counts}, s->segments,  s->segment_count, s->tasks};
+    const numeric_job<T> job = {operands_of(plan), (const T *)a, (const T *)b,          plan->row_ptr,
+                                plan->col,         (T *)c,       {s->items, s->counts}, s->segments};
     spmv_status st = SPMV_OK;
-    if (s->tasks > 0)
-        st = launch(plan->ctx, "spgemm sums", grid_for(s->tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job);
+    if (s->segment_count > 0)
+        st = launch(plan->ctx, "spgemm segment sums", grid_for(s->segment_count, BLOCK_WARPS), BLOCK, sum_rows<true, T>,
+                    job, s->segment_count);
+    if (st == SPMV_OK && s->warps > 0)
+        st =
+            launch(plan->ctx, "spgemm sums", grid_for(s->warps, BLOCK_WARPS), BLOCK, sum_rows<false, T>, job, s->warps);
     if (st == SPMV_OK && s->classes != nullptr)
         st = launch(plan->ctx, "spgemm tiny sums", grid_for(plan->a.rows, BLOCK), BLOCK, sum_tiny<T>, job, s->classes);
     return st;

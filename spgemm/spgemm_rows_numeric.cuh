@@ -1,4 +1,5 @@
-/* Method "rows", numeric phase: the values of C, in one launch and one more for TINY rows.
+/* Method "rows", numeric phase: the values of C. One launch for the segments, one for the
+ * rows of the lists, one for the TINY rows.
  *
  *     c_ij = sum over ascending k of a_ik b_kj
  *
@@ -33,7 +34,6 @@ template <typename T> struct numeric_job {
     T *val;
     row_lists lists;
     const segment *segments;
-    int64_t segment_count, tasks; /* all warps' tasks: the segments, then the rows of the lists */
 };
 
 template <typename T> struct constants {
@@ -68,20 +68,31 @@ template <typename T> struct taken {
     int length;
 };
 
-/* first, last: the columns of a segment; PART = false: the whole row. */
-template <typename T>
-__device__ taken<T> take(const numeric_job<T> &j, int64_t k, int64_t end, bool part, int32_t first, int32_t last)
+/* A row of A. As its columns ascend, it has less than 2^31 entries. */
+struct row_of_a {
+    int64_t begin;
+    int entries;
+};
+
+/* The columns of a segment. */
+struct columns {
+    int32_t first, last;
+};
+
+/* Entry k of a row, with length 0 if the row has no such entry. PART: the part in the segment. */
+template <bool PART, typename T>
+__device__ taken<T> take(const numeric_job<T> &j, const row_of_a &row, int k, columns within)
 {
     taken<T> t = {constants<T>::one(), 0, 0};
-    if (k >= end)
+    if (k >= row.entries)
         return t;
-    const int32_t c = j.m.a.col[k];
+    const int32_t c = j.m.a.col[row.begin + k];
     if (j.a_val != nullptr)
-        t.a = load_whole(j.a_val + k);
+        t.a = load_whole(j.a_val + row.begin + k);
     int64_t begin = j.m.b.offset(c), stop = j.m.b.offset(c + (int64_t)1);
-    if (part) {
-        begin = lower_bound(j.m.b.col, begin, stop, first);
-        stop = lower_bound(j.m.b.col, begin, stop, last + (int64_t)1);
+    if constexpr (PART) {
+        begin = lower_bound(j.m.b.col, begin, stop, within.first);
+        stop = lower_bound(j.m.b.col, begin, stop, within.last + (int64_t)1);
     }
     t.begin = begin;
     t.length = (int)(stop - begin);
@@ -104,25 +115,26 @@ __device__ inline int find_place(const int *keys, int log, int32_t col)
     return place;
 }
 
-/* The groups of 32 entries of a row of A that have products in a segment, in ascending order: all, or
- * those of its filter. Used by a whole warp. */
+/* The chunks of 32 entries of a row of A that have products in a segment, in ascending order: all
+ * chunks, or those of the segment's filter. Used by a whole warp. */
 struct chunks {
-    int64_t begin, end;     /* of the row in A */
     const unsigned *filter; /* NULL: all */
-    int64_t window;         /* the first of the 32 words that the lanes hold */
+    int words;              /* of the filter */
+    int window;             /* the first of the 32 words that the lanes hold */
     unsigned word;          /* of this lane */
 
-    __device__ int64_t next(int64_t base, int size)
+    /* The first entry of the chunk after that of entry `base`; at least 32 * 32 * words if there is
+     * none. */
+    __device__ int64_t next(int64_t base)
     {
         if (filter == nullptr)
-            return base + size;
+            return base + warp_lanes;
         const int lane = (int)threadIdx.x % warp_lanes;
-        const int64_t words = filter_words(end - begin);
         unsigned there = __ballot_sync(all_lanes, word != 0);
         while (there == 0) {
             window += warp_lanes;
             if (window >= words)
-                return end;
+                return (int64_t)window * 32 * warp_lanes;
             word = window + lane < words ? filter[window + lane] : 0;
             there = __ballot_sync(all_lanes, word != 0);
         }
@@ -130,44 +142,51 @@ struct chunks {
         const unsigned bits = __shfl_sync(all_lanes, word, first);
         if (lane == first)
             word &= word - 1;
-        return begin + ((window + first) * 32 + __ffs((int)bits) - 1) * warp_lanes;
+        return ((int64_t)(window + first) * 32 + __ffs((int)bits) - 1) * warp_lanes;
     }
 };
 
 /* At least this number of blocks for a multiprocessor: limits the registers. */
 enum { LEAST_BLOCKS = 5 };
 
-template <typename T> __global__ void __launch_bounds__(BLOCK, LEAST_BLOCKS) sum_rows(numeric_job<T> j)
+/* The sums of the rows of the lists, or of the segments. */
+template <bool SEGMENTS, typename T>
+__global__ void __launch_bounds__(BLOCK, LEAST_BLOCKS) sum_rows(numeric_job<T> j, int64_t tasks)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     alignas(16) __shared__ T sums_of_warps[BLOCK_WARPS][TABLE];
-    __shared__ int order_of_warps[BLOCK_WARPS][warp_lanes]; /* lanes whose entry has products in a segment */
+    /* the lanes whose entry has products in the segment */
+    __shared__ int order_of_warps[BLOCK_WARPS][SEGMENTS ? (int)warp_lanes : 1];
     const int warp = (int)threadIdx.x / warp_lanes, lane = (int)threadIdx.x % warp_lanes;
-    for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < j.tasks;
+    int *const order = order_of_warps[warp];
+    for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
         assignment mine = {5, lane, 0, true, 0};
-        int64_t from;
-        int n;
-        bool part = false;
-        const unsigned *filter = nullptr;
-        if (task < j.segment_count) {
+        int64_t from = 0; /* of the entries of C */
+        int n = 0;
+        chunks list = {nullptr, 0, -warp_lanes, 0};
+        if constexpr (SEGMENTS) {
             const segment s = j.segments[task];
-            const int64_t end = j.row_ptr[row_of(s.row) + 1];
+            const int64_t left = j.row_ptr[row_of(s.row) + 1] - s.begin;
             mine.row = s.row;
             from = s.begin;
-            filter = s.filter;
-            n = end - from < capacity(LEVELS - 1) ? (int)(end - from) : capacity(LEVELS - 1);
-            part = n < end - j.row_ptr[row_of(s.row)];
+            n = left < capacity(LEVELS - 1) ? (int)left : capacity(LEVELS - 1);
+            list.filter = s.filter;
         } else {
-            mine = assign(j.lists, task - j.segment_count);
-            from = mine.mine ? j.row_ptr[row_of(mine.row)] : 0;
-            n = mine.mine ? (int)(j.row_ptr[row_of(mine.row) + 1] - from) : 0;
+            mine = assign(j.lists, task);
+            if (mine.mine) {
+                from = j.row_ptr[row_of(mine.row)];
+                n = (int)(j.row_ptr[row_of(mine.row) + 1] - from);
+            }
         }
         const int size = mine.size(), log = mine.log + slots_log();
         int *const keys = keys_of_warps[warp] + (mine.group << log);
         T *const sums = sums_of_warps[warp] + (mine.group << log);
-        const int64_t begin = mine.mine ? j.m.a.offset(row_of(mine.row)) : 0;
-        const int64_t end = mine.mine ? j.m.a.offset(row_of(mine.row) + 1) : 0;
+        row_of_a row = {0, 0};
+        if (mine.mine) {
+            row.begin = j.m.a.offset(row_of(mine.row));
+            row.entries = (int)(j.m.a.offset(row_of(mine.row) + 1) - row.begin);
+        }
 
         clear_tables(keys_of_warps[warp]);
         for (int i = mine.lane; i < n; i += size) {
@@ -177,72 +196,78 @@ template <typename T> __global__ void __launch_bounds__(BLOCK, LEAST_BLOCKS) sum
                 place = (place + 1) & ((1 << log) - 1);
             sums[place] = constants<T>::minus_zero();
         }
-        const int32_t first = part ? j.col[from] : 0, last = part ? j.col[from + n - 1] : 0;
+        columns within = {0, 0};
+        if constexpr (SEGMENTS) {
+            within = {j.col[from], j.col[from + n - 1]};
+            list.words = (int)filter_words(row.entries);
+        }
         __syncwarp();
 
         const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
         const int width = 1 << width_log, teams = size >> width_log, team = mine.lane >> width_log;
         const int tlane = mine.lane & (width - 1), most_teams = warp_most(teams);
-        chunks at = {begin, end, filter, -warp_lanes, 0};
-        int64_t base = filter == nullptr ? begin : at.next(begin, size);
-        taken<T> entries = take(j, base + mine.lane, end, part, first, last);
-        while (__ballot_sync(all_lanes, base < end) != 0) {
+        int64_t base = SEGMENTS && list.filter != nullptr ? list.next(0) : 0;
+        taken<T> entries = take<SEGMENTS>(j, row, (int)base + mine.lane, within);
+        while (__ballot_sync(all_lanes, base < row.entries) != 0) {
             const taken<T> now = entries;
-            /* steps of a group that has no more entries see rows of length 0 */
-            int left = end - base < size ? (int)(end - base > 0 ? end - base : 0) : size;
-            base = at.next(base, size);
-            entries = take(j, base + mine.lane, end, part, first, last);
-            if (part) {
+            int left; /* entries to add; a group may have none while others have some */
+            int64_t after;
+            if constexpr (SEGMENTS) {
+                after = list.next(base);
                 const unsigned there = __ballot_sync(all_lanes, now.length > 0);
                 left = __popc(there);
                 if (now.length > 0)
-                    order_of_warps[warp][__popc(there & ((1u << lane) - 1))] = lane;
+                    order[__popc(there & ((1u << lane) - 1))] = lane;
                 __syncwarp();
+            } else {
+                after = base + size;
+                left = row.entries - base < size ? (int)(row.entries - base) : size;
             }
+            base = after < row.entries ? after : (int64_t)row.entries;
+            entries = take<SEGMENTS>(j, row, (int)base + mine.lane, within);
             const int steps = warp_most((left + teams - 1) >> (mine.log - width_log));
-            if (steps == 0)
-                continue;
-            /* the lane with entry i of those with products; any lane after the last one */
+            /* the lane with entry i of those to add; for i >= left any lane */
             const auto lane_of = [=](int i) {
-                return part ? i < left ? order_of_warps[warp][i] : 0 : mine.group * size + (i & (size - 1));
+                if constexpr (SEGMENTS)
+                    return i < left ? order[i] : 0;
+                else
+                    return (mine.group << mine.log) + (i & (size - 1));
             };
-            const int limit = part ? left : size;
-            taken<T> next = shuffle_from(now, lane_of(team));
+            taken<T> next = {constants<T>::one(), 0, 0};
             int32_t next_col = 0;
             T next_b = constants<T>::one();
-            bool next_there = team < limit && tlane < next.length;
-            if (next_there) {
-                next_col = j.m.b.col[next.begin + tlane];
-                if (j.b_val != nullptr)
-                    next_b = load_whole(j.b_val + next.begin + tlane);
-            }
-            for (int s = 1; s <= steps; s++) {
-                const taken<T> row = next;
-                const int32_t c = next_col;
-                const T b = next_b;
-                const bool there = next_there;
-                /* the first entries of the next step are loaded while this one is added */
-                const int i = s * teams + team;
+            bool next_there = false;
+            const auto fetch = [&](int i) {
                 next = shuffle_from(now, lane_of(i));
-                next_there = i < limit && tlane < next.length;
+                next_there = i < left && tlane < next.length;
                 if (next_there) {
                     next_col = j.m.b.col[next.begin + tlane];
                     if (j.b_val != nullptr)
                         next_b = load_whole(j.b_val + next.begin + tlane);
                 }
+            };
+            if (steps > 0)
+                fetch(team);
+            for (int s = 1; s <= steps; s++) {
+                const taken<T> term = next;
+                const int32_t c = next_col;
+                const T b = next_b;
+                const bool there = next_there;
+                /* the first entries of the next step are loaded while this one is added */
+                fetch(s * teams + team);
                 int place = 0;
                 T product = constants<T>::one();
                 if (there) {
                     place = find_place(keys, log, c);
-                    product = row.a * b;
+                    product = term.a * b;
                 }
                 for (int t = 0; t < most_teams; t++) {
                     if (there && team == t) {
                         sums[place] += product;
-                        for (int e = tlane + width; e < row.length; e += width) {
-                            place = find_place(keys, log, j.m.b.col[row.begin + e]);
-                            sums[place] += row.a * (j.b_val != nullptr ? load_whole(j.b_val + row.begin + e)
-                                                                       : constants<T>::one());
+                        for (int e = tlane + width; e < term.length; e += width) {
+                            place = find_place(keys, log, j.m.b.col[term.begin + e]);
+                            sums[place] += term.a * (j.b_val != nullptr ? load_whole(j.b_val + term.begin + e)
+                                                                        : constants<T>::one());
                         }
                     }
                     __syncwarp();
@@ -270,11 +295,12 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) sum_tiny(numeric_
             list[s] = s < n ? j.col[from + s] : -1;
             sums[s] = constants<T>::minus_zero();
         }
-        const int64_t end = j.m.a.offset(row + 1);
-        taken<T> next = take(j, j.m.a.offset(row), end, false, 0, 0);
-        for (int64_t k = j.m.a.offset(row); k < end; k++) {
+        const int64_t begin = j.m.a.offset(row);
+        const row_of_a entries = {begin, (int)(j.m.a.offset(row + 1) - begin)};
+        taken<T> next = take<false>(j, entries, 0, {0, 0});
+        for (int k = 0; k < entries.entries; k++) {
             const taken<T> now = next;
-            next = take(j, k + 1, end, false, 0, 0);
+            next = take<false>(j, entries, k + 1, {0, 0});
             for (int i = 0; i < now.length; i++) {
                 const int32_t c = j.m.b.col[now.begin + i];
                 const T product =
