@@ -265,15 +265,32 @@ static struct matrix make_rows(const int64_t *lengths, int64_t rows, int64_t col
                        .col = support_zeros(nnz, sizeof *m.col),
                        .val = support_zeros(nnz, sizeof *m.val)};
     for (int64_t i = 0; i < rows; i++) {
-        /* each column with the probability that gives this number of the rest */
         int64_t left = lengths[i];
-        for (int64_t c = first; c < first + span && left > 0; c++)
-            if ((int64_t)(support_random(&seed) % (uint64_t)(first + span - c)) < left) {
-                const uint64_t kind = support_random(&seed) % 16;
-                m.col[at] = (int32_t)c;
-                m.val[at++] = kind == 0 ? 0 : kind == 1 ? -0.0 : support_uniform(&seed);
+        const int64_t begin = at;
+        if (left * 16 < span) { /* random columns, inserted in order */
+            while (left > 0) {
+                const int32_t c = (int32_t)(first + (int64_t)(support_random(&seed) % (uint64_t)span));
+                int64_t to = at;
+                while (to > begin && m.col[to - 1] >= c)
+                    to--;
+                if (to < at && m.col[to] == c)
+                    continue;
+                memmove(m.col + to + 1, m.col + to, (size_t)(at - to) * sizeof *m.col);
+                m.col[to] = c;
+                at++;
                 left--;
             }
+        } else { /* each column with the probability that gives the number left */
+            for (int64_t c = first; c < first + span && left > 0; c++)
+                if ((int64_t)(support_random(&seed) % (uint64_t)(first + span - c)) < left) {
+                    m.col[at++] = (int32_t)c;
+                    left--;
+                }
+        }
+        for (int64_t k = begin; k < at; k++) {
+            const uint64_t kind = support_random(&seed) % 16;
+            m.val[k] = kind == 0 ? 0 : kind == 1 ? -0.0 : support_uniform(&seed);
+        }
         m.row_ptr[i + 1] = at;
     }
     m.nnz = at;
