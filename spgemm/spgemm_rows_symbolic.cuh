@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(block_threads)
         __syncthreads();
         const int width_log = wide_width_log((int64_t)products, end - begin), width = 1 << width_log;
         const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
-        const int64_t limit = (int64_t)last + 1, lowest = (INT32_MAX - from_last) / 32 * 32;
+        const int64_t limit = (int64_t)last + 1, lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
         int64_t n = 0; /* counting: of this thread; writing: of all */
         for (int64_t from = lowest; from < limit; from += WINDOW) {
             const int words = (int)((limit - from < WINDOW ? limit - from : (int64_t)WINDOW) + 31) / 32;

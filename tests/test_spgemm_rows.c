@@ -344,6 +344,8 @@ static void test_empty(void **state)
     check_random(1000, 3, 7, 0, 1, 0, 1);
     check_random(5, 0, 3, 0, 0, 0, 0);
     check_random(5, 3, 0, 0, 2, 0, 0);
+    check_random(3, 800, 9, 600, 700, 0, 0);
+    check_random(2, LONGEST + 100, 9, LONGEST + 50, LONGEST + 90, 0, 0);
 }
 
 /* Rows of C with numbers of columns around the limits of all classes, from one row of B and from
