@@ -9,7 +9,7 @@
  *              columns for its class, a later kernel counts them in another one.
  *   classify   assigns classes by these exact counts; partition lists the rows again
  *   fill       writes the sorted columns
- * Numeric phase: one launch (spgemm_rows_numeric.cuh).
+ * Numeric phase: spgemm_rows_numeric.cuh.
  *
  * Classes: a group of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for
  * each lane. So the tables of a warp have the same size in each class. Class LONG has the rows with
@@ -45,8 +45,8 @@
 #define SPMV_SPGEMM_WORDS 16384
 #endif
 
-/* A row of C is HUGE if its row of A has more than this number of entries, or if there are more than
- * 64 times as many products. Tests build with few. */
+/* A row of C is a HUGE_ROW if its row of A has more entries than this, or if it has more than 64 times
+ * as many products. Tests build with few. */
 #ifndef SPMV_SPGEMM_HUGE
 #define SPMV_SPGEMM_HUGE 16384
 #endif
