@@ -45,8 +45,8 @@
 #define SPMV_SPGEMM_WORDS 16384
 #endif
 
-/* A row of C is a HUGE_ROW if its row of A has more entries than this, or if it has more than 64 times
- * as many products. Tests build with few. */
+/* A row of C is a HUGE_ROW if its row of A has more entries than this, or if it has more than 64
+ * times as many products. Tests build with few. */
 #ifndef SPMV_SPGEMM_HUGE
 #define SPMV_SPGEMM_HUGE 16384
 #endif
@@ -206,8 +206,8 @@ __device__ inline assignment assign(const row_lists &lists, int64_t task)
 /* ----------------------------------------------------------------- tables */
 
 /* The first place to search for a column in a table of 2^log places: the high bits of a product
- * with 2^32 divided by the golden ratio, which spreads consecutive columns evenly (D. E. Knuth, "The
- * Art of Computer Programming" 3, section 6.4). */
+ * with 2^32 divided by the golden ratio, which spreads consecutive columns evenly (D. E. Knuth,
+ * "The Art of Computer Programming" 3, section 6.4). */
 __device__ inline int first_place(int32_t col, int log)
 {
     return (int)(((uint32_t)col * 2654435769u) >> (32 - log));

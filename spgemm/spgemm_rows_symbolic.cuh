@@ -11,8 +11,8 @@
  *              all blocks have a row together, and the bitmap is in global memory. For a row with
  *              very many products.
  *
- * Each segment of a huge row gets a filter: which entries of A have products in it (mark_filter). So
- * the numeric phase does not search the rows of B of all entries for each segment.
+ * Each segment of a huge row gets a filter: which entries of A have products in it (mark_filter).
+ * So the numeric phase does not search the rows of B of all entries for each segment.
  *
  * Sources: K. E. Batcher, "Sorting networks and their applications", AFIPS 1968.
  *
@@ -55,8 +55,8 @@ __device__ void for_columns(const operands &m, int64_t begin, int64_t end, int64
     }
 }
 
-/* Inserts a column into an ascending list that ends with INT32_MAX. Returns false if the list is full
- * and the column is not in it. */
+/* Inserts a column into an ascending list that ends with INT32_MAX. Returns false if the list is
+ * full and the column is not in it. */
 __device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
 {
     bool there = false;
@@ -477,7 +477,8 @@ __host__ __device__ inline int64_t filter_words(int64_t entries)
     return (entries + warp_lanes * 32 - 1) / (warp_lanes * 32);
 }
 
-/* Writes the segments of a huge row. filter: of its first segment, the others follow; NULL: none. */
+/* Writes the segments of a huge row. filter: of its first segment, the others follow; NULL: there
+ * are none. */
 __global__ void __launch_bounds__(block_threads)
     list_huge(huge_row h, const int64_t *row_ptr, const unsigned *filter, segment *segments)
 {
