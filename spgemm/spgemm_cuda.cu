@@ -29,7 +29,7 @@ struct rows_state {
 /* Memory of the symbolic phase, one block. */
 struct working {
     counters *found; /* 2: of the first and of the second classes */
-    item *items, *again;
+    item *items, *again, *longs; /* as many as rows */
     uint8_t *classes, *widths;
     huge_row *found_huge;
     unsigned *bits; /* of a huge row; NULL: there was none */
@@ -71,6 +71,7 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     const int64_t parts[] = {aligned(2 * (int64_t)sizeof(counters)),
                              aligned(rows * (int64_t)sizeof(item)),
                              aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows * (int64_t)sizeof(item)),
                              aligned(rows),
                              aligned(rows),
                              most_huge * (int64_t)sizeof(huge_row)};
@@ -89,9 +90,10 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->found = (counters *)at;
     w->again = (item *)(at += parts[0]);
     w->items = (item *)(at += parts[1]);
-    w->classes = (uint8_t *)(at += parts[2]);
-    w->widths = (uint8_t *)(at += parts[3]);
-    w->found_huge = (huge_row *)(at + parts[4]);
+    w->longs = (item *)(at += parts[2]);
+    w->classes = (uint8_t *)(at += parts[3]);
+    w->widths = (uint8_t *)(at += parts[4]);
+    w->found_huge = (huge_row *)(at + parts[5]);
     return clear(plan->ctx, w->found, parts[0]);
 }
 
@@ -167,6 +169,29 @@ spmv_status measure(spmv_multiply_plan *plan, working *w)
 
 /* ----------------------------------------------------------------- phases */
 
+/* Words of the bitmap of visit_long: for all columns of B, up to a limit. */
+int window_words(const spmv_multiply_plan *plan)
+{
+    const int64_t words = ceil_divide(plan->b.cols, (int64_t)32 * EACH) * EACH;
+    return (int)(words < SPMV_SPGEMM_WORDS ? words : SPMV_SPGEMM_WORDS);
+}
+
+/* blocks: at least 1 */
+template <bool FILL>
+spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const working &w, int blocks,
+                        const unsigned long long *count)
+{
+    static uint64_t told;
+    const int words = window_words(plan);
+    const auto kernel = visit_long<FILL>;
+    const spmv_status st = once_a_device(plan->ctx, name, &told, (const void *)kernel,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
+    return st != SPMV_OK ? st
+                         : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel,
+                                         operands_of(plan), w.longs, count, w.widths, words, plan->b.cols,
+                                         plan->row_ptr, plan->col);
+}
+
 spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
 {
     spmv_context *const ctx = plan->ctx;
@@ -174,34 +199,27 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     const int64_t rows = m.rows;
     const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64),
               threads = grid_for(rows, block_threads);
-    const item *const none = nullptr;
+    int lanes_log = 0; /* about half as many lanes as entries in a row of A */
+    while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
+        lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads / ANALYSE_LANES), block_threads,
-                                analyse, m, w.classes, w.widths, w.found);
+        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads,
+                                analyse, m, lanes_log, w.classes, w.widths, plan->row_ptr, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
                         (int32_t *)nullptr, w.classes, w.widths, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
-                        w.items, (item *)nullptr, (segment *)nullptr, plan->row_ptr);
+                        w.items, w.longs, (segment *)nullptr, plan->row_ptr);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
-                        plan->row_ptr, (int32_t *)nullptr, w.classes, w.again, w.found);
+                        plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
-                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, w.classes, (item *)none,
-                        w.found);
-        /* the rows that turned out to be long join the others */
+                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr,
+                        w.longs, w.found);
         if (st == SPMV_OK)
-            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
-                        (item *)nullptr, w.items, (segment *)nullptr, plan->row_ptr);
-        if (st == SPMV_OK)
-            st = launch(ctx, "spgemm find huge", blocks_for(ctx, rows, 16), block_threads, find_huge, m, w.items,
-                        &w.found->listed[LONG], w.classes, w.found_huge, w.found);
-        if (st == SPMV_OK)
-            st = launch_with_shared<visit_long<false>>(
-                ctx, "spgemm count long", {blocks_for(ctx, rows, 16), block_threads, WINDOW_BYTES, false}, m, w.items,
-                &w.found->listed[LONG], w.classes, plan->row_ptr, (int32_t *)nullptr);
+            st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
         return st;
     });
 }
@@ -215,17 +233,17 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st =
             launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition, w.classes,
-                   w.widths, rows, found, s->items, w.items, s->segments + s->huge_segments, plan->row_ptr);
+                   w.widths, rows, found, s->items, w.longs, s->segments + s->huge_segments, plan->row_ptr);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
                         plan->row_ptr, plan->col, w.classes, w.widths, found);
         if (st == SPMV_OK && warps > 0)
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
-                        row_lists{s->items, found->rows}, plan->row_ptr, plan->col, w.classes, (item *)nullptr, found);
+                        row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
+                        found);
         if (st == SPMV_OK && have.rows[LONG] > 0)
-            st = launch_with_shared<visit_long<true>>(
-                ctx, "spgemm fill long", {grid_for((int64_t)have.rows[LONG], 1), block_threads, WINDOW_BYTES, false}, m,
-                w.items, &found->rows[LONG], w.classes, plan->row_ptr, plan->col);
+            st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1),
+                                   &found->rows[LONG]);
         return st;
     });
 }
@@ -304,15 +322,16 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
     s->huge_segments = huge_segments;
     s->segment_count = segments;
     s->warps = warps;
-    st = spmv_upload(ctx, have.rows, s->counts, LEVELS * 8);
-    if (st != SPMV_OK || have.rows[TINY] == 0)
-        return st;
-    s->classes = (uint8_t *)s->filters + parts[3];
-    return on_device(ctx, [&] {
+    const auto copy = [&](void *to, const void *from, int64_t bytes) {
         return cuda_check(
-            ctx,
-            cudaMemcpyAsync(s->classes, w.classes, (size_t)rows, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
+            ctx, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
             "cudaMemcpyAsync");
+    };
+    if (have.rows[TINY] > 0)
+        s->classes = (uint8_t *)s->filters + parts[3];
+    return on_device(ctx, [&] {
+        const spmv_status copied = copy(s->counts, w.found[1].rows, LEVELS * 8);
+        return copied != SPMV_OK || s->classes == nullptr ? copied : copy(s->classes, w.classes, rows);
     });
 }
 
@@ -348,7 +367,6 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     plan->col = nullptr;
     TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&plan->row_ptr));
     TRY(make_room(plan, &w, &memory));
-    TRY(clear(ctx, plan->row_ptr, (rows + 1) * 8));
     TRY(queue_counts(plan, w));
     TRY(spmv_download(ctx, w.found, &have, (int64_t)sizeof have));
     TRY(prepare_huge(plan, &w, (int64_t)have.huge, &huge_memory));

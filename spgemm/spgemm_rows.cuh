@@ -40,7 +40,7 @@
 #define SPMV_SPGEMM_SLOTS 16
 #endif
 
-/* Words of a bitmap in shared memory. Tests build with few. */
+/* The most words of a bitmap in shared memory. Tests build with few. */
 #ifndef SPMV_SPGEMM_WORDS
 #define SPMV_SPGEMM_WORDS 16384
 #endif
@@ -99,12 +99,12 @@ struct operands {
     pattern a, b;
 };
 
-/* A row of C in a list, with the width of its teams in the two low bits. */
+/* A row of C in a list, with the width of its teams, at most a warp, in the two low bits. */
 using item = int64_t;
 
 __device__ inline item make_item(int64_t row, int width_log)
 {
-    return row << 2 | (width_log - LEAST_LOG);
+    return row << 2 | ((width_log < 5 ? width_log : 5) - LEAST_LOG);
 }
 
 __device__ inline int64_t row_of(item i)
@@ -235,60 +235,120 @@ __device__ inline int warp_most(int value)
 /* -------------------------------------------------------- classes of rows */
 
 enum {
-    ANALYSE_LANES = 8,  /* lanes for a row */
-    ANALYSE_MOST = 512, /* entries of A that are read in a row */
+    ANALYSE_MOST = 512, /* entries of a row of A that a group of lanes reads; a block reads more */
     OPTIMISTIC = 8,     /* the first table has room for one of this number of products */
     HOPELESS = 64       /* a row with this number of products for each place of a table is LONG */
 };
 
-__device__ inline int width_for(int64_t products, int64_t rows_of_b)
+/* A row of the class HUGE_ROW. */
+struct huge_row {
+    int64_t row;
+    int64_t entries; /* of A */
+    int64_t n;       /* entries of C */
+    int width_log;   /* of teams for whole rows of B, up to a block */
+};
+
+/* log2 of the lanes for a row of B if there are `products` in `count` rows: up to a block. */
+__device__ inline int width_for(int64_t products, int64_t count)
 {
     int log = LEAST_LOG;
-    while (log < 5 && (products > rows_of_b << log))
+    while (1 << log < block_threads && products > count << log)
         log++;
     return log;
 }
 
-/* classes[i]: the class of row i for count. widths[i]: log2 of the width of its teams. */
-__global__ void __launch_bounds__(block_threads) analyse(operands m, uint8_t *classes, uint8_t *widths, counters *found)
+__device__ inline int width_in_warp(int width_log)
+{
+    return width_log < 5 ? width_log : 5;
+}
+
+/* The class of a row for count. products: of its first SPMV_SPGEMM_HUGE entries of A. */
+__device__ inline int class_for(int64_t entries, int64_t products, int width_log)
+{
+    if (entries > SPMV_SPGEMM_HUGE || products > (int64_t)64 * SPMV_SPGEMM_HUGE)
+        return HUGE_ROW;
+    if (products == 0)
+        return EMPTY_ROW;
+    if (entries > ANALYSE_MOST || products > (int64_t)HOPELESS * capacity(LEVELS - 1))
+        return LONG;
+    if (products <= TINY_PRODUCTS)
+        return TINY;
+    int level = width_in_warp(width_log) - LEAST_LOG;
+    while (level < LEVELS - 1 && (int64_t)OPTIMISTIC * capacity(level) < products)
+        level++;
+    return level;
+}
+
+/* classes[i]: the class of row i for count. widths[i]: log2 of the width of its teams, up to a
+ * block. Lists the huge rows, in any order. row_ptr[i] becomes 0 for rows without products.
+ * lanes_log: log2 of the lanes for a row, up to a warp. */
+__global__ void __launch_bounds__(block_threads)
+    analyse(operands m, int lanes_log, uint8_t *classes, uint8_t *widths, int64_t *row_ptr, huge_row *huge,
+            counters *found)
 {
     __shared__ unsigned counts[CLASSES];
-    const int lane = (int)threadIdx.x % ANALYSE_LANES;
-    enum { ROWS = block_threads / ANALYSE_LANES };
-    if (threadIdx.x < CLASSES)
-        counts[threadIdx.x] = 0;
-    __syncthreads();
-    for (int64_t first = (int64_t)blockIdx.x * ROWS; first < m.rows; first += (int64_t)gridDim.x * ROWS) {
-        const int64_t row = first + threadIdx.x / ANALYSE_LANES;
-        const int64_t begin = row < m.rows ? m.a.offset(row) : 0, end = row < m.rows ? m.a.offset(row + 1) : 0;
-        const int64_t stop = end - begin > ANALYSE_MOST ? begin + ANALYSE_MOST : end;
-        int64_t products = 0;
-        for (int64_t k = begin + lane; k < stop; k += ANALYSE_LANES) {
-            const int32_t c = m.a.col[k];
-            products += m.b.offset(c + (int64_t)1) - m.b.offset(c);
-        }
-        for (int distance = ANALYSE_LANES / 2; distance > 0; distance /= 2)
-            products += __shfl_xor_sync(all_lanes, (long long)products, distance);
-        if (lane != 0 || row >= m.rows)
-            continue;
-        const int width = width_for(products, stop - begin);
-        int level = width - LEAST_LOG;
-        if (stop < end || products > (int64_t)HOPELESS * capacity(LEVELS - 1))
-            level = LONG;
-        else if (products == 0)
-            level = EMPTY_ROW;
-        else if (products <= TINY_PRODUCTS)
-            level = TINY;
-        else
-            while (level < LEVELS - 1 && (int64_t)OPTIMISTIC * capacity(level) < products)
-                level++;
+    __shared__ int later[block_threads], later_count; /* rows for the whole block */
+    __shared__ unsigned long long sum;
+    const int thread = (int)threadIdx.x, lane = thread & ((1 << lanes_log) - 1), each = block_threads >> lanes_log;
+    if (thread < CLASSES)
+        counts[thread] = 0;
+    if (thread == 0 && blockIdx.x == 0)
+        row_ptr[m.rows] = 0;
+    const auto store = [&](int64_t row, int64_t entries, int64_t products) {
+        const int width_log = width_for(products, entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE);
+        const int level = class_for(entries, products, width_log);
+        if (level == HUGE_ROW)
+            huge[atomicAdd(&found->huge, 1ull)] = {row, entries, 0, width_log};
+        if (level == EMPTY_ROW)
+            row_ptr[row] = 0;
         classes[row] = (uint8_t)level;
-        widths[row] = (uint8_t)width;
+        widths[row] = (uint8_t)width_log;
         atomicAdd(&counts[level], 1u);
+    };
+    const auto products_of = [&](int64_t k) {
+        const int32_t c = m.a.col[k];
+        return m.b.offset(c + (int64_t)1) - m.b.offset(c);
+    };
+    for (int64_t first = (int64_t)blockIdx.x * each; first < m.rows; first += (int64_t)gridDim.x * each) {
+        if (thread == 0)
+            later_count = 0;
+        __syncthreads();
+        const int64_t row = first + (thread >> lanes_log);
+        const int64_t begin = row < m.rows ? m.a.offset(row) : 0, end = row < m.rows ? m.a.offset(row + 1) : 0;
+        const int64_t stop = end - begin > ANALYSE_MOST ? begin : end;
+        int64_t products = 0;
+        for (int64_t k = begin + lane; k < stop; k += (int64_t)1 << lanes_log)
+            products += products_of(k);
+        for (int distance = 1 << lanes_log >> 1; distance > 0; distance /= 2)
+            products += __shfl_xor_sync(all_lanes, (long long)products, distance);
+        if (lane == 0 && row < m.rows) {
+            if (stop < end)
+                later[atomicAdd(&later_count, 1)] = (int)(row - first);
+            else
+                store(row, end - begin, products);
+        }
+        __syncthreads();
+        for (int i = 0; i < later_count; i++) {
+            const int64_t mine = first + later[i], from = m.a.offset(mine), entries = m.a.offset(mine + 1) - from;
+            const int64_t counted = entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE;
+            if (thread == 0)
+                sum = 0;
+            __syncthreads();
+            products = 0;
+            for (int64_t k = from + thread; k < from + counted; k += block_threads)
+                products += products_of(k);
+            for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+                products += __shfl_xor_sync(all_lanes, (long long)products, distance);
+            if (thread % warp_lanes == 0)
+                atomicAdd(&sum, (unsigned long long)products);
+            __syncthreads();
+            if (thread == 0)
+                store(mine, entries, (int64_t)sum);
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    if (threadIdx.x < CLASSES && counts[threadIdx.x] != 0)
-        atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
+    if (thread < CLASSES && counts[thread] != 0)
+        atomicAdd(&found->rows[thread], (unsigned long long)counts[thread]);
 }
 
 __device__ inline int64_t segments_of(int64_t n)
@@ -300,11 +360,10 @@ __device__ inline int64_t segments_of(int64_t n)
  * segment are short. */
 __device__ inline int width_in_segment(int width_log, int64_t segments)
 {
-    while (width_log > LEAST_LOG && segments > 1) {
-        width_log--;
-        segments /= 2;
-    }
-    return width_log;
+    int log = LEAST_LOG;
+    while (log < 5 && segments << log < (int64_t)1 << width_log)
+        log++;
+    return log;
 }
 
 /* classes[i]: the class of row i of C for fill and the numeric phase. HUGE_ROW
@@ -312,16 +371,18 @@ __device__ inline int width_in_segment(int width_log, int64_t segments)
 __global__ void __launch_bounds__(block_threads)
     classify(const int64_t *row_ptr, int64_t rows, const uint8_t *widths, uint8_t *classes, counters *found)
 {
-    __shared__ unsigned counts[CLASSES];
+    __shared__ unsigned counts[CLASSES], segments;
     if (threadIdx.x < CLASSES)
         counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0)
+        segments = 0;
     if (threadIdx.x == 0 && blockIdx.x == 0)
         found->nnz = row_ptr[rows];
     __syncthreads();
     for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < rows;
          row += (int64_t)gridDim.x * block_threads) {
         const int64_t n = row_ptr[row + 1] - row_ptr[row];
-        int level = widths[row] - LEAST_LOG;
+        int level = width_in_warp(widths[row]) - LEAST_LOG;
         while (level < LEVELS && capacity(level) < n)
             level++;
         if (n == 0)
@@ -329,11 +390,13 @@ __global__ void __launch_bounds__(block_threads)
         else if (classes[row] == HUGE_ROW || classes[row] == TINY)
             level = classes[row];
         if (level == LONG)
-            atomicAdd(&found->segments, (unsigned long long)segments_of(n));
+            atomicAdd(&segments, (unsigned)segments_of(n));
         classes[row] = (uint8_t)level;
         atomicAdd(&counts[level], 1u);
     }
     __syncthreads();
+    if (threadIdx.x == 0 && segments != 0)
+        atomicAdd(&found->segments, (unsigned long long)segments);
     if (threadIdx.x < CLASSES && counts[threadIdx.x] != 0)
         atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
@@ -349,8 +412,8 @@ __global__ void __launch_bounds__(block_threads)
     partition(const uint8_t *classes, const uint8_t *widths, int64_t rows, counters *found, item *items, item *longs,
               segment *segments, const int64_t *row_ptr)
 {
-    __shared__ unsigned counts[CLASSES];
-    __shared__ int64_t begins[CLASSES];
+    __shared__ unsigned counts[CLASSES], segment_count;
+    __shared__ int64_t begins[CLASSES], segments_begin;
     const int lane = (int)threadIdx.x % warp_lanes;
     for (int64_t first = (int64_t)blockIdx.x * block_threads; first < rows;
          first += (int64_t)gridDim.x * block_threads) {
@@ -358,6 +421,8 @@ __global__ void __launch_bounds__(block_threads)
         const int level = row < rows ? classes[row] : (int)EMPTY_ROW;
         if (threadIdx.x < CLASSES)
             counts[threadIdx.x] = 0;
+        if (threadIdx.x == 0)
+            segment_count = 0;
         __syncthreads();
         /* the warp's rows of a class in their order */
         const unsigned same = __match_any_sync(all_lanes, (unsigned)level);
@@ -366,8 +431,15 @@ __global__ void __launch_bounds__(block_threads)
         if (lane == leader)
             at = atomicAdd(&counts[level], (unsigned)__popc(same));
         at = __shfl_sync(all_lanes, at, leader) + (unsigned)__popc(same & ((1u << lane) - 1));
+        const bool has_segments = level == LONG && segments != nullptr;
+        const int64_t begin = has_segments ? row_ptr[row] : 0;
+        const int64_t count = has_segments ? segments_of(row_ptr[row + 1] - begin) : 0;
+        const unsigned segment_at = has_segments ? atomicAdd(&segment_count, (unsigned)count) : 0;
         __syncthreads();
         const int mine = (int)threadIdx.x; /* a class */
+        if (mine == 0 && segment_count != 0)
+            segments_begin =
+                (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)segment_count);
         if (mine <= LONG && counts[mine] != 0 && (mine < LEVELS ? items : longs) != nullptr) {
             begins[mine] = (int64_t)atomicAdd(&found->listed[mine], (unsigned long long)counts[mine]) +
                            (mine < LEVELS ? list_begin(found->rows, mine) : 0);
@@ -377,13 +449,9 @@ __global__ void __launch_bounds__(block_threads)
             items[begins[level] + at] = make_item(row, widths[row]);
         if (level == LONG && longs != nullptr)
             longs[begins[level] + at] = make_item(row, widths[row]);
-        if (level == LONG && segments != nullptr) {
-            const int64_t begin = row_ptr[row], count = segments_of(row_ptr[row + 1] - begin);
-            const int64_t to = (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)count);
-            for (int64_t s = 0; s < count; s++)
-                segments[to + s] = {make_item(row, width_in_segment(widths[row], count)),
-                                    begin + s * capacity(LEVELS - 1), nullptr};
-        }
+        for (int64_t s = 0; s < count; s++)
+            segments[segments_begin + segment_at + s] = {make_item(row, width_in_segment(widths[row], count)),
+                                                         begin + s * capacity(LEVELS - 1), nullptr};
         __syncthreads();
     }
 }

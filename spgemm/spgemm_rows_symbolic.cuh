@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(block_threads)
                 n += list[s] != INT32_MAX;
             row_ptr[row] = n;
         } else {
-            const int level = widths[row] - LEAST_LOG;
+            const int level = width_in_warp(widths[row]) - LEAST_LOG;
             classes[row] = (uint8_t)level;
             atomicAdd(&counts[level], 1u);
         }
@@ -188,7 +188,7 @@ __device__ inline void sort_tables(int *keys, const assignment &mine, int n)
  *   if its table has the largest size. */
 template <bool FILL>
 __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col,
-                                                     uint8_t *classes, item *again, counters *found)
+                                                     item *again, item *longs, counters *found)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists
             } else if (mine.log < 5) {
                 again[atomicAdd(&found->again[LEVELS - 1], 1ull)] = mine.row;
             } else {
-                classes[row] = LONG;
+                longs[atomicAdd(&found->listed[LONG], 1ull)] = mine.row;
             }
         }
         __syncwarp();
@@ -246,9 +246,7 @@ __device__ inline int64_t lower_bound(const int32_t *col, int64_t low, int64_t h
 }
 
 enum {
-    WINDOW = SPMV_SPGEMM_WORDS * 32, /* columns of a bitmap */
-    WINDOW_BYTES = SPMV_SPGEMM_WORDS * 4,
-    EACH = 8, /* words that a thread writes at a time, consecutive; a divisor of the window */
+    EACH = 4, /* words that a thread reads at a time, consecutive; a divisor of the window */
     TILE = block_threads * EACH
 };
 static_assert(SPMV_SPGEMM_WORDS % EACH == 0, "whole groups of words");
@@ -269,66 +267,68 @@ __device__ inline int block_places(int count, int *all)
     return block_exclusive(add_counts(), count, of_warps, all);
 }
 
-/* log2 of the lanes for a row of B if there are `products` in `count` rows: up to a block. */
-__device__ inline int wide_width_log(int64_t products, int64_t count)
+/* Sets a bit. Returns whether it was 0. Most bits are set many times, and a plain read does not
+ * conflict with those of other lanes. */
+__device__ inline bool set_bit(unsigned *bits, unsigned at)
 {
-    int log = LEAST_LOG;
-    while (1 << log < block_threads && products > count << log)
-        log++;
-    return log;
+    const unsigned bit = 1u << at % 32;
+    return (*(volatile unsigned *)&bits[at / 32] & bit) == 0 && (atomicOr(&bits[at / 32], bit) & bit) == 0;
 }
 
-/* Rows of a list, except those of the class HUGE_ROW. Other parameters: as for visit_short. */
+/* Rows of a list. Other parameters: as for visit_short, and
+ *
+ *   window_words  words of the bitmap, in dynamic shared memory; a multiple of EACH
+ *   cols          of B */
 template <bool FILL>
 __global__ void __launch_bounds__(block_threads)
-    visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *classes, int64_t *row_ptr,
-               int32_t *col)
+    visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *widths, int window_words,
+               int64_t cols, int64_t *row_ptr, int32_t *col)
 {
     SPMV_DYNAMIC_SHARED(memory);
     unsigned *const bits = (unsigned *)memory;
     __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
-    __shared__ unsigned long long products;
     const int thread = (int)threadIdx.x;
+    const int64_t window = (int64_t)window_words * 32;
     for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
         const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
-        if (classes[row] == HUGE_ROW)
-            continue;
-        if (thread == 0) {
-            last = from_last = -1;
-            products = 0;
-        }
-        __syncthreads();
-        int high = -1, from_high = -1;
-        unsigned long long sum = 0;
-        for (int64_t k = begin + thread; k < end; k += block_threads) {
-            const int32_t c = m.a.col[k];
-            const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
-            if (p < stop) {
-                const int least = m.b.col[p], most = m.b.col[stop - 1];
-                high = most > high ? most : high;
-                from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
-                sum += (unsigned long long)(stop - p);
-            }
-        }
-        atomicMax(&last, high);
-        atomicMax(&from_last, from_high);
-        atomicAdd(&products, sum);
-        __syncthreads();
-        const int width_log = wide_width_log((int64_t)products, end - begin), width = 1 << width_log;
+        const int width_log = widths[row], width = 1 << width_log;
         const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
-        const int64_t limit = (int64_t)last + 1, lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
-        int64_t n = 0; /* counting: of this thread; writing: of all */
-        for (int64_t from = lowest; from < limit; from += WINDOW) {
-            const int words = (int)((limit - from < WINDOW ? limit - from : (int64_t)WINDOW) + 31) / 32;
-            const int64_t to = from + (int64_t)words * 32;
-            /* whole groups of words, which fill reads */
-            for (int w = thread; w < (words + EACH - 1) / EACH * EACH; w += block_threads)
-                bits[w] = 0;
+        int64_t lowest = 0, limit = cols;
+        if (cols > window) {
+            if (thread == 0)
+                last = from_last = -1;
             __syncthreads();
-            if (limit - lowest <= WINDOW) {
-                for_columns(m, begin, end, team, teams, tlane, width, [=](int32_t c) {
-                    const unsigned at = (unsigned)(c - from);
-                    atomicOr(&bits[at / 32], 1u << at % 32);
+            int high = -1, from_high = -1;
+            for (int64_t k = begin + thread; k < end; k += block_threads) {
+                const int32_t c = m.a.col[k];
+                const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
+                if (p < stop) {
+                    const int least = m.b.col[p], most = m.b.col[stop - 1];
+                    high = most > high ? most : high;
+                    from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
+                }
+            }
+            high = warp_most(high);
+            from_high = warp_most(from_high);
+            if (thread % warp_lanes == 0) {
+                atomicMax(&last, high);
+                atomicMax(&from_last, from_high);
+            }
+            __syncthreads();
+            limit = (int64_t)last + 1;
+            lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
+        }
+        int64_t n = 0; /* counting: of this thread; writing: of all */
+        for (int64_t from = lowest; from < limit; from += window) {
+            const int64_t columns = limit - from < window ? limit - from : window, to = from + columns;
+            const int words = (int)((columns + 32 * EACH - 1) / (32 * EACH)) * EACH;
+            for (int w = thread * EACH; w < words; w += TILE)
+                *(int4 *)&bits[w] = {0, 0, 0, 0};
+            __syncthreads();
+            int added = 0;
+            if (limit - lowest <= window) {
+                for_columns(m, begin, end, team, teams, tlane, width, [&](int32_t c) {
+                    added += set_bit(bits, (unsigned)(c - from));
                     return true;
                 });
             } else {
@@ -336,27 +336,29 @@ __global__ void __launch_bounds__(block_threads)
                     const int32_t c = m.a.col[k];
                     const int64_t stop = m.b.offset(c + (int64_t)1);
                     for (int64_t p = lower_bound(m.b.col, m.b.offset(c), stop, from) + tlane;
-                         p < stop && m.b.col[p] < to; p += width) {
-                        const unsigned at = (unsigned)(m.b.col[p] - from);
-                        atomicOr(&bits[at / 32], 1u << at % 32);
-                    }
+                         p < stop && m.b.col[p] < to; p += width)
+                        added += set_bit(bits, (unsigned)(m.b.col[p] - from));
                 }
             }
-            __syncthreads();
             if constexpr (FILL) {
+                __syncthreads();
                 for (int tile = 0; tile < words; tile += TILE) {
-                    const int first = tile + thread * EACH, mine = first < words ? EACH : 0;
-                    int ones = 0, all;
-                    for (int w = first; w < first + mine; w++)
-                        ones += __popc(bits[w]);
+                    const int first = tile + thread * EACH;
+                    int4 mine = {0, 0, 0, 0};
+                    if (first < words)
+                        mine = *(const int4 *)&bits[first];
+                    int all;
+                    const int ones = __popc((unsigned)mine.x) + __popc((unsigned)mine.y) + __popc((unsigned)mine.z) +
+                                     __popc((unsigned)mine.w);
                     int32_t *to_col = col + row_ptr[row] + n + block_places(ones, &all);
-                    for (int w = first; w < first + mine; w++)
-                        to_col = write_columns(bits[w], from + w * 32, to_col);
+                    to_col = write_columns((unsigned)mine.x, from + first * 32, to_col);
+                    to_col = write_columns((unsigned)mine.y, from + (first + 1) * 32, to_col);
+                    to_col = write_columns((unsigned)mine.z, from + (first + 2) * 32, to_col);
+                    write_columns((unsigned)mine.w, from + (first + 3) * 32, to_col);
                     n += all;
                 }
             } else {
-                for (int w = thread; w < words; w += block_threads)
-                    n += __popc(bits[w]);
+                n += added;
             }
             __syncthreads();
         }
@@ -371,42 +373,6 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /* ------------------------------------------------------------ huge rows of A */
-
-/* A row of the class HUGE_ROW. */
-struct huge_row {
-    int64_t row;
-    int64_t entries; /* of A */
-    int64_t n;       /* entries of C */
-    int width_log;   /* of teams for whole rows of B, up to a block */
-};
-
-/* Lists the rows of a list that are huge, in any order, and sets their classes. */
-__global__ void __launch_bounds__(block_threads)
-    find_huge(operands m, const item *rows, const unsigned long long *count, uint8_t *classes, huge_row *huge,
-              counters *found)
-{
-    __shared__ unsigned long long products;
-    for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
-        const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
-        const int64_t stop = end - begin > SPMV_SPGEMM_HUGE ? begin + SPMV_SPGEMM_HUGE : end;
-        if (threadIdx.x == 0)
-            products = 0;
-        __syncthreads();
-        unsigned long long sum = 0;
-        for (int64_t k = begin + threadIdx.x; k < stop; k += block_threads) {
-            const int32_t c = m.a.col[k];
-            sum += (unsigned long long)(m.b.offset(c + (int64_t)1) - m.b.offset(c));
-        }
-        atomicAdd(&products, sum);
-        __syncthreads();
-        if (threadIdx.x == 0 && (stop < end || products > 64ull * SPMV_SPGEMM_HUGE)) {
-            classes[row] = HUGE_ROW;
-            huge[atomicAdd(&found->huge, 1ull)] = {row, end - begin, 0,
-                                                   wide_width_log((int64_t)products, stop - begin)};
-        }
-        __syncthreads();
-    }
-}
 
 /* Sets the bits of a row's columns. bits: 0 before. */
 __global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, unsigned *bits)
