@@ -31,6 +31,7 @@ struct working {
     counters *found; /* 2: of the first and of the second classes */
     item *items, *again, *longs; /* as many as rows */
     uint8_t *classes, *widths;
+    stored_columns stored;
     huge_row *found_huge;
     unsigned *bits; /* of a huge row; NULL: there was none */
     int64_t *bit_counts;
@@ -63,6 +64,12 @@ spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
+/* The most columns that count stores. Tests build with few. */
+#ifndef SPMV_SPGEMM_STORED
+#define SPMV_SPGEMM_STORED (1 << 25)
+#endif
+constexpr int64_t STORED_MOST = SPMV_SPGEMM_STORED;
+
 spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
 {
     const int64_t rows = plan->a.rows;
@@ -74,15 +81,20 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
                              aligned(rows * (int64_t)sizeof(item)),
                              aligned(rows),
                              aligned(rows),
-                             most_huge * (int64_t)sizeof(huge_row)};
+                             aligned(rows * 4),
+                             aligned(most_huge * (int64_t)sizeof(huge_row))};
     int64_t bytes = 0;
     for (int64_t part : parts)
         bytes += part;
-    plan->working_bytes = bytes;
     if (plan->max_bytes > 0 && bytes > plan->max_bytes)
         return context_fail(plan->ctx, SPMV_ERROR_MEMORY,
                             "the method \"rows\" needs %lld bytes of working memory, %lld are allowed",
                             (long long)bytes, (long long)plan->max_bytes);
+    int64_t room = plan->products < STORED_MOST ? plan->products : STORED_MOST;
+    if (plan->max_bytes > 0 && room > (plan->max_bytes - bytes) / 4)
+        room = (plan->max_bytes - bytes) / 4;
+    bytes += room * 4;
+    plan->working_bytes = bytes;
     const spmv_status st = context_alloc(plan->ctx, bytes, memory);
     if (st != SPMV_OK)
         return st;
@@ -93,7 +105,10 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->longs = (item *)(at += parts[2]);
     w->classes = (uint8_t *)(at += parts[3]);
     w->widths = (uint8_t *)(at += parts[4]);
-    w->found_huge = (huge_row *)(at + parts[5]);
+    w->stored.places = (uint32_t *)(at += parts[5]);
+    w->found_huge = (huge_row *)(at += parts[6]);
+    w->stored.columns = (int32_t *)(at + parts[7]);
+    w->stored.room = room;
     return clear(plan->ctx, w->found, parts[0]);
 }
 
@@ -204,7 +219,8 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
         lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads,
-                                analyse, m, lanes_log, w.classes, w.widths, plan->row_ptr, w.found_huge, w.found);
+                                analyse, m, lanes_log, w.classes, w.widths, plan->row_ptr, w.stored.places,
+                                w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
                         (int32_t *)nullptr, w.classes, w.widths, w.found);
@@ -213,11 +229,11 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
                         w.items, w.longs, (segment *)nullptr, plan->row_ptr);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
-                        plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.found);
+                        plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
                         row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr,
-                        w.longs, w.found);
+                        w.longs, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
         return st;
@@ -240,7 +256,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
         if (st == SPMV_OK && warps > 0)
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
-                        found);
+                        w.stored, found);
         if (st == SPMV_OK && have.rows[LONG] > 0)
             st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1),
                                    &found->rows[LONG]);

@@ -133,9 +133,20 @@ struct counters {
     unsigned long long segments, listed_segments;
     /* rows whose columns exceeded their first table; only [LEVELS - 1] is used */
     unsigned long long again[LEVELS];
-    unsigned long long huge; /* rows of the class HUGE_ROW */
+    unsigned long long huge;   /* rows of the class HUGE_ROW */
+    unsigned long long stored; /* columns for which count asked for a place (stored_columns) */
     int64_t nnz;             /* of C */
 };
+
+/* Sorted columns that count found for rows of the levels, as far as there is room. Fill copies them
+ * instead of finding them again. */
+struct stored_columns {
+    int32_t *columns;
+    int64_t room;     /* less than NOT_STORED */
+    uint32_t *places; /* of each row's first column, or NOT_STORED */
+};
+
+constexpr uint32_t NOT_STORED = UINT32_MAX;
 
 /* Lists of rows, one for each level, one after the other, the highest level first. */
 struct row_lists {
@@ -283,8 +294,8 @@ __device__ inline int class_for(int64_t entries, int64_t products, int width_log
  * block. Lists the huge rows, in any order. row_ptr[i] becomes 0 for rows without products.
  * lanes_log: log2 of the lanes for a row, up to a warp. */
 __global__ void __launch_bounds__(block_threads)
-    analyse(operands m, int lanes_log, uint8_t *classes, uint8_t *widths, int64_t *row_ptr, huge_row *huge,
-            counters *found)
+    analyse(operands m, int lanes_log, uint8_t *classes, uint8_t *widths, int64_t *row_ptr, uint32_t *places,
+            huge_row *huge, counters *found)
 {
     __shared__ unsigned counts[CLASSES];
     __shared__ int later[block_threads], later_count; /* rows for the whole block */
@@ -301,6 +312,8 @@ __global__ void __launch_bounds__(block_threads)
             huge[atomicAdd(&found->huge, 1ull)] = {row, entries, 0, width_log};
         if (level == EMPTY_ROW)
             row_ptr[row] = 0;
+        if (level == LONG) /* fill may find it in another class */
+            places[row] = NOT_STORED;
         classes[row] = (uint8_t)level;
         widths[row] = (uint8_t)width_log;
         atomicAdd(&counts[level], 1u);

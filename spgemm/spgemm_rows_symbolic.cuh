@@ -180,15 +180,43 @@ __device__ inline void sort_tables(int *keys, const assignment &mine, int n)
     }
 }
 
+/* Stores the columns of each group's table in ascending order if there is room for those of the
+ * whole warp. Returns the place of the group's first column, or -1. Called by all lanes of a warp.
+ * n: the columns of the group's table; 0: nothing to store. */
+__device__ inline int64_t store_columns(int *keys, const assignment &mine, int n, const stored_columns &stored,
+                                        counters *found)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int count = mine.lane == 0 ? n : 0, through = warp_inclusive(add_counts(), count);
+    unsigned long long begin = 0;
+    if (lane == warp_lanes - 1) {
+        /* the number only grows */
+        begin = *(volatile unsigned long long *)&found->stored;
+        if (begin + (unsigned)through <= (unsigned long long)stored.room)
+            begin = atomicAdd(&found->stored, (unsigned long long)through);
+        if (begin + (unsigned)through > (unsigned long long)stored.room)
+            begin = UINT64_MAX;
+    }
+    begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
+    if (begin == UINT64_MAX)
+        return -1;
+    sort_tables(keys, mine, n);
+    const int64_t place = (int64_t)begin + __shfl_sync(all_lanes, through - count, mine.group << mine.log);
+    for (int i = mine.lane; i < n; i += mine.size())
+        stored.columns[place + i] = keys[i];
+    return place;
+}
+
 /* Rows of the levels.
  *
  *   row_ptr  of C. Counting writes the number of columns of row i to row_ptr[i].
  *   col      of C
- *   FILL = false: a row with too many columns for its table is appended to `again`, or becomes LONG
- *   if its table has the largest size. */
+ *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs` if
+ *   its table has the largest size. The columns of the others are stored as far as there is room. */
 template <bool FILL>
 __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col,
-                                                     item *again, item *longs, counters *found)
+                                                     item *again, item *longs, stored_columns stored,
+                                                     counters *found)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
@@ -196,9 +224,20 @@ __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists
     const int64_t tasks = warps_for_lists(lists.counts);
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
-        const assignment mine = assign(lists, task);
+        assignment mine = assign(lists, task);
         const int most = capacity(mine.log - LEAST_LOG), log = mine.log + slots_log();
         const int64_t row = row_of(mine.row);
+        if constexpr (FILL) {
+            const uint32_t place = mine.mine ? stored.places[row] : NOT_STORED;
+            if (place != NOT_STORED) {
+                const int64_t to = row_ptr[row], n = row_ptr[row + 1] - to;
+                for (int64_t i = mine.lane; i < n; i += mine.size())
+                    col[to + i] = stored.columns[place + i];
+                mine.mine = false;
+            }
+            if (__ballot_sync(all_lanes, mine.mine) == 0)
+                continue;
+        }
         int *const keys = keys_of_warps[warp] + (mine.group << log);
         int *const columns = &found_of_groups[warp][mine.group];
         if (mine.lane == 0)
@@ -219,13 +258,17 @@ __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists
                 for (int i = mine.lane; i < n; i += mine.size())
                     col[to + i] = keys[i];
             }
-        } else if (mine.mine && mine.lane == 0) {
-            if (n <= most) {
-                row_ptr[row] = n;
-            } else if (mine.log < 5) {
-                again[atomicAdd(&found->again[LEVELS - 1], 1ull)] = mine.row;
-            } else {
-                longs[atomicAdd(&found->listed[LONG], 1ull)] = mine.row;
+        } else {
+            const bool fits = mine.mine && n <= most;
+            const int64_t place = store_columns(keys, mine, fits ? n : 0, stored, found);
+            if (mine.mine && mine.lane == 0) {
+                stored.places[row] = fits && place >= 0 ? (uint32_t)place : NOT_STORED;
+                if (fits)
+                    row_ptr[row] = n;
+                else if (mine.log < 5)
+                    again[atomicAdd(&found->again[LEVELS - 1], 1ull)] = mine.row;
+                else
+                    longs[atomicAdd(&found->listed[LONG], 1ull)] = mine.row;
             }
         }
         __syncwarp();
