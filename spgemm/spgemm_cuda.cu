@@ -33,7 +33,8 @@ struct working {
     uint8_t *classes, *widths;
     stored_columns stored;
     huge_row *found_huge;
-    unsigned *bits; /* of a huge row; NULL: there was none */
+    unsigned *bits; /* of a huge row, after the number of wide entries; NULL: there was none */
+    wide_entries wide;
     int64_t *bit_counts;
     std::vector<huge_row> huge;
 };
@@ -124,27 +125,59 @@ int64_t bit_blocks(const spmv_multiply_plan *plan)
     return ceil_divide(bit_words(plan), (int64_t)HUGE_WORDS);
 }
 
+/* Words of the filters of a huge row; 0: it has no filters, because they would be too large. */
+int64_t filters_of(const huge_row &h)
+{
+    constexpr int64_t most = (int64_t)1 << 26;
+    int64_t words = 0;
+    return h.n > 0 && multiply_fits(ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter_words(h.entries), &words) &&
+                   words <= most
+               ? words
+               : 0;
+}
+
+/* Counts or writes the columns of the huge rows. Writing also makes their segments, the first ones
+ * of the state, with filters. */
 template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const working &w)
 {
     spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const rows_state *const s = (const rows_state *)plan->state;
     const int64_t words = bit_words(plan), blocks = bit_blocks(plan);
-    spmv_status st = SPMV_OK;
-    for (const huge_row &h : w.huge) {
-        st = clear(ctx, w.bits, words * 4);
-        if (st == SPMV_OK)
-            st = on_device(ctx, [&]() -> spmv_status {
-                spmv_status queued = launch(ctx, "spgemm mark huge", blocks_for(ctx, INT64_MAX, 8), block_threads,
-                                            mark_huge, operands_of(plan), h, w.bits);
-                if (queued == SPMV_OK)
-                    queued = launch(ctx, "spgemm count huge", (int)blocks, block_threads, count_huge, w.bits, words,
-                                    w.bit_counts);
-                return queued != SPMV_OK
-                           ? queued
-                           : launch(ctx, "spgemm emit huge", FILL ? (int)blocks : 1, block_threads, emit_huge<FILL>,
-                                    w.bits, words, w.bit_counts, blocks, h.row, plan->row_ptr, plan->col);
-            });
+    const int all = blocks_for(ctx, INT64_MAX, 8);
+    segment *segments = FILL ? s->segments : nullptr;
+    unsigned *filters = FILL ? s->filters : nullptr;
+    spmv_status st = FILL && !w.huge.empty() ? clear(ctx, filters, s->filter_words * 4) : SPMV_OK;
+    for (size_t i = 0; i < w.huge.size() && st == SPMV_OK; i++) {
+        const huge_row &h = w.huge[i];
+        const int64_t count = ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter = FILL ? filters_of(h) : 0;
+        st = clear(ctx, w.wide.count, (char *)(w.bits + words) - (char *)w.wide.count);
         if (st != SPMV_OK)
             break;
+        st = on_device(ctx, [&]() -> spmv_status {
+            spmv_status queued =
+                launch(ctx, "spgemm mark huge", all, block_threads, mark_huge<false>, m, h, w.wide, w.bits);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm mark huge", all, block_threads, mark_huge<true>, m, h, w.wide, w.bits);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm count huge", (int)blocks, block_threads, count_huge, w.bits, words,
+                                w.bit_counts);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm emit huge", FILL ? (int)blocks : 1, block_threads, emit_huge<FILL>, w.bits,
+                                words, w.bit_counts, blocks, h.row, plan->row_ptr, plan->col);
+            if (FILL && queued == SPMV_OK && count > 0)
+                queued = launch(ctx, "spgemm list huge", grid_for(count, block_threads), block_threads, list_huge, h,
+                                plan->row_ptr, filter > 0 ? filters : (unsigned *)nullptr, segments);
+            if (queued == SPMV_OK && filter > 0)
+                queued = launch(ctx, "spgemm mark filter", all, block_threads, mark_filter<false>, m, h, w.wide,
+                                plan->row_ptr, plan->col, filters);
+            if (queued == SPMV_OK && filter > 0)
+                queued = launch(ctx, "spgemm mark filter", all, block_threads, mark_filter<true>, m, h, w.wide,
+                                plan->row_ptr, plan->col, filters);
+            return queued;
+        });
+        segments += FILL ? count : 0;
+        filters += filter;
     }
     return st;
 }
@@ -153,7 +186,8 @@ template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const work
 spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, void **memory)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t bytes = aligned(bit_words(plan) * 4) + bit_blocks(plan) * 8;
+    const int64_t parts[] = {8, aligned(bit_words(plan) * 4), bit_blocks(plan) * 8};
+    const int64_t bytes = parts[0] + parts[1] + parts[2] + (plan->b.nnz / WIDE + 1) * 8;
     if (count == 0)
         return SPMV_OK;
     try {
@@ -163,8 +197,10 @@ spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, vo
     }
     spmv_status st = context_alloc(ctx, bytes, memory);
     plan->working_bytes += bytes;
-    w->bits = (unsigned *)*memory;
-    w->bit_counts = (int64_t *)((char *)*memory + aligned(bit_words(plan) * 4));
+    w->wide.count = (unsigned long long *)*memory;
+    w->bits = (unsigned *)((char *)*memory + parts[0]);
+    w->bit_counts = (int64_t *)((char *)w->bits + parts[1]);
+    w->wide.entries = w->bit_counts + bit_blocks(plan);
     return st != SPMV_OK ? st : spmv_download(ctx, w->found_huge, w->huge.data(), count * (int64_t)sizeof(huge_row));
 }
 
@@ -262,43 +298,6 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
                                    &found->rows[LONG]);
         return st;
     });
-}
-
-/* Words of the filters of a huge row; 0: it has no filters, because they would be too large. */
-int64_t filters_of(const huge_row &h)
-{
-    constexpr int64_t most = (int64_t)1 << 26;
-    int64_t words = 0;
-    return h.n > 0 && multiply_fits(ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter_words(h.entries), &words) &&
-                   words <= most
-               ? words
-               : 0;
-}
-
-/* The segments of the huge rows, the first ones of the state, with their filters. */
-spmv_status queue_huge_segments(spmv_multiply_plan *plan, const working &w, const rows_state *s)
-{
-    spmv_context *const ctx = plan->ctx;
-    segment *segments = s->segments;
-    unsigned *filters = s->filters;
-    spmv_status st = w.huge.empty() ? SPMV_OK : clear(ctx, s->filters, s->filter_words * 4);
-    for (size_t i = 0; i < w.huge.size() && st == SPMV_OK; i++) {
-        const huge_row &h = w.huge[i];
-        const int64_t count = ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), words = filters_of(h);
-        unsigned *const filter = words > 0 ? filters : nullptr;
-        if (count > 0)
-            st = on_device(ctx, [&]() -> spmv_status {
-                const spmv_status listed = launch(ctx, "spgemm list huge", grid_for(count, block_threads),
-                                                  block_threads, list_huge, h, plan->row_ptr, filter, segments);
-                return listed != SPMV_OK || words == 0
-                           ? listed
-                           : launch(ctx, "spgemm mark filter", blocks_for(ctx, INT64_MAX, 8), block_threads,
-                                    mark_filter, operands_of(plan), h, plan->row_ptr, plan->col, filter);
-            });
-        segments += count;
-        filters += words;
-    }
-    return st;
 }
 
 /* Makes the state for the classes of the rows of C. */
@@ -399,7 +398,6 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     TRY(make_state(plan, w, have));
     TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
     TRY(visit_huge<true>(plan, w));
-    TRY(queue_huge_segments(plan, w, (const rows_state *)plan->state));
 done:
     spmv_free(ctx, huge_memory);
     spmv_free(ctx, memory);

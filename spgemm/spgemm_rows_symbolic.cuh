@@ -417,22 +417,55 @@ __global__ void __launch_bounds__(block_threads)
 
 /* ------------------------------------------------------------ huge rows of A */
 
-/* Sets the bits of a row's columns. bits: 0 before. */
-__global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, unsigned *bits)
+/* Rows of B with more entries than this are shared by all blocks. */
+enum { WIDE = 16 * block_threads };
+
+/* The entries of a huge row whose rows of B have more than WIDE entries, in any order. */
+struct wide_entries {
+    int64_t *entries;
+    unsigned long long *count;
+};
+
+/* Calls body(k, column) for the products of a huge row, by all blocks; k: the entry of A.
+ * SHARED = false: without those of the wide entries, which are listed if `list` is true.
+ * SHARED = true: only those of the listed entries. */
+template <bool SHARED, typename Body>
+__device__ void for_huge(const operands &m, const huge_row &h, const wide_entries &wide, bool list, const Body &body)
 {
-    const int width = 1 << h.width_log;
     const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x;
-    for_columns(m, m.a.offset(h.row), m.a.offset(h.row + 1), thread >> h.width_log,
-                (int64_t)gridDim.x * block_threads >> h.width_log, (int)(thread & (width - 1)), width, [=](int32_t c) {
-                    const unsigned bit = 1u << (c & 31);
-                    if ((*(volatile unsigned *)&bits[c >> 5] & bit) == 0)
-                        atomicOr(&bits[c >> 5], bit);
-                    return true;
-                });
+    const int64_t threads = (int64_t)gridDim.x * block_threads, begin = m.a.offset(h.row);
+    if constexpr (SHARED) {
+        for (int64_t i = 0; i < (int64_t)*wide.count; i++) {
+            const int64_t k = wide.entries[i];
+            const int32_t c = m.a.col[k];
+            const int64_t stop = m.b.offset(c + (int64_t)1);
+            for (int64_t p = m.b.offset(c) + thread; p < stop; p += threads)
+                body(k, m.b.col[p]);
+        }
+    } else {
+        const int64_t width = (int64_t)1 << h.width_log, tlane = thread & (width - 1);
+        for (int64_t k = begin + (thread >> h.width_log); k < begin + h.entries; k += threads >> h.width_log) {
+            const int32_t c = m.a.col[k];
+            const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
+            if (stop - p <= WIDE) {
+                for (int64_t q = p + tlane; q < stop; q += width)
+                    body(k, m.b.col[q]);
+            } else if (list && tlane == 0) {
+                wide.entries[atomicAdd(wide.count, 1ull)] = k;
+            }
+        }
+    }
+}
+
+/* Sets the bits of a row's columns. bits: 0 before. SHARED: as for for_huge. */
+template <bool SHARED>
+__global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, wide_entries wide, unsigned *bits)
+{
+    for_huge<SHARED>(m, h, wide, true, [=](int64_t, int32_t c) { set_bit(bits, (unsigned)c); });
 }
 
 /* Words of the bitmap for each block, a multiple of block_threads. */
-enum { HUGE_WORDS = 16 * block_threads };
+enum { HUGE_WORDS = 4 * block_threads };
 
 /* counts[b]: the set bits of block b's words. */
 __global__ void __launch_bounds__(block_threads) count_huge(const unsigned *bits, int64_t words, int64_t *counts)
@@ -499,32 +532,26 @@ __global__ void __launch_bounds__(block_threads)
                        filter != nullptr ? filter + s * filter_words(h.entries) : nullptr};
 }
 
-/* Sets the bits of the filters of a huge row's segments. They are 0 before. */
+/* Sets the bits of the filters of a huge row's segments. They are 0 before. SHARED: as for
+ * for_huge, after mark_huge. */
+template <bool SHARED>
 __global__ void __launch_bounds__(block_threads)
-    mark_filter(operands m, huge_row h, const int64_t *row_ptr, const int32_t *col, unsigned *filter)
+    mark_filter(operands m, huge_row h, wide_entries wide, const int64_t *row_ptr, const int32_t *col, unsigned *filter)
 {
-    const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x, width = (int64_t)1 << h.width_log;
-    const int64_t teams = (int64_t)gridDim.x * block_threads >> h.width_log, words = filter_words(h.entries);
-    const int64_t begin = m.a.offset(h.row), end = m.a.offset(h.row + 1), from = row_ptr[h.row];
-    for (int64_t k = begin + (thread >> h.width_log); k < end; k += teams) {
-        const int32_t c = m.a.col[k];
-        const int64_t stop = m.b.offset(c + (int64_t)1), chunk = (k - begin) / warp_lanes;
-        for (int64_t p = m.b.offset(c) + (thread & (width - 1)); p < stop; p += width) {
-            /* the last segment that does not begin after the column */
-            int64_t low = 0, high = segments_of(h.n) - 1;
-            while (low < high) {
-                const int64_t middle = low + (high - low + 1) / 2;
-                if (col[from + middle * capacity(LEVELS - 1)] <= m.b.col[p])
-                    low = middle;
-                else
-                    high = middle - 1;
-            }
-            unsigned *const word = &filter[low * words + chunk / 32];
-            const unsigned bit = 1u << (chunk & 31);
-            if ((*(volatile unsigned *)word & bit) == 0)
-                atomicOr(word, bit);
+    const int64_t words = filter_words(h.entries), begin = m.a.offset(h.row), from = row_ptr[h.row];
+    for_huge<SHARED>(m, h, wide, false, [=](int64_t k, int32_t c) {
+        /* the last segment that does not begin after the column */
+        int64_t low = 0, high = segments_of(h.n) - 1;
+        while (low < high) {
+            const int64_t middle = low + (high - low + 1) / 2;
+            if (col[from + middle * capacity(LEVELS - 1)] <= c)
+                low = middle;
+            else
+                high = middle - 1;
         }
-    }
+        const int64_t chunk = (k - begin) / warp_lanes;
+        set_bit(&filter[low * words + chunk / 32], (unsigned)(chunk & 31));
+    });
 }
 
 } // namespace spgemm
