@@ -28,7 +28,7 @@ struct rows_state {
 
 /* Memory of the symbolic phase, one block. */
 struct working {
-    counters *found; /* 2: of the first and of the second classes */
+    counters *found;             /* 2: of the first and of the second classes */
     item *items, *again, *longs; /* as many as rows */
     uint8_t *classes, *widths;
     stored_columns stored;
@@ -237,10 +237,10 @@ spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const workin
     const auto kernel = visit_long<FILL>;
     const spmv_status st = once_a_device(plan->ctx, name, &told, (const void *)kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
-    return st != SPMV_OK ? st
-                         : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel,
-                                         operands_of(plan), w.longs, count, w.widths, words, plan->b.cols,
-                                         plan->row_ptr, plan->col);
+    return st != SPMV_OK
+               ? st
+               : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel, operands_of(plan),
+                               w.longs, count, w.widths, words, plan->b.cols, plan->row_ptr, plan->col);
 }
 
 spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
@@ -254,9 +254,9 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
         lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads,
-                                analyse, m, lanes_log, w.classes, w.widths, plan->row_ptr, w.stored.places,
-                                w.found_huge, w.found);
+        spmv_status st =
+            launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads, analyse, m,
+                   lanes_log, w.classes, w.widths, plan->row_ptr, w.stored.places, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
                         (int32_t *)nullptr, w.classes, w.widths, w.found);
@@ -268,8 +268,8 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
                         plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
-                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr,
-                        w.longs, w.stored, w.found);
+                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr, w.longs,
+                        w.stored, w.found);
         if (st == SPMV_OK)
             st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
         return st;
@@ -338,9 +338,9 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
     s->segment_count = segments;
     s->warps = warps;
     const auto copy = [&](void *to, const void *from, int64_t bytes) {
-        return cuda_check(
-            ctx, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
-            "cudaMemcpyAsync");
+        return cuda_check(ctx,
+                          cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
+                          "cudaMemcpyAsync");
     };
     if (have.rows[TINY] > 0)
         s->classes = (uint8_t *)s->filters + parts[3];
@@ -353,15 +353,12 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
 template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
     const rows_state *const s = (const rows_state *)plan->state;
-    const numeric_job<T> job = {operands_of(plan), (const T *)a, (const T *)b,          plan->row_ptr,
-                                plan->col,         (T *)c,       {s->items, s->counts}, s->segments};
+    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,    plan->row_ptr, plan->col, (T *)c,
+                                {s->items, s->counts}, s->segments,  s->segment_count};
     spmv_status st = SPMV_OK;
-    if (s->segment_count > 0)
-        st = launch(plan->ctx, "spgemm segment sums", grid_for(s->segment_count, BLOCK_WARPS), BLOCK, sum_rows<true, T>,
-                    job, s->segment_count);
-    if (st == SPMV_OK && s->warps > 0)
-        st =
-            launch(plan->ctx, "spgemm sums", grid_for(s->warps, BLOCK_WARPS), BLOCK, sum_rows<false, T>, job, s->warps);
+    const int64_t tasks = s->segment_count + s->warps;
+    if (tasks > 0)
+        st = launch(plan->ctx, "spgemm sums", grid_for(tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job, tasks);
     if (st == SPMV_OK && s->classes != nullptr)
         st = launch(plan->ctx, "spgemm tiny sums", grid_for(plan->a.rows, BLOCK), BLOCK, sum_tiny<T>, job, s->classes);
     return st;

@@ -135,7 +135,7 @@ struct counters {
     unsigned long long again[LEVELS];
     unsigned long long huge;   /* rows of the class HUGE_ROW */
     unsigned long long stored; /* columns for which count asked for a place (stored_columns) */
-    int64_t nnz;             /* of C */
+    int64_t nnz;               /* of C */
 };
 
 /* Sorted columns that count found for rows of the levels, as far as there is room. Fill copies them
@@ -451,8 +451,7 @@ __global__ void __launch_bounds__(block_threads)
         __syncthreads();
         const int mine = (int)threadIdx.x; /* a class */
         if (mine == 0 && segment_count != 0)
-            segments_begin =
-                (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)segment_count);
+            segments_begin = (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)segment_count);
         if (mine <= LONG && counts[mine] != 0 && (mine < LEVELS ? items : longs) != nullptr) {
             begins[mine] = (int64_t)atomicAdd(&found->listed[mine], (unsigned long long)counts[mine]) +
                            (mine < LEVELS ? list_begin(found->rows, mine) : 0);

@@ -215,8 +215,7 @@ __device__ inline int64_t store_columns(int *keys, const assignment &mine, int n
  *   its table has the largest size. The columns of the others are stored as far as there is room. */
 template <bool FILL>
 __global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col,
-                                                     item *again, item *longs, stored_columns stored,
-                                                     counters *found)
+                                                     item *again, item *longs, stored_columns stored, counters *found)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
@@ -417,8 +416,8 @@ __global__ void __launch_bounds__(block_threads)
 
 /* ------------------------------------------------------------ huge rows of A */
 
-/* Rows of B with more entries than this are shared by all blocks. */
-enum { WIDE = 16 * block_threads };
+/* Rows of B with more entries than WIDE are shared by WIDE_PARTS blocks. */
+enum { WIDE = 16 * block_threads, WIDE_PARTS = 128 };
 
 /* The entries of a huge row whose rows of B have more than WIDE entries, in any order. */
 struct wide_entries {
@@ -432,17 +431,19 @@ struct wide_entries {
 template <bool SHARED, typename Body>
 __device__ void for_huge(const operands &m, const huge_row &h, const wide_entries &wide, bool list, const Body &body)
 {
-    const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x;
-    const int64_t threads = (int64_t)gridDim.x * block_threads, begin = m.a.offset(h.row);
     if constexpr (SHARED) {
-        for (int64_t i = 0; i < (int64_t)*wide.count; i++) {
-            const int64_t k = wide.entries[i];
+        const int64_t count = (int64_t)*wide.count;
+        for (int64_t part = blockIdx.x; part < count * WIDE_PARTS; part += gridDim.x) {
+            const int64_t k = wide.entries[part / WIDE_PARTS];
             const int32_t c = m.a.col[k];
             const int64_t stop = m.b.offset(c + (int64_t)1);
-            for (int64_t p = m.b.offset(c) + thread; p < stop; p += threads)
+            for (int64_t p = m.b.offset(c) + part % WIDE_PARTS * block_threads + threadIdx.x; p < stop;
+                 p += (int64_t)WIDE_PARTS * block_threads)
                 body(k, m.b.col[p]);
         }
     } else {
+        const int64_t thread = (int64_t)blockIdx.x * block_threads + threadIdx.x;
+        const int64_t threads = (int64_t)gridDim.x * block_threads, begin = m.a.offset(h.row);
         const int64_t width = (int64_t)1 << h.width_log, tlane = thread & (width - 1);
         for (int64_t k = begin + (thread >> h.width_log); k < begin + h.entries; k += threads >> h.width_log) {
             const int32_t c = m.a.col[k];
