@@ -152,7 +152,7 @@ struct chunks {
 };
 
 /* At least this number of blocks for a multiprocessor: limits the registers. */
-template <typename T> constexpr int least_blocks = sizeof(T) <= 8 ? 8 : 5;
+template <typename T> constexpr int least_blocks = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 6 : 5;
 
 /* Shared memory of a warp. */
 template <typename T> struct warp_memory {

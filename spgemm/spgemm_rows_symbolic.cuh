@@ -214,8 +214,9 @@ __device__ inline int64_t store_columns(int *keys, const assignment &mine, int n
  *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs` if
  *   its table has the largest size. The columns of the others are stored as far as there is room. */
 template <bool FILL>
-__global__ void __launch_bounds__(BLOCK) visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col,
-                                                     item *again, item *longs, stored_columns stored, counters *found)
+__global__ void __launch_bounds__(BLOCK, 10)
+    visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col, item *again, item *longs,
+                stored_columns stored, counters *found)
 {
     alignas(16) __shared__ int keys_of_warps[BLOCK_WARPS][TABLE];
     __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
