@@ -12,3 +12,10 @@ const struct spgemm_method spgemm_methods_omp[] = {
     {"rows", spgemm_rows_symbolic_omp, spgemm_rows_numeric_omp, spgemm_rows_destroy_omp},
     {NULL, NULL, NULL, NULL},
 };
+
+#ifdef SPMV_HAVE_CUDA
+const struct spgemm_method spgemm_methods_cuda[] = {
+    {"rows", spgemm_rows_symbolic_cuda, spgemm_rows_numeric_cuda, spgemm_rows_destroy_cuda},
+    {NULL, NULL, NULL, NULL},
+};
+#endif

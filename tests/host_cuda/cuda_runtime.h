@@ -25,6 +25,10 @@ struct dim3 {
     }
 };
 
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 enum cudaLaunchAttributeID {

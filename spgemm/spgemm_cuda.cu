@@ -1,0 +1,438 @@
+/* Method "rows" of the backend cuda: the phases of a sparse product (spgemm_rows.cuh).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <new>
+#include <vector>
+
+#include "spgemm_rows_numeric.cuh"
+
+extern "C" {
+#include "spgemm_internal.h"
+}
+
+namespace
+{
+
+using namespace spgemm;
+
+/* Of a plan. All pointers are to the context's memory, to one block that begins with counts. */
+struct rows_state {
+    unsigned long long *counts; /* LEVELS, of the lists */
+    item *items;
+    segment *segments;
+    unsigned *filters; /* of the segments of huge rows */
+    uint8_t *classes;  /* of all rows; NULL: no row is TINY */
+    int64_t huge_segments, segment_count, filter_words;
+    int64_t warps; /* for the lists */
+};
+
+/* Memory of the symbolic phase, one block. */
+struct working {
+    counters *found;             /* 2: of the first and of the second classes */
+    item *items, *again, *longs; /* as many as rows */
+    uint8_t *classes, *widths;
+    stored_columns stored;
+    huge_row *found_huge;
+    unsigned *bits; /* of a huge row, after the number of wide entries; NULL: there was none */
+    wide_entries wide;
+    int64_t *bit_counts;
+    std::vector<huge_row> huge;
+};
+
+constexpr int64_t aligned(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+operands operands_of(const spmv_multiply_plan *plan)
+{
+    const spmv_csr &a = plan->a, &b = plan->b;
+    return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
+}
+
+/* Blocks for work whose amount only the device knows: at most `most`, and at most `each` for a
+ * multiprocessor. */
+int blocks_for(const spmv_context *ctx, int64_t most, int each)
+{
+    const int64_t cap = (int64_t)each * ((const cuda_state *)ctx->device)->multiprocessors;
+    return (int)(most < cap ? most : cap);
+}
+
+spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
+{
+    return on_device(ctx, [=] {
+        return cuda_check(ctx, cudaMemsetAsync(memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+    });
+}
+
+/* The most columns that count stores. Tests build with few. */
+#ifndef SPMV_SPGEMM_STORED
+#define SPMV_SPGEMM_STORED (1 << 25)
+#endif
+constexpr int64_t STORED_MOST = SPMV_SPGEMM_STORED;
+
+spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
+{
+    const int64_t rows = plan->a.rows;
+    constexpr int64_t longest = SPMV_SPGEMM_HUGE;
+    const int64_t most_huge = plan->a.nnz / longest + plan->products / (64 * longest);
+    const int64_t parts[] = {aligned(2 * (int64_t)sizeof(counters)),
+                             aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows * (int64_t)sizeof(item)),
+                             aligned(rows),
+                             aligned(rows),
+                             aligned(rows * 4),
+                             aligned(most_huge * (int64_t)sizeof(huge_row))};
+    int64_t bytes = 0;
+    for (int64_t part : parts)
+        bytes += part;
+    if (plan->max_bytes > 0 && bytes > plan->max_bytes)
+        return context_fail(plan->ctx, SPMV_ERROR_MEMORY,
+                            "the method \"rows\" needs %lld bytes of working memory, %lld are allowed",
+                            (long long)bytes, (long long)plan->max_bytes);
+    int64_t room = plan->products < STORED_MOST ? plan->products : STORED_MOST;
+    if (plan->max_bytes > 0 && room > (plan->max_bytes - bytes) / 4)
+        room = (plan->max_bytes - bytes) / 4;
+    bytes += room * 4;
+    plan->working_bytes = bytes;
+    const spmv_status st = context_alloc(plan->ctx, bytes, memory);
+    if (st != SPMV_OK)
+        return st;
+    char *at = (char *)*memory;
+    w->found = (counters *)at;
+    w->again = (item *)(at += parts[0]);
+    w->items = (item *)(at += parts[1]);
+    w->longs = (item *)(at += parts[2]);
+    w->classes = (uint8_t *)(at += parts[3]);
+    w->widths = (uint8_t *)(at += parts[4]);
+    w->stored.places = (uint32_t *)(at += parts[5]);
+    w->found_huge = (huge_row *)(at += parts[6]);
+    w->stored.columns = (int32_t *)(at + parts[7]);
+    w->stored.room = room;
+    return clear(plan->ctx, w->found, parts[0]);
+}
+
+/* ------------------------------------------------------------- huge rows */
+
+int64_t bit_words(const spmv_multiply_plan *plan)
+{
+    return ceil_divide(plan->b.cols, 32);
+}
+
+int64_t bit_blocks(const spmv_multiply_plan *plan)
+{
+    return ceil_divide(bit_words(plan), (int64_t)HUGE_WORDS);
+}
+
+/* Words of the filters of a huge row; 0: it has no filters, because they would be too large. */
+int64_t filters_of(const huge_row &h)
+{
+    constexpr int64_t most = (int64_t)1 << 26;
+    int64_t words = 0;
+    return h.n > 0 && multiply_fits(ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter_words(h.entries), &words) &&
+                   words <= most
+               ? words
+               : 0;
+}
+
+/* Counts or writes the columns of the huge rows. Writing also makes their segments, the first ones
+ * of the state, with filters. */
+template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const working &w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const rows_state *const s = (const rows_state *)plan->state;
+    const int64_t words = bit_words(plan), blocks = bit_blocks(plan);
+    const int all = blocks_for(ctx, INT64_MAX, 8);
+    segment *segments = FILL ? s->segments : nullptr;
+    unsigned *filters = FILL ? s->filters : nullptr;
+    spmv_status st = FILL && !w.huge.empty() ? clear(ctx, filters, s->filter_words * 4) : SPMV_OK;
+    for (size_t i = 0; i < w.huge.size() && st == SPMV_OK; i++) {
+        const huge_row &h = w.huge[i];
+        const int64_t count = ceil_divide(h.n, (int64_t)capacity(LEVELS - 1)), filter = FILL ? filters_of(h) : 0;
+        st = clear(ctx, w.wide.count, (char *)(w.bits + words) - (char *)w.wide.count);
+        if (st != SPMV_OK)
+            break;
+        st = on_device(ctx, [&]() -> spmv_status {
+            spmv_status queued =
+                launch(ctx, "spgemm mark huge", all, block_threads, mark_huge<false>, m, h, w.wide, w.bits);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm mark huge", all, block_threads, mark_huge<true>, m, h, w.wide, w.bits);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm count huge", (int)blocks, block_threads, count_huge, w.bits, words,
+                                w.bit_counts);
+            if (queued == SPMV_OK)
+                queued = launch(ctx, "spgemm emit huge", FILL ? (int)blocks : 1, block_threads, emit_huge<FILL>, w.bits,
+                                words, w.bit_counts, blocks, h.row, plan->row_ptr, plan->col);
+            if (FILL && queued == SPMV_OK && count > 0)
+                queued = launch(ctx, "spgemm list huge", grid_for(count, block_threads), block_threads, list_huge, h,
+                                plan->row_ptr, filter > 0 ? filters : (unsigned *)nullptr, segments);
+            if (queued == SPMV_OK && filter > 0)
+                queued = launch(ctx, "spgemm mark filter", all, block_threads, mark_filter<false>, m, h, w.wide,
+                                plan->row_ptr, plan->col, filters);
+            if (queued == SPMV_OK && filter > 0)
+                queued = launch(ctx, "spgemm mark filter", all, block_threads, mark_filter<true>, m, h, w.wide,
+                                plan->row_ptr, plan->col, filters);
+            return queued;
+        });
+        segments += FILL ? count : 0;
+        filters += filter;
+    }
+    return st;
+}
+
+/* Fetches the list of huge rows and makes their bitmap. *memory: to free. */
+spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, void **memory)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t parts[] = {8, aligned(bit_words(plan) * 4), bit_blocks(plan) * 8};
+    const int64_t bytes = parts[0] + parts[1] + parts[2] + (plan->b.nnz / WIDE + 1) * 8;
+    if (count == 0)
+        return SPMV_OK;
+    try {
+        w->huge.resize((size_t)count);
+    } catch (const std::bad_alloc &) {
+        return context_fail_memory(ctx, "the list of long rows", count * (int64_t)sizeof(huge_row));
+    }
+    spmv_status st = context_alloc(ctx, bytes, memory);
+    plan->working_bytes += bytes;
+    w->wide.count = (unsigned long long *)*memory;
+    w->bits = (unsigned *)((char *)*memory + parts[0]);
+    w->bit_counts = (int64_t *)((char *)w->bits + parts[1]);
+    w->wide.entries = w->bit_counts + bit_blocks(plan);
+    return st != SPMV_OK ? st : spmv_download(ctx, w->found_huge, w->huge.data(), count * (int64_t)sizeof(huge_row));
+}
+
+/* Fetches the numbers of their entries of C. */
+spmv_status measure(spmv_multiply_plan *plan, working *w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t count = (int64_t)w->huge.size();
+    if (count == 0)
+        return SPMV_OK;
+    const spmv_status st = on_device(ctx, [&] {
+        return launch(ctx, "spgemm measure huge", grid_for(count, block_threads), block_threads, measure_huge,
+                      w->found_huge, count, plan->row_ptr);
+    });
+    return st != SPMV_OK ? st : spmv_download(ctx, w->found_huge, w->huge.data(), count * (int64_t)sizeof(huge_row));
+}
+
+/* ----------------------------------------------------------------- phases */
+
+/* Words of the bitmap of visit_long: for all columns of B, up to a limit. */
+int window_words(const spmv_multiply_plan *plan)
+{
+    const int64_t words = ceil_divide(plan->b.cols, (int64_t)32 * EACH) * EACH;
+    return (int)(words < SPMV_SPGEMM_WORDS ? words : SPMV_SPGEMM_WORDS);
+}
+
+/* blocks: at least 1 */
+template <bool FILL>
+spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const working &w, int blocks,
+                        const unsigned long long *count)
+{
+    static uint64_t told;
+    const int words = window_words(plan);
+    const auto kernel = visit_long<FILL>;
+    const spmv_status st = once_a_device(plan->ctx, name, &told, (const void *)kernel,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
+    return st != SPMV_OK
+               ? st
+               : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel, operands_of(plan),
+                               w.longs, count, w.widths, words, plan->b.cols, plan->row_ptr, plan->col);
+}
+
+spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const int64_t rows = m.rows;
+    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64),
+              threads = grid_for(rows, block_threads);
+    int lanes_log = 0; /* about half as many lanes as entries in a row of A */
+    while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
+        lanes_log++;
+    return on_device(ctx, [&]() -> spmv_status {
+        spmv_status st =
+            launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads, analyse, m,
+                   lanes_log, w.classes, w.widths, plan->row_ptr, w.stored.places, w.found_huge, w.found);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
+                        (int32_t *)nullptr, w.classes, w.widths, w.found);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
+                        w.items, w.longs, (segment *)nullptr, plan->row_ptr);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
+                        plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
+                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr, w.longs,
+                        w.stored, w.found);
+        if (st == SPMV_OK)
+            st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
+        return st;
+    });
+}
+
+spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_state *s, const counters &have)
+{
+    spmv_context *const ctx = plan->ctx;
+    const operands m = operands_of(plan);
+    const int64_t rows = m.rows, warps = s->warps;
+    counters *const found = w.found + 1;
+    return on_device(ctx, [&]() -> spmv_status {
+        spmv_status st =
+            launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition, w.classes,
+                   w.widths, rows, found, s->items, w.longs, s->segments + s->huge_segments, plan->row_ptr);
+        if (st == SPMV_OK && s->classes != nullptr)
+            st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
+                        plan->row_ptr, plan->col, w.classes, w.widths, found);
+        if (st == SPMV_OK && warps > 0)
+            st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
+                        row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
+                        w.stored, found);
+        if (st == SPMV_OK && have.rows[LONG] > 0)
+            st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1),
+                                   &found->rows[LONG]);
+        return st;
+    });
+}
+
+/* Makes the state for the classes of the rows of C. */
+spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counters &have)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t rows = plan->a.rows;
+    int64_t listed = 0, warps = 0;
+    for (int level = 0; level < LEVELS; level++) {
+        const int log = 5 - LEAST_LOG - level;
+        listed += (int64_t)have.rows[level];
+        warps += ceil_divide((int64_t)have.rows[level], (int64_t)1 << log);
+    }
+    int64_t huge_segments = 0, filters = 0;
+    for (const huge_row &h : w.huge) {
+        huge_segments += ceil_divide(h.n, (int64_t)capacity(LEVELS - 1));
+        filters += filters_of(h);
+    }
+    const int64_t segments = huge_segments + (int64_t)have.segments;
+    const int64_t parts[] = {aligned(LEVELS * 8), aligned(listed * (int64_t)sizeof(item)),
+                             aligned(segments * (int64_t)sizeof(segment)), aligned(filters * 4),
+                             have.rows[TINY] > 0 ? rows : 0};
+    rows_state *const s = new (std::nothrow) rows_state();
+    if (s == nullptr)
+        return context_fail_memory(ctx, "the state of a plan", (int64_t)sizeof *s);
+    plan->state = s;
+    plan->state_bytes = parts[0] + parts[1] + parts[2] + parts[3] + parts[4];
+    void *memory = nullptr;
+    spmv_status st = context_alloc(ctx, plan->state_bytes, &memory);
+    s->counts = (unsigned long long *)memory;
+    if (st != SPMV_OK)
+        return st;
+    s->items = (item *)((char *)memory + parts[0]);
+    s->segments = (segment *)((char *)s->items + parts[1]);
+    s->filters = (unsigned *)((char *)s->segments + parts[2]);
+    s->filter_words = filters;
+    s->huge_segments = huge_segments;
+    s->segment_count = segments;
+    s->warps = warps;
+    const auto copy = [&](void *to, const void *from, int64_t bytes) {
+        return cuda_check(ctx,
+                          cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
+                          "cudaMemcpyAsync");
+    };
+    if (have.rows[TINY] > 0)
+        s->classes = (uint8_t *)s->filters + parts[3];
+    return on_device(ctx, [&] {
+        const spmv_status copied = copy(s->counts, w.found[1].rows, LEVELS * 8);
+        return copied != SPMV_OK || s->classes == nullptr ? copied : copy(s->classes, w.classes, rows);
+    });
+}
+
+template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+{
+    const rows_state *const s = (const rows_state *)plan->state;
+    const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,    plan->row_ptr, plan->col, (T *)c,
+                                {s->items, s->counts}, s->segments,  s->segment_count};
+    spmv_status st = SPMV_OK;
+    const int64_t tasks = s->segment_count + s->warps;
+    if (tasks > 0)
+        st = launch(plan->ctx, "spgemm sums", grid_for(tasks, BLOCK_WARPS), BLOCK, sum_rows<T>, job, tasks);
+    if (st == SPMV_OK && s->classes != nullptr)
+        st = launch(plan->ctx, "spgemm tiny sums", grid_for(plan->a.rows, BLOCK), BLOCK, sum_tiny<T>, job, s->classes);
+    return st;
+}
+
+} // namespace
+
+extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t rows = plan->a.rows;
+    spmv_status st = SPMV_OK;
+    void *memory = nullptr, *huge_memory = nullptr;
+    counters have = {};
+    working w = {};
+    plan->nnz = 0;
+    plan->row_ptr = nullptr;
+    plan->col = nullptr;
+    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&plan->row_ptr));
+    TRY(make_room(plan, &w, &memory));
+    TRY(queue_counts(plan, w));
+    TRY(spmv_download(ctx, w.found, &have, (int64_t)sizeof have));
+    TRY(prepare_huge(plan, &w, (int64_t)have.huge, &huge_memory));
+    TRY(visit_huge<false>(plan, w));
+    TRY(spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, plan->row_ptr, plan->row_ptr, rows + 1));
+    TRY(on_device(ctx, [&] {
+        return launch(ctx, "spgemm classify", grid_for(rows, block_threads), block_threads, classify, plan->row_ptr,
+                      rows, w.widths, w.classes, w.found + 1);
+    }));
+    TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
+    plan->nnz = have.nnz;
+    TRY(measure(plan, &w));
+    TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
+    TRY(make_state(plan, w, have));
+    TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
+    TRY(visit_huge<true>(plan, w));
+done:
+    spmv_free(ctx, huge_memory);
+    spmv_free(ctx, memory);
+    if (st != SPMV_OK) {
+        spgemm_rows_destroy_cuda(plan);
+        spmv_free(ctx, plan->row_ptr);
+        spmv_free(ctx, plan->col);
+        plan->row_ptr = nullptr;
+        plan->col = nullptr;
+        plan->nnz = 0;
+    }
+    context_freed(ctx);
+    return st;
+}
+
+extern "C" spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+{
+    return on_device(plan->ctx, [=]() -> spmv_status {
+        switch ((int)plan->type) {
+        case SPMV_F32:
+            return queue_sums<float>(plan, a, b, c);
+        case SPMV_F64:
+            return queue_sums<double>(plan, a, b, c);
+        case SPMV_C64:
+            return queue_sums<spmv_c64>(plan, a, b, c);
+        case SPMV_C128:
+            return queue_sums<spmv_c128>(plan, a, b, c);
+        default:
+            return context_fail(plan->ctx, SPMV_ERROR_TYPE, "no sparse product of type %s", spmv_type_name(plan->type));
+        }
+    });
+}
+
+extern "C" void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan)
+{
+    rows_state *const s = (rows_state *)plan->state;
+    if (s != nullptr)
+        spmv_free(plan->ctx, s->counts);
+    delete s;
+    plan->state = nullptr;
+}
