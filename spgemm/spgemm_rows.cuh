@@ -3,12 +3,13 @@
  *     c_ij = sum over ascending k of a_ik b_kj
  *
  * Symbolic phase, all on the device:
- *   analyse    estimates the products of each row of C and the mean length of the rows of B in them
+ *   analyse    counts the products of each row of C and finds the mean length of its rows of B
  *   partition  lists the rows by class
  *   count      counts the columns of each row of C; a scan makes row_ptr. If a row has too many
- *              columns for its class, a later kernel counts them in another one.
+ *              columns for its class, a later kernel counts them in another one. Columns of rows in
+ *              tables are stored as far as there is room.
  *   classify   assigns classes by these exact counts; partition lists the rows again
- *   fill       writes the sorted columns
+ *   fill       copies the stored columns, finds the others again, and writes them sorted
  * Numeric phase: spgemm_rows_numeric.cuh.
  *
  * Classes: a group of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for

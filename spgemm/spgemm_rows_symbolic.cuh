@@ -211,8 +211,8 @@ __device__ inline int64_t store_columns(int *keys, const assignment &mine, int n
  *
  *   row_ptr  of C. Counting writes the number of columns of row i to row_ptr[i].
  *   col      of C
- *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs` if
- *   its table has the largest size. The columns of the others are stored as far as there is room. */
+ *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs`
+ *   if its table has the largest size. Columns of the others are stored if there is room. */
 template <bool FILL>
 __global__ void __launch_bounds__(BLOCK, 10)
     visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col, item *again, item *longs,
