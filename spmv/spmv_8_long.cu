@@ -2,7 +2,8 @@
  * (spmv_8_long.cuh).
  *
  * A plan that chooses its method tries this one for large matrices with hundreds of entries per row
- * on average. It takes tiles instead if x does not fit in shared memory, or if many rows are short.
+ * on average. It takes tiles instead if many rows are short, or if x stays in global memory and rows
+ * have less than thousands of entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -10,10 +11,10 @@
 #include "spmv_8_long_plan.cuh"
 #include "spmv_types.cuh"
 
-/* The least number of nonzeros of a plan that chooses the method: a warp of every multiprocessor
- * gets a unit. Tests build with less to get the method in small matrices. */
+/* The least number of nonzeros of a plan that chooses the method: about a unit for each warp that
+ * an H200 runs at once. Tests build with less to get the method in small matrices. */
 #ifndef SPMV_LONG_LEAST
-#define SPMV_LONG_LEAST (1 << 22)
+#define SPMV_LONG_LEAST (3 << 20)
 #endif
 
 namespace
@@ -23,10 +24,9 @@ namespace
 enum { UNIT = long_rows::usual<double>::UNIT };
 static_assert((int)long_rows::usual<float>::UNIT == (int)UNIT, "one cut");
 
-/* MEAN: the least entries per row on average. MOST_SHORT: at most one in so many rows is short.
- * X_WORTH: x is copied to shared memory if the matrix has so many times the bytes that all copies
- * read. */
-enum { MEAN = 400, MOST_SHORT = 8, X_WORTH = 2 };
+/* MEAN: the least entries per row on average; MEAN_GLOBAL: the same with x in global memory.
+ * MOST_SHORT: at most one in so many rows is short. */
+enum { MEAN = 192, MEAN_GLOBAL = 2000, MOST_SHORT = 8 };
 
 /* The state of a plan; arrays are in the context's memory. */
 struct long_state {
@@ -122,7 +122,8 @@ double bytes_read(const spmv_plan *plan)
     return (double)plan->a.nnz * (value + (state_of(plan)->narrow != nullptr ? 2.0 : 4.0));
 }
 
-/* Decides where products gather x from. If x fits in shared memory, columns fit in 16 bits. */
+/* Decides where products gather x from: from shared memory if x fits there, and if all copies of it
+ * have at most the bytes of the matrix. If x fits, columns fit in 16 bits. */
 spmv_status place_x(const spmv_plan *plan, long_state *s)
 {
     const cuda_state *const device = (const cuda_state *)plan->ctx->device;
@@ -135,7 +136,7 @@ spmv_status place_x(const spmv_plan *plan, long_state *s)
                           "cudaDeviceGetAttribute");
     });
     const bool fits = st == SPMV_OK && bytes <= most;
-    s->shared_most = fits && X_WORTH * bytes * device->multiprocessors <= plan->a.nnz * a_nonzero ? most : 0;
+    s->shared_most = fits && bytes * device->multiprocessors <= plan->a.nnz * a_nonzero ? most : 0;
     return st;
 }
 
@@ -179,7 +180,7 @@ extern "C" spmv_status long_cuda_prepare(spmv_plan *plan)
     long_state *const s = state_of(plan);
     s->units = (int32_t)units;
     st = place_x(plan, s);
-    if (st == SPMV_OK && !plan->named && s->shared_most == 0)
+    if (st == SPMV_OK && !plan->named && s->shared_most == 0 && plan->a.rows > plan->a.nnz / MEAN_GLOBAL)
         return method_instead(plan, "tiles", "x does not fit in shared memory, or its copies do not pay off");
     if (st == SPMV_OK && plan->a.rows > 0)
         st = look(plan, s);

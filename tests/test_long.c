@@ -18,11 +18,11 @@
 #include <cuda_runtime_api.h>
 enum { LEAST = 20000 }; /* SPMV_LONG_LEAST of this build */
 #else
-enum { LEAST = 1 << 22 };
+enum { LEAST = 3 << 20 };
 #endif
-/* Constants of the kernels: nonzeros of a unit and of a step, the least mean of a plan that chooses
+/* Constants of the kernels: nonzeros of a unit and of a step, the least means of a plan that chooses
  * the method. */
-enum { UNIT = 1024, STEP = 256, LANES = 32, MEAN = 400 };
+enum { UNIT = 1024, STEP = 256, LANES = 32, MEAN = 192, GLOBAL = 2000 };
 
 static spmv_context *ctx;
 static bool brief;
@@ -331,6 +331,20 @@ static void check_choice(const struct matrix *m, struct setting s, const char *m
     free_plan(&p);
 }
 
+/* With x in global memory, 2000 entries per row are needed. */
+static void check_global_choice(struct setting automatic)
+{
+    enum { ROWS = LEAST / GLOBAL + 1 };
+    int64_t lengths[ROWS];
+    for (int less = 0; less < 2; less++) {
+        for (int64_t i = 0; i < ROWS; i++)
+            lengths[i] = GLOBAL - (i < less);
+        struct matrix m = make_matrix(lengths, ROWS, 400000, true, false);
+        check_choice(&m, automatic, less == 0 ? "long" : "tiles");
+        free_matrix(&m);
+    }
+}
+
 static void choice(void **state)
 {
     (void)state;
@@ -351,10 +365,11 @@ static void choice(void **state)
     m.cols = 400000; /* x does not fit in shared memory */
     check_choice(&m, automatic, "tiles");
     check_choice(&m, named, "long");
+    check_global_choice(automatic);
 #ifdef HOST_CUDA
-    /* The copies of x in four multiprocessors may have half of the bytes of the matrix, with 10 for
-     * each nonzero. */
-    m.cols = LEAST * 10 / 2 / 4 / 8;
+    /* The copies of x in four multiprocessors may have the bytes of the matrix, 10 for each
+     * nonzero. */
+    m.cols = LEAST * 10 / 4 / 8;
     check_choice(&m, automatic, "long");
     m.cols++;
     check_choice(&m, automatic, "tiles");
