@@ -60,6 +60,12 @@ static long double modulus(struct wide z)
     return z.im == 0 ? fabsl(z.re) : hypotl(z.re, z.im);
 }
 
+/* modulus(element(values, type, i)), with a short path for real types. */
+static inline long double modulus_at(const void *values, spmv_type type, int64_t i)
+{
+    return type_is_complex(type) ? modulus(element(values, type, i)) : fabsl(real_at(type, values, i));
+}
+
 /* |y_i - r_i| divided by its bound; infinite if exactly one of the two is finite. */
 static double row_ratio(const struct question *q, int64_t i)
 {
@@ -71,15 +77,14 @@ static double row_ratio(const struct question *q, int64_t i)
                   end = offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
     long double magnitude = 0;
     for (int64_t k = begin; k < end; k++)
-        magnitude +=
-            (a->val != NULL ? modulus(element(a->val, a->type, k)) : 1) * modulus(element(q->x, q->type, a->col[k]));
+        magnitude += (a->val != NULL ? modulus_at(a->val, a->type, k) : 1) * modulus_at(q->x, q->type, a->col[k]);
     magnitude *= q->alpha;
     if (q->y0 != NULL)
-        magnitude += q->beta * modulus(element(q->y0, q->type, i));
+        magnitude += q->beta * modulus_at(q->y0, q->type, i);
     const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
     /* of the products before alpha, and of the rest */
-    const long double underflows = terms * fmaxl(1, q->alpha) + 2;
+    const long double underflows = terms * (q->alpha > 1 ? q->alpha : 1) + 2;
     const long double bound =
         2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
@@ -147,11 +152,11 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
 {
     spmv_status st = SPMV_OK;
     void *reference = NULL;
-    const long double b = beta != NULL ? modulus(element(beta, type, 0)) : 0;
+    const long double b = beta != NULL ? modulus_at(beta, type, 0) : 0;
     char im[2][40] = {"", ""};
     struct question q = {.a = a,
                          .type = type,
-                         .alpha = alpha != NULL ? modulus(element(alpha, type, 0)) : 1,
+                         .alpha = alpha != NULL ? modulus_at(alpha, type, 0) : 1,
                          .beta = b,
                          .x = x,
                          .y0 = b != 0 ? y0 : NULL,
@@ -206,7 +211,7 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
             csr_conjugate(ctx, transposed);
     }
     if (op.rows > 0 && (host_y == NULL || (host_x == NULL && op.cols > 0) ||
-                        (host_y0 == NULL && host_beta != NULL && modulus(element(host_beta, type, 0)) != 0))) {
+                        (host_y0 == NULL && host_beta != NULL && modulus_at(host_beta, type, 0) != 0))) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a vector is NULL");
         goto done;
     }
