@@ -66,9 +66,14 @@ int64_t last_level_cache_bytes(void)
     return size * caches;
 }
 
+int64_t least_array_bytes(void)
+{
+    return fault_text(FAULT_CACHE_BYTES) != NULL ? 0 : (int64_t)64 << 20;
+}
+
 int64_t bandwidth_array_bytes(void)
 {
-    const int64_t least = (int64_t)64 << 20, most = (int64_t)1 << 30;
+    const int64_t least = least_array_bytes(), most = (int64_t)1 << 30;
     const int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     int64_t bytes = 4 * last_level_cache_bytes();
     bytes = bytes < least ? least : bytes;

@@ -16,8 +16,12 @@ struct bandwidth {
 /* Total bytes of all last-level caches of this machine; 0 if unknown. */
 int64_t last_level_cache_bytes(void);
 
+/* The least bytes of an array that is to be larger than most caches: 64 MiB; 0 if a test sets the
+ * size of the caches. */
+int64_t least_array_bytes(void);
+
 /* The recommended bytes of each array of bandwidth_measure: four times the last-level caches, at
- * least 64 MiB, at most 1 GiB and 1/16 of the physical memory. */
+ * least least_array_bytes(), at most 1 GiB and 1/16 of the physical memory. */
 int64_t bandwidth_array_bytes(void);
 
 /* Measures with at most this many threads and three arrays of array_bytes each (rounded down to

@@ -16,8 +16,6 @@
 #include "timing.h"
 
 enum { BANDWIDTH_REPEATS = 9 };
-/* Used if the size of the caches is unknown: larger than most caches. */
-static const int64_t LEAST_FLUSH = (int64_t)64 << 20;
 
 struct cpu_state {
     uint64_t *buffer; /* overwritten by flush; allocated by the first flush */
@@ -42,8 +40,9 @@ static int time_batch(struct device *device, int (*run)(void *), void *state, in
 
 static int64_t flush_bytes(const struct device *device)
 {
+    const int64_t least = least_array_bytes();
     int64_t bytes = 2 * device->cache_bytes;
-    bytes = bytes < LEAST_FLUSH ? LEAST_FLUSH : bytes;
+    bytes = bytes < least ? least : bytes;
     return device->memory_bytes > 0 && bytes > device->memory_bytes / 8 ? device->memory_bytes / 8 : bytes;
 }
 

@@ -9,7 +9,7 @@ enum fault {
     /* "ROW": that row of y is wrong after the product; "bit:ROW": its last bit is flipped. In bench
      * the results of the first candidate are wrong. */
     FAULT_ERROR,
-    FAULT_CACHE_BYTES, /* the size of the last-level caches, to make arrays smaller */
+    FAULT_CACHE_BYTES, /* the size of the last-level caches; arrays then have no least size */
     FAULT_SHORT_TIMES  /* batches and the look at other processes take a tenth of their time */
 };
 

@@ -172,8 +172,8 @@ static void test_bandwidth(void **unused)
     device_close(&device);
 }
 
-/* Arrays are four times the last-level caches. The environment variable that other tests use
- * overrides their size. */
+/* Arrays are four times the last-level caches and at least 64 MiB. The environment variable that
+ * other tests use overrides the size of the caches and removes the lower limit. */
 static void test_caches(void **unused)
 {
     (void)unused;
@@ -183,9 +183,14 @@ static void test_caches(void **unused)
     assert_int_equal(setenv("SPMV_TEST_CACHE_BYTES", "25165824", 1), 0);
     assert_int_equal(last_level_cache_bytes(), 25165824);
     assert_int_equal(bandwidth_array_bytes(), most < 100663296 ? most : 100663296);
+    assert_int_equal(setenv("SPMV_TEST_CACHE_BYTES", "1048576", 1), 0);
+    assert_int_equal(least_array_bytes(), 0);
+    assert_int_equal(bandwidth_array_bytes(), 4194304);
     assert_int_equal(setenv("SPMV_TEST_CACHE_BYTES", "none", 1), 0);
     assert_int_equal(last_level_cache_bytes(), real);
     assert_int_equal(unsetenv("SPMV_TEST_CACHE_BYTES"), 0);
+    assert_int_equal(least_array_bytes(), 67108864);
+    assert_true(bandwidth_array_bytes() >= (most < 67108864 ? most : 67108864));
 }
 
 static void test_no_such_gpu(void **unused)

@@ -189,7 +189,7 @@ static void all_shapes(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context();
-    enum { ROWS = 700 };
+    enum { ROWS = SLOW ? 300 : 700, LONG = SLOW ? 12000 : 30000 };
     static int64_t length[ROWS];
     uint64_t seed = 5;
     for (int shape = 0; shape < 6; shape++) {
@@ -197,12 +197,12 @@ static void all_shapes(void **state)
             const int64_t draw = (int64_t)(support_random(&seed) % 100);
             length[i] = shape == 0   ? 9
                         : shape == 1 ? draw
-                        : shape == 2 ? (i > 50 && i < 650 && draw < 5 ? draw + 1 : 0)
-                        : shape == 3 ? (i == 333 ? 30000 : draw % 4)
+                        : shape == 2 ? (i > 50 && i < ROWS - 50 && draw < 5 ? draw + 1 : 0)
+                        : shape == 3 ? (i == ROWS / 2 ? LONG : draw % 4)
                                      : 0;
         }
         if (shape == 4)
-            length[0] = 20000;
+            length[0] = LONG - 10;
         const int64_t rows = shape == 4 ? 1 : ROWS, cols = shape == 1 ? 90 : 1300;
         for (int pattern = 0; pattern < 2; pattern++) {
             struct matrix m = make_matrix(length, rows, cols, false, pattern);
