@@ -59,10 +59,6 @@ spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes)
  * allocation alone does not detect this, because the system overcommits memory. */
 spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
 
-/* A lower bound of the entries of C, where the host can read the arrays: the sum over the rows of A
- * of the longest row of B that a row needs. */
-int64_t spgemm_least_entries(const struct spmv_multiply_plan *plan);
-
 /* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */
 spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n);
 
