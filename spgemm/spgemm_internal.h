@@ -75,6 +75,9 @@ spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void 
 spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
+/* spgemm_1_expand.c, on every backend */
+spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
+spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 #ifdef SPMV_HAVE_CUDA
 /* spgemm_cuda.cu */
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
