@@ -398,7 +398,7 @@ static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const sp
     TRY(spmv_multiply_plan_create(ctx, a, b, options, &plan));
     if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
         bytes = INT64_MAX;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA && bytes > spmv_memory_available(NULL, NULL))
+    if (ctx->backend->id != SPMV_BACKEND_CUDA && !spgemm_host_has(bytes))
         TRY(context_fail_memory(ctx, "spmv_multiply: the values of C", bytes));
     TRY(context_alloc(ctx, bytes, &values));
     if (ctx->backend->id != SPMV_BACKEND_CUDA)

@@ -17,7 +17,7 @@ template <typename T> __device__ T term(const T *a, int64_t k, const T *b, int64
 {
     if (a != nullptr)
         return b != nullptr ? load_whole(a + k) * load_whole(b + l) : load_whole(a + k);
-    return b != nullptr ? load_whole(b + l) : T{1};
+    return b != nullptr ? load_whole(b + l) : real_value<T>(1);
 }
 
 template <typename T> __global__ void __launch_bounds__(block_threads) expand_sums(spgemm_sums s)

@@ -55,8 +55,11 @@ spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offs
  * than max_bytes. */
 spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes);
 
-/* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. The
- * allocation alone does not detect this, because the system overcommits memory. */
+/* Whether the host has this much memory available. An allocation alone does not detect that it has
+ * not, because the system overcommits memory. */
+bool spgemm_host_has(int64_t bytes);
+
+/* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. */
 spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
 
 /* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */

@@ -278,8 +278,8 @@ static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_s
     }
     state->room = ceil_divide(span * (int64_t)spmv_type_size(plan->type), 64) * 64;
     state->threads = host_team(plan->ctx, plan->products);
-    const int64_t allowed = spmv_memory_available(NULL, NULL) / 2;
-    state->threads = (int)max_i64(1, min_i64(state->threads, allowed / state->room));
+    while (state->threads > 1 && !spgemm_host_has(2 * state->room * state->threads))
+        state->threads /= 2;
     const int64_t bytes = state->room * state->threads;
     plan->state_bytes = bytes + (state->chunks + 1) * (int64_t)sizeof *state->first_row;
     return host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
@@ -308,7 +308,9 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     s.state = state;
     s.lengths = plan->row_ptr;
     s.most = most_columns(plan, state, products);
-    s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
+    s.limit = INT64_MAX;
+    if (plan->products > INT64_MAX / 8 || !spgemm_host_has(8 * plan->products))
+        s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
     const int threads = symbolic_threads(plan, &s, &bytes);
     TRY(spgemm_working_bytes(plan, bytes));
     chunks = state->chunks;

@@ -11,6 +11,7 @@
 #include "spmv_types.cuh"
 
 extern "C" {
+#include "matrix_internal.h"
 #include "sort_request.h"
 }
 
