@@ -94,25 +94,23 @@ static spmv_status check_memory(const struct job *job, const struct step *step)
     return memory_report(&m, SPMV_ERROR_MEMORY, text);
 }
 
-/* Bytes of working memory that a plan may take; 0: what is available. */
-static int64_t working_bytes(const struct job *job)
-{
-    struct memory m;
-    memory_limit(job->ctx, job->o, JOB_LOOK, &m);
-    return job->o->max_memory > 0 && on_host(job) ? m.allowed : 0;
-}
-
 static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *b, struct step *step)
 {
     spmv_multiply_options options;
+    struct memory m;
+    memory_limit(job->ctx, job->o, JOB_LOOK, &m);
     spmv_multiply_options_init(&options, sizeof options);
     options.method = job->o->method;
-    options.max_bytes = working_bytes(job);
+    if (job->o->max_memory > 0 && on_host(job))
+        options.max_bytes = m.allowed;
     spmv_status st = spmv_multiply_plan_create(job->ctx, a, b, &options, &step->plan);
     if (st == SPMV_OK)
         st = spmv_multiply_describe(step->plan, &step->info, sizeof step->info);
-    if (st != SPMV_OK)
-        return failed(job, st);
+    m.needed = options.max_bytes > 0 ? INT64_MAX : 0; /* with a limit the message names the option */
+    if (st != SPMV_OK) {
+        progress_end();
+        return memory_report(&m, st, plain_sentence(spmv_last_error(job->ctx)));
+    }
     st = check_memory(job, step);
     if (st != SPMV_OK)
         return st;
