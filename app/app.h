@@ -31,12 +31,13 @@ enum option_group {
     GROUP_CONVERT = 64,
     GROUP_SPY = 128,
     GROUP_DOCTOR = 256,
-    GROUP_HELP = 512,                  /* the last */
+    GROUP_MULTIPLY = 512,
+    GROUP_HELP = 1024,                 /* the last */
     GROUP_SHARED = 2 * GROUP_HELP - 1, /* every command */
     /* commands that make a plan */
     GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO,
     /* commands that read matrices from files */
-    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY,
+    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY | GROUP_MULTIPLY,
     GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP /* commands that have a result */
 };
 
@@ -58,7 +59,7 @@ struct options {
     bool quiet, verbose, help, version;
     const char *output, *y0; /* NULL: not given */
     double alpha, beta;
-    bool transpose;
+    bool transpose, triple;
     const char *x0, *history, *plot; /* NULL: not given */
     const char *precond, *solution;
     bool inner;
@@ -156,6 +157,7 @@ spmv_status names_check(const struct names *names, const char *what, const char 
  * (SPMV_BACKEND_AUTO) of all that are built. Preconditioners: with auto and all. Then operations,
  * suites and peers of bench; peers with their modules, all and none. */
 void names_of_methods(struct names *names, spmv_backend backend);
+void names_of_multiply_methods(struct names *names, spmv_backend backend);
 void names_of_rungs(struct names *names, spmv_backend backend);
 void names_of_preconditioners(struct names *names);
 void names_of_operations(struct names *names);
@@ -190,6 +192,7 @@ enum { USAGE_SIZE = 64 };
 void help_usage(const struct command *command, bool named, char *text, size_t size);
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
+spmv_status run_multiply(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);

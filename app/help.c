@@ -41,7 +41,8 @@ static void print_names(const char *label, const struct names *names)
     putchar('\n');
 }
 
-static void print_methods(bool solves)
+/* of: lists the methods of a backend. */
+static void print_methods(void (*of)(struct names *, spmv_backend), bool solves)
 {
     static const spmv_backend backends[] = {SPMV_BACKEND_CUDA, SPMV_BACKEND_OMP, SPMV_BACKEND_REF};
     char label[32];
@@ -51,7 +52,7 @@ static void print_methods(bool solves)
         if (!spmv_backend_built(backends[b]))
             continue;
         names_add(&methods, "auto");
-        names_of_methods(&methods, backends[b]);
+        of(&methods, backends[b]);
         print_names(spmv_backend_name(backends[b]), &methods);
         names_of_rungs(&rungs, backends[b]);
         snprintf(label, sizeof label, "%s, rungs of the solver", spmv_backend_name(backends[b]));
@@ -124,7 +125,9 @@ void help_print(const struct command *command)
     printf("%s\n\nOptions:\n", command->what);
     options_print(command->group);
     if ((command->group & GROUP_PLAN) != 0)
-        print_methods((command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0);
+        print_methods(names_of_methods, (command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0);
+    if (command->group == GROUP_MULTIPLY)
+        print_methods(names_of_multiply_methods, false);
     if (options_take(command->group, "precond"))
         print_preconditioners();
     if (command->group == GROUP_BENCH)

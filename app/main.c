@@ -17,6 +17,8 @@ static spmv_status run_help(const struct options *o, const char *const *argument
 /* The first is also the default command. */
 static const struct command commands[] = {
     {"mul", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2, run_product},
+    {"multiply", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", GROUP_MULTIPLY, 2, 3,
+     run_multiply},
     {"solve", "A [b]", "solve A x = b by conjugate gradients (default b: A times ones)", GROUP_SOLVE, 1, 2, run_solve},
     {"bench", "[A...]", "measure products and primitives, and other libraries", GROUP_BENCH, 0, INT_MAX, run_bench},
     {"info", "A", "properties of the matrix, and the method chosen for it", GROUP_INFO, 1, 1, run_info},

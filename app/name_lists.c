@@ -138,6 +138,11 @@ void names_of_methods(struct names *names, spmv_backend backend)
     of_backends(names, backend, spmv_method_name);
 }
 
+void names_of_multiply_methods(struct names *names, spmv_backend backend)
+{
+    of_backends(names, backend, spmv_multiply_method_name);
+}
+
 void names_of_rungs(struct names *names, spmv_backend backend)
 {
     of_backends(names, backend, spmv_cg_method_name);

@@ -88,7 +88,7 @@ struct row {
 
 static const struct row rows[] = {
     {"output", .letter = 'o', .argument = "FILE", TEXT(output),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY,
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_MULTIPLY,
      .help = "write the answer there (default: standard output)",
      .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"}}},
     {"alpha", .argument = "NUMBER", NUMBER(alpha), .group = GROUP_PRODUCT, .standard = "1", .help = "factor of A x"},
@@ -96,6 +96,8 @@ static const struct row rows[] = {
      .help = "factor of y0 (--y0)"},
     {"y0", .argument = "FILE", TEXT(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
     {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
+    {"triple", FLAG(triple), .group = GROUP_MULTIPLY,
+     .help = "compute R (A P) of three matrices R A P (default: A B of two)"},
     {"x0", .argument = "FILE", TEXT(x0), .group = GROUP_SOLVE, .help = "the vector to start from (default: zeros)"},
     {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .group = GROUP_SOLVE,
      .help = "stop at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
@@ -143,10 +145,11 @@ static const struct row rows[] = {
     {"keep", .argument = "PREDICATE[:S]", TEXT(keep), .group = GROUP_EXPLAIN,
      .help = "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
              "nonzero (default: nonzero; gather: all)"},
-    {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends), .group = GROUP_PLAN,
-     .standard = "auto", .help = "where to compute; auto: a usable GPU, else OpenMP"},
-    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_EXPLAIN, .standard = "auto",
-     .help = "how to multiply, one of the methods below",
+    {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends),
+     .group = GROUP_PLAN | GROUP_MULTIPLY, .standard = "auto",
+     .help = "where to compute; auto: a usable GPU, else OpenMP"},
+    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_MULTIPLY,
+     .standard = "auto", .help = "how to multiply, one of the methods below",
      .special = {{GROUP_SOLVE, "how to solve and to multiply: RUNG, METHOD or RUNG:METHOD, from the lists below"},
                  {GROUP_BENCH, "methods to measure, from the lists below, separated by commas; all: each of them"},
                  {GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
@@ -155,16 +158,17 @@ static const struct row rows[] = {
      .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
              "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
     {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
-     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT, .standard = "f64",
+     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY,
+     .standard = "f64",
      .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
              "values is c128 unless c64 is given",
      .special = {{GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
                  {GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
                  {GROUP_EXPLAIN, "type of the values: f64 or f32"},
-                 {GROUP_GEN | GROUP_CONVERT, "type of the values: f64, f32, c128 or c64"}}},
+                 {GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
      .help = "maximum number of OpenMP threads (default: OpenMP's)"},
-    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR,
+    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_MULTIPLY,
      .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
      .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
@@ -672,10 +676,13 @@ static spmv_status check_method(const struct options *o, enum option_group group
     struct names methods = {.count = 0}, either = {.count = 0};
     const char *name = o->method;
     const spmv_backend backend = spmv_backend_built(o->backend) ? o->backend : SPMV_BACKEND_AUTO;
-    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0)
+    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO | GROUP_MULTIPLY)) == 0)
         return SPMV_OK;
     names_add(&methods, "auto");
-    names_of_methods(&methods, backend);
+    if (group == GROUP_MULTIPLY)
+        names_of_multiply_methods(&methods, backend);
+    else
+        names_of_methods(&methods, backend);
     if (group != GROUP_SOLVE)
         return names_check(&methods, "method", name, false);
     const char *const colon = strchr(name, ':');

@@ -8,6 +8,7 @@
 #define SPMV_COMPLEX_CUH
 
 #include <spmv/types.h>
+#include <type_traits>
 
 #include "host_device.cuh"
 
@@ -43,6 +44,18 @@ __host__ __device__ inline float conjugated(float a)
 __host__ __device__ inline double conjugated(double a)
 {
     return a;
+}
+
+/* A real number as a value of the type. */
+template <typename T> __host__ __device__ inline T real_value(double x)
+{
+    if constexpr (std::is_arithmetic<T>::value) {
+        return (T)x;
+    } else {
+        T z = {};
+        z.re = (decltype(z.re))x;
+        return z;
+    }
 }
 
 /* An element aligned to its size, so that it is loaded at once. */

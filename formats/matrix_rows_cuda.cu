@@ -2,8 +2,6 @@
  * entries in order. So the sums have the bits of the CPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <type_traits>
-
 #include "complex.cuh"
 #include "device_loops.cuh"
 #include "launch.cuh"
@@ -15,16 +13,6 @@ extern "C" {
 namespace
 {
 
-template <typename T> __device__ T number(double n)
-{
-    if constexpr (sizeof(T) == 2 * sizeof(float) && !std::is_arithmetic<T>::value)
-        return T{(float)n, 0};
-    else if constexpr (!std::is_arithmetic<T>::value)
-        return T{n, 0};
-    else
-        return (T)n;
-}
-
 /* val is NULL for a pattern. */
 template <typename T, typename Offset>
 __global__ void __launch_bounds__(block_threads)
@@ -35,7 +23,7 @@ __global__ void __launch_bounds__(block_threads)
         int64_t k = (int64_t)row_ptr[i];
         while (k < end && col[k] != i)
             k++;
-        to[i] = k == end ? number<T>(0) : val != nullptr ? load_whole(val + k) : number<T>(1);
+        to[i] = k == end ? real_value<T>(0) : val != nullptr ? load_whole(val + k) : real_value<T>(1);
     });
 }
 
@@ -44,7 +32,7 @@ __global__ void __launch_bounds__(block_threads) row_sums(const Offset *row_ptr,
 {
     for_each(n, [=](int64_t i) {
         const int64_t begin = (int64_t)row_ptr[i], end = (int64_t)row_ptr[i + 1];
-        T sum = number<T>(val != nullptr ? 0 : (double)(end - begin));
+        T sum = real_value<T>(val != nullptr ? 0 : (double)(end - begin));
         if (val != nullptr && begin < end)
             sum = load_whole(val + begin);
         for (int64_t k = begin + 1; k < end && val != nullptr; k++)

@@ -173,18 +173,28 @@ done:
     return st;
 }
 
+/* Counts the products. Where the host can read the arrays, a lower bound of the entries of C is
+ * checked too: a row of C has at least as many entries as the longest row of B that it needs. */
 static spmv_status count_products(struct spmv_multiply_plan *plan)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
-    int64_t sum = 0, *offsets = NULL;
+    int64_t sum = 0, least = 0, *offsets = NULL;
     if (csr_on_device(plan->ctx, a)) {
         TRY(spgemm_entry_offsets(plan, &offsets));
         TRY(spmv_download(plan->ctx, offsets + a->nnz, &sum, sizeof sum));
     } else {
-#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(static) reduction(+ : sum)
-        for (int64_t k = 0; k < a->nnz; k++)
-            sum += row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : sum, least)
+        for (int64_t i = 0; i < a->rows; i++) {
+            int64_t longest = 0;
+            for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+                const int64_t length = row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
+                longest = max_i64(longest, length);
+                sum += length;
+            }
+            least += longest;
+        }
+        TRY(spgemm_room_for_columns(plan, least));
     }
     plan->products = sum;
 done:
@@ -388,7 +398,7 @@ static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const sp
     TRY(spmv_multiply_plan_create(ctx, a, b, options, &plan));
     if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
         bytes = INT64_MAX;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA && bytes > spmv_memory_available(NULL, NULL))
+    if (ctx->backend->id != SPMV_BACKEND_CUDA && !spgemm_host_has(bytes))
         TRY(context_fail_memory(ctx, "spmv_multiply: the values of C", bytes));
     TRY(context_alloc(ctx, bytes, &values));
     if (ctx->backend->id != SPMV_BACKEND_CUDA)

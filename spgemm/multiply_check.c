@@ -121,28 +121,20 @@ spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes)
                         plan->method->name, (long long)bytes, (double)bytes * 1e-9, (long long)plan->max_bytes);
 }
 
+bool spgemm_host_has(int64_t bytes)
+{
+    enum { SMALL = 1 << 24 }; /* asking the system takes longer than a small product */
+    return bytes <= SMALL || bytes <= spmv_memory_available(NULL, NULL);
+}
+
 spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz)
 {
     int64_t bytes = 0;
     if (!multiply_fits(nnz, sizeof *plan->col, &bytes))
         bytes = INT64_MAX;
-    if (bytes <= spmv_memory_available(NULL, NULL))
+    if (spgemm_host_has(bytes))
         return SPMV_OK;
     char what[128];
     snprintf(what, sizeof what, "spmv_multiply: the columns of at least %lld entries of C", (long long)nnz);
     return context_fail_memory(plan->ctx, what, bytes);
-}
-
-int64_t spgemm_least_entries(const struct spmv_multiply_plan *plan)
-{
-    const spmv_csr *const a = &plan->a, *const b = &plan->b;
-    int64_t sum = 0;
-#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : sum)
-    for (int64_t i = 0; i < a->rows; i++) {
-        int64_t longest = 0;
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            longest = max_i64(longest, row_first(b, a->col[k] + 1) - row_first(b, a->col[k]));
-        sum += longest;
-    }
-    return sum;
 }

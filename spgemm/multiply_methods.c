@@ -5,17 +5,20 @@
 
 const struct spgemm_method spgemm_methods_ref[] = {
     {"rows", spgemm_rows_symbolic_ref, spgemm_rows_numeric_ref, NULL},
+    {"expand", spgemm_expand_symbolic, spgemm_expand_numeric, NULL},
     {NULL, NULL, NULL, NULL},
 };
 
 const struct spgemm_method spgemm_methods_omp[] = {
     {"rows", spgemm_rows_symbolic_omp, spgemm_rows_numeric_omp, spgemm_rows_destroy_omp},
+    {"expand", spgemm_expand_symbolic, spgemm_expand_numeric, NULL},
     {NULL, NULL, NULL, NULL},
 };
 
 #ifdef SPMV_HAVE_CUDA
 const struct spgemm_method spgemm_methods_cuda[] = {
     {"rows", spgemm_rows_symbolic_cuda, spgemm_rows_numeric_cuda, spgemm_rows_destroy_cuda},
+    {"expand", spgemm_expand_symbolic, spgemm_expand_numeric, NULL},
     {NULL, NULL, NULL, NULL},
 };
 #endif

@@ -55,13 +55,12 @@ spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offs
  * than max_bytes. */
 spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes);
 
-/* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. The
- * allocation alone does not detect this, because the system overcommits memory. */
-spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
+/* Whether the host has this much memory available. An allocation alone does not detect that it has
+ * not, because the system overcommits memory. */
+bool spgemm_host_has(int64_t bytes);
 
-/* A lower bound of the entries of C, where the host can read the arrays: the sum over the rows of A
- * of the longest row of B that a row needs. */
-int64_t spgemm_least_entries(const struct spmv_multiply_plan *plan);
+/* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. */
+spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
 
 /* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */
 spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n);
@@ -79,6 +78,9 @@ spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void 
 spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
+/* spgemm_1_expand.c, on every backend */
+spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
+spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 #ifdef SPMV_HAVE_CUDA
 /* spgemm_cuda.cu */
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);

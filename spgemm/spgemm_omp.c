@@ -9,13 +9,12 @@
  * lengths of all rows are known.
  *
  * Numeric. The columns of a row are known, so its sums start from -0, which does not change the
- * first product (floating_typed.h), and no branch asks whether a column is new. A row whose columns
- * span few bytes of sums has them in an array over this span. A row with a wide span finds a
- * column's sum by a hash table of the row, which is much smaller than the span.
+ * first product (floating_typed.h), and no branch asks whether a column is new. A thread has an
+ * array with a sum for each column between the first and the last one of a row. Hash tables with
+ * the columns of a row only were slower on banded, random and power-law matrices of up to 2.5
+ * million columns.
  *
- * F. G. Gustavson, ACM TOMS 4(3), 1978. Hash tables for rows: Y. Nagasaka, S. Matsuoka, A. Azad,
- * A. Buluc, "Performance optimization, modeling and analysis of sparse matrix-matrix products on
- * multi-core and many-core processors", Parallel Computing 90, 2019.
+ * F. G. Gustavson, ACM TOMS 4(3), 1978.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
@@ -28,25 +27,13 @@
  * each thread if there are so many products. */
 enum { CHUNK_LEAST = 1 << 12, CHUNK_MOST = 1 << 18, CHUNKS_EACH = 16 };
 
-/* Sums over a span of at most this many bytes stay in a level-2 cache. */
-enum { SPAN_BYTES = 1 << 20 };
-
-/* A hash table has at least this many cells for each entry of its row, and a span of sums at least
- * SPAN_WORTH times as many elements as the row has entries: otherwise the span is not much larger
- * than the table. */
-enum { CELLS_EACH = 2, SPAN_WORTH = 16 };
-
-/* A cell of a hash table: a column, and its place in the row of C. */
-struct cell {
-    int32_t col, place; /* col -1: empty */
-};
-
 struct rows_state {
     int64_t chunks;
     int64_t *first_row; /* chunks + 1: chunk c has the rows first_row[c] <= i < first_row[c + 1] */
-    /* memory of the numeric phase, `room` bytes for each thread: sums, then cells */
+    /* sums of the numeric phase, `room` bytes for each of the threads that it uses */
     char *memory;
-    int64_t room, sums_bytes;
+    int64_t room;
+    int threads;
 };
 
 /* ------------------------------------------------------------------------------ chunks */
@@ -277,70 +264,25 @@ static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct 
 
 /* ----------------------------------------------------------- memory of the numeric phase */
 
-/* Whether the sums of a row with n entries and columns over this span are found by a hash table. */
-static bool row_is_hashed(int64_t n, int64_t span, int64_t size)
-{
-    return span * size > SPAN_BYTES && span / SPAN_WORTH > n;
-}
-
-static int64_t cells_of(int64_t n)
-{
-    int64_t cells = 16;
-    while (cells < CELLS_EACH * n)
-        cells *= 2;
-    return cells;
-}
-
-/* The largest span and the largest table of all rows. */
+/* Room for the sums of the row with the largest distance from its first to its last column. The
+ * memory is not touched here, so a thread uses only the pages that it needs. Fewer threads work if
+ * the sums of all would take more than half of what is available. */
 static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_state *state)
 {
-    const int64_t size = (int64_t)spmv_type_size(plan->type);
-    int64_t span_most = 0, cells_most = 0;
-#pragma omp parallel for num_threads(host_team(plan->ctx, plan->a.rows)) schedule(static)                              \
-    reduction(max                                                                                                      \
-              : span_most, cells_most)
+    int64_t span = 0;
+#pragma omp parallel for num_threads(host_team(plan->ctx, plan->a.rows)) schedule(static) reduction(max : span)
     for (int64_t i = 0; i < plan->a.rows; i++) {
-        const int64_t first = plan->row_ptr[i], n = plan->row_ptr[i + 1] - first;
-        if (n == 0)
-            continue;
-        const int64_t span = (int64_t)plan->col[first + n - 1] - plan->col[first] + 1;
-        if (row_is_hashed(n, span, size))
-            cells_most = max_i64(cells_most, cells_of(n));
-        else
-            span_most = max_i64(span_most, span);
+        const int64_t first = plan->row_ptr[i], end = plan->row_ptr[i + 1];
+        if (end > first)
+            span = max_i64(span, (int64_t)plan->col[end - 1] - plan->col[first] + 1);
     }
-    state->sums_bytes = ceil_divide(span_most * size, 64) * 64;
-    state->room = state->sums_bytes + ceil_divide(cells_most * (int64_t)sizeof(struct cell), 64) * 64;
-    const int64_t bytes = state->room * plan->ctx->threads;
+    state->room = ceil_divide(span * (int64_t)spmv_type_size(plan->type), 64) * 64;
+    state->threads = host_team(plan->ctx, plan->products);
+    while (state->threads > 1 && !spgemm_host_has(2 * state->room * state->threads))
+        state->threads /= 2;
+    const int64_t bytes = state->room * state->threads;
     plan->state_bytes = bytes + (state->chunks + 1) * (int64_t)sizeof *state->first_row;
     return host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
-}
-
-static inline int64_t first_cell(int32_t j, int64_t mask)
-{
-    return (int64_t)((uint32_t)j * UINT32_C(2654435761) >> 7) & mask; /* D. E. Knuth, section 6.4 */
-}
-
-/* The table of a row: clears it, then enters the columns. Returns its mask. */
-static int64_t fill_cells(struct cell *cells, const int32_t *col, int64_t n)
-{
-    const int64_t mask = cells_of(n) - 1;
-    memset(cells, 0xff, (size_t)(mask + 1) * sizeof *cells);
-    for (int64_t e = 0; e < n; e++) {
-        int64_t at = first_cell(col[e], mask);
-        while (cells[at].col >= 0)
-            at = (at + 1) & mask;
-        cells[at] = (struct cell){col[e], (int32_t)e};
-    }
-    return mask;
-}
-
-static inline int64_t find_cell(const struct cell *cells, int64_t mask, int32_t j)
-{
-    int64_t at = first_cell(j, mask);
-    while (cells[at].col != j)
-        at = (at + 1) & mask;
-    return cells[at].place;
 }
 
 #define TEMPLATE "spgemm_omp_typed.h"
@@ -359,7 +301,6 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     TRY(host_alloc(ctx, sizeof *state, "a plan", &plan->state));
     memset(plan->state, 0, sizeof *state);
     state = plan->state;
-    TRY(spgemm_room_for_columns(plan, spgemm_least_entries(plan)));
     TRY(host_alloc(ctx, offsets_bytes, "the products of the rows", (void **)&products));
     TRY(context_alloc(ctx, offsets_bytes, (void **)&plan->row_ptr));
     TRY(count_products(plan, products));
@@ -367,7 +308,9 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     s.state = state;
     s.lengths = plan->row_ptr;
     s.most = most_columns(plan, state, products);
-    s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
+    s.limit = INT64_MAX;
+    if (plan->products > INT64_MAX / 8 || !spgemm_host_has(8 * plan->products))
+        s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
     const int threads = symbolic_threads(plan, &s, &bytes);
     TRY(spgemm_working_bytes(plan, bytes));
     chunks = state->chunks;

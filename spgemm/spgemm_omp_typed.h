@@ -22,22 +22,6 @@ static inline void TYPED(row_over_span)(const struct spmv_multiply_plan *plan, i
         c[e] = sums[col[e] - from];
 }
 
-/* The same with a hash table. */
-static inline void TYPED(row_by_cells)(const struct spmv_multiply_plan *plan, int64_t i, const T *a, const T *b,
-                                       const int32_t *col, int64_t n, struct cell *cells, T *restrict c)
-{
-    const int64_t mask = fill_cells(cells, col, n), end = row_first(&plan->a, i + 1);
-    for (int64_t e = 0; e < n; e++)
-        c[e] = TYPED(neutral)();
-    for (int64_t k = row_first(&plan->a, i); k < end; k++) {
-        const int64_t row = plan->a.col[k], last = row_first(&plan->b, row + 1);
-        for (int64_t l = row_first(&plan->b, row); l < last; l++) {
-            T *const sum = &c[find_cell(cells, mask, plan->b.col[l])];
-            *sum = TYPED(plus)(*sum, TYPED(term)(a, k, b, l));
-        }
-    }
-}
-
 /* A row of A with one entry: a multiple of a row of B. */
 static inline void TYPED(row_of_one)(const struct spmv_multiply_plan *plan, int64_t k, const T *a, const T *b,
                                      int64_t n, T *restrict c)
@@ -51,7 +35,6 @@ static inline void TYPED(row_of_one)(const struct spmv_multiply_plan *plan, int6
 static inline void TYPED(rows)(const struct spmv_multiply_plan *plan, const T *a, const T *b, T *values, char *memory,
                                int64_t begin, int64_t end)
 {
-    const struct rows_state *const state = plan->state;
     for (int64_t i = begin; i < end; i++) {
         const int64_t first = plan->row_ptr[i], n = plan->row_ptr[i + 1] - first;
         const int64_t k = row_first(&plan->a, i);
@@ -60,17 +43,15 @@ static inline void TYPED(rows)(const struct spmv_multiply_plan *plan, const T *a
             continue;
         if (row_first(&plan->a, i + 1) - k == 1)
             TYPED(row_of_one)(plan, k, a, b, n, values + first);
-        else if (row_is_hashed(n, (int64_t)col[n - 1] - col[0] + 1, (int64_t)sizeof(T)))
-            TYPED(row_by_cells)
-        (plan, i, a, b, col, n, (struct cell *)(void *)(memory + state->sums_bytes), values + first);
-        else TYPED(row_over_span)(plan, i, a, b, col, n, (T *)(void *)memory, values + first);
+        else
+            TYPED(row_over_span)(plan, i, a, b, col, n, (T *)(void *)memory, values + first);
     }
 }
 
 static void TYPED(numeric)(const struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
     const struct rows_state *const state = plan->state;
-#pragma omp parallel for num_threads(host_team(plan->ctx, plan->products)) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(state->threads) schedule(dynamic, 1)
     for (int64_t chunk = 0; chunk < state->chunks; chunk++) {
         char *const memory = state->memory + omp_get_thread_num() * state->room;
         const int64_t begin = state->first_row[chunk], end = state->first_row[chunk + 1];

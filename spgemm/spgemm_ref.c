@@ -48,7 +48,6 @@ spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan)
     spmv_context *ctx = plan->ctx;
     const int64_t rows = plan->a.rows, cols = plan->b.cols, bytes = cols * (int64_t)sizeof(int64_t);
     int64_t *last = NULL;
-    TRY(spgemm_room_for_columns(plan, spgemm_least_entries(plan)));
     TRY(spgemm_working_bytes(plan, bytes));
     TRY(host_alloc(ctx, bytes, "marks of the columns of C", (void **)&last));
     TRY(context_alloc(ctx, (rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr));

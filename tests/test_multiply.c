@@ -320,6 +320,31 @@ static void wide_rows(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Working memory for some products at a time: the method expand works in parts. */
+static void in_parts(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_matrix *a = make(ctx, "uniform:300,170,6", SPMV_F64, 3), *b = make(ctx, "uniform:170,400,5", SPMV_F64, 4);
+    spmv_matrix *whole = NULL, *m = NULL;
+    const spmv_csr va = view_of(a), vb = view_of(b);
+    spmv_multiply_options options = options_for("expand");
+    assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &whole));
+    static const int64_t limits[] = {1 << 20, 200000, 50000, 12000};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        options.max_bytes = limits[i];
+        assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &m));
+        assert_same_matrix(m, whole);
+        spmv_matrix_destroy(m);
+    }
+    options.max_bytes = 500; /* less than one row */
+    assert_fails(ctx, spmv_multiply(ctx, &va, &vb, &options, &m), SPMV_ERROR_MEMORY, "500 are allowed");
+    spmv_matrix_destroy(whole);
+    spmv_matrix_destroy(a);
+    spmv_matrix_destroy(b);
+    spmv_context_destroy(ctx);
+}
+
 static void nothing_at_all(void **state)
 {
     (void)state;
@@ -508,6 +533,6 @@ static void names(void **state)
 }
 
 SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums), cmocka_unit_test(pairs_against_ref),
-             cmocka_unit_test(narrow_offsets), cmocka_unit_test(wide_rows), cmocka_unit_test(nothing_at_all),
-             cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays), cmocka_unit_test(wrong_arguments),
-             cmocka_unit_test(too_large), cmocka_unit_test(names))
+             cmocka_unit_test(narrow_offsets), cmocka_unit_test(wide_rows), cmocka_unit_test(in_parts),
+             cmocka_unit_test(nothing_at_all), cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays),
+             cmocka_unit_test(wrong_arguments), cmocka_unit_test(too_large), cmocka_unit_test(names))

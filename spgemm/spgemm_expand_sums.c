@@ -1,0 +1,20 @@
+/* The sums of the method "expand" on the host, and the choice of the backend.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "spgemm_expand.h"
+
+#define TEMPLATE "spgemm_expand_typed.h"
+#include "each_floating.h"
+
+spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums)
+{
+#define ENTRY(type) expand_sums_##type
+    static void (*const run[SPMV_TYPE_LIMIT])(spmv_context *, const struct spgemm_sums *) = FLOATING_TABLE;
+#undef ENTRY
+#ifdef SPMV_HAVE_CUDA
+    if (spmv_context_backend(ctx) == SPMV_BACKEND_CUDA)
+        return spgemm_expand_sums_cuda(ctx, sums);
+#endif
+    run[sums->type](ctx, sums);
+    return SPMV_OK;
+}
