@@ -84,7 +84,7 @@ static double row_ratio(const struct question *q, int64_t i)
     const bool complex = type_is_complex(q->type);
     const long double terms = (long double)(end - begin);
     /* of the products before alpha, and of the rest */
-    const long double underflows = terms * (q->alpha > 1 ? q->alpha : 1) + 2;
+    const long double underflows = terms * fmaxl(1, q->alpha) + 2;
     const long double bound =
         2 * (terms + (complex ? 6 : 3)) * q->roundoff * magnitude + (complex ? 4 : 1) * underflows * q->smallest;
     return (double)(modulus((struct wide){y.re - r.re, y.im - r.im}) / bound);
