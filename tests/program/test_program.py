@@ -31,7 +31,7 @@ for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
 
-COMMANDS = ["mul", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
+COMMANDS = ["mul", "multiply", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
 
 
 def suppress_fontconfig(folder):
