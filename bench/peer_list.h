@@ -23,9 +23,9 @@
       "scan segscan reduce segreduce compact sort histogram", "the CUDA Toolkit")                                      \
     X(probe, CUDA, "probe-gather", "spmv", "the CUDA Toolkit")                                                         \
     X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
-    X(eigen, OMP, "eigen eigen-cg", "spmv cg", "Eigen 3.4 (Debian: libeigen3-dev)")                                    \
+    X(eigen, OMP, "eigen eigen-cg eigen-spgemm", "spmv cg spgemm", "Eigen 3.4 (Debian: libeigen3-dev)")                \
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
-    X(graphblas, OMP, "graphblas", "spmv", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                         \
+    X(graphblas, OMP, "graphblas graphblas-spgemm", "spmv spgemm", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)") \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \
     X(petsc, OMP, "petsc petsc-cg", "spmv cg", "PETSc with MPI (Debian: petsc-dev)")                                   \
     X(hypre, OMP, "hypre-cg", "cg", "hypre with MPI (Debian: libhypre-dev)")

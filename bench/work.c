@@ -125,6 +125,8 @@ spmv_status work_open(struct work *work)
 
 void work_close(struct work *work)
 {
+    if (work->operation->release != NULL)
+        work->operation->release(work);
     while (work->array_count > 0)
         spmv_free(work->ctx, work->arrays[--work->array_count]);
     while (work->host_array_count > 0)

@@ -17,6 +17,8 @@
     X(spmv)                                                                                                            \
     X(cg)                                                                                                              \
     X(spmm)                                                                                                            \
+    X(spgemm)                                                                                                          \
+    X(spgemm_numeric)                                                                                                  \
     X(spmv_dot)                                                                                                        \
     X(map)                                                                                                             \
     X(reduce)                                                                                                          \
@@ -75,6 +77,9 @@ struct operation {
 
     /* Makes the arrays in the context's memory, with contents, and work->state. */
     spmv_status (*setup)(struct work *work);
+
+    /* Releases what setup made besides arrays and the state; NULL: nothing. state may be NULL. */
+    void (*release)(struct work *work);
 
     /* Fills the contents before the check (exact: every correct order of operations gives the same
      * result) and before the timing (full mantissas). NULL: setup's contents are used for both. */

@@ -85,7 +85,7 @@ class Help(test_program.Case):
         self.assertEqual(takers("format"), {"mul", "solve"})
         self.assertEqual(takers("verify"), {"mul", "solve"})
         self.assertEqual(takers("compress"), {"mul", "solve", "bench", "info"})
-        self.assertEqual(takers("method"), {"mul", "solve", "bench", "info", "explain"})
+        self.assertEqual(takers("method"), {"mul", "multiply", "solve", "bench", "info", "explain"})
         self.assertEqual(takers("json"), set(COMMANDS) - {"help"})
         self.assertEqual(takers("threads"), set(COMMANDS) - {"help", "explain"})
         self.assertEqual(takers("quiet"), set(COMMANDS))
