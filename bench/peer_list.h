@@ -15,6 +15,8 @@
       "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")      \
     X(cusparse_op, CUDA, "cusparse-op-alg1 cusparse-op-alg2", "spmv spmv",                                             \
       "cuSPARSE 12.9.4 or a later one with cusparseSpMVOp (docs/benchmarking.md)")                                     \
+    X(cusparse_spgemm, CUDA, "cusparse-spgemm-alg1 cusparse-spgemm-alg2 cusparse-spgemm-alg3 cusparse-spgemm-reuse",   \
+      "spgemm spgemm spgemm spgemm-numeric", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                         \
     X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cublas, CUDA, "cublas-dot-alg1 cublas-dot-alg2", "spmv-dot spmv-dot",                                            \

@@ -336,6 +336,8 @@ class Bench(unittest.TestCase):
             (["--vectors", "3"], "spmm", "poisson2d:9, 3 vectors", 3),
             (["--op", "spmm"], "spmm", "poisson2d:9, 4 vectors", 4),
             (["--op", "spmv-dot"], "spmv-dot", "poisson2d:9", 1),
+            (["--op", "spgemm"], "spgemm", "poisson2d:9", 1),
+            (["--op", "spgemm-numeric"], "spgemm-numeric", "poisson2d:9", 1),
         ]:
             done = self.ok("poisson2d:9", "--type", "f32", "--peers", "none", "--json", *arguments)
             result = json.loads(done.stdout)
