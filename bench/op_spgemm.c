@@ -69,6 +69,9 @@ static spmv_status setup(struct work *work)
     const double v = (double)spmv_type_size(work->type), rows = (double)p->rows;
     work->result_bytes = c.nnz * (int64_t)spmv_type_size(work->type);
     work->model_bytes = (double)p->nnz * (4 + v) + 4 * (rows + 1) + (double)c.nnz * (4 + v) + 8 * (rows + 1);
+    const int64_t *const row_ptr = operand->row_ptr;
+    for (int64_t k = 0; k < operand->nnz; k++)
+        work->products += (double)(row_ptr[operand->col[k] + 1] - row_ptr[operand->col[k]]);
     st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
     work->result = p->y;
     return st;

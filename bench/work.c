@@ -133,6 +133,7 @@ void work_close(struct work *work)
         free(work->host_arrays[--work->host_array_count]);
     work->problem = (struct peer_problem){0};
     work->state = NULL;
+    work->products = 0;
 }
 
 /* All bits set is NaN in either type, and not a valid index. */

@@ -134,6 +134,7 @@ struct work {
     bool result_on_host;         /* result is in host memory instead */
     int64_t result_bytes;
     double model_bytes; /* lower bound of the bytes that a run moves */
+    double products;    /* of operations on a matrix that are no solvers: multiplications of a run */
     double upload_seconds;
     void *state;          /* of the operation (work_state) */
     char error[WHY_SIZE]; /* message of the last failure */
