@@ -20,6 +20,7 @@ static const struct subject {
     spmv_status (*run)(struct explain_job *job, const char *const *words, int count);
 } subjects[] = {
     {"spmv", "blelloch", false, false, false, false, true, explain_product},
+    {"multiply", "blelloch", false, false, false, false, false, explain_multiply},
     {"scan", "blelloch", true, false, false, true, true, explain_scan},
     {"segscan", "blelloch", true, true, false, true, true, explain_segscan},
     {"reduce", "divergent", false, false, false, true, true, explain_reduce},
@@ -95,7 +96,8 @@ static spmv_status find_subject(const struct options *o, const struct subject **
             return SPMV_OK;
         }
     }
-    complain("--op %s: explain supports spmv (the product), scan, segscan, reduce, compact, expand, gather, sort and "
+    complain("--op %s: explain supports spmv (the product), multiply (of two matrices), scan, segscan, reduce, "
+             "compact, expand, gather, sort and "
              "histogram",
              o->op);
     return SPMV_ERROR_ARGUMENT;
@@ -114,7 +116,8 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
         return SPMV_ERROR_ARGUMENT;
     }
     if (option_given(o, "type") && !subject->type) {
-        complain("--type is not for explain --op %s, which takes integers", subject->name);
+        complain("--type is not for explain --op %s, which %s", subject->name,
+                 subject->run == explain_multiply ? "computes in f64" : "takes integers");
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->size > EXPLAIN_MOST) {

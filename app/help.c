@@ -67,7 +67,7 @@ static void print_subjects(void)
     for (int i = 0; explain_subject_name(i) != NULL; i++)
         names_add(&subjects, explain_subject_name(i));
     printf("\nSubjects (--op):\n");
-    print_names("on values; spmv on a matrix", &subjects);
+    print_names("on values; spmv and multiply on matrices", &subjects);
 }
 
 static void print_bench_lists(void)

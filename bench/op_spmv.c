@@ -45,6 +45,7 @@ static spmv_status setup(struct work *work, int vectors, bool dot)
         return st;
     p->vectors = vectors;
     work->model_bytes = model_bytes(work, state);
+    work->products = (double)p->nnz * vectors;
     work->result_bytes = (p->rows * k + (dot ? 1 : 0)) * size;
     state->x = work_keep(work, work_values(work, p->cols * k, STREAM_X, false));
     if (state->x == NULL)

@@ -31,8 +31,10 @@ enum peer_op {
     PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
     /* y = the x with A x = b, by conjugate gradients without a preconditioner, from x = 0 */
     PEER_CG,
-    PEER_SPMM,    /* Y = A X: spmv for several vectors, x and y row by row */
-    PEER_SPMV_DOT /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
+    PEER_SPMM,          /* Y = A X: spmv for several vectors, x and y row by row */
+    PEER_SPMV_DOT,      /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
+    PEER_SPGEMM,        /* y = the values of C = A A, pattern included in the time; columns ascend */
+    PEER_SPGEMM_NUMERIC /* the same, with the pattern of C made by open */
 };
 
 /* Result of a solve, in host memory. */
@@ -54,7 +56,7 @@ struct peer_problem {
     const int32_t *row_ptr;  /* rows + 1 */
     const int32_t *col;      /* nnz */
     const void *val, *x;     /* nnz, cols * vectors */
-    void *y;                 /* rows * vectors; PEER_SPMV_DOT: one more */
+    void *y;                 /* rows * vectors; PEER_SPMV_DOT: one more; PEER_SPGEMM: entries of C */
     /* 1 except for PEER_SPMM: element v of row i of x is at i * vectors + v; y likewise */
     int vectors;
     const void *w; /* rows */

@@ -15,6 +15,8 @@
       "spmv spmv spmv spmv spmv spmv spmv spmm spmm spmm spmm", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")      \
     X(cusparse_op, CUDA, "cusparse-op-alg1 cusparse-op-alg2", "spmv spmv",                                             \
       "cuSPARSE 12.9.4 or a later one with cusparseSpMVOp (docs/benchmarking.md)")                                     \
+    X(cusparse_spgemm, CUDA, "cusparse-spgemm-alg1 cusparse-spgemm-alg2 cusparse-spgemm-alg3 cusparse-spgemm-reuse",   \
+      "spgemm spgemm spgemm spgemm-numeric", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                         \
     X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cublas, CUDA, "cublas-dot-alg1 cublas-dot-alg2", "spmv-dot spmv-dot",                                            \
@@ -23,9 +25,9 @@
       "scan segscan reduce segreduce compact sort histogram", "the CUDA Toolkit")                                      \
     X(probe, CUDA, "probe-gather", "spmv", "the CUDA Toolkit")                                                         \
     X(loops, OMP, "loops-static loops-guided loops-merge", "spmv spmv spmv", "OpenMP")                                 \
-    X(eigen, OMP, "eigen eigen-cg", "spmv cg", "Eigen 3.4 (Debian: libeigen3-dev)")                                    \
+    X(eigen, OMP, "eigen eigen-cg eigen-spgemm", "spmv cg spgemm", "Eigen 3.4 (Debian: libeigen3-dev)")                \
     X(librsb, OMP, "librsb", "spmv", "librsb (Debian: librsb-dev)")                                                    \
-    X(graphblas, OMP, "graphblas", "spmv", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)")                         \
+    X(graphblas, OMP, "graphblas graphblas-spgemm", "spmv spgemm", "SuiteSparse:GraphBLAS (Debian: libgraphblas-dev)") \
     X(tbb, OMP, "tbb-scan tbb-reduce tbb-sort", "scan reduce sort", "oneTBB with libstdc++ (Debian: libtbb-dev)")      \
     X(petsc, OMP, "petsc petsc-cg", "spmv cg", "PETSc with MPI (Debian: petsc-dev)")                                   \
     X(hypre, OMP, "hypre-cg", "cg", "hypre with MPI (Debian: libhypre-dev)")

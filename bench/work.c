@@ -112,12 +112,15 @@ spmv_status work_open(struct work *work)
 
 void work_close(struct work *work)
 {
+    if (work->operation->release != NULL)
+        work->operation->release(work);
     while (work->array_count > 0)
         spmv_free(work->ctx, work->arrays[--work->array_count]);
     while (work->host_array_count > 0)
         free(work->host_arrays[--work->host_array_count]);
     work->problem = (struct peer_problem){0};
     work->state = NULL;
+    work->products = 0;
 }
 
 /* All bits set is NaN in either type, and not a valid index. */

@@ -18,6 +18,8 @@
     X(spmv)                                                                                                            \
     X(cg)                                                                                                              \
     X(spmm)                                                                                                            \
+    X(spgemm)                                                                                                          \
+    X(spgemm_numeric)                                                                                                  \
     X(spmv_dot)                                                                                                        \
     X(map)                                                                                                             \
     X(reduce)                                                                                                          \
@@ -77,6 +79,9 @@ struct operation {
     /* Makes the arrays in the context's memory, with contents, and work->state. */
     spmv_status (*setup)(struct work *work);
 
+    /* Releases what setup made besides arrays and the state; NULL: nothing. state may be NULL. */
+    void (*release)(struct work *work);
+
     /* Fills the contents before the check (exact: every correct order of operations gives the same
      * result) and before the timing (full mantissas). NULL: setup's contents are used for both. */
     spmv_status (*fill)(struct work *work, bool exact);
@@ -130,6 +135,7 @@ struct work {
     bool result_on_host;         /* result is in host memory instead */
     int64_t result_bytes;
     double model_bytes; /* lower bound of the bytes that a run moves */
+    double products;    /* of operations on a matrix that are no solvers: multiplications of a run */
     double upload_seconds;
     void *state;          /* of the operation (work_state) */
     char error[WHY_SIZE]; /* message of the last failure */

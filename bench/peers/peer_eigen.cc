@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <new>
@@ -86,6 +87,64 @@ struct Solve {
     std::unique_ptr<Solver<float>> f32;
 };
 
+/* C = A A. Eigen multiplies sparse matrices with one thread. */
+template <typename T> struct Square {
+    const peer_problem *problem;
+    Matrix<T> c;
+};
+
+template <typename T> int square(Square<T> *square)
+{
+    const peer_problem *p = square->problem;
+    const Eigen::Map<const Matrix<T>> a(p->rows, p->cols, p->nnz, p->row_ptr, p->col, static_cast<const T *>(p->val));
+    try {
+        square->c = a * a;
+        return 0;
+    } catch (const std::bad_alloc &) {
+        return -1;
+    }
+}
+
+template <typename T> int fetch_square(const Square<T> *square)
+{
+    std::copy_n(square->c.valuePtr(), square->c.nonZeros(), static_cast<T *>(square->problem->y));
+    return 0;
+}
+
+int open_square(const peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    *state = problem->type == SPMV_F64 ? static_cast<void *>(new (std::nothrow) Square<double>{problem, {}})
+                                       : static_cast<void *>(new (std::nothrow) Square<float>{problem, {}});
+    if (*state == nullptr)
+        std::snprintf(why, why_size, "no memory for Eigen's product");
+    return *state != nullptr ? 0 : -1;
+}
+
+/* The first member tells the type. */
+bool is_f64(const void *state)
+{
+    return (*static_cast<const peer_problem *const *>(state))->type == SPMV_F64;
+}
+
+int run_square(void *state)
+{
+    return is_f64(state) ? square(static_cast<Square<double> *>(state)) : square(static_cast<Square<float> *>(state));
+}
+
+int fetch_squares(void *state)
+{
+    return is_f64(state) ? fetch_square(static_cast<Square<double> *>(state))
+                         : fetch_square(static_cast<Square<float> *>(state));
+}
+
+void close_square(void *state)
+{
+    if (is_f64(state))
+        delete static_cast<Square<double> *>(state);
+    else
+        delete static_cast<Square<float> *>(state);
+}
+
 int open_cg(const peer_problem *problem, void **state, char *why, size_t why_size)
 {
     Eigen::setNbThreads(problem->threads);
@@ -132,7 +191,9 @@ const peer_module *spmv_peer_module(void)
         {"eigen", PEER_SPMV, "Map<SparseMatrix, RowMajor, int>, OpenMP; " PEER_FLAGS, 0, open_eigen, run_eigen, nullptr,
          nullptr, nullptr},
         {"eigen-cg", PEER_CG, "ConjugateGradient, Lower|Upper, IdentityPreconditioner, RowMajor, OpenMP; " PEER_FLAGS,
-         0, open_cg, run_cg, nullptr, nullptr, close_cg}};
-    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 2};
+         0, open_cg, run_cg, nullptr, nullptr, close_cg},
+        {"eigen-spgemm", PEER_SPGEMM, "SparseMatrix * SparseMatrix, RowMajor, int, one thread; " PEER_FLAGS, 0,
+         open_square, run_square, nullptr, fetch_squares, close_square}};
+    static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 3};
     return &module;
 }

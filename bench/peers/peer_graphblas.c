@@ -183,6 +183,79 @@ static int fetch_graphblas(void *state)
     return -1;
 }
 
+/* C = A A with a new C in each run. Its state is that of y = A x without vectors. */
+struct square {
+    const struct peer_problem *problem;
+    GrB_Matrix a, c;
+};
+
+static void close_square(void *state)
+{
+    struct square *square = state;
+    GrB_Matrix_free(&square->a);
+    GrB_Matrix_free(&square->c);
+    free(square);
+}
+
+static int open_square(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    const int f64 = problem->type == SPMV_F64;
+    GrB_Info info = started ? GrB_SUCCESS : GrB_init(GrB_NONBLOCKING);
+    started = started || info == GrB_SUCCESS;
+    struct square *square = calloc(1, sizeof *square);
+    if (info == GrB_SUCCESS && square != NULL) {
+        square->problem = problem;
+        info = set_threads(problem->threads);
+        if (info == GrB_SUCCESS)
+            info = make_matrix(problem, f64 ? GrB_FP64 : GrB_FP32, f64 ? sizeof(double) : sizeof(float), &square->a);
+    }
+    if (info == GrB_SUCCESS && square != NULL) {
+        *state = square;
+        return 0;
+    }
+    snprintf(why, why_size, "GraphBLAS: cannot make the matrix: GrB_Info %d", (int)info);
+    if (square != NULL)
+        close_square(square);
+    return -1;
+}
+
+static int run_square(void *state)
+{
+    struct square *square = state;
+    const struct peer_problem *problem = square->problem;
+    const int f64 = problem->type == SPMV_F64;
+    GrB_Info info = GrB_SUCCESS;
+    GrB_Matrix_free(&square->c);
+    TRY(set_threads(problem->threads) == GrB_SUCCESS ? GrB_SUCCESS : -1);
+    TRY(GrB_Matrix_new(&square->c, f64 ? GrB_FP64 : GrB_FP32, (GrB_Index)problem->rows, (GrB_Index)problem->rows));
+    TRY(GxB_Matrix_Option_set(square->c, GxB_FORMAT, GxB_BY_ROW));
+    TRY(GxB_Matrix_Option_set(square->c, GxB_SPARSITY_CONTROL, GxB_SPARSE));
+    TRY(GrB_mxm(square->c, NULL, NULL, f64 ? GrB_PLUS_TIMES_SEMIRING_FP64 : GrB_PLUS_TIMES_SEMIRING_FP32, square->a,
+                square->a, NULL));
+    TRY(GrB_Matrix_wait(square->c, GrB_MATERIALIZE)); /* also sorts the rows */
+    return 0;
+}
+
+/* Takes the values out of C; the next run makes a new one. */
+static int fetch_square(void *state)
+{
+    struct square *square = state;
+    const size_t size = square->problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    GrB_Index *row_ptr = NULL, *col = NULL, row_bytes = 0, col_bytes = 0, val_bytes = 0;
+    void *val = NULL;
+    bool iso = false;
+    if (GxB_Matrix_unpack_CSR(square->c, &row_ptr, &col, &val, &row_bytes, &col_bytes, &val_bytes, &iso, NULL, NULL) !=
+        GrB_SUCCESS)
+        return -1;
+    const GrB_Index entries = row_ptr[square->problem->rows];
+    for (GrB_Index e = 0; e < entries; e++)
+        memcpy((char *)square->problem->y + e * size, (const char *)val + (iso ? 0 : e * size), size);
+    free(row_ptr);
+    free(col);
+    free(val);
+    return 0;
+}
+
 static const struct peer peers[] = {
     {.name = "graphblas",
      .op = PEER_SPMV,
@@ -192,12 +265,19 @@ static const struct peer peers[] = {
      .run = run_graphblas,
      .fetch = fetch_graphblas,
      .close = close_graphblas},
+    {.name = "graphblas-spgemm",
+     .op = PEER_SPGEMM,
+     .settings = "sparse by row, GrB_mxm plus_times into a new matrix, sorted (GrB_Matrix_wait)",
+     .open = open_square,
+     .run = run_square,
+     .fetch = fetch_square,
+     .close = close_square},
 };
 
 const struct peer_module *spmv_peer_module(void)
 {
     static char library[64];
-    static struct peer_module module = {PEER_ABI, library, peers, 1};
+    static struct peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
     int version[3] = {0, 0, 0};
     /* fails before the library is started */
     if (GxB_Global_Option_get(GxB_LIBRARY_VERSION, version) != GrB_SUCCESS)

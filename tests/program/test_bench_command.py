@@ -332,10 +332,13 @@ class Bench(unittest.TestCase):
         self.assertEqual(result["matrix"]["name"], "poisson2d:9")
 
     def test_several_vectors_and_a_dot_product(self):
+        squared = 1709 / 369  # products of C = A A per entry of A
         for arguments, op, name, vectors in [
             (["--vectors", "3"], "spmm", "poisson2d:9, 3 vectors", 3),
             (["--op", "spmm"], "spmm", "poisson2d:9, 4 vectors", 4),
             (["--op", "spmv-dot"], "spmv-dot", "poisson2d:9", 1),
+            (["--op", "spgemm"], "spgemm", "poisson2d:9", squared),
+            (["--op", "spgemm-numeric"], "spgemm-numeric", "poisson2d:9", squared),
         ]:
             done = self.ok("poisson2d:9", "--type", "f32", "--peers", "none", "--json", *arguments)
             result = json.loads(done.stdout)

@@ -641,6 +641,7 @@ class Costs(Explain):
             self.assert_source_names(rung, cost["source"])
         names = lambda *words: [(c["primitive"], c["rung"]) for c in self.costs_of("--op", *words)]
         self.assertEqual(names("compact", "1"), [("scan", "blelloch")])
+        self.assertEqual(names("multiply", "dense:2,3", "dense:3,2"), [("scan", "blelloch")])
         self.assertEqual(names("sort", "1"), [("sort", "split"), ("scan", "blelloch")])
         self.assertEqual(names("expand", "1"), [("expand", "scatter"), ("expand", "gather"), ("scan", "blelloch")])
         self.assertEqual(names("gather", "1", "|", "0"), [("gather", "direct")])
@@ -714,6 +715,34 @@ class Moves(Explain):
                 pairs = [(i, k) for i, value in enumerate(values) for k in range(value)]
                 self.assertEqual(list(zip(got["source"], got["rank"])), pairs)
                 self.assertEqual(got["out"], [values[i] for i, _ in pairs])
+
+    def test_multiply(self):
+        """The steps of a product of two small matrices of whole numbers, and its sums."""
+        for a, b in (("dense:3,4", "dense:4,2"), ("poisson2d:2", "poisson2d:2"), ("diagonal:5", "dense:5,2"),
+                     ("empty:6,0.5,1", "dense:6,2")):
+            got = self.json_of("--op", "multiply", "--size", "200", a, b)
+            rows_a, rows_b = got["A_row_ptr"], got["B_row_ptr"]
+            products = [
+                (i, got["B_col"][l], got["A_val"][k] * got["B_val"][l])
+                for i in range(len(rows_a) - 1)
+                for k in range(rows_a[i], rows_a[i + 1])
+                for l in range(rows_b[got["A_col"][k]], rows_b[got["A_col"][k] + 1])
+            ]
+            self.assertEqual(list(zip(got["row"], got["col"], got["products"])), products)
+            order = sorted(range(len(products)), key=lambda p: products[p][:2])
+            self.assertEqual(got["order"], order)
+            sums = {}
+            for p in order:
+                i, j, value = products[p]
+                sums[i, j] = sums[i, j] + value if (i, j) in sums else value
+            self.assertEqual(got["C_col"], [j for _, j in sums])
+            self.assertEqual(got["C_val"], list(sums.values()))
+            self.assertEqual(got["C_row_ptr"], [sum(i < row for i, _ in sums) for row in range(len(rows_a))])
+            self.assertEqual(sum(got["heads"]), len(sums))
+        self.fails(1, "explain", "--op", "multiply", "dense:2,2", says="two matrices")
+        self.fails(4, "explain", "--op", "multiply", "dense:2,3", "dense:2,3", says="columns of A must be the rows of B")
+        self.fails(3, "explain", "--op", "multiply", "dense:5,5", "dense:5,5", says="125 products")
+        self.fails(1, "explain", "--op", "multiply", "dense:2,2", "dense:2,2", "--type", "f32", says="computes in f64")
 
     def test_gather(self):
         rng = random.Random(7)
