@@ -1,6 +1,6 @@
 /* Preconditioners: checks arguments once, reads what the requested kind needs of the matrix, and
- * makes it. "none" needs nothing. For "jacobi" and "auto", of a matrix on a GPU only the diagonal is
- * computed, there; other kinds need a copy of the matrix in host memory.
+ * makes it. "none" needs nothing. Of a matrix on a GPU, "jacobi" and "auto" need only the diagonal,
+ * which is summed there; other kinds need a copy of the matrix in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -49,7 +49,7 @@ struct precond_source {
 
 struct precond_kind {
     const char *name;
-    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX } needs; /* what it reads of A */
+    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX } needs; /* of A */
 
     /* Fills apply, destroy, self and the informational members. On failure nothing is left in
      * self. */
@@ -81,15 +81,15 @@ spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source 
 /* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason why "amg" does not support these. */
 spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
-/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads the diagonal
- * only. */
+/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads only the
+ * diagonal. */
 spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, const char **name,
                            char *why);
 
 /* ----------------------------------------------------------- for the solvers */
 
-/* spmv_preconditioner_create. falls_back: if "auto" chooses a kind that cannot be made, the next one
- * of chebyshev, jacobi and none is made, and the reason is in why. */
+/* spmv_preconditioner_create. falls_back: if "auto" chooses a kind that cannot be made, the next
+ * one of chebyshev, jacobi and none is made, and the reason is in why. */
 spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *a,
                            const spmv_preconditioner_options *options, bool falls_back,
                            spmv_preconditioner **preconditioner);

@@ -60,8 +60,8 @@ spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_st
 spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
                                   void *out);
 
-/* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are in
- * the device's memory. */
+/* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are
+ * in the device's memory. */
 spmv_status precond_diagonal_cuda(spmv_context *, const spmv_csr *a, double *diagonal);
 
 /* reciprocals[i] = 1 / diagonal[i], rounded to the type */

@@ -16,8 +16,8 @@ enum { SIDE = 24, SLOW = 0 };
 
 enum { K = 3, N = SIDE * SIDE };
 
-/* D (L + shift I) D with the 5-point Laplacian L of a square grid and a diagonal D. As arrays on the
- * host, with row offsets of 32 or 64 bits, and in the context's memory. */
+/* D (L + shift I) D with the 5-point Laplacian L of a square grid and a diagonal D. As arrays on
+ * the host, with row offsets of 32 or 64 bits, and in the context's memory. */
 struct system {
     spmv_context *ctx;
     spmv_type type; /* of b and x */
@@ -154,8 +154,9 @@ static spmv_solver_options defaults(void)
 
 /* ---------------------------------------------------------------- spmv_cg */
 
-/* Without a preconditioner: x and the results have the bits of spmv_cg, on every rung, from host and
- * borrowed arrays, in all types, for one and several right-hand sides; and again in a second solve. */
+/* Without a preconditioner: x and the results have the bits of spmv_cg, on every rung, from host
+ * and borrowed arrays, in all types, for one and several right-hand sides; and again in a second
+ * solve. */
 static void bits_of_cg(void **state)
 {
     (void)state;
@@ -243,8 +244,8 @@ static double residual_of(const struct system *s, const void *values, int vector
     return (double)sqrtl(square);
 }
 
-/* Every preconditioner, and auto: the residual computed here is within the tolerance, a second solve
- * has the same bits, and the texts name what was made. */
+/* Every preconditioner, and auto: the residual computed here is within the tolerance, a second
+ * solve has the same bits, and the texts name what was made. */
 static void every_preconditioner(void **state)
 {
     (void)state;

@@ -9,8 +9,8 @@
  *     spmv_solver_solve(solver, b, x, &result, sizeof result);    (b, x in the context's memory)
  *     spmv_solver_destroy(solver);
  *
- * spmv_solve does this in one call. spmv_cg is the method itself, for a plan and a preconditioner of
- * the caller:
+ * spmv_solve does this in one call. spmv_cg is the method itself, for a plan and a preconditioner
+ * of the caller:
  *
  *     spmv_cg_options options;
  *     spmv_cg_result result;
@@ -218,8 +218,8 @@ typedef struct spmv_solver_options {
 
     int vectors; /* right-hand sides solved at once, from 1; default 1 */
 
-    /* 1: iterate in f32 and correct x in f64, as with the option inner of spmv_cg. It needs the type
-     * f64 and one right-hand side. Default 0. */
+    /* 1: iterate in f32 and correct x in f64, as with the option inner of spmv_cg. It needs the
+     * type f64 and one right-hand side. Default 0. */
     int inner;
 
     /* As in spmv_cg_options. */
@@ -257,8 +257,9 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  *
  * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such method, rung or preconditioner; the
  * message lists the names), SPMV_ERROR_TYPE (also: complex; inner without f64),
- * SPMV_ERROR_UNSUPPORTED (also: inner with several right-hand sides), SPMV_ERROR_LIMIT (also: inner,
- * and a value is too large for f32), those of spmv_plan_create and spmv_preconditioner_create. */
+ * SPMV_ERROR_UNSUPPORTED (also: inner with several right-hand sides), SPMV_ERROR_LIMIT (also:
+ * inner, and a value is too large for f32), those of spmv_plan_create and
+ * spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                         spmv_solver **solver);
 
@@ -309,8 +310,8 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *           contents.
  *
  * Errors that change nothing: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (a pattern has no
- * values), SPMV_ERROR_CAPTURE. After any other error (those of spmv_solver_create), solves fail with
- * the same status until a call succeeds. */
+ * values), SPMV_ERROR_CAPTURE. After any other error (those of spmv_solver_create), solves fail
+ * with the same status until a call succeeds. */
 SPMV_API spmv_status spmv_solver_update_values(spmv_solver *solver, const void *values);
 
 /* The description of a solver. Strings and objects are valid until the solver is destroyed or gets
