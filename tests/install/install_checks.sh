@@ -82,10 +82,11 @@ check_symbols() {
     "$READELF" -d "$lib/libspmv.so" | grep -q 'SONAME.*\[libspmv\.so\.0\]' || fail "the SONAME is not libspmv.so.0"
     "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the libraries above"
     # every declared function is exported
-    local name missing=""
+    local name exported missing=""
+    exported=$("$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }')
     for name in $(cat "$include"/spmv/*.h | tr '\n' ' ' | grep -oE 'SPMV_API [^;(]*\(' | grep -oE 'spmv_[a-z0-9_]+ *\(' |
         tr -d '( ' | sort -u); do
-        "$NM" -D --defined-only --format=posix "$lib/libspmv.so" | grep -q "^$name " || missing="$missing $name"
+        grep -qx "$name" <<<"$exported" || missing="$missing $name"
     done
     [ -z "$missing" ] || fail "declared in a header but not exported by libspmv.so:$missing"
 }
