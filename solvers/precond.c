@@ -1,5 +1,6 @@
-/* Preconditioners: checks arguments once, makes the matrix readable on the host, and makes the
- * requested kind.
+/* Preconditioners: checks arguments once, reads what the requested kind needs of the matrix, and
+ * makes it. "none" needs nothing. Of a matrix on a GPU, "jacobi" and "auto" need only the diagonal,
+ * which is summed there; other kinds need a copy of the matrix in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -8,14 +9,15 @@
 
 #include "matrix_internal.h"
 #include "precond_internal.h"
+#include "precond_loops.h"
 
 static const struct precond_kind kinds[] = {
-    {"none", true, precond_make_none},
-    {"jacobi", false, precond_make_jacobi},
-    {"block-jacobi", false, precond_make_block_jacobi},
-    {"chebyshev", false, precond_make_chebyshev},
-    {"ic0", false, precond_make_ic0},
-    {"amg", false, precond_make_amg},
+    {"none", PRECOND_NOTHING, precond_make_none},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi},
+    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev},
+    {"ic0", PRECOND_MATRIX, precond_make_ic0},
+    {"amg", PRECOND_MATRIX, precond_make_amg},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -51,28 +53,37 @@ static spmv_status fetch(spmv_context *ctx, const void *from, int64_t bytes, con
     return st;
 }
 
-/* Sets source->host: a, or a copy that source_close releases. */
-static spmv_status source_open(spmv_context *ctx, struct precond_source *source)
+/* Whether the arrays are in the memory of a GPU. */
+static bool on_device(const spmv_context *ctx, const spmv_csr *a)
+{
+    return a->memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA;
+}
+
+/* Sets source->host, a or a copy that source_close releases, and checks it. */
+static spmv_status source_read(spmv_context *ctx, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = source->a;
     spmv_csr *host = &source->host;
-    *host = *a;
-    host->memory = SPMV_MEMORY_HOST;
-    if (a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA)
+    if (source->read)
         return SPMV_OK;
-    host->row_ptr = NULL;
-    host->col = NULL;
-    host->val = NULL;
-    TRY(fetch(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &host->row_ptr));
-    TRY(fetch(ctx, a->col, a->nnz * 4, "columns", (const void **)&host->col));
-    if (a->val != NULL)
-        TRY(fetch(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", &host->val));
+    host->memory = SPMV_MEMORY_HOST;
+    if (on_device(ctx, a)) {
+        host->row_ptr = NULL;
+        host->col = NULL;
+        host->val = NULL;
+        TRY(fetch(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &host->row_ptr));
+        TRY(fetch(ctx, a->col, a->nnz * 4, "columns", (const void **)&host->col));
+        if (a->val != NULL)
+            TRY(fetch(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", &host->val));
+    }
+    TRY(csr_check(ctx, "spmv_preconditioner_create", host, CSR_ANY_ORDER));
+    source->read = true;
 done:
     return st;
 }
 
-static void source_close(struct precond_source *source)
+static void source_close(spmv_context *ctx, struct precond_source *source)
 {
     if (source->host.row_ptr != source->a->row_ptr) {
         host_free((void *)source->host.row_ptr);
@@ -80,35 +91,75 @@ static void source_close(struct precond_source *source)
         host_free((void *)source->host.val);
     }
     host_free(source->diagonal);
+    spmv_free(ctx, source->device_diagonal);
 }
 
-/* Sums the diagonal entries of each row. *bad: the first row whose sum is not positive or not
- * finite; rows if there is none. */
-static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source, int64_t *bad)
+#ifdef SPMV_HAVE_CUDA
+/* The same as take_diagonal on the device. The bits of a positive finite number, as an integer, are
+ * from 1 to those of infinity less one, and no other number has such bits. */
+static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = source->a;
+    void *scratch = NULL;
+    union {
+        int64_t bits;
+        double number;
+    } bad = {0};
+    source->bad = a->rows;
+    if (a->rows == 0)
+        return SPMV_OK;
+    TRY(spmv_alloc(ctx, a->rows * 8, (void **)&source->device_diagonal));
+    TRY(precond_diagonal_cuda(ctx, a, source->device_diagonal));
+    TRY(context_scratch(ctx, ctx->backend->index_check_scratch(ctx, a->rows), &scratch));
+    TRY(ctx->backend->index_check(ctx, source->device_diagonal, 64, 1, INT64_C(0x7ff0000000000000), a->rows,
+                                  &source->bad, &bad.bits, scratch));
+    source->bad_value = bad.number;
+done:
+    return st;
+}
+#endif
+
+/* Sums the diagonal entries of each row. */
+static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source)
 {
     const spmv_csr *a = &source->host;
     const spmv_status st = host_alloc(ctx, a->rows * 8, "a diagonal", (void **)&source->diagonal);
     if (st != SPMV_OK)
         return st;
-    *bad = a->rows;
+    source->bad = a->rows;
     for (int64_t row = 0; row < a->rows; row++) {
         double sum = 0;
         for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
             if (a->col[k] == row)
                 sum += precond_value(a, k);
         source->diagonal[row] = sum;
-        if (!(sum > 0 && isfinite(sum)) && *bad == a->rows)
-            *bad = row;
+        if (!(sum > 0 && isfinite(sum)) && source->bad == a->rows) {
+            source->bad = row;
+            source->bad_value = sum;
+        }
     }
     return st;
 }
 
-static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struct precond_source *source, int64_t row)
+/* Reads what is needed and has not been read yet. */
+static spmv_status source_open(spmv_context *ctx, struct precond_source *source, enum precond_needs needs)
 {
-    const double value = source->diagonal[row];
-    return context_fail(ctx, isfinite(value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
+    if (needs == PRECOND_NOTHING)
+        return SPMV_OK;
+#ifdef SPMV_HAVE_CUDA
+    if (needs == PRECOND_DIAGONAL && on_device(ctx, source->a))
+        return source->device_diagonal != NULL ? SPMV_OK : take_diagonal_on_device(ctx, source);
+#endif
+    const spmv_status st = source_read(ctx, source);
+    return st == SPMV_OK && source->diagonal == NULL ? take_diagonal(ctx, source) : st;
+}
+
+static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struct precond_source *source)
+{
+    return context_fail(ctx, isfinite(source->bad_value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
                         "preconditioner %s: the diagonal entry of row %lld is %g: the matrix is not positive definite",
-                        name, (long long)row + 1, value);
+                        name, (long long)source->bad + 1, source->bad_value);
 }
 
 /* -------------------------------------------------------------------- making */
@@ -209,15 +260,68 @@ static spmv_status new_one(spmv_context *ctx, const char *name, spmv_type type, 
     return st;
 }
 
-spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
-                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
+/* Makes one of this kind. */
+static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
+                             const char *why, spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner *m = NULL;
+    TRY(source_open(ctx, source, kind->needs));
+    if (kind->needs != PRECOND_NOTHING && source->bad < source->a->rows)
+        TRY(bad_diagonal(ctx, kind->name, source));
+    TRY(new_one(ctx, kind->name, source->options->type, source->a->rows, &m));
+    snprintf(m->why, sizeof m->why, "%s", why);
+    TRY(kind->make(m, source));
+    if (kind->needs != PRECOND_NOTHING)
+        TRY(spmv_synchronize(ctx));
+done:
+    if (st != SPMV_OK) {
+        spmv_preconditioner_destroy(m);
+        m = NULL;
+    }
+    *made = m;
+    return st;
+}
+
+static bool cannot_be_made(spmv_status st)
+{
+    return st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE || st == SPMV_ERROR_UNSUPPORTED ||
+           st == SPMV_ERROR_MEMORY;
+}
+
+/* The kind to make if "auto" chose one that cannot be made; NULL: none is left. */
+static const struct precond_kind *next_kind(spmv_context *ctx, const struct precond_kind *kind)
+{
+    if (strcmp(kind->name, "none") == 0)
+        return NULL;
+    if (strcmp(kind->name, "jacobi") == 0)
+        return find(ctx, "none");
+    return find(ctx, strcmp(kind->name, "chebyshev") == 0 ? "jacobi" : "chebyshev");
+}
+
+/* Adds to why that the kind cannot be made, with the context's message. The first time, this
+ * replaces the reason for the choice. */
+static void say_why_not(const spmv_context *ctx, const struct precond_kind *kind, bool first, char *why)
+{
+    const size_t used = first ? 0 : strlen(why);
+    char prefix[PRECOND_NAME + 32];
+    const char *message = ctx->error;
+    snprintf(prefix, sizeof prefix, "preconditioner %s: ", kind->name);
+    if (strncmp(message, prefix, strlen(prefix)) == 0)
+        message += strlen(prefix);
+    snprintf(why + used, PRECOND_SENTENCE - used,
+             first ? "the first choice, %s, cannot be made: %.200s" : "; %s cannot be made: %.200s", kind->name,
+             message);
+}
+
+spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                           const spmv_preconditioner_options *options, bool falls_back,
+                           spmv_preconditioner **preconditioner)
 {
     spmv_status st = SPMV_OK;
     const double begin = now();
     spmv_preconditioner_options o;
-    spmv_preconditioner *m = NULL;
     struct precond_source source = {.a = a, .options = &o};
-    int64_t bad = 0;
     st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
     if (st != SPMV_OK)
         return st;
@@ -241,30 +345,33 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
                             (long long)a->cols);
     TRY(check_type(ctx, a, &o.type));
     TRY(check_options(ctx, &o));
-    TRY(source_open(ctx, &source));
-    TRY(csr_check(ctx, "spmv_preconditioner_create", &source.host, CSR_ANY_ORDER));
-    TRY(take_diagonal(ctx, &source, &bad));
     if (choose) {
-        TRY(precond_choose(ctx, o.type, &source, bad, &name, why));
+        TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
+        TRY(precond_choose(ctx, o.type, &source, &name, why));
         kind = find(ctx, name);
     }
-    if (bad < a->rows && !kind->any_diagonal) {
-        st = bad_diagonal(ctx, kind->name, &source, bad);
-        goto done;
+    st = make_kind(ctx, kind, &source, why, preconditioner);
+    for (bool first = true; choose && falls_back && cannot_be_made(st); first = false) {
+        const struct precond_kind *const next = next_kind(ctx, kind);
+        if (next == NULL)
+            break;
+        say_why_not(ctx, kind, first, why);
+        kind = next;
+        st = make_kind(ctx, kind, &source, why, preconditioner);
+        if (st == SPMV_OK)
+            ctx->error[0] = '\0'; /* what it fell back from is no failure */
     }
-    TRY(new_one(ctx, kind->name, o.type, a->rows, &m));
-    snprintf(m->why, sizeof m->why, "%s", why);
-    TRY(kind->make(m, &source));
-    TRY(spmv_synchronize(ctx));
-    m->seconds = now() - begin;
+    if (st == SPMV_OK)
+        (*preconditioner)->seconds = now() - begin;
 done:
-    source_close(&source);
-    if (st != SPMV_OK) {
-        spmv_preconditioner_destroy(m);
-        m = NULL;
-    }
-    *preconditioner = m;
+    source_close(ctx, &source);
     return st;
+}
+
+spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
+{
+    return precond_create(ctx, name, a, options, false, preconditioner);
 }
 
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,

@@ -83,13 +83,13 @@ done:
     return st;
 }
 
-spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, int64_t bad,
-                           const char **name, char *why)
+spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, const char **name,
+                           char *why)
 {
     const spmv_csr *a = &source->host;
     int64_t way = 0;
     char missing[256] = "";
-    if (a->rows == 0 || bad < a->rows) {
+    if (a->rows == 0 || source->bad < a->rows) {
         *name = "none";
         if (a->rows == 0)
             snprintf(why, PRECOND_SENTENCE, "the matrix has no rows");
@@ -97,7 +97,7 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
             snprintf(why, PRECOND_SENTENCE,
                      "the diagonal entry of row %lld is %g: the matrix is not positive definite, as other "
                      "preconditioners require",
-                     (long long)bad + 1, source->diagonal[bad]);
+                     (long long)source->bad + 1, source->bad_value);
         return SPMV_OK;
     }
     if (ctx->backend->id == SPMV_BACKEND_CUDA) {

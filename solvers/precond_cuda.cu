@@ -1,5 +1,5 @@
-/* The application of preconditioners on CUDA: dense blocks, a Chebyshev step, a triangular solve by
- * levels.
+/* The computations of preconditioners on CUDA: the diagonal and its reciprocals; dense blocks, a
+ * Chebyshev step, a triangular solve by levels.
  *
  * Blocks: one thread a row; neighbouring threads read neighbouring elements of a column of their
  * block, and the same element of r. Step: one pass over four vectors instead of three maps.
@@ -22,6 +22,30 @@ namespace
 {
 
 enum { THREADS = 128, RUN_THREADS = 1024 };
+
+/* Offsets are int32_t or int64_t. val may be NULL: each entry is 1. */
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(THREADS)
+    diagonal_kernel(const Offset *row_ptr, const int32_t *col, const T *val, double *diagonal, int64_t rows)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
+        const int64_t end = row_ptr[row + 1];
+        double sum = 0;
+        for (int64_t k = row_ptr[row]; k < end; k++)
+            if (col[k] == row)
+                sum += val != nullptr ? (double)val[k] : 1;
+        diagonal[row] = sum;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) reciprocals_kernel(const double *diagonal, T *reciprocals, int64_t n)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride)
+        reciprocals[i] = (T)(1 / diagonal[i]);
+}
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) blocks_kernel(int64_t rows, int block, const T *inverse, const T *r, T *z)
@@ -89,6 +113,19 @@ __global__ void __launch_bounds__(RUN_THREADS)
     }
 }
 
+template <typename T, typename Offset> spmv_status diagonal_of(spmv_context *ctx, const spmv_csr *a, double *diagonal)
+{
+    return launch(ctx, "preconditioner diagonal", grid_for(a->rows, THREADS), THREADS, diagonal_kernel<T, Offset>,
+                  (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal, a->rows);
+}
+
+template <typename T>
+spmv_status reciprocals_of(spmv_context *ctx, const double *diagonal, void *reciprocals, int64_t n)
+{
+    return launch(ctx, "preconditioner reciprocals", grid_for(n, THREADS), THREADS, reciprocals_kernel<T>, diagonal,
+                  (T *)reciprocals, n);
+}
+
 template <typename T> spmv_status blocks(spmv_context *ctx, const struct precond_blocks *b, const void *r, void *z)
 {
     return launch(ctx, "preconditioner blocks", grid_for(b->rows, THREADS), THREADS, blocks_kernel<T>, b->rows,
@@ -137,4 +174,21 @@ extern "C" spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, 
 {
     return on_device(ctx,
                      [=] { return type == SPMV_F64 ? solve<double>(ctx, t, in, out) : solve<float>(ctx, t, in, out); });
+}
+
+extern "C" spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *diagonal)
+{
+    const bool narrow = a->val != nullptr && a->type == SPMV_F32, wide = a->row_ptr_bits == 64;
+    return on_device(ctx, [=] {
+        return narrow ? (wide ? diagonal_of<float, int64_t> : diagonal_of<float, int32_t>)(ctx, a, diagonal)
+                      : (wide ? diagonal_of<double, int64_t> : diagonal_of<double, int32_t>)(ctx, a, diagonal);
+    });
+}
+
+extern "C" spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type type, const double *diagonal,
+                                                void *reciprocals, int64_t n)
+{
+    return on_device(ctx, [=] {
+        return (type == SPMV_F64 ? reciprocals_of<double> : reciprocals_of<float>)(ctx, diagonal, reciprocals, n);
+    });
 }

@@ -35,16 +35,21 @@ struct spmv_preconditioner {
 /* The input of a kind. */
 struct precond_source {
     const spmv_csr *a; /* as given by the caller */
-    /* the same, readable on the host, checked: square, valid columns, any order */
+    /* the same, readable on the host, checked: square, valid columns, any order; only its sizes for
+     * kinds that need no more than the diagonal */
     spmv_csr host;
-    /* host memory: the sum of the diagonal entries of each row; finite and positive */
-    double *diagonal;
+    bool read; /* host is complete */
+    /* the sum of the diagonal entries of each row; finite and positive. In host memory, or where
+     * that would need a copy of the matrix, in the context's memory. The other one is NULL. */
+    double *diagonal, *device_diagonal;
+    int64_t bad; /* the first row whose sum is not positive or not finite, and the sum; else rows */
+    double bad_value;
     const spmv_preconditioner_options *options;
 };
 
 struct precond_kind {
     const char *name;
-    bool any_diagonal; /* does not require a positive diagonal */
+    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX } needs; /* of A */
 
     /* Fills apply, destroy, self and the informational members. On failure nothing is left in
      * self. */
@@ -57,7 +62,7 @@ spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
 /* Copies host numbers to the context's memory, rounded to m->type, counted in m->bytes. */
 spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory);
 
-/* The same for 1 / source->diagonal; SPMV_ERROR_NOT_FINITE if one overflows. */
+/* The same for the reciprocals of the diagonal; SPMV_ERROR_NOT_FINITE if one overflows. */
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals);
 
 /* The value of entry k. */
@@ -76,12 +81,18 @@ spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source 
 /* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason why "amg" does not support these. */
 spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
 
-/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). bad: the first row whose
- * diagonal entry is not positive or not finite; rows if there is none. */
-spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, int64_t bad,
-                           const char **name, char *why);
+/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads only the
+ * diagonal. */
+spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, const char **name,
+                           char *why);
 
 /* ----------------------------------------------------------- for the solvers */
+
+/* spmv_preconditioner_create. falls_back: if "auto" chooses a kind that cannot be made, the next
+ * one of chebyshev, jacobi and none is made, and the reason is in why. */
+spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                           const spmv_preconditioner_options *options, bool falls_back,
+                           spmv_preconditioner **preconditioner);
 
 spmv_context *precond_context(const spmv_preconditioner *m);
 spmv_type precond_type(const spmv_preconditioner *m);

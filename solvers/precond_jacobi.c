@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "precond_internal.h"
+#include "precond_loops.h"
 
 static spmv_status apply_none(void *self, const void *r, void *z)
 {
@@ -37,17 +37,51 @@ static void destroy_jacobi(void *self)
     spmv_free(m->ctx, (void *)m->inverse_diagonal);
 }
 
+static spmv_status fail_overflow(const spmv_preconditioner *m, int64_t row, double diagonal)
+{
+    return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                        "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
+                        m->name, (long long)row + 1, diagonal);
+}
+
+#ifdef SPMV_HAVE_CUDA
+/* From a diagonal on the device. The reciprocals are not negative, so their bits as integers are
+ * below those of infinity, or equal if they overflow. */
+static spmv_status make_reciprocals_on_device(spmv_preconditioner *m, const double *diagonal, void **reciprocals)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int bits = 8 * (int)spmv_type_size(m->type);
+    const int64_t infinity = bits == 32 ? INT64_C(0x7f800000) : INT64_C(0x7ff0000000000000);
+    void *scratch = NULL;
+    int64_t first = m->rows, value = 0;
+    TRY(precond_alloc(m, m->rows * bits / 8, reciprocals));
+    TRY(precond_reciprocals_cuda(ctx, m->type, diagonal, *reciprocals, m->rows));
+    TRY(context_scratch(ctx, ctx->backend->index_check_scratch(ctx, m->rows), &scratch));
+    TRY(ctx->backend->index_check(ctx, *reciprocals, bits, 0, infinity, m->rows, &first, &value, scratch));
+    if (first < m->rows) {
+        double entry = 0;
+        TRY(spmv_download(ctx, diagonal + first, &entry, sizeof entry));
+        st = fail_overflow(m, first, entry);
+    }
+done:
+    return st;
+}
+#endif
+
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals)
 {
     spmv_status st = SPMV_OK;
     double *inverse = NULL;
+#ifdef SPMV_HAVE_CUDA
+    if (source->diagonal == NULL && source->device_diagonal != NULL)
+        return make_reciprocals_on_device(m, source->device_diagonal, reciprocals);
+#endif
     TRY(host_alloc(m->ctx, m->rows * 8, "reciprocals of a diagonal", (void **)&inverse));
     for (int64_t i = 0; i < m->rows; i++) {
         inverse[i] = 1 / source->diagonal[i];
         if (!isfinite(real_rounded(m->type, inverse[i]))) {
-            st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                              "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
-                              m->name, (long long)i + 1, source->diagonal[i]);
+            st = fail_overflow(m, i, source->diagonal[i]);
             goto done;
         }
     }

@@ -59,6 +59,13 @@ spmv_status precond_blocks_cuda(spmv_context *, spmv_type, const struct precond_
 spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_step *, int64_t n);
 spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
                                   void *out);
+
+/* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are
+ * in the device's memory. */
+spmv_status precond_diagonal_cuda(spmv_context *, const spmv_csr *a, double *diagonal);
+
+/* reciprocals[i] = 1 / diagonal[i], rounded to the type */
+spmv_status precond_reciprocals_cuda(spmv_context *, spmv_type, const double *diagonal, void *reciprocals, int64_t n);
 #endif
 
 #endif

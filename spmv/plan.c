@@ -62,9 +62,9 @@ void plan_free(spmv_plan *plan, int64_t bytes, void *memory)
     plan->bytes -= memory != NULL ? bytes : 0;
 }
 
-static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
+spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a)
 {
-    const spmv_status st = csr_check_shape(ctx, "spmv_plan_create", a);
+    const spmv_status st = csr_check_shape(ctx, call, a);
     if (st != SPMV_OK)
         return st;
     if (!plan_reads_on_host(ctx, a))
@@ -72,9 +72,8 @@ static spmv_status check_view(spmv_context *ctx, const spmv_csr *a)
     const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);
     const int64_t last = offset_at(a->row_ptr, a->row_ptr_bits, a->rows);
     if (first != 0 || last != a->nnz)
-        return context_fail(ctx, SPMV_ERROR_SIZE,
-                            "spmv_plan_create: row_ptr runs from %lld to %lld, but there are %lld nonzeros",
-                            (long long)first, (long long)last, (long long)a->nnz);
+        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row_ptr runs from %lld to %lld, but there are %lld nonzeros",
+                            call, (long long)first, (long long)last, (long long)a->nnz);
     return SPMV_OK;
 }
 
@@ -153,7 +152,7 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
     TRY(options_take(ctx, "plan", &o, sizeof o, options));
-    TRY(check_view(ctx, a));
+    TRY(plan_check_view(ctx, "spmv_plan_create", a));
     TRY(check_options(ctx, a, &o));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);

@@ -180,6 +180,10 @@ bool plan_can_load(const spmv_plan *plan, const void *array);
 /* Whether the CPU can read the arrays. */
 bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
 
+/* Checks a view: its sizes, and the first and last row offset where the CPU can read them. call:
+ * the public function, for messages. */
+spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
+
 /* The functions of the methods. */
 spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
 spmv_status tiles_omp_prepare(spmv_plan *);

@@ -151,6 +151,25 @@ static void solves(void **state)
         assert_true(fabs(x[i] - 1) <= 1e-8);
     b[0] = INFINITY;
     assert_int_equal(solve(ctx, &a, b, x), SPMV_ERROR_NOT_FINITE);
+    /* A x1 = b1, then 2 A x2 = b2 = 2 b1 */
+    double twice[5 * N], b2[N];
+    b[0] = 2;
+    for (int i = 0; i < N; i++)
+        b2[i] = 2 * b[i];
+    for (int64_t k = 0; k < a.nnz; k++)
+        twice[k] = 2 * ((const double *)a.val)[k];
+    const double zeros[N] = {0};
+    void *const there[] = {support_upload(ctx, b, sizeof b), support_upload(ctx, zeros, sizeof zeros),
+                           support_upload(ctx, b2, sizeof b2), support_upload(ctx, zeros, sizeof zeros),
+                           support_upload(ctx, twice, a.nnz * (int64_t)sizeof *twice)};
+    assert_ok(ctx, solve_three(ctx, &a, there[0], there[1], there[2], there[3], there[4]));
+    for (int which = 1; which <= 3; which += 2) {
+        assert_ok(ctx, spmv_download(ctx, there[which], x, sizeof x));
+        for (int i = 0; i < N; i++) /* ||b - A x|| <= 1e-8 ||b|| */
+            assert_true(fabs(x[i] - 1) <= 1e-6);
+    }
+    for (int i = 0; i < 5; i++)
+        spmv_free(ctx, there[i]);
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(ctx);
 }

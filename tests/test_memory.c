@@ -240,6 +240,60 @@ static spmv_status make_preconditioner(spmv_context *ctx)
     return st;
 }
 
+/* Makes a solver, solves, and gives it new values; preconditioner_name: its preconditioner. */
+static char solver_why[512];
+
+static spmv_status make_and_solve(spmv_context *ctx)
+{
+    static double x[900], b[900];
+    spmv_solver_options options;
+    spmv_solver_options_init(&options, sizeof options);
+    options.precond = preconditioner_name;
+    options.zero_start = 1;
+    spmv_solver *solver = NULL;
+    spmv_solver_result result;
+    spmv_status st = spmv_solver_create(ctx, &poisson_view, &options, &solver);
+    if (st != SPMV_OK && solver != NULL)
+        fail_msg("a solver though making one failed");
+    b[450] = 1;
+    if (st == SPMV_OK)
+        st = spmv_solver_solve(solver, b, x, &result, sizeof result);
+    if (st == SPMV_OK)
+        snprintf(solver_why, sizeof solver_why, "%s", result.why_precond);
+    if (st == SPMV_OK) {
+        st = spmv_solver_update_values(solver, poisson_view.val);
+        if (st != SPMV_OK && spmv_solver_solve(solver, b, x, NULL, 0) != st)
+            fail_msg("a solve after new values failed");
+    }
+    spmv_solver_destroy(solver);
+    context_release_blocks(ctx); /* which the context keeps for the next solve */
+    return st;
+}
+
+/* With "auto", a preconditioner for which there is no memory is replaced by another one. So a
+ * refused allocation is an error or ends in a solution; both leave as much memory as before. */
+static void fail_preconditioners(spmv_context *ctx)
+{
+    preconditioner_name = "auto";
+    assert_ok(ctx, make_and_solve(ctx)); /* the scratch of the context stays */
+    allocations = 0;
+    assert_ok(ctx, make_and_solve(ctx));
+    const long all = allocations;
+    int replaced = 0;
+    for (long n = 0; n < all; n++) {
+        const long before = live;
+        allocations = 0;
+        refuse_at = n;
+        solver_why[0] = '\0';
+        const spmv_status st = make_and_solve(ctx);
+        refuse_at = -1;
+        if (live != before || (st != SPMV_OK && st != SPMV_ERROR_MEMORY))
+            fail_msg("refusing allocation %ld: %s, %ld blocks leaked", n, spmv_status_name(st), live - before);
+        replaced += st == SPMV_OK && strstr(solver_why, "cannot be made") != NULL;
+    }
+    assert_true(replaced > 0);
+}
+
 static spmv_status verify(spmv_context *ctx)
 {
     static double x[900], y[900];
@@ -391,6 +445,9 @@ static void each_allocation(void **state)
         }
     preconditioner_name = "auto";
     assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
+    fail_preconditioners(ctx);
+    preconditioner_name = "ic0";
+    assert_true(fail_each_allocation("make_and_solve", make_and_solve, ctx) > 0);
     assert_true(fail_each_allocation("verify", verify, ctx) > 0);
     assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);

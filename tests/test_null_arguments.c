@@ -19,6 +19,7 @@ static spmv_context *ctx;
 static spmv_plan *plan;
 static spmv_multiply_plan *squared; /* of csr with itself */
 static spmv_preconditioner *jacobi;
+static spmv_solver *solver;
 static spmv_csr csr;
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
 static double *host;
@@ -166,6 +167,11 @@ CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &ma
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
+CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
+CALL(solver_update_values, arg(0, solver), arg(1, x))
+CALL(solver_describe, arg(0, solver), arg(1, host), sizeof(size_t))
+CALL(solve, C, arg(1, &csr), arg(2, x), arg(3, y), arg(4, NULL), arg(5, NULL), 0)
 
 CALL(map, C, SPMV_MAP_COPY, SPMV_F64, arg(1, x), arg(2, y), N)
 CALL(map_binary, C, SUM, arg(1, x), arg(2, y), arg(3, z), N)
@@ -269,6 +275,11 @@ static const struct function functions[] = {
     ROW(preconditioner_apply, 3, 0),
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
+    ROW(solver_create, 3, 1),
+    ROW(solver_solve, 3, 1),
+    ROW(solver_update_values, 2, 0),
+    ROW(solver_describe, 2, 0),
+    ROW(solve, 4, 2),
     ROW(map, 3, 0),
     ROW(map_binary, 4, 0),
     ROW(map_scalar, 4, 0),
@@ -334,6 +345,8 @@ static void release_made(const char *name)
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
         spmv_preconditioner_destroy(made);
+    else if (strstr(name, "solver_create"))
+        spmv_solver_destroy(made);
     made = NULL;
 }
 
@@ -407,6 +420,7 @@ static void check_options(void)
     spmv_preconditioner_options_init(NULL, sizeof(spmv_preconditioner_options));
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
+    spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
 }
 
 static void check_contexts(void)
@@ -434,6 +448,7 @@ static void check_objects(void)
     spmv_multiply_pattern(NULL, &product_view);
     assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
     spmv_preconditioner_destroy(NULL);
+    spmv_solver_destroy(NULL);
     assert_string_equal(spmv_matrix_comments(NULL), "");
     spmv_remove_unfinished();
     spmv_matrix_view(NULL, NULL);
@@ -457,6 +472,15 @@ static void check_objects(void)
     spmv_cg_result result = {.size = 1, .status = SPMV_OK};
     assert_int_equal(spmv_cg(NULL, x, y, NULL, &result, sizeof result), SPMV_ERROR_ARGUMENT);
     assert_true(result.size == sizeof result && result.status == SPMV_ERROR_ARGUMENT);
+    spmv_solver_info seen = {.size = 1, .bytes = 5};
+    assert_int_equal(spmv_solver_describe(NULL, &seen, sizeof seen), SPMV_ERROR_ARGUMENT);
+    assert_true(seen.size == sizeof seen && seen.bytes == 0 && seen.method == NULL);
+    spmv_solver_result solved = {.size = 1, .status = SPMV_OK};
+    assert_int_equal(spmv_solver_solve(NULL, x, y, &solved, sizeof solved), SPMV_ERROR_ARGUMENT);
+    assert_true(solved.size == sizeof solved && solved.status == SPMV_ERROR_ARGUMENT);
+    solved.status = SPMV_OK;
+    assert_int_equal(spmv_solve(NULL, &csr, x, y, NULL, &solved, sizeof solved), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(solved.status, SPMV_ERROR_ARGUMENT);
 }
 
 /* Enumeration values below and above the valid range. */
@@ -528,6 +552,7 @@ static const struct {
     {"spmv_preconditioner_options_init", 1, check_options},
     {"spmv_pieces_options_init", 1, check_options},
     {"spmv_cg_options_init", 1, check_options},
+    {"spmv_solver_options_init", 1, check_options},
     {"spmv_context_destroy", 1, check_contexts},
     {"spmv_context_backend", 1, check_contexts},
     {"spmv_context_describe", 1, check_contexts},
@@ -548,6 +573,7 @@ static const struct {
     {"spmv_multiply_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
     {"spmv_preconditioner_destroy", 1, check_objects},
+    {"spmv_solver_destroy", 1, check_objects},
     {"spmv_backend_name", 0, check_names},
     {"spmv_backend_built", 0, check_names},
     {"spmv_method_name", 0, check_names},
@@ -692,6 +718,13 @@ static void enumerations(void **state)
         spmv_cg_options_init(&cg, sizeof cg);
         cg.symmetry_check = w;
         REFUSED(spmv_cg(plan, x, y, &cg, NULL, 0));
+        spmv_solver_options solving;
+        spmv_solver_options_init(&solving, sizeof solving);
+        solving.symmetry_check = w;
+        REFUSED(spmv_solve(ctx, &csr, x, y, &solving, NULL, 0));
+        solving.symmetry_check = SPMV_SYMMETRY_TRUST;
+        solving.type = (spmv_type)w;
+        REFUSED(spmv_solve(ctx, &csr, x, y, &solving, NULL, 0));
         /* memory of the arrays */
         spmv_csr odd = csr;
         odd.memory = (spmv_memory)w;
@@ -778,6 +811,7 @@ static int begin(void **state)
     assert_ok(ctx, spmv_plan_create(ctx, &csr, &options, &plan));
     assert_ok(ctx, spmv_multiply_plan_create(ctx, &csr, &csr, NULL, &squared));
     assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &csr, NULL, &jacobi));
+    assert_ok(ctx, spmv_solver_create(ctx, &csr, NULL, &solver));
     assert_ok(ctx, spmv_matrix_write(ctx, &csr, file));
     assert_ok(ctx, spmv_vector_write(ctx, vector_file, SPMV_F64, host, N, NULL));
     return 0;
@@ -790,6 +824,7 @@ static int end(void **state)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
     spmv_preconditioner_destroy(jacobi);
+    spmv_solver_destroy(solver);
     spmv_plan_destroy(plan);
     spmv_multiply_plan_destroy(squared);
     spmv_context_destroy(ctx);

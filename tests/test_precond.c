@@ -930,6 +930,112 @@ static void refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* "none" reads no array, so it takes no time: these pointers cannot be read. */
+static void none_reads_nothing(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_csr a = {.rows = 1000, .cols = 1000, .nnz = 5000, .row_ptr_bits = 64, .type = SPMV_F64};
+    a.row_ptr = a.col = (const void *)(uintptr_t)64;
+    a.val = a.col;
+    for (int memory = 0; memory < 2; memory++) {
+        a.memory = memory == 0 ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT;
+        spmv_preconditioner *const m = make(ctx, "none", &a, NULL);
+        spmv_preconditioner_info info;
+        assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+        assert_true(info.rows == 1000 && info.type == SPMV_F64 && precond_is_identity(m));
+        spmv_preconditioner_destroy(m);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* A matrix in the context's memory, of which jacobi and auto read the diagonal there: the bits and
+ * the messages of one in host memory. Rows have entries in any order and repeated ones. */
+static void diagonal_in_place(void **state)
+{
+    (void)state;
+    enum { ROWS = 300 };
+    spmv_context *ctx = support_context();
+    const spmv_type types[][2] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}, {0, SPMV_F32}};
+    const struct {
+        double value;
+        const char *name, *text;
+        spmv_status status;
+    } bad[] = {{1, "jacobi", "", SPMV_OK},
+               {0, "jacobi", "row 257 is 0", SPMV_ERROR_NOT_POSITIVE},
+               {-2, "jacobi", "row 257 is -2", SPMV_ERROR_NOT_POSITIVE},
+               {-0.0, "jacobi", "row 257 is 0", SPMV_ERROR_NOT_POSITIVE},
+               {INFINITY, "jacobi", "row 257 is inf", SPMV_ERROR_NOT_FINITE},
+               {NAN, "jacobi", "row 257 is", SPMV_ERROR_NOT_FINITE},
+               {1e-40, "jacobi", "reciprocal overflows", SPMV_ERROR_NOT_FINITE},
+               {-3, "auto", "row 257 is -3", SPMV_OK}};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (size_t w = 0; w < (t == 3 ? 1 : sizeof bad / sizeof bad[0]); w++)
+            for (int bits = 32; bits <= 64; bits += 32) {
+                int32_t narrow[ROWS + 1], col[3 * ROWS];
+                int64_t wide[ROWS + 1];
+                double values[3 * ROWS];
+                uint64_t random = 5;
+                for (int i = 0; i <= ROWS; i++)
+                    wide[i] = narrow[i] = 3 * i;
+                for (int i = 0; i < ROWS; i++) {
+                    col[3 * i] = col[3 * i + 2] = i;
+                    col[3 * i + 1] = (i + 7) % ROWS;
+                    for (int e = 0; e < 3; e++)
+                        values[3 * i + e] = e == 1 ? -1 : 2 + support_uniform(&random);
+                }
+                if (w > 0) {
+                    values[3 * 256] = bad[w].value;
+                    values[3 * 256 + 2] = bad[w].value == 0 ? bad[w].value : 0;
+                }
+                spmv_csr host = {.rows = ROWS, .cols = ROWS, .nnz = 3 * ROWS, .row_ptr_bits = bits, .col = col};
+                host.row_ptr = bits == 32 ? (void *)narrow : (void *)wide;
+                host.type = types[t][0];
+                void *const val = t == 3 ? NULL : support_as(host.type, values, 3 * ROWS, 0);
+                host.val = val;
+                spmv_csr there = host;
+                void *const arrays[] = {
+                    support_upload(ctx, host.row_ptr, (ROWS + 1) * bits / 8), support_upload(ctx, col, sizeof col),
+                    val == NULL ? NULL : support_upload(ctx, val, 3 * ROWS * (int64_t)spmv_type_size(host.type))};
+                there.memory = SPMV_MEMORY_CONTEXT;
+                there.row_ptr = arrays[0];
+                there.col = arrays[1];
+                there.val = arrays[2];
+                spmv_preconditioner_options options;
+                spmv_preconditioner_options_init(&options, sizeof options);
+                options.type = types[t][1];
+                spmv_preconditioner *expected = NULL, *m = NULL;
+                char message[512];
+                const spmv_status st = spmv_preconditioner_create(ctx, bad[w].name, &host, &options, &expected);
+                snprintf(message, sizeof message, "%s", st == SPMV_OK ? "" : spmv_last_error(ctx));
+                /* 1e-40 has a reciprocal in f64 */
+                const bool fits = bad[w].value == 1e-40 && types[t][1] == SPMV_F64;
+                assert_int_equal(st, fits ? SPMV_OK : bad[w].status);
+                assert_int_equal(spmv_preconditioner_create(ctx, bad[w].name, &there, &options, &m), st);
+                if (st == SPMV_OK) {
+                    double r[ROWS], z[ROWS], z_expected[ROWS];
+                    for (int i = 0; i < ROWS; i++)
+                        r[i] = 1;
+                    apply(ctx, expected, r, z_expected);
+                    apply(ctx, m, r, z);
+                    assert_memory_equal(z, z_expected, sizeof z);
+                    spmv_preconditioner_info info;
+                    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+                    assert_string_equal(info.name, strcmp(bad[w].name, "auto") == 0 ? "none" : "jacobi");
+                    assert_true(strcmp(bad[w].name, "auto") != 0 || strstr(info.why, bad[w].text) != NULL);
+                } else {
+                    assert_string_equal(spmv_last_error(ctx), message);
+                    assert_true(strstr(message, bad[w].text) != NULL);
+                }
+                spmv_preconditioner_destroy(expected);
+                spmv_preconditioner_destroy(m);
+                for (int i = 0; i < 3; i++)
+                    spmv_free(ctx, arrays[i]);
+                free(val);
+            }
+    spmv_context_destroy(ctx);
+}
+
 /* A user-defined preconditioner: M = 2 I. */
 struct half {
     spmv_context *ctx;
@@ -995,6 +1101,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(auto_decides),
                                        cmocka_unit_test(amg_refusals),
                                        cmocka_unit_test(refusals),
+                                       cmocka_unit_test(none_reads_nothing),
+                                       cmocka_unit_test(diagonal_in_place),
                                        cmocka_unit_test(own_class)};
     /* "brief": small systems only; test_cg_rungs launches the kernels of every preconditioner. */
     const struct CMUnitTest some[] = {cmocka_unit_test(ic0_failing_pivot), cmocka_unit_test(refusals),

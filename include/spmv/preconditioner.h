@@ -92,7 +92,9 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                    memory may change after the call. Arrays in the context's memory must outlive
  *                    a "chebyshev" that makes its own plan. The arrays are checked as by
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
- *                    positive (except for "none" and "auto"). The caller guarantees symmetry.
+ *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. In the
+ *                    memory of a GPU, "jacobi" and "auto" read only the diagonal, there, and do not
+ *                    check the arrays. The caller guarantees symmetry.
  *   options          NULL means defaults
  *   *preconditioner  the preconditioner; NULL after an error
  *

@@ -1,12 +1,25 @@
 /* Iterative solvers for A x = b: conjugate gradients for symmetric positive definite matrices.
  *
+ * A solver owns what the solution of A x = b needs: the plan for products with A and the
+ * preconditioner. It is made once for a matrix and solves for any number of right-hand sides:
+ *
+ *     spmv_solver *solver;
+ *     spmv_solver_result result;
+ *     spmv_solver_create(ctx, &a, NULL, &solver);                 (a: spmv_csr, see matrix.h)
+ *     spmv_solver_solve(solver, b, x, &result, sizeof result);    (b, x in the context's memory)
+ *     spmv_solver_destroy(solver);
+ *
+ * spmv_solve does this in one call. spmv_cg is the method itself, for a plan and a preconditioner
+ * of the caller:
+ *
  *     spmv_cg_options options;
  *     spmv_cg_result result;
  *     spmv_cg_options_init(&options, sizeof options);
  *     options.rtol = 1e-10;
- *     spmv_cg(plan, b, x, &options, &result, sizeof result);     (b, x in the context's memory)
+ *     spmv_cg(plan, b, x, &options, &result, sizeof result);
  *
- * examples/linear_system.c is a whole program. docs/solvers.md describes the methods.
+ * examples/repeated_solves.c and examples/linear_system.c are whole programs. docs/solvers.md
+ * describes the methods.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SOLVERS_H
@@ -181,6 +194,152 @@ typedef struct spmv_cg_result {
  * J. Res. NBS 49(6), 1952. */
 SPMV_API spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
                              spmv_cg_result *result, size_t size);
+
+/* ---------------------------------------------------------------- the solver of a matrix */
+
+typedef struct spmv_solver spmv_solver;
+
+typedef struct spmv_solver_options {
+    size_t size; /* sizeof(spmv_solver_options), set by spmv_solver_options_init */
+
+    const char *method; /* "cg"; default NULL or "auto": chosen, today always "cg" */
+
+    /* The name of a preconditioner (spmv_preconditioner_name). Default NULL or "auto": chosen from
+     * the matrix and the backend. */
+    const char *precond;
+
+    /* Options of the preconditioner; copied. The members type and plan are ignored: the solver sets
+     * them. Default NULL: defaults. */
+    const spmv_preconditioner_options *precond_options;
+
+    /* The type of b and x, as in spmv_plan_options. Default: the type of the matrix, f64 for a
+     * pattern. */
+    spmv_type type;
+
+    int vectors; /* right-hand sides solved at once, from 1; default 1 */
+
+    /* 1: iterate in f32 and correct x in f64, as with the option inner of spmv_cg. It needs the
+     * type f64 and one right-hand side. Default 0. */
+    int inner;
+
+    /* As in spmv_cg_options. */
+    double rtol;             /* default 1e-8 */
+    double atol;             /* default 0 */
+    int64_t max_iterations;  /* default 0: 10 times the rows, at least 100 */
+    int zero_start;          /* 1: start at x = 0, x is not read; default 0: start at the given x */
+    spmv_cg_fn on_iteration; /* callback; default NULL: none */
+    void *user;              /* passed to on_iteration; default NULL */
+    int symmetry_check;      /* a spmv_symmetry_check; default SPMV_SYMMETRY_SAMPLED */
+    const char *rung;        /* a name of spmv_cg_method_name; default NULL or "auto": chosen */
+} spmv_solver_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_solver_options). */
+SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size);
+
+/* Makes a solver for A x = b: a plan, and a preconditioner. May wait.
+ *
+ *   a        square. SPMV_MEMORY_HOST: the solver copies the arrays; they may change after the
+ *            call. SPMV_MEMORY_CONTEXT: the solver borrows the arrays. They must outlive the solver
+ *            and must not change (spmv_solver_update_values replaces the values). The caller
+ *            guarantees ascending offsets, columns in range (spmv_matrix_check) and symmetry.
+ *   options  NULL means defaults; strings and precond_options need not outlive the call
+ *   *solver  the solver; NULL after an error
+ *
+ * The preconditioner. If "auto" chooses one that cannot be made (SPMV_ERROR_NOT_POSITIVE,
+ * SPMV_ERROR_NOT_FINITE, SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), the solver takes the next one
+ * of chebyshev, jacobi and none. The text why_precond of the result then has the reason. A named
+ * preconditioner that cannot be made is an error.
+ *
+ * Memory: one copy of a matrix in host memory, in the context's memory; the plan's tables, and in
+ * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with
+ * inner the values in f32. On cuda the plan looks for repeated values (SPMV_COMPRESSION_VALUES) if
+ * there is one right-hand side.
+ *
+ * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such method, rung or preconditioner; the
+ * message lists the names), SPMV_ERROR_TYPE (also: complex; inner without f64),
+ * SPMV_ERROR_UNSUPPORTED (also: inner with several right-hand sides), SPMV_ERROR_LIMIT (also:
+ * inner, and a value is too large for f32), those of spmv_plan_create and
+ * spmv_preconditioner_create. */
+SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
+                                        spmv_solver **solver);
+
+/* Destroys a solver after the work queued on the context's stream is done. */
+SPMV_API void spmv_solver_destroy(spmv_solver *solver);
+
+/* The result of a solve, for one right-hand side. */
+typedef struct spmv_solver_result {
+    size_t size;        /* of this struct in bytes */
+    int64_t iterations; /* as in spmv_cg_result, up to status */
+    int64_t restarts;
+    double norm_b;              /* ||b|| */
+    double tolerance;           /* max(rtol ||b||, atol) */
+    double recurrence_residual; /* ||r|| of the recurrence */
+    double true_residual;       /* ||b - A x|| for the x returned */
+    spmv_status status;         /* of this right-hand side; SPMV_ERROR_ARGUMENT before the solve */
+    const char *method;         /* "cg", "" before the solve; static storage */
+    const char *rung;           /* the rung of the method, "" before the solve; static storage */
+    double setup_seconds;       /* time of spmv_solver_create or of the last new values */
+    double solve_seconds;       /* time of this solve, of all right-hand sides */
+    char precond[32];           /* name of the preconditioner */
+    char why_method[160];       /* one sentence: why this method */
+    char why_rung[160];         /* one sentence: why this rung */
+    char why_precond[512];      /* one sentence: why this preconditioner */
+} spmv_solver_result;
+
+/* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, the
+ * callback, scaling, the check of symmetry, aliasing and several right-hand sides holds here too.
+ *
+ *   b       rows elements of the solver's type (rows times k for k right-hand sides)
+ *   x       the same size: start and solution
+ *   result  NULL, or k structs (one for one right-hand side) that are size bytes apart
+ *   size    sizeof(spmv_solver_result)
+ *
+ * Errors: those of spmv_cg; the status of spmv_solver_update_values if that has failed.
+ * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
+ * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
+ * the same options. */
+SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
+                                       size_t size);
+
+/* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values, and
+ * the preconditioner is made again; "auto" chooses again. Waits; cannot be captured.
+ *
+ *   values  nnz elements of the matrix's type in the context's memory, in the order of the matrix
+ *           that the solver was made from. A solver made from host arrays copies them. Any other
+ *           solver borrows this array in place of the old one. It may be the old array with new
+ *           contents.
+ *
+ * Errors that change nothing: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (a pattern has no
+ * values), SPMV_ERROR_CAPTURE. After any other error (those of spmv_solver_create), solves fail
+ * with the same status until a call succeeds. */
+SPMV_API spmv_status spmv_solver_update_values(spmv_solver *solver, const void *values);
+
+/* The description of a solver. Strings and objects are valid until the solver is destroyed or gets
+ * new values. */
+typedef struct spmv_solver_info {
+    size_t size;        /* of this struct in bytes */
+    const char *method; /* name of the method */
+    const char *why;    /* one sentence: why this method was chosen */
+    int64_t bytes;      /* memory that the solver owns, with plan and preconditioner */
+    double seconds;     /* time of spmv_solver_create or of the last new values */
+    spmv_plan *plan;    /* for spmv_plan_describe and products with A */
+    /* for spmv_preconditioner_describe; NULL after a failed spmv_solver_update_values */
+    const spmv_preconditioner *precond;
+} spmv_solver_info;
+
+/* Describes a solver.
+ *
+ *   info  the result
+ *   size  sizeof(spmv_solver_info)
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL). */
+SPMV_API spmv_status spmv_solver_describe(const spmv_solver *solver, spmv_solver_info *info, size_t size);
+
+/* Solves A x = b once: spmv_solver_create, spmv_solver_solve and spmv_solver_destroy. Where the
+ * context's memory is host memory, it copies no array of A. The parameters are those of the three
+ * functions, and so are the errors; with an error of spmv_solver_create, x is unchanged. */
+SPMV_API spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void *x,
+                                const spmv_solver_options *options, spmv_solver_result *result, size_t size);
 
 SPMV_END_DECLS
 

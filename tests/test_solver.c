@@ -1,0 +1,791 @@
+/* The solver of a matrix: the bits of spmv_cg, every preconditioner, the next preconditioner after
+ * one that cannot be made, new values, statuses, results, refusals.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "runtime.h"
+#include "support.h"
+
+/* The host that plays a GPU runs only small cases. */
+#ifdef HOST_CUDA
+enum { SIDE = 5, SLOW = 1 };
+#else
+enum { SIDE = 24, SLOW = 0 };
+#endif
+
+enum { K = 3, N = SIDE * SIDE };
+
+/* D (L + shift I) D with the 5-point Laplacian L of a square grid and a diagonal D. As arrays on
+ * the host, with row offsets of 32 or 64 bits, and in the context's memory. */
+struct system {
+    spmv_context *ctx;
+    spmv_type type; /* of b and x */
+    int64_t nnz;
+    int32_t *col;
+    void *row_ptr, *val;
+    spmv_csr host, there; /* host memory, context memory */
+    void *arrays[3];      /* of there */
+    void *b, *x;          /* N K elements in the context's memory */
+};
+
+static double scale_of(int64_t i, int variant)
+{
+    return 1 + (double)(i * (7 + variant) % 10) / 4;
+}
+
+/* The values of variant 0, 1, ... as doubles; each is exact in f32. */
+static void fill_values(const struct system *s, int variant, double shift, double *values)
+{
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t k = offset_at(s->row_ptr, s->host.row_ptr_bits, i);
+             k < offset_at(s->row_ptr, s->host.row_ptr_bits, i + 1); k++)
+            values[k] = (s->col[k] == i ? 4 + shift : -1) * scale_of(i, variant) * scale_of(s->col[k], variant);
+}
+
+static int64_t bytes_of(const struct system *s, int64_t count)
+{
+    return count * (int64_t)spmv_type_size(s->type);
+}
+
+static struct system make(spmv_context *ctx, spmv_type stored, spmv_type type, int bits)
+{
+    struct system s = {.ctx = ctx, .type = type};
+    int32_t *const narrow = support_zeros(N + 1, 4);
+    int64_t *const wide = support_zeros(N + 1, 8);
+    double *const values = support_zeros(5 * N, 8);
+    s.col = support_zeros(5 * N, 4);
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t c = i % SIDE, at[] = {i - SIDE, i - 1, i, i + 1, i + SIDE};
+        const bool exists[] = {i >= SIDE, c > 0, true, c < SIDE - 1, i < N - SIDE};
+        for (int e = 0; e < 5; e++)
+            if (exists[e])
+                s.col[s.nnz++] = (int32_t)at[e];
+        narrow[i + 1] = (int32_t)s.nnz;
+        wide[i + 1] = s.nnz;
+    }
+    s.row_ptr = bits == 32 ? (void *)narrow : (void *)wide;
+    free(bits == 32 ? (void *)wide : (void *)narrow);
+    s.host = (spmv_csr){.rows = N,
+                        .cols = N,
+                        .nnz = s.nnz,
+                        .row_ptr = s.row_ptr,
+                        .row_ptr_bits = bits,
+                        .col = s.col,
+                        .type = stored,
+                        .memory = SPMV_MEMORY_HOST};
+    fill_values(&s, 0, 1, values);
+    s.host.val = s.val = support_as(stored, values, s.nnz, 0);
+    s.there = s.host;
+    s.there.memory = SPMV_MEMORY_CONTEXT;
+    s.there.row_ptr = s.arrays[0] = support_upload(ctx, s.row_ptr, (N + 1) * bits / 8);
+    s.there.col = s.arrays[1] = support_upload(ctx, s.col, s.nnz * 4);
+    s.there.val = s.arrays[2] = support_upload(ctx, s.val, s.nnz * (int64_t)spmv_type_size(stored));
+    double numbers[N * K];
+    uint64_t random = 11;
+    for (int i = 0; i < N * K; i++)
+        numbers[i] = support_uniform(&random);
+    s.b = support_upload_as(ctx, type, numbers, N * K, 0);
+    for (int i = 0; i < N * K; i++)
+        numbers[i] = support_uniform(&random);
+    s.x = support_upload_as(ctx, type, numbers, N * K, 0);
+    free(values);
+    return s;
+}
+
+static void release(struct system *s)
+{
+    for (int i = 0; i < 3; i++)
+        spmv_free(s->ctx, s->arrays[i]);
+    spmv_free(s->ctx, s->b);
+    spmv_free(s->ctx, s->x);
+    free(s->col);
+    free(s->row_ptr);
+    free(s->val);
+}
+
+/* Values of a variant, as an array of the matrix's type in host memory. */
+static void *values_of(const struct system *s, int variant, double shift)
+{
+    double *const values = support_zeros(s->nnz, 8);
+    fill_values(s, variant, shift, values);
+    void *const typed = support_as(s->host.type, values, s->nnz, 0);
+    free(values);
+    return typed;
+}
+
+static int64_t value_bytes(const struct system *s)
+{
+    return s->nnz * (int64_t)spmv_type_size(s->host.type);
+}
+
+/* Sets x to numbers that depend on this one. */
+static void set_x(const struct system *s, double number)
+{
+    double numbers[N * K];
+    for (int i = 0; i < N * K; i++)
+        numbers[i] = number * (1 + i % 5);
+    void *const typed = support_as(s->type, numbers, N * K, 0);
+    assert_ok(s->ctx, spmv_upload(s->ctx, typed, s->x, bytes_of(s, N * K)));
+    free(typed);
+}
+
+/* x in host memory; release with free. */
+static void *take_x(const struct system *s, int vectors)
+{
+    void *const x = support_zeros(N * K, 8);
+    assert_ok(s->ctx, spmv_download(s->ctx, s->x, x, bytes_of(s, N * vectors)));
+    return x;
+}
+
+static spmv_solver *solver_of(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options)
+{
+    spmv_solver *solver = NULL;
+    assert_ok(ctx, spmv_solver_create(ctx, a, options, &solver));
+    return solver;
+}
+
+static spmv_solver_options defaults(void)
+{
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    return o;
+}
+
+/* ---------------------------------------------------------------- spmv_cg */
+
+/* Without a preconditioner: x and the results have the bits of spmv_cg, on every rung, from host
+ * and borrowed arrays, in all types, for one and several right-hand sides; and again in a second
+ * solve. */
+static void bits_of_cg(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const struct {
+        spmv_type stored, type;
+        int bits;
+    } kinds[] = {
+        {SPMV_F64, SPMV_F64, 64}, {SPMV_F64, SPMV_F64, 32}, {SPMV_F32, SPMV_F32, 32}, {SPMV_F32, SPMV_F64, 64}};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind += SLOW ? 3 : 1) {
+        struct system s = make(ctx, kinds[kind].stored, kinds[kind].type, kinds[kind].bits);
+        for (int vectors = 1; vectors <= K; vectors += K - 1)
+            for (int rung = -1; rung < 0 || spmv_cg_method_name(support_backend, rung) != NULL; rung++) {
+                const char *const name = rung < 0 ? NULL : spmv_cg_method_name(support_backend, rung);
+                spmv_plan_options plan_options;
+                spmv_plan_options_init(&plan_options, sizeof plan_options);
+                plan_options.type = kinds[kind].type;
+                plan_options.vectors = vectors;
+                spmv_plan *plan = NULL;
+                assert_ok(ctx, spmv_plan_create(ctx, &s.host, &plan_options, &plan));
+                spmv_cg_options cg;
+                spmv_cg_options_init(&cg, sizeof cg);
+                cg.rtol = 1e-5;
+                cg.method = name;
+                spmv_cg_result expected[K];
+                set_x(&s, 0.5);
+                const spmv_status st = spmv_cg(plan, s.b, s.x, &cg, expected, sizeof *expected);
+                void *const x = take_x(&s, vectors);
+                spmv_solver_options o = defaults();
+                o.precond = "none";
+                o.type = kinds[kind].type;
+                o.vectors = vectors;
+                o.rtol = 1e-5;
+                o.rung = name;
+                for (int borrowed = 0; borrowed < 2; borrowed++) {
+                    spmv_solver *const solver = solver_of(ctx, borrowed ? &s.there : &s.host, &o);
+                    for (int run = 0; run < 2; run++) {
+                        spmv_solver_result result[K];
+                        set_x(&s, 0.5);
+                        assert_int_equal(spmv_solver_solve(solver, s.b, s.x, result, sizeof *result), st);
+                        void *const got = take_x(&s, vectors);
+                        assert_memory_equal(got, x, (size_t)bytes_of(&s, N * vectors));
+                        free(got);
+                        for (int v = 0; v < vectors; v++) {
+                            const spmv_solver_result *const r = &result[v];
+                            const spmv_cg_result *const e = &expected[v];
+                            assert_true(r->size == sizeof *r && r->status == e->status &&
+                                        r->iterations == e->iterations && r->restarts == e->restarts &&
+                                        r->norm_b == e->norm_b && r->tolerance == e->tolerance &&
+                                        r->recurrence_residual == e->recurrence_residual &&
+                                        r->true_residual == e->true_residual);
+                            assert_string_equal(r->rung, e->method);
+                            assert_string_equal(r->why_rung, e->why);
+                            assert_string_equal(r->precond, "none");
+                            assert_true(r->setup_seconds >= 0 && r->solve_seconds >= 0);
+                            if (st == SPMV_OK)
+                                assert_true(r->iterations > 0 && r->true_residual <= r->tolerance);
+                        }
+                    }
+                    spmv_solver_destroy(solver);
+                }
+                free(x);
+                spmv_plan_destroy(plan);
+            }
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* The norm of b - A x, computed here in long double; b and x of right-hand side v. */
+static double residual_of(const struct system *s, const void *values, int vectors, int v)
+{
+    void *const x = take_x(s, vectors), *const b = support_zeros(N * K, 8);
+    assert_ok(s->ctx, spmv_download(s->ctx, s->b, b, bytes_of(s, N * vectors)));
+    long double square = 0;
+    for (int64_t i = 0; i < N; i++) {
+        long double sum = real_at(s->type, b, i * vectors + v);
+        for (int64_t k = offset_at(s->row_ptr, s->host.row_ptr_bits, i);
+             k < offset_at(s->row_ptr, s->host.row_ptr_bits, i + 1); k++)
+            sum -= (long double)real_at(s->host.type, values, k) * real_at(s->type, x, s->col[k] * vectors + v);
+        square += sum * sum;
+    }
+    free(x);
+    free(b);
+    return (double)sqrtl(square);
+}
+
+/* Every preconditioner, and auto: the residual computed here is within the tolerance, a second
+ * solve has the same bits, and the texts name what was made. */
+static void every_preconditioner(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 64);
+    for (int kind = -1; kind < 0 || spmv_preconditioner_name(kind) != NULL; kind++)
+        for (int vectors = 1; vectors <= K; vectors += K - 1) {
+            const char *const name = kind < 0 ? "auto" : spmv_preconditioner_name(kind);
+            spmv_solver_options o = defaults();
+            o.precond = name;
+            o.vectors = vectors;
+            o.zero_start = 1;
+            o.rtol = 1e-9;
+            spmv_solver *solver = NULL;
+            const spmv_status st = spmv_solver_create(ctx, &s.host, &o, &solver);
+            if (st == SPMV_ERROR_UNSUPPORTED && strcmp(name, "amg") == 0)
+                continue; /* not on this backend, or not installed */
+            assert_ok(ctx, st);
+            spmv_solver_result result[K];
+            void *first = NULL;
+            for (int run = 0; run < 2; run++) {
+                set_x(&s, NAN); /* not read */
+                assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, result, sizeof *result));
+                void *const x = take_x(&s, vectors);
+                if (run == 0)
+                    first = x;
+                else
+                    assert_memory_equal(x, first, (size_t)bytes_of(&s, N * vectors));
+                for (int v = 0; v < vectors; v++) {
+                    const double residual = residual_of(&s, s.val, vectors, v);
+                    assert_true(result[v].status == SPMV_OK && result[v].true_residual <= result[v].tolerance);
+                    /* the solver's own sums are rounded */
+                    assert_true(fabs(residual - result[v].true_residual) <= 1e-13 * result[v].norm_b);
+                }
+                if (run == 1)
+                    free(x);
+            }
+            free(first);
+            spmv_solver_info info;
+            spmv_preconditioner_info made;
+            spmv_plan_info plan;
+            assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+            assert_ok(ctx, spmv_preconditioner_describe(info.precond, &made, sizeof made));
+            assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+            assert_string_equal(info.method, "cg");
+            assert_string_equal(result->method, "cg");
+            assert_string_equal(result->why_method, info.why);
+            assert_string_equal(result->precond, made.name);
+            assert_string_equal(result->why_precond, made.why);
+            assert_true(kind < 0 || strcmp(made.name, name) == 0);
+            assert_true(plan.vectors == vectors && plan.nnz == s.nnz);
+            /* at least the copy of A */
+            assert_true(info.bytes >= s.nnz * 12 + N * 4 && info.seconds > 0);
+            spmv_solver_destroy(solver);
+        }
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* Options reach the preconditioner: blocks of one row are the diagonal, so the solves agree. The
+ * caller's structs and strings need not outlive the call. */
+static void options_of_the_preconditioner(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    int64_t iterations[2];
+    for (int block = 0; block < 2; block++) {
+        char name[32], rung[32];
+        snprintf(name, sizeof name, "block-jacobi");
+        snprintf(rung, sizeof rung, "textbook");
+        spmv_preconditioner_options precond;
+        spmv_preconditioner_options_init(&precond, sizeof precond);
+        precond.block = block == 0 ? 1 : SLOW ? N : SIDE;
+        precond.type = SPMV_F32; /* ignored */
+        spmv_solver_options o = defaults();
+        o.precond = name;
+        o.rung = rung;
+        o.precond_options = &precond;
+        o.zero_start = 1;
+        spmv_solver *const solver = solver_of(ctx, &s.host, &o);
+        memset(name, 'x', sizeof name);
+        memset(rung, 'x', sizeof rung);
+        memset(&precond, 0xff, sizeof precond);
+        spmv_solver_result result;
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+        assert_string_equal(result.precond, "block-jacobi");
+        assert_string_equal(result.rung, "textbook");
+        iterations[block] = result.iterations;
+        spmv_solver_destroy(solver);
+    }
+    assert_true(iterations[1] < iterations[0]); /* lines of the grid are solved exactly */
+    spmv_solver_options o = defaults();
+    spmv_preconditioner_options wrong = {.size = sizeof wrong, .block = 65};
+    spmv_solver *solver = NULL;
+    o.precond = "block-jacobi";
+    o.precond_options = &wrong;
+    assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), SPMV_ERROR_ARGUMENT, "block 65");
+    wrong.size = 3;
+    assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), SPMV_ERROR_ARGUMENT, "_init");
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* The same bits for any number of threads. */
+static void threads(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"auto", "ic0", "chebyshev"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        void *first = NULL;
+        for (int team = 1; team <= 3; team += 2) {
+            spmv_context *ctx = support_context_on(support_backend, team);
+            struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+            spmv_solver_options o = defaults();
+            o.precond = names[i];
+            o.zero_start = 1;
+            spmv_solver *const solver = solver_of(ctx, &s.host, &o);
+            assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+            void *const x = take_x(&s, 1);
+            if (first != NULL)
+                assert_memory_equal(x, first, (size_t)bytes_of(&s, N));
+            free(first);
+            first = x;
+            spmv_solver_destroy(solver);
+            release(&s);
+            spmv_context_destroy(ctx);
+        }
+        free(first);
+    }
+}
+
+/* ---------------------------------------------------------------- new values */
+
+/* After new values: the bits of a solver that was made from them. What is borrowed and what is
+ * copied. */
+static void new_values(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const spmv_type types[][2] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}};
+    for (int t = 0; t < 3; t += SLOW ? 2 : 1) {
+        struct system s = make(ctx, types[t][0], types[t][1], t == 0 ? 64 : 32);
+        for (int kind = -1; kind < 0 || spmv_preconditioner_name(kind) != NULL; kind++)
+            for (int form = 0; form < (SLOW && kind > 1 ? 2 : 4);
+                 form++) { /* host or borrowed; one right-hand side, or inner or several */
+                spmv_solver_options o = defaults();
+                o.precond = kind < 0 ? "auto" : spmv_preconditioner_name(kind);
+                o.type = types[t][1];
+                o.rtol = 1e-5;
+                o.zero_start = 1;
+                o.inner = form >= 2 && o.type == SPMV_F64;
+                o.vectors = form >= 2 && !o.inner ? K : 1;
+                const bool borrowed = form % 2 == 1;
+                /* a strong diagonal, for which auto takes jacobi */
+                void *const values = values_of(&s, 1, 40), *const device = support_upload(ctx, values, value_bytes(&s));
+                spmv_csr fresh = s.host;
+                fresh.val = values;
+                spmv_solver *solver = NULL;
+                const spmv_status st = spmv_solver_create(ctx, &fresh, &o, &solver);
+                if (st == SPMV_ERROR_UNSUPPORTED && strcmp(o.precond, "amg") == 0) {
+                    free(values);
+                    spmv_free(ctx, device);
+                    continue;
+                }
+                assert_ok(ctx, st);
+                spmv_solver_result expected[K], result[K];
+                assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, expected, sizeof *expected));
+                void *const x = take_x(&s, o.vectors);
+                spmv_solver_destroy(solver);
+
+                solver = solver_of(ctx, borrowed ? &s.there : &s.host, &o);
+                assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, result, sizeof *result));
+                void *const old = take_x(&s, o.vectors);
+                assert_memory_not_equal(old, x, (size_t)bytes_of(&s, N * o.vectors));
+                free(old);
+                for (int twice = 0; twice < 2; twice++) {
+                    assert_ok(ctx, spmv_solver_update_values(solver, device));
+                    if (!borrowed && twice == 1) { /* copied: the array is free */
+                        void *const garbage = support_zeros(s.nnz, 8);
+                        assert_ok(ctx, spmv_upload(ctx, garbage, device, value_bytes(&s)));
+                        free(garbage);
+                    }
+                    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, result, sizeof *result));
+                    void *const got = take_x(&s, o.vectors);
+                    assert_memory_equal(got, x, (size_t)bytes_of(&s, N * o.vectors));
+                    free(got);
+                    assert_string_equal(result->precond, expected->precond);
+                    assert_string_equal(result->why_precond, expected->why_precond);
+                    assert_true(result->iterations == expected->iterations);
+                    assert_true(kind >= 0 || strcmp(result->precond, "jacobi") == 0);
+                }
+                spmv_solver_destroy(solver);
+                free(x);
+                free(values);
+                spmv_free(ctx, device);
+            }
+        release(&s);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* A preconditioner that cannot be made from new values: solves fail until better values come. */
+static void new_values_that_fail(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_solver_options o = defaults();
+    o.precond = "jacobi";
+    o.zero_start = 1;
+    spmv_solver *solver = solver_of(ctx, &s.host, &o);
+    spmv_solver_result result;
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+    void *const x = take_x(&s, 1), *const good = support_upload(ctx, s.val, value_bytes(&s));
+    /* NULL changes nothing */
+    assert_fails(ctx, spmv_solver_update_values(solver, NULL), SPMV_ERROR_ARGUMENT, "values is NULL");
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+    void *const negative = values_of(&s, 0, -9), *const bad = support_upload(ctx, negative, value_bytes(&s));
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 1 is -5");
+    for (int run = 0; run < 2; run++) {
+        assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
+                     "row 1 is -5");
+        assert_true(result.status == SPMV_ERROR_NOT_POSITIVE && result.iterations == 0 && result.method[0] == '\0');
+    }
+    spmv_solver_info info;
+    assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+    assert_true(info.precond == NULL && info.plan != NULL);
+    assert_ok(ctx, spmv_solver_update_values(solver, good));
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+    void *const again = take_x(&s, 1);
+    assert_memory_equal(again, x, (size_t)bytes_of(&s, N));
+    spmv_solver_destroy(solver);
+    /* auto takes none instead, and the solver says why */
+    solver = solver_of(ctx, &s.host, NULL);
+    assert_ok(ctx, spmv_solver_update_values(solver, bad));
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE, "p'Ap");
+    assert_string_equal(result.precond, "none");
+    assert_non_null(strstr(result.why_precond, "row 1 is -5"));
+    spmv_solver_destroy(solver);
+    /* values that f32 cannot hold */
+    o.inner = 1;
+    solver = solver_of(ctx, &s.host, &o);
+    double *const huge = values_of(&s, 0, 0);
+    huge[3] = 1e300;
+    assert_ok(ctx, spmv_upload(ctx, huge, bad, value_bytes(&s)));
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_LIMIT, "entry 3, 1e+300");
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_LIMIT, "entry 3");
+    spmv_solver_destroy(solver);
+    /* a pattern */
+    spmv_csr pattern = s.host;
+    pattern.val = NULL;
+    o.precond = "none";
+    o.inner = 0;
+    solver = solver_of(ctx, &pattern, &o);
+    assert_fails(ctx, spmv_solver_update_values(solver, good), SPMV_ERROR_UNSUPPORTED, "pattern");
+    spmv_solver_destroy(solver);
+    void *const host[] = {x, again, negative, huge};
+    for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
+        free(host[i]);
+    spmv_free(ctx, good);
+    spmv_free(ctx, bad);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- the next preconditioner */
+
+/* auto chooses jacobi, whose reciprocal overflows: none. By name it is an error. */
+static void from_jacobi_to_none(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const int32_t row_ptr[] = {0, 1, 2}, col[] = {0, 1};
+    const double tiny[] = {1, 1e-310}, zeros[] = {0, 0};
+    const spmv_csr a = support_csr(2, 2, row_ptr, col, tiny);
+    spmv_solver_options o = defaults();
+    spmv_solver_result result;
+    void *const b = support_upload(ctx, zeros, sizeof zeros), *const x = support_upload(ctx, zeros, sizeof zeros);
+    spmv_solver *solver = solver_of(ctx, &a, &o);
+    assert_string_equal(spmv_last_error(ctx), "");
+    assert_ok(ctx, spmv_solver_solve(solver, b, x, &result, sizeof result));
+    assert_string_equal(result.precond, "none");
+    assert_string_equal(result.why_precond,
+                        "the first choice, jacobi, cannot be made: the diagonal entry of row 2 is 1e-310, and its "
+                        "reciprocal overflows");
+    spmv_solver_destroy(solver);
+    o.precond = "jacobi";
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_NOT_FINITE, "overflows");
+    assert_null(solver);
+    spmv_free(ctx, b);
+    spmv_free(ctx, x);
+    spmv_context_destroy(ctx);
+}
+
+/* On the CPU auto chooses chebyshev for so many rows. Its estimate finds that the matrix is not
+ * positive definite, so jacobi is next, and the solver has the last word. The function that makes
+ * preconditioners does not do that. */
+static void from_chebyshev_to_jacobi(void **state)
+{
+    (void)state;
+    enum { ROWS = 200002 };
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    spmv_context *ctx = support_context();
+    int32_t *const row_ptr = support_zeros(ROWS + 1, 4), *const col = support_zeros(2 * ROWS, 4);
+    double *const val = support_zeros(2 * ROWS, 8), *const b = support_zeros(ROWS, 8),
+                  *const x = support_zeros(ROWS, 8);
+    for (int i = 0; i < ROWS; i++) { /* blocks | 1 2 | 2 1 | */
+        row_ptr[i + 1] = 2 * (i + 1);
+        for (int j = 0; j < 2; j++) {
+            col[2 * i + j] = i / 2 * 2 + j;
+            val[2 * i + j] = i % 2 == j ? 1 : 2;
+        }
+        b[i] = i % 2 == 0 ? 1 : -1;
+    }
+    const spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
+    spmv_solver *const solver = solver_of(ctx, &a, NULL);
+    spmv_solver_result result;
+    assert_fails(ctx, spmv_solver_solve(solver, b, x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE, "p'Ap");
+    assert_string_equal(result.precond, "jacobi");
+    assert_non_null(strstr(result.why_precond, "the first choice, chebyshev, cannot be made: p'Ap = -"));
+    spmv_solver_destroy(solver);
+    spmv_preconditioner *m = NULL;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "auto", &a, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "chebyshev");
+    void *const memory[] = {row_ptr, col, val, b, x};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        free(memory[i]);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- one call */
+
+static void one_call(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 64);
+    for (int vectors = 1; vectors <= K; vectors += K - 1) {
+        spmv_solver_options o = defaults();
+        o.vectors = vectors;
+        o.zero_start = 1;
+        spmv_solver_result expected[K], result[K];
+        spmv_solver *const solver = solver_of(ctx, &s.host, &o);
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, expected, sizeof *expected));
+        spmv_solver_destroy(solver);
+        void *const x = take_x(&s, vectors);
+        for (int borrowed = 0; borrowed < 2; borrowed++) {
+            set_x(&s, NAN);
+            assert_ok(ctx, spmv_solve(ctx, borrowed ? &s.there : &s.host, s.b, s.x, &o, result, sizeof *result));
+            void *const got = take_x(&s, vectors);
+            assert_memory_equal(got, x, (size_t)bytes_of(&s, N * vectors));
+            free(got);
+            for (int v = 0; v < vectors; v++) {
+                assert_true(result[v].iterations == expected[v].iterations && result[v].status == SPMV_OK);
+                assert_true(result[v].true_residual == expected[v].true_residual);
+                assert_string_equal(result[v].why_precond, expected[v].why_precond);
+            }
+        }
+        free(x);
+        /* A solver that cannot be made: x is unchanged, and every result has the status. */
+        set_x(&s, 3);
+        void *const before = take_x(&s, vectors);
+        o.method = "gauss";
+        assert_fails(ctx, spmv_solve(ctx, &s.host, s.b, s.x, &o, result, sizeof *result), SPMV_ERROR_METHOD,
+                     "there are: auto, cg");
+        for (int v = 0; v < vectors; v++)
+            assert_true(result[v].status == SPMV_ERROR_METHOD && result[v].size == sizeof *result &&
+                        result[v].iterations == 0);
+        void *const after = take_x(&s, vectors);
+        assert_memory_equal(after, before, (size_t)bytes_of(&s, N * vectors));
+        free(before);
+        free(after);
+    }
+    /* from x, with all defaults */
+    spmv_solver_result result;
+    set_x(&s, 0.25);
+    assert_ok(ctx, spmv_solve(ctx, &s.host, s.b, s.x, NULL, &result, sizeof result));
+    assert_true(residual_of(&s, s.val, 1, 0) <= 1.0001 * result.tolerance);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+/* ---------------------------------------------------------------- statuses and refusals */
+
+static int stop_at_two(int64_t iteration, double residual, void *user)
+{
+    assert_true(residual >= 0);
+    *(int64_t *)user = iteration;
+    return iteration == 2;
+}
+
+/* The statuses of spmv_cg arrive in the result. */
+static void statuses(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_solver_options o = defaults();
+    spmv_solver_result result;
+    o.precond = "none";
+    o.rung = "textbook";
+    o.zero_start = 1;
+    o.max_iterations = 3;
+    spmv_solver *solver = solver_of(ctx, &s.host, &o);
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_ITERATIONS,
+                 "3 iterations");
+    assert_true(result.status == SPMV_ERROR_ITERATIONS && result.iterations == 3);
+    assert_fails(ctx, spmv_solver_solve(solver, NULL, s.x, &result, sizeof result), SPMV_ERROR_ARGUMENT, "b is NULL");
+    assert_true(result.status == SPMV_ERROR_ARGUMENT && result.iterations == 0);
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.b, &result, sizeof result), SPMV_ERROR_ARGUMENT, "same array");
+    spmv_solver_destroy(solver);
+    int64_t reached = -1;
+    o.max_iterations = 0;
+    o.on_iteration = stop_at_two;
+    o.user = &reached;
+    solver = solver_of(ctx, &s.host, &o);
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_CANCELLED, "iteration 2");
+    assert_true(result.status == SPMV_CANCELLED && reached == 2);
+    spmv_solver_destroy(solver);
+    /* one entry changed: not symmetric, unless the caller says so */
+    o.on_iteration = NULL;
+    o.max_iterations = 5;
+    double *const values = values_of(&s, 0, 1);
+    values[1] *= 1.5;
+    spmv_csr a = s.host;
+    a.val = values;
+    solver = solver_of(ctx, &a, &o);
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_SYMMETRIC,
+                 "not symmetric");
+    assert_int_equal(result.status, SPMV_ERROR_NOT_SYMMETRIC);
+    /* new values are checked again */
+    void *const good = support_upload(ctx, s.val, value_bytes(&s));
+    assert_ok(ctx, spmv_solver_update_values(solver, good));
+    assert_int_equal(spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_ITERATIONS);
+    spmv_solver_destroy(solver);
+    o.symmetry_check = SPMV_SYMMETRY_TRUST;
+    solver = solver_of(ctx, &a, &o);
+    assert_int_equal(spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_ITERATIONS);
+    spmv_solver_destroy(solver);
+    /* a result of an older, smaller struct */
+    struct {
+        size_t size;
+        int64_t iterations, sentinel;
+    } shorter = {.sentinel = 77};
+    solver = solver_of(ctx, &s.host, NULL);
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, (spmv_solver_result *)(void *)&shorter, 16));
+    assert_true(shorter.size == 16 && shorter.iterations > 0 && shorter.sentinel == 77);
+    spmv_solver_destroy(solver);
+    spmv_free(ctx, good);
+    free(values);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_solver *solver = (void *)ctx;
+    spmv_solver_options o = defaults();
+    spmv_csr a = s.host;
+    a.cols = N + 1;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_NOT_SQUARE, "columns");
+    assert_null(solver);
+    a = s.host;
+    a.nnz--;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_SIZE, "spmv_solver_create: row_ptr runs");
+    a = s.host;
+    a.type = SPMV_C128;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_TYPE, "complex");
+    a.type = SPMV_I32;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_TYPE, "i32");
+    static const struct {
+        spmv_solver_options o;
+        spmv_status status;
+        const char *text;
+    } wrong[] = {{{.method = "gmres"}, SPMV_ERROR_METHOD, "unknown method \"gmres\"; there are: auto, cg"},
+                 {{.precond = "ilu"}, SPMV_ERROR_METHOD, "unknown preconditioner \"ilu\"; there are: auto, none"},
+                 {{.rung = "quick"}, SPMV_ERROR_METHOD, "unknown rung \"quick\""},
+                 {{.type = SPMV_C64}, SPMV_ERROR_TYPE, "complex"},
+                 {{.type = SPMV_F32}, SPMV_ERROR_TYPE, "f32"},
+                 {{.vectors = -1}, SPMV_ERROR_ARGUMENT, "-1"},
+                 {{.inner = 1, .vectors = 2}, SPMV_ERROR_UNSUPPORTED, "one right-hand side"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        o = defaults();
+        o.method = wrong[i].o.method;
+        o.precond = wrong[i].o.precond;
+        o.rung = wrong[i].o.rung;
+        o.type = wrong[i].o.type;
+        o.inner = wrong[i].o.inner;
+        o.vectors = wrong[i].o.vectors != 0 ? wrong[i].o.vectors : 1;
+        assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), wrong[i].status, wrong[i].text);
+        assert_null(solver);
+    }
+    struct system narrow = make(ctx, SPMV_F32, SPMV_F32, 32);
+    o = defaults();
+    o.inner = 1;
+    assert_fails(ctx, spmv_solver_create(ctx, &narrow.host, &o, &solver), SPMV_ERROR_TYPE, "need the type f64");
+    release(&narrow);
+    double *const huge = values_of(&s, 0, 0);
+    huge[s.nnz - 1] = -1e39;
+    a = s.host;
+    a.val = huge;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_LIMIT, "-1e+39");
+    free(huge);
+    o = defaults();
+    o.size = 3;
+    assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), SPMV_ERROR_ARGUMENT, "spmv_solver_options_init");
+    /* wrong numbers are found by the solve */
+    o = defaults();
+    o.rtol = -1;
+    solver = solver_of(ctx, &s.host, &o);
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_ARGUMENT, "rtol -1");
+    spmv_solver_destroy(solver);
+    spmv_solver_destroy(NULL);
+    /* without rows and without entries */
+    const int32_t none[2] = {0, 0};
+    const double no_value[1] = {0};
+    a = support_csr(0, 0, none, NULL, NULL);
+    spmv_solver_result result;
+    assert_ok(ctx, spmv_solve(ctx, &a, NULL, NULL, NULL, &result, sizeof result));
+    assert_string_equal(result.precond, "none");
+    a = support_csr(1, 1, none, NULL, no_value);
+    a.type = SPMV_F32;
+    solver = solver_of(ctx, &a, NULL);
+    spmv_solver_info info;
+    spmv_plan_info plan;
+    assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+    assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+    assert_int_equal(plan.type, SPMV_F32);
+    assert_ok(ctx, spmv_solver_update_values(solver, s.b));
+    spmv_solver_destroy(solver);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
+SUPPORT_MAIN(cmocka_unit_test(bits_of_cg), cmocka_unit_test(every_preconditioner),
+             cmocka_unit_test(options_of_the_preconditioner), cmocka_unit_test(threads), cmocka_unit_test(new_values),
+             cmocka_unit_test(new_values_that_fail), cmocka_unit_test(from_jacobi_to_none),
+             cmocka_unit_test(from_chebyshev_to_jacobi), cmocka_unit_test(one_call), cmocka_unit_test(statuses),
+             cmocka_unit_test(refusals))
