@@ -244,6 +244,9 @@ static void pairs_against_ref(void **state)
         spmv_context *ctx = support_context_on(support_backend, support_backend == SPMV_BACKEND_OMP ? teams[team] : 0);
         for (int p = 0; p < PAIRS; p++)
             for (int t = 0; t < TYPES + 3; t++) {
+                /* an emulated GPU is slow: there f64, c64, and a pattern times f32 */
+                if (support_host_plays(ctx) && (t == 1 || t == 2 || t > TYPES))
+                    continue;
                 const spmv_type type = t < TYPES ? types[t] : t == TYPES ? SPMV_F32 : SPMV_C128;
                 spmv_matrix *a = make(ref, pairs[p][0], type, 3), *b = make(ref, pairs[p][1], type, 4);
                 spmv_matrix *a2 = make(ref, pairs[p][0], type, 5), *b2 = make(ref, pairs[p][1], type, 6);
@@ -298,16 +301,15 @@ static void narrow_offsets(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* Rows whose columns span more than the sums of a cache, by both ways of the CPU: few entries (a
- * hash table) and many (sums over the span). */
+/* Rows whose columns span more than the sums of a cache, with few entries and with many. */
 static void wide_rows(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
     for (int t = 0; t < TYPES; t++) {
-        spmv_matrix *a = make(ref, "uniform:30,200,12", types[t], 8);
-        spmv_matrix *few = make(ref, "uniform:200,600000,9", types[t], 9);
-        spmv_matrix *many = make(ref, "longrows:200,600000,4000", types[t], 9);
+        spmv_matrix *a = make(ref, "uniform:8,60,12", types[t], 8);
+        spmv_matrix *few = make(ref, "uniform:60,600000,9", types[t], 9);
+        spmv_matrix *many = make(ref, "longrows:60,600000,1500", types[t], 9);
         const spmv_csr va = view_of(a), vf = view_of(few), vm = view_of(many);
         check_pair(ctx, ref, &va, &vf, a->val, few->val);
         if (!support_host_plays(ctx))
