@@ -192,8 +192,8 @@ static void lengths_and_shapes(void **state)
                                       16, 17, 24, 31, 32, 33, 39, 40, 41, 81, 300};
     for (int shape = 0; shape < SHAPES; shape++)
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-            const int64_t n = lengths[i], rows = n < 20 ? 6000 : 40000 / n;
-            struct matrix m = shaped((enum shape)shape, rows, 100000, n, 2 + (int64_t)i % 5);
+            const int64_t n = lengths[i], rows = n < 10 ? 3500 : 20000 / n;
+            struct matrix m = shaped((enum shape)shape, rows, 50000, n, 2 + (int64_t)i % 5);
             spmv_csr a = m.a;
             check_ways(&a, 1, 0);
             a.val = NULL;
@@ -544,7 +544,7 @@ static void forms(void **state)
                                               {7, 1, 1, 0, 0, true, 0, 0},
                                               {4, 1, 0, 0, 0, true, 0, 0},
                                               {4, 2, 1, 12, 0, false, 0, 100}};
-    enum { ROWS = 5000 };
+    enum { ROWS = 3000 };
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix m = formed_matrix(cases[c], ROWS);
