@@ -401,8 +401,9 @@ class Scratch:
             os.unlink(here)
         return run(self.place(command), shell=True, cwd=self.folder)
 
-    def test(self, name, limit=None):
-        """Runs a test here. Programs and modules not built here are links to the build folder."""
+    def test(self, name, limit=None, whole=True):
+        """Runs a test here. Programs and modules not built here are links to the build folder. Unless
+        whole, a program of cmocka ends at the first failure."""
         test = self.build.tests[name]
         for node in [*self.build.programs(name), *self.build.modules]:
             self.link(self.build.path(node))
@@ -412,7 +413,7 @@ class Scratch:
         environment = dict(self.place(setting).split("=", 1) for setting in test["environment"])
         return run([self.place(word) for word in test["command"]], limit, cwd=folder,
                    env={**os.environ, "TMPDIR": os.path.join(self.home, "tmp"), "PYTHONDONTWRITEBYTECODE": "1",
-                        **environment})
+                        "CMOCKA_TEST_ABORT": "0" if whole else "1", **environment})
 
 
 # ------------------------------------------------------------------ judging
@@ -455,7 +456,7 @@ def judge(build, mutant, seconds):
                     errors = [line for line in said.splitlines() if "error" in line] or said.splitlines()[-1:]
                     raise Bad(f"does not compile: {' '.join(errors[:1])}")
             limit = LIMIT + LIMIT_FACTOR * seconds[test]
-            status, _ = scratch.test(test, limit)
+            status, _ = scratch.test(test, limit, whole=False)
         if status is None:
             return True, f"{test} exceeded its limit of {limit:.0f} s"
         if status not in (0, build.tests[test]["skip"]):
