@@ -152,6 +152,21 @@ static inline void *support_zeros(int64_t count, size_t size)
     return memory;
 }
 
+/* A matrix in host memory with offsets of 64 bits; val: NULL for a pattern. */
+static inline spmv_csr support_view(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col,
+                                    const void *val, spmv_type type)
+{
+    return (spmv_csr){.rows = rows,
+                      .cols = cols,
+                      .nnz = nnz,
+                      .row_ptr = row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = col,
+                      .val = val,
+                      .type = type,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
 /* A view of a small f64 matrix in host arrays, with 32-bit offsets. */
 static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col,
                                    const double *val)

@@ -118,15 +118,7 @@ static bool begin(spmv_context *ctx, const struct matrix *m, const char *method,
 {
     const spmv_type type = v.types->sums;
     void *val = v.pattern ? NULL : random_elements(v.types->values, m->nnz, 1);
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = m->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = m->col,
-                        .val = val,
-                        .type = v.types->values,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, v.types->values);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;

@@ -107,15 +107,7 @@ static void free_matrix(struct matrix *m)
 static spmv_plan *make_plan(const struct matrix *m, struct types types)
 {
     void *const val = m->val != NULL ? in_type(types.values, m->val, m->nnz) : NULL;
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = m->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = m->col,
-                        .val = val,
-                        .type = types.values,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, types.values);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = "fused";

@@ -8,23 +8,15 @@
  * summation gives the same result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support_lengths.h"
-
-#include <math.h>
-
-#include "plan_internal.h"
+#include "support_planned.h"
 
 #ifdef HOST_CUDA
-#include <cuda_runtime_api.h>
 /* SPMV_TILES_LARGE and SPMV_SLICES_PATTERNS of this build */
 enum { LARGE = 4000, PATTERNS = 40 };
 #else
 enum { LARGE = 1 << 20, PATTERNS = 512 };
 #endif
 enum { SLICE = 64 };
-
-static spmv_context *ctx;
-static bool brief;
 
 /* Row i has the columns i + offsets[j] that exist. One in `lacks` entries is left out at random (0:
  * none). offsets ascend. */
@@ -68,123 +60,6 @@ static struct matrix make_grid(int64_t lines, int64_t line, bool whole)
     }
     m.nnz = m.row_ptr[m.rows] = kept;
     return m;
-}
-
-struct setting {
-    const char *method;
-    spmv_type stored, sums;
-    int compression;
-    bool scaled, wide, pattern, updates;
-    size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
-};
-
-/* A plan with its arrays, on the device. */
-struct planned {
-    struct setting s;
-    void *row_ptr, *col, *val;
-    spmv_plan *plan;
-};
-
-static spmv_status try_plan(const struct matrix *m, struct setting s, struct planned *p)
-{
-    *p = (struct planned){.s = s};
-    p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
-    p->col = support_upload(ctx, m->col, m->nnz * 4);
-    p->val = s.pattern ? NULL : support_upload_as(ctx, s.stored, m->val, m->nnz, 0);
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = p->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = p->col,
-                        .val = p->val,
-                        .type = s.stored,
-                        .memory = SPMV_MEMORY_CONTEXT};
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = s.method;
-    options.type = s.sums;
-    options.compression = s.compression;
-    options.update_values = s.updates;
-#ifdef HOST_CUDA
-    const size_t room = host_cuda.most_bytes;
-    host_cuda.most_bytes = s.most_bytes > 0 ? s.most_bytes : room;
-#endif
-    spmv_status st = spmv_plan_create(ctx, &a, &options, &p->plan);
-#ifdef HOST_CUDA
-    host_cuda.most_bytes = room;
-#endif
-    if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
-        const bool named = p->plan->named;
-        plan_release_state(p->plan);
-        p->plan->a.row_ptr = p->row_ptr;
-        p->plan->a.row_ptr_bits = 64;
-        p->plan->named = named;
-        st = p->plan->method->prepare(p->plan);
-    }
-    return st;
-}
-
-static struct planned make_plan(const struct matrix *m, struct setting s)
-{
-    struct planned p;
-    assert_ok(ctx, try_plan(m, s, &p));
-    return p;
-}
-
-static void free_plan(struct planned *p)
-{
-    spmv_plan_destroy(p->plan);
-    spmv_free(ctx, p->row_ptr);
-    spmv_free(ctx, p->col);
-    spmv_free(ctx, p->val);
-}
-
-static const double alpha = 2, beta = -3;
-static const float alpha32 = 2, beta32 = -3;
-
-/* The bytes of y after a product that began with y0, NAN where it must not be read; to be freed. */
-static void *product_of(const struct planned *p, const double *x, const double *y0)
-{
-    const int64_t rows = p->plan->a.rows, cols = p->plan->a.cols;
-    double *const poison = support_zeros(rows, sizeof *poison);
-    for (int64_t i = 0; i < rows; i++)
-        poison[i] = NAN;
-    void *const dx = support_upload_as(ctx, p->s.sums, x, cols, 0);
-    void *const dy = support_upload_as(ctx, p->s.sums, p->s.scaled ? y0 : poison, rows, 0), *const y =
-                                                                                                support_zeros(rows, 8);
-    const bool f32 = p->s.sums == SPMV_F32;
-    assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, dx, NULL, dy)
-                   : f32        ? spmv_apply(p->plan, &alpha32, dx, &beta32, dy)
-                                : spmv_apply(p->plan, &alpha, dx, &beta, dy));
-    assert_ok(ctx, spmv_download(ctx, dy, y, rows * (int64_t)spmv_type_size(p->s.sums)));
-    spmv_free(ctx, dx);
-    spmv_free(ctx, dy);
-    free(poison);
-    return y;
-}
-
-/* The product of integers is exact; val: the values that it should have. */
-static void check_product(const char *name, const struct matrix *m, const struct planned *p, const double *val)
-{
-    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
-    void *const got = product_of(p, x, y0);
-    for (int64_t i = 0; i < m->rows; i++) {
-        double expected = 0;
-        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
-            expected += (p->s.pattern ? 1 : val[k]) * x[m->col[k]];
-        if (p->s.scaled)
-            expected = alpha * expected + beta * y0[i];
-        const double y = p->s.sums == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
-        if (y != expected)
-            fail_msg("%s, %s, %s, compression %d%s%s%s: row %lld of %lld is %g, not %g (%s)", name,
-                     spmv_type_name(p->s.stored), spmv_type_name(p->s.sums), p->s.compression,
-                     p->s.scaled ? ", scaled" : "", p->s.wide ? ", wide" : "", p->s.pattern ? ", pattern" : "",
-                     (long long)i, (long long)m->rows, y, expected, p->plan->layout);
-    }
-    free(got);
-    free(x);
-    free(y0);
 }
 
 static const struct setting settings[] = {

@@ -79,15 +79,7 @@ static void free_matrix(struct matrix *m)
 
 static spmv_csr view_of(const struct matrix *m, const void *val, spmv_type type)
 {
-    return (spmv_csr){.rows = m->rows,
-                      .cols = m->cols,
-                      .nnz = m->nnz,
-                      .row_ptr = m->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = m->col,
-                      .val = val,
-                      .type = type,
-                      .memory = SPMV_MEMORY_HOST};
+    return support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, type);
 }
 
 /* ------------------------------------------------------------------ products */

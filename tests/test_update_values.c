@@ -68,15 +68,7 @@ static void free_matrix(struct matrix *m)
 
 static spmv_csr view_of(const struct matrix *m, const void *val)
 {
-    return (spmv_csr){.rows = m->rows,
-                      .cols = m->cols,
-                      .nnz = m->nnz,
-                      .row_ptr = m->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = m->col,
-                      .val = val,
-                      .type = m->type,
-                      .memory = SPMV_MEMORY_HOST};
+    return support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, m->type);
 }
 
 static spmv_plan *make_plan(spmv_context *ctx, const spmv_csr *a, const char *method, spmv_operation operation,

@@ -106,15 +106,7 @@ struct planned {
 static spmv_status try_plan(const struct matrix *m, const void *values, struct setting s, struct planned *p)
 {
     const int64_t size = (int64_t)spmv_type_size(s.stored);
-    spmv_csr a = {.rows = m->rows,
-                  .cols = m->cols,
-                  .nnz = m->nnz,
-                  .row_ptr = m->row_ptr,
-                  .row_ptr_bits = 64,
-                  .col = m->col,
-                  .val = values,
-                  .type = s.stored,
-                  .memory = SPMV_MEMORY_HOST};
+    spmv_csr a = support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, values, s.stored);
     spmv_plan_options options;
     *p = (struct planned){.type = s.sums};
     if (s.borrowed) {
