@@ -97,20 +97,34 @@ void help_print_all(void)
 {
     const struct command *command;
     char text[USAGE_SIZE];
-    printf("spmv: sparse matrix times vector\n\nUsage:\n");
+    printf("spmv: sparse matrix times vector. Usage:\n");
     help_usage(command_at(0), false, text, sizeof text);
     printf("  %-24s%s\n", text, "y = A x, as spmv mul");
     for (int c = 0; (command = command_at(c)) != NULL; c++) {
         help_usage(command, true, text, sizeof text);
         printf("  %-24s%s\n", text, command->what);
     }
-    printf("\nspmv COMMAND --help lists the options of a command.\n"
+    printf("\nspmv COMMAND --help lists the options of a command. More: man spmv\n"
            "\nA is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
-           "or a SPEC. A file whose name is a command: ./mul. Vectors: one number per line, or Matrix Market.\n");
-    print_specs();
-    printf("\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
+           "or a SPEC of a generated matrix, such as poisson2d:1000 (all SPECs: spmv gen --help). A file whose\n"
+           "name is a command: ./mul. Vectors: one number per line, or Matrix Market.\n"
+           "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
            "5 memory, 6 device, 7 the solver stopped before the tolerance, 8 the matrix is not suited,\n"
-           "9 the check of the result failed, 10 interrupted (bench). More: man spmv\n");
+           "9 the check of the result failed, 10 interrupted (bench)\n");
+}
+
+void help_print_first(void)
+{
+    complain("an argument is missing. For example:");
+    fprintf(stderr, "  spmv A.mtx                     y = A x for x = (1, ..., 1): one number per line\n"
+                    "  spmv A.mtx x.txt -o y.txt      the same with vectors in files\n"
+                    "  spmv solve A.mtx b.txt         the solution of A x = b\n"
+                    "  spmv poisson2d:1000 -o y.txt   a generated matrix in place of a file\n"
+                    "  spmv info A.mtx                properties of a matrix\n"
+                    "  spmv bench A.mtx               how fast, beside other libraries\n"
+                    "  spmv explain poisson2d:2       the product step by step\n"
+                    "  spmv doctor                    what this computer offers, and a self-test\n"
+                    "All commands: spmv --help. Options of a command: spmv COMMAND --help. More: man spmv\n");
 }
 
 void help_print(const struct command *command)

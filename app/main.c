@@ -105,7 +105,9 @@ static spmv_status refuse_count(const struct command *command, bool named, const
 {
     char text[USAGE_SIZE];
     help_usage(command, named, text, sizeof text);
-    if (count < command->least)
+    if (!named && count == 0)
+        help_print_first();
+    else if (count < command->least)
         complain("an argument is missing: %s; see %s", text, named ? "--help" : "spmv --help");
     else if (!options_explain_space(o, arguments[command->most]))
         complain("unexpected argument %s: %s", arguments[command->most], text);

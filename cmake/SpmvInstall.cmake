@@ -19,6 +19,8 @@ if(TARGET spmv_program)
   install(TARGETS spmv_program)
 endif()
 install(FILES app/spmv.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES app/completion/spmv DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+install(FILES app/completion/spmv DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" RENAME _spmv)
 # README.md links to the pages as docs/NAME.md.
 install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -66,7 +66,7 @@ stage_format() {
     sources=$(git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.cu' '*.cuh')
     # shellcheck disable=SC2086 # a list of files without blanks
     clang-format --dry-run -Werror $sources || return 1
-    scripts=$(git ls-files '*.sh' .ci/run)
+    scripts=$(git ls-files '*.sh' .ci/run app/completion)
     if command -v shellcheck >/dev/null; then
         # shellcheck disable=SC2086
         shellcheck -x $scripts || return 1

@@ -216,6 +216,8 @@ check_program() {
     "$READELF" -d "$program" | grep -q 'NEEDED.*libspmv' && fail "the program needs libspmv.so"
     LD_LIBRARY_PATH="" "$program" --version | grep -q "$VERSION" || fail "spmv --version does not print $VERSION"
     [ ! -e "$SOURCE/app/spmv.1" ] || [ -e "$prefix/share/man/man1/spmv.1" ] || fail "the man page was not installed"
+    bash -c '. "$1" && complete -p spmv' bash "$prefix/share/bash-completion/completions/spmv" >/dev/null || fail "bash has no completion"
+    grep -q '^#compdef spmv' "$prefix/share/zsh/site-functions/_spmv" || fail "zsh has no completion"
     [ "$(pkg-config --modversion spmv)" = "$VERSION" ] || fail "spmv.pc does not have version $VERSION"
 }
 
