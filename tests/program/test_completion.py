@@ -25,7 +25,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 # The functions that zsh's completion gives to a completer, which is run without a terminal.
 ZSH = r"""
 compadd() { while [[ $1 != -- ]]; do shift; done; shift; for word; do case $word in "${words[CURRENT]}"*) print -r -- "$word";; esac; done }
-_files() { print -rl -- *(N) }
+_files() { compadd -- *(N) }
 words=("${@[2,-1]}")
 CURRENT=$#words
 . "$1"
