@@ -206,7 +206,7 @@ def view(array: Any, name: str, context: Context | None = None) -> View:
         made = np.asarray(array)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is not an array: {error}") from None
-    if made.dtype == object:
+    if made.dtype.kind not in "biufc":
         raise TypeError(f"{name} is not an array of numbers but {type(array).__name__}")
     return _of_numpy(made)
 
@@ -222,7 +222,7 @@ def as_numpy(v: View) -> np.ndarray:
     if v.contiguous:
         flat = np.frombuffer(_core.view_memory(v.address, v.bytes), v.dtype).reshape(v.shape)
         return _keeping(flat, v.keep)
-    return np.asarray(v.array)
+    return np.from_dlpack(v.array)
 
 
 class _Keeper(np.ndarray):

@@ -22,7 +22,7 @@ def _open(array: Any, name: str, device: Any, types: tuple[np.dtype, ...] = _NUM
         if given.dtype.kind in "biu" and np.can_cast(given.dtype, np.int64, "safe") and np.dtype("int64") in types:
             given = view(np.asarray(array, np.int64), name)
         else:
-            raise TypeError(f"{name} has the type {given.dtype}; there are {', '.join(map(str, types))}")
+            raise TypeError(f"{name} has the type {given.dtype}; there are {', '.join(str(t) for t in types)}")
     if len(given.shape) != 1:
         raise ValueError(f"{name} has {len(given.shape)} dimensions, 1 is needed")
     context = context_of(device, given.device)
