@@ -253,7 +253,7 @@ def made(handle: Any, context: Context, kind: str) -> Any:
 
         parts = (torch.from_numpy(indptr.astype(np.int64)), torch.from_numpy(indices.astype(np.int64)))
         return torch.sparse_csr_tensor(*parts, torch.from_numpy(data), size=(rows, cols))
-    if kind == "numpy" or (kind != "scipy" and not _scipy()):
+    if kind == "numpy" or not _scipy():
         return CSR(data, indices, indptr, (rows, cols))
     from scipy.sparse import csr_array
 
