@@ -21,10 +21,12 @@ def system():
 
 def test_signature_is_that_of_scipy():
     ours = {n: p for n, p in inspect.signature(spmv.cg).parameters.items() if n != "device"}
-    theirs = inspect.signature(la.cg).parameters
+    theirs = dict(inspect.signature(la.cg).parameters)
+    theirs.pop("tol", None)  # before SciPy 1.14
     assert list(ours) == list(theirs)
     for name, parameter in theirs.items():
-        assert ours[name].default == parameter.default and ours[name].kind == parameter.kind, name
+        assert ours[name].default == (1e-5 if name == "rtol" else parameter.default), name
+        assert ours[name].kind == parameter.kind, name
 
 
 @pytest.mark.parametrize("M", [None, "jacobi", "ic0", "chebyshev", "block-jacobi", "auto"])

@@ -141,10 +141,11 @@ def _of_interface(array: Any, kind: str) -> View:
 
 def _device_of_pointer() -> int:
     """The interface does not name a device: the current one."""
-    for module in ("cupy", "torch"):
-        if module in sys.modules:
-            found = sys.modules[module].cuda
-            return found.current_device() if module == "torch" else found.Device().id
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if cupy is not None and cupy.cuda.is_available():
+        return int(cupy.cuda.Device().id)
+    if torch is not None and torch.cuda.is_available():
+        return int(torch.cuda.current_device())
     return 0
 
 
