@@ -35,6 +35,7 @@ def test_round_trip(tmp_path, dtype, name):
     same(spmv.read(tmp_path / name, dtype=dtype), A)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of mmread, about its kind of result
 def test_as_scipy_reads(tmp_path):
     A = random_csr(50, 40)
     io.mmwrite(tmp_path / "A.mtx", A, precision=17)
