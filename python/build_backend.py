@@ -5,6 +5,7 @@ A wheel of a clone is built from the tree around this folder. An sdist cannot re
 of it, so they are copied to the folder library while the sdist is made.
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -23,6 +24,24 @@ def _copied(relative):
     shutil.copyfile(os.path.join(TREE, relative), target)
 
 
+@contextlib.contextmanager
+def _licences():
+    """LICENSE and NOTICE beside this file while a package is made."""
+    copied = [n for n in ("LICENSE", "NOTICE") if not os.path.exists(os.path.join(HERE, n))]
+    try:
+        for name in copied:
+            shutil.copyfile(os.path.join(TREE, name), os.path.join(HERE, name))
+        yield
+    finally:
+        for name in copied:
+            os.remove(os.path.join(HERE, name))
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    with _licences():
+        return _build.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
 def build_sdist(sdist_directory, config_settings=None):
     in_clone = os.path.exists(os.path.join(TREE, "cmake", "SpmvLibraries.cmake"))
     if not in_clone:  # an sdist of an unpacked sdist
@@ -31,10 +50,7 @@ def build_sdist(sdist_directory, config_settings=None):
     try:
         for relative in listed.stdout.splitlines():
             _copied(relative)
-        for name in ("LICENSE", "NOTICE"):
-            shutil.copyfile(os.path.join(TREE, name), os.path.join(HERE, name))
-        return _build.build_sdist(sdist_directory, config_settings)
+        with _licences():
+            return _build.build_sdist(sdist_directory, config_settings)
     finally:
         shutil.rmtree(os.path.join(HERE, "library"), ignore_errors=True)
-        for name in ("LICENSE", "NOTICE"):
-            os.remove(os.path.join(HERE, name))
