@@ -322,9 +322,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         """
         m, context = self._matrix, self._context
         stored = m.data.dtype
-        v, _ = taken(values, "values", stored, context) if m.device != "cpu" or not context.is_cuda else (
-            taken(values, "values", stored, context)
-        )
+        v, _ = taken(values, "values", stored, context)
         if v.shape != (m.nnz,):
             raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
         self._others.clear()
