@@ -13,6 +13,8 @@
 #   release   CUDA code for every architecture of a release; its size (needs nvcc)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
 #   symbols   both libraries export only spmv_*
+#   python    the wheel of the Python package, its tests in a fresh environment (needs Python 3.11
+#             and a package index), the sdist
 #   fuzz      every fuzz target: its corpus once, then FUZZ_SECONDS (60) seconds of fuzzing
 #   mutate    planted bugs, each of which a named test must catch (mutate.py)
 #   bits      no result differs from those of an earlier commit, except those in GATE_EXPECTED=FILE
@@ -37,7 +39,7 @@ set -uo pipefail
 cd "$root" || exit 1
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-all_stages=(format layers build tests asan ubsan release install symbols fuzz mutate bits abi registers speed)
+all_stages=(format layers build tests asan ubsan release install symbols python fuzz mutate bits abi registers speed)
 check_build=$root/build/check
 
 run_ctest() {
@@ -126,6 +128,14 @@ stage_install() {
 
 stage_symbols() {
     build_check && run_ctest "$check_build" -R '^install\.symbols$'
+}
+
+stage_python() {
+    if ! "${PYTHON:-python3}" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        echo "no Python 3.11 with venv: nothing built"
+        return 0
+    fi
+    bash scripts/python.sh
 }
 
 stage_fuzz() {

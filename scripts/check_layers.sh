@@ -10,12 +10,12 @@
 # to primitives. Only device.cuh includes <spmv/device/NAME>, the installed place of NAME in
 # primitives. Further rules:
 #
-#   - Only app, bench, examples and tests include formats/io, spmv/io.h, and spmv/spmv.h, which
+#   - Only app, bench, examples, python and tests include formats/io, spmv/io.h, and spmv/spmv.h, which
 #     includes io.h.
 #   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
 #     a _ref or _omp file includes nothing of CUDA.
 #   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
-#     public headers only; examples only public headers.
+#     public headers only; examples only public headers; python public headers and its own.
 #   - The rungs of a ladder NAME in primitives/, spmv/ and spgemm/ (NAME_NUMBER_WORDS) are numbered
 #     without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
 #     files of a rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its
@@ -82,7 +82,7 @@ check() {
     }
     function folder(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
     function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
-    function sees_io(path) { return path ~ /^(app|bench|examples|tests)\// || is_io(path) || path == "include/spmv/spmv.h" }
+    function sees_io(path) { return path ~ /^(app|bench|examples|tests|python)\// || is_io(path) || path == "include/spmv/spmv.h" }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
     # The ladder of a rung (its folder and name), its number, its stem; "" if the file is no rung.
     function is_rung(path) { return path ~ /^(primitives|spmv|spgemm)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
@@ -102,7 +102,7 @@ check() {
     }
     NF == 1 {
         name = base($1)
-        if (name ~ /^(CMakeLists\.txt|README\.md|\.gitignore|\.clang-format)$/) next
+        if (name ~ /^(CMakeLists\.txt|README\.md|\.gitignore|\.clang-format|__init__\.py)$/) next
         if (name in where) { print $1 ": there is already a " where[name]; failures++ }
         where[name] = $1
         next
@@ -127,6 +127,9 @@ check() {
         if (folder(from) == "examples" && $3 != "<") fail("examples include public headers only, not " to)
         if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))
             fail("ladder: " from " must not include the higher rung " to)
+        if (folder(from) == "python" && $3 != "<" && folder(to) != "python")
+            fail("python includes public headers and its own files, not " to)
+        if (folder(from) == "python" && folder(to) == "python") next
         if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
         else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 9 ) fail("layers: " from " must not include " to)
         if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not include formats/io, through " to)
@@ -225,6 +228,7 @@ TREE
     plant app/main.c '#include "run.h"'
     plant app/main.c '#include "../primitives/runtime/run.h"'
     plant examples/one.c '#include "run.h"'
+    plant python/core/one.c '#include "run.h"'
     plant app/main.c '#include <spmv/none.h>'
     plant include/spmv/device.cuh '#include <spmv/device/none.cuh>'
     plant include/spmv/device.cuh '#include <spmv/matrix.h>'

@@ -136,6 +136,16 @@ static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
     return SPMV_OK;
 }
 
+/* Whether the rung supports the solve; see supports in struct cg_method. */
+static spmv_status supports(const struct cg *cg, const struct cg_method *method)
+{
+    if (cg->s.on_iterate != NULL && !method->shows_x)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: method %s reports iterations when x has moved on; for on_iterate take textbook",
+                            method->name);
+    return method->supports != NULL ? method->supports(cg) : SPMV_OK;
+}
+
 /* No rung of that name supports the solve. */
 static spmv_status fail_no_method(const struct cg *cg, const char *name)
 {
@@ -167,7 +177,7 @@ static spmv_status choose(struct cg *cg)
     for (int m = 0; m < METHODS && cg->method == NULL; m++) {
         if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) || (named && strcmp(methods[m]->name, name) != 0))
             continue;
-        const spmv_status st = methods[m]->supports != NULL ? methods[m]->supports(cg) : SPMV_OK;
+        const spmv_status st = supports(cg, methods[m]);
         if (st == SPMV_OK) {
             cg->method = methods[m];
         } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
@@ -233,6 +243,9 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
     if (symmetry_check < SPMV_SYMMETRY_TRUST || symmetry_check > SPMV_SYMMETRY_SAMPLED)
         TRY(context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: symmetry_check is %d", symmetry_check));
     TRY(check_inner(cg, &recurrence));
+    if (s->on_iterate != NULL && (cg->inner != NULL || s->info.vectors != 1))
+        TRY(context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                         "spmv_cg: on_iterate supports only one right-hand side, without inner iterations"));
     TRY(krylov_check_precond(s, recurrence.type));
     for (int v = 0; v < s->info.vectors && s->precond != NULL; v++)
         snprintf(s->result[v].precond, sizeof s->result[v].precond, "%.*s", (int)sizeof s->result[v].precond - 1,
@@ -260,14 +273,11 @@ done:
 static const spmv_cg_result unsolved = {
     .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
 
-spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
-                    size_t size)
+/* spmv_cg on a context that this thread holds. */
+static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                           spmv_cg_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
-    if (plan == NULL) {
-        result_write(result, size, &unsolved, sizeof unsolved);
-        return SPMV_ERROR_ARGUMENT;
-    }
     spmv_context *ctx = spmv_plan_context(plan);
     spmv_cg_options o;
     struct cg cg = {.s = {.call = "spmv_cg", .ctx = ctx, .plan = plan, .b = b, .x = x}};
@@ -285,6 +295,7 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
         s->max_iterations = o.max_iterations;
         s->zero_start = o.zero_start != 0;
         s->on_iteration = o.on_iteration;
+        s->on_iterate = o.on_iterate;
         s->user = o.user;
         cg.rung = o.method;
         cg.inner = o.inner;
@@ -295,4 +306,17 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
 done:
     host_free(s->result);
     return st;
+}
+
+spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options, spmv_cg_result *result,
+                    size_t size)
+{
+    bool outer = false;
+    if (plan == NULL) {
+        result_write(result, size, &unsolved, sizeof unsolved);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    spmv_context *ctx = spmv_plan_context(plan);
+    const spmv_status st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? st : context_release(ctx, outer, cg_held(plan, b, x, options, result, size));
 }

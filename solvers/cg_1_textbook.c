@@ -278,4 +278,5 @@ const struct cg_method cg_textbook = {.name = "textbook",
                                       .most_columns = CG_ANY_COLUMNS,
                                       .prepare = prepare,
                                       .run = run,
-                                      .release = release};
+                                      .release = release,
+                                      .shows_x = true};

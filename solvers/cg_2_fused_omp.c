@@ -227,4 +227,5 @@ const struct cg_method cg_fused_omp = {
     .supports = supports,
     .prepare = prepare,
     .run = run,
-    .release = release};
+    .release = release,
+    .shows_x = true};

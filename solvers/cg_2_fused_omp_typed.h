@@ -354,7 +354,8 @@ static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind
     else
         cg->s.iterations++;
     /* a run that continues another one has been reported already */
-    const bool tell = cg->s.on_iteration != NULL && (kind == DIRECTION || cg->s.iterations == 0);
+    const bool tells = cg->s.on_iteration != NULL || cg->s.on_iterate != NULL;
+    const bool tell = tells && (kind == DIRECTION || cg->s.iterations == 0);
     if (tell && me != 0)
         open_phase(w, TELL);
     else

@@ -204,7 +204,7 @@ void release(struct cg *cg)
 
 constexpr cg_method method(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, nullptr, prepare, run, release};
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, nullptr, prepare, run, release, false};
 }
 
 } // namespace

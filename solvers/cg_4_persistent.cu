@@ -301,4 +301,5 @@ extern "C" const struct cg_method cg_persistent_cuda = {
     supports,
     prepare,
     run,
-    release};
+    release,
+    false};

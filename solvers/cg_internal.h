@@ -59,6 +59,9 @@ struct cg_method {
 
     /* Releases what state points to. Called if state is not NULL; it may be partly built. */
     void (*release)(struct cg *);
+
+    /* x of one right-hand side is the iterate that krylov_tell reports, for on_iterate */
+    bool shows_x;
 };
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for

@@ -76,6 +76,8 @@ spmv_status krylov_open(struct krylov *s)
     TRY(context_lend(ctx, bytes, &s->r));
     TRY(context_lend(ctx, bytes, &s->q));
     TRY(context_lend(ctx, bytes, &s->start_x));
+    if (s->on_iterate != NULL)
+        TRY(context_lend(ctx, bytes, &s->seen));
     TRY(context_lend(ctx, k * size_of(s), &s->cells));
     TRY(host_alloc(ctx, 3 * k * size_of(s), s->call, &s->values));
     TRY(host_alloc(ctx, k * (int64_t)sizeof *s->norms, s->call, (void **)&s->norms));
@@ -95,7 +97,7 @@ done:
 
 void krylov_close(struct krylov *s)
 {
-    void *const lent[] = {s->r, s->q, s->start_x, s->cells, s->one, s->index};
+    void *const lent[] = {s->r, s->q, s->start_x, s->seen, s->cells, s->one, s->index};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(s->ctx, lent[i]);
     void *const own[] = {s->values, s->norms, s->flags, s->column, s->host, s->old};
@@ -207,9 +209,18 @@ double krylov_unscaled_square(const struct krylov *s, double value)
 
 /* ------------------------------------------------------------- the callback */
 
+/* Calls on_iterate; returns whether it cancels. */
+static bool show_iterate(const struct krylov *s, int64_t iteration, double residual)
+{
+    const void *x = NULL;
+    return krylov_unscaled_x(s, &x) != SPMV_OK || s->on_iterate(iteration, residual, x, s->user) != 0;
+}
+
 spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
 {
-    if (s->on_iteration != NULL && s->on_iteration(iteration, krylov_unscaled(s, residual), s->user) != 0) {
+    residual = krylov_unscaled(s, residual);
+    if ((s->on_iteration != NULL && s->on_iteration(iteration, residual, s->user) != 0) ||
+        (s->on_iterate != NULL && show_iterate(s, iteration, residual))) {
         s->told = SPMV_CANCELLED;
         s->told_at = iteration;
     }

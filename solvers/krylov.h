@@ -50,6 +50,7 @@ struct krylov {
     int64_t max_iterations;
     bool zero_start;
     spmv_cg_fn on_iteration;
+    spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
     spmv_cg_result *result;       /* one for each column */
     struct krylov_column *column; /* one for each column */
@@ -79,6 +80,7 @@ struct krylov {
     /* workspace */
     /* columns scalars in the context's memory; 3 columns scalars in host memory */
     void *cells, *values;
+    void *seen; /* with on_iterate: x in the caller's units while b and x are scaled */
     double *norms;
     bool *flags;
     /* with several columns: one column; the offsets of its elements from its first, 64 bits */
@@ -175,6 +177,9 @@ spmv_status krylov_fail_overflow(const struct krylov *s, int v);
 
 /* Whether squares of the smallest residuals of the solve would lose digits by underflow. */
 bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance);
+
+/* *x = s->x in the caller's units, for on_iterate. */
+spmv_status krylov_unscaled_x(const struct krylov *s, const void **x);
 
 /* Sets wanted_scale if b must be scaled so that squares fit, for one right-hand side. ran: the
  * method measures, so it has already run, with success or without; x is then restored. */

@@ -75,6 +75,12 @@ done:
     return st;
 }
 
+spmv_status krylov_unscaled_x(const struct krylov *s, const void **x)
+{
+    *x = s->scale != 0 ? s->seen : s->x;
+    return s->scale != 0 ? scaled_copy(s, 1 / s->scale, s->x, s->seen) : SPMV_OK;
+}
+
 /* x *= factor. q receives the old x. */
 static spmv_status scale_x(const struct krylov *s, double factor)
 {

@@ -398,6 +398,7 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
     cg.max_iterations = o->max_iterations;
     cg.zero_start = o->zero_start;
     cg.on_iteration = o->on_iteration;
+    cg.on_iterate = o->on_iterate;
     cg.user = o->user;
     cg.method = o->rung;
     cg.precond = s->precond;

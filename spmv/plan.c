@@ -139,17 +139,13 @@ static void say_no_table(spmv_plan *plan)
                  "%sno table of values: only the methods slices and tiles on cuda have them", used > 0 ? "; " : "");
 }
 
-spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
-                             spmv_plan **plan_out)
+/* spmv_plan_create on a context that this thread holds. */
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options, spmv_plan **plan_out)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_options o;
     spmv_plan *plan = NULL;
     const double begin = now();
-    st = context_need(ctx, "spmv_plan_create", "plan", plan_out);
-    if (st != SPMV_OK)
-        return st;
-    *plan_out = NULL;
     spmv_plan_options_init(&o, sizeof o);
     TRY(options_take(ctx, "plan", &o, sizeof o, options));
     TRY(plan_check_view(ctx, "spmv_plan_create", a));
@@ -183,6 +179,17 @@ done:
     }
     *plan_out = plan;
     return st;
+}
+
+spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                             spmv_plan **plan_out)
+{
+    bool outer = false;
+    if (ctx == NULL || plan_out == NULL)
+        return context_need(ctx, "spmv_plan_create", "plan", plan_out);
+    *plan_out = NULL;
+    const spmv_status st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? st : context_release(ctx, outer, create(ctx, a, options, plan_out));
 }
 
 void spmv_plan_destroy(spmv_plan *plan)
@@ -264,13 +271,17 @@ static spmv_status check_vectors(const spmv_plan *plan, const char *call, const 
 
 spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y)
 {
+    bool outer = false;
     if (plan == NULL)
         return SPMV_ERROR_ARGUMENT;
     if (plan->a.rows == 0)
         return SPMV_OK;
     const struct plan_product product = plan_product_of(plan, host_alpha, x, host_beta, y);
-    const spmv_status st = check_vectors(plan, "spmv_apply", x, y);
-    return st != SPMV_OK ? st : plan_multiply(plan, &product);
+    spmv_status st = context_hold(plan->ctx, &outer);
+    if (st != SPMV_OK)
+        return st;
+    st = check_vectors(plan, "spmv_apply", x, y);
+    return context_release(plan->ctx, outer, st != SPMV_OK ? st : plan_multiply(plan, &product));
 }
 
 void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size)
@@ -306,12 +317,11 @@ static spmv_status check_epilogue(const spmv_plan *plan, const void *x, const vo
     return SPMV_OK;
 }
 
-spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y,
-                            const spmv_epilogue *epilogue)
+/* spmv_apply_with on a context that this thread holds. */
+static spmv_status apply_with(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y,
+                              const spmv_epilogue *epilogue)
 {
     spmv_status st = SPMV_OK;
-    if (plan == NULL)
-        return SPMV_ERROR_ARGUMENT;
     spmv_context *ctx = plan->ctx;
     struct plan_product product = plan_product_of(plan, host_alpha, x, host_beta, y);
     spmv_epilogue e;
@@ -334,6 +344,18 @@ spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void 
     TRY(plan_multiply(plan, &product));
 done:
     return st;
+}
+
+spmv_status spmv_apply_with(spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta, void *y,
+                            const spmv_epilogue *epilogue)
+{
+    bool outer = false;
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    const spmv_status st = context_hold(plan->ctx, &outer);
+    if (st != SPMV_OK)
+        return st;
+    return context_release(plan->ctx, outer, apply_with(plan, host_alpha, x, host_beta, y, epilogue));
 }
 
 spmv_context *spmv_plan_context(const spmv_plan *plan)

@@ -254,10 +254,9 @@ static spmv_status replace_values(spmv_plan *plan, const void *values)
     return ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, plan->val, plan->a.nnz * (value_bytes(plan) / 4));
 }
 
-spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
+/* spmv_plan_update_values on a context that this thread holds. */
+static spmv_status update_values(spmv_plan *plan, const void *values)
 {
-    if (plan == NULL)
-        return SPMV_ERROR_ARGUMENT;
     spmv_context *ctx = plan->ctx;
     if (!plan->updates)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
@@ -282,4 +281,13 @@ spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
     }
 #endif
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
+}
+
+spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values)
+{
+    bool outer = false;
+    if (plan == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    const spmv_status st = context_hold(plan->ctx, &outer);
+    return st != SPMV_OK ? st : context_release(plan->ctx, outer, update_values(plan, values));
 }

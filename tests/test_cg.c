@@ -339,6 +339,85 @@ static void every_failure(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* The iterates that a callback reads. */
+struct iterates {
+    spmv_context *ctx;
+    int64_t n, calls, keep; /* keep: the iteration whose x is kept */
+    double *x;
+};
+
+static int read_iterate(int64_t iteration, double residual, const void *x, void *user)
+{
+    struct iterates *seen = user;
+    (void)residual;
+    seen->calls++;
+    return iteration == seen->keep &&
+           spmv_download(seen->ctx, x, seen->x, seen->n * (int64_t)sizeof(double)) != SPMV_OK;
+}
+
+/* The x that on_iterate reads is the x of a solve that stops after as many iterations, also while
+ * the solve works on scaled numbers; methods that cannot show it say so. */
+static void callback_reads_iterates(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    enum { SIDE = 12, N = SIDE * SIDE };
+    struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
+    double b[N], shown[N], reached[N];
+    struct iterates seen = {.ctx = ctx, .n = N, .x = shown};
+    spmv_cg_options options;
+    spmv_cg_result result;
+    assert_ok(ctx, spmv_download(ctx, s.b, b, sizeof b));
+    for (int scaled = 0; scaled < 2; scaled++) {
+        for (int i = 0; i < N && scaled; i++)
+            b[i] *= 0x1p-600;
+        assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
+        for (int m = 0; m < 8 && spmv_cg_method_name(support_backend, m) != NULL; m++) {
+            const char *method = spmv_cg_method_name(support_backend, m);
+            const bool shows = strcmp(method, "textbook") == 0 ||
+                               (support_backend == SPMV_BACKEND_OMP && strcmp(method, "fused") == 0);
+            for (int64_t k = 0; k <= 10; k += 5) {
+                spmv_cg_options_init(&options, sizeof options);
+                options.method = method;
+                options.zero_start = 1;
+                options.on_iterate = read_iterate;
+                options.user = &seen;
+                seen.calls = 0;
+                seen.keep = k;
+                const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+                if (!shows) {
+                    assert_int_equal(st, SPMV_ERROR_UNSUPPORTED);
+                    assert_non_null(strstr(spmv_last_error(ctx), "on_iterate"));
+                    continue;
+                }
+                assert_ok(ctx, st);
+                assert_true(seen.calls == result.iterations + 1);
+                options.on_iterate = NULL;
+                options.max_iterations = k;
+                if (k > 0)
+                    assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result),
+                                     SPMV_ERROR_ITERATIONS);
+                else
+                    assert_ok(ctx, spmv_map_index(ctx, SPMV_F64, &(const double){0}, NULL, s.x, N));
+                assert_ok(ctx, spmv_download(ctx, s.x, reached, sizeof reached));
+                assert_memory_equal(shown, reached, sizeof shown);
+            }
+        }
+        /* "auto" takes a method that shows x */
+        spmv_cg_options_init(&options, sizeof options);
+        options.on_iterate = read_iterate;
+        options.user = &seen;
+        options.zero_start = 1;
+        seen.calls = 0;
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+        assert_true(seen.calls == result.iterations + 1);
+    }
+    options.inner = s.plan; /* refused for its type first */
+    assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_TYPE);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* Solves one equation a x = b from a start value. */
 static spmv_status solve_one(spmv_context *ctx, double a, double b, double start, double *x, spmv_cg_result *result)
 {
@@ -506,6 +585,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(single_precision),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(starts),
+        cmocka_unit_test(callback_reads_iterates),
         cmocka_unit_test(every_failure),
         cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(tolerance_out_of_reach),

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
 
+#include <pthread.h>
+
 static void create_and_describe(void **state)
 {
     (void)state;
@@ -169,6 +171,119 @@ static void statuses(void **state)
     assert_int_equal(spmv_status_class(SPMV_ERROR_CHECK), 9);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(create_and_describe), cmocka_unit_test(auto_says_why), cmocka_unit_test(threads_are_kept),
+static void versions_agree(void **state)
+{
+    (void)state;
+    char headers[64];
+    snprintf(headers, sizeof headers, "%d.%d.%d", SPMV_VERSION_MAJOR, SPMV_VERSION_MINOR, SPMV_VERSION_PATCH);
+    assert_string_equal(headers, spmv_version());
+}
+
+static void stream_of_a_host(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    if (support_backend != SPMV_BACKEND_CUDA) { /* test_cuda_context changes streams */
+        assert_fails(ctx, spmv_context_set_stream(ctx, NULL), SPMV_ERROR_UNSUPPORTED, "no streams");
+        assert_null(spmv_context_stream(ctx));
+    }
+    assert_int_equal(spmv_context_set_stream(NULL, NULL), SPMV_ERROR_ARGUMENT);
+    spmv_context_destroy(ctx);
+}
+
+/* A solve whose callback waits, in one thread, and calls on the same context in another one. */
+struct meeting {
+    spmv_context *ctx;
+    spmv_plan *plan;
+    void *x, *y;
+    pthread_barrier_t begin, end;
+    spmv_status inside; /* of a product within the callback */
+};
+
+static int meet(int64_t iteration, double residual, void *user)
+{
+    (void)residual;
+    struct meeting *m = user;
+    if (iteration != 1)
+        return 0;
+    pthread_barrier_wait(&m->begin);
+    pthread_barrier_wait(&m->end);
+    m->inside = spmv_apply(m->plan, NULL, m->x, NULL, m->y);
+    return 1;
+}
+
+static void *solve_and_meet(void *user)
+{
+    struct meeting *m = user;
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.on_iteration = meet;
+    options.user = m;
+    options.method = "textbook";
+    options.zero_start = 1;
+    options.symmetry_check = SPMV_SYMMETRY_TRUST;
+    const int64_t bytes = 400 * (int64_t)sizeof(double);
+    void *b = NULL, *x = NULL;
+    spmv_status st = spmv_alloc(m->ctx, bytes, &b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(m->ctx, bytes, &x);
+    if (st == SPMV_OK)
+        st = spmv_map_index(m->ctx, SPMV_F64, &(const double){1}, &(const double){0.5}, b, 400);
+    if (st == SPMV_OK)
+        st = spmv_cg(m->plan, b, x, &options, NULL, 0);
+    spmv_free(m->ctx, b);
+    spmv_free(m->ctx, x);
+    return st == SPMV_CANCELLED ? m : NULL;
+}
+
+static void two_threads_meet(void **state)
+{
+    (void)state;
+    struct meeting m = {.ctx = support_context(), .inside = SPMV_ERROR_CHECK};
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_plan *second = (spmv_plan *)&m;
+    double number = 7;
+    void *solved = NULL;
+    pthread_t thread;
+    assert_ok(m.ctx, spmv_matrix_generate(m.ctx, "poisson2d:20", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    assert_ok(m.ctx, spmv_plan_create(m.ctx, &a, NULL, &m.plan));
+    assert_ok(m.ctx, spmv_alloc(m.ctx, 400 * (int64_t)sizeof(double), &m.x));
+    assert_ok(m.ctx, spmv_alloc(m.ctx, 400 * (int64_t)sizeof(double), &m.y));
+    assert_ok(m.ctx, spmv_map_index(m.ctx, SPMV_F64, &(const double){3}, NULL, m.x, 400));
+    assert_int_equal(pthread_barrier_init(&m.begin, NULL, 2), 0);
+    assert_int_equal(pthread_barrier_init(&m.end, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, solve_and_meet, &m), 0);
+    pthread_barrier_wait(&m.begin);
+    assert_int_equal(spmv_apply(m.plan, NULL, m.x, NULL, m.y), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_apply_with(m.plan, NULL, m.x, NULL, m.y, NULL), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_plan_create(m.ctx, &a, NULL, &second), SPMV_ERROR_BUSY);
+    assert_null(second);
+    assert_int_equal(spmv_plan_update_values(m.plan, a.val), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_cg(m.plan, m.x, m.y, NULL, NULL, 0), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_download(m.ctx, m.x, &number, sizeof number), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_upload(m.ctx, &number, m.y, sizeof number), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_synchronize(m.ctx), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_context_set_stream(m.ctx, NULL), SPMV_ERROR_BUSY);
+    assert_true(number == 7);
+    pthread_barrier_wait(&m.end);
+    assert_int_equal(pthread_join(thread, &solved), 0);
+    assert_ptr_equal(solved, &m);
+    assert_int_equal(m.inside, SPMV_OK);
+    assert_ok(m.ctx, spmv_apply(m.plan, NULL, m.x, NULL, m.y)); /* free again */
+    assert_ok(m.ctx, spmv_download(m.ctx, m.y, &number, sizeof number));
+    assert_true(number == 6); /* a corner: 4 x 3 - 2 x 3 */
+    pthread_barrier_destroy(&m.begin);
+    pthread_barrier_destroy(&m.end);
+    spmv_free(m.ctx, m.x);
+    spmv_free(m.ctx, m.y);
+    spmv_plan_destroy(m.plan);
+    spmv_matrix_destroy(matrix);
+    spmv_context_destroy(m.ctx);
+}
+
+SUPPORT_MAIN(cmocka_unit_test(versions_agree), cmocka_unit_test(stream_of_a_host), cmocka_unit_test(two_threads_meet),
+             cmocka_unit_test(create_and_describe), cmocka_unit_test(auto_says_why), cmocka_unit_test(threads_are_kept),
              cmocka_unit_test(options_of_other_sizes), cmocka_unit_test(memory_goes_round),
              cmocka_unit_test(names_round_trip), cmocka_unit_test(identities), cmocka_unit_test(statuses))

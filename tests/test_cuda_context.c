@@ -144,6 +144,95 @@ static void own_stream(void **state)
     spmv_context_destroy(b);
 }
 
+/* A context whose stream changes: to the caller's, back to its own, to the default stream. */
+static void streams_change(void **state)
+{
+    (void)state;
+    cudaStream_t one = NULL, two = NULL;
+    assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
+    for (int owned = 0; owned < 2; owned++) {
+        spmv_context *ctx = context_with(-1, owned ? NULL : one);
+        void *const first = spmv_context_stream(ctx);
+        double back[NUMBERS];
+        void *memory = support_upload(ctx, numbers, sizeof numbers);
+        void *const streams[] = {two, two, NULL, cudaStreamLegacy, one, NULL};
+        for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+            assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+            assert_ok(ctx, spmv_context_set_stream(ctx, streams[i]));
+            if (streams[i] != NULL)
+                assert_ptr_equal(spmv_context_stream(ctx), streams[i]);
+            else if (owned)
+                assert_ptr_equal(spmv_context_stream(ctx), first);
+            else
+                assert_ptr_not_equal(spmv_context_stream(ctx), one);
+        }
+        assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+        for (int i = 0; i < NUMBERS; i++)
+            assert_true(back[i] == numbers[i]); /* negated six times */
+        if (device_count() > 1) {
+            cudaStream_t other = NULL;
+            void *const now = spmv_context_stream(ctx);
+            assert_int_equal(cudaSetDevice(1), cudaSuccess);
+            assert_int_equal(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+            assert_int_equal(cudaSetDevice(0), cudaSuccess);
+            assert_fails(ctx, spmv_context_set_stream(ctx, other), SPMV_ERROR_ARGUMENT, "device 1");
+            assert_ptr_equal(spmv_context_stream(ctx), now);
+            assert_int_equal(cudaStreamDestroy(other), cudaSuccess);
+        }
+        negate(ctx);
+#ifdef HOST_CUDA
+        void *const before = spmv_context_stream(ctx);
+        host_cuda.capturing = 1;
+        assert_fails(ctx, spmv_context_set_stream(ctx, two), SPMV_ERROR_CAPTURE, "changing the stream");
+        host_cuda.capturing = 0;
+        assert_false(host_cuda.capture_broken);
+        assert_ptr_equal(spmv_context_stream(ctx), before);
+#endif
+        spmv_free(ctx, memory);
+        spmv_context_destroy(ctx);
+    }
+    assert_int_equal(cudaStreamDestroy(one), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(two), cudaSuccess);
+}
+
+#ifndef HOST_CUDA
+/* A graph captured before its context changes the stream still computes; so does one that is
+ * captured on a stream that the context takes for the capture. */
+static void graphs_outlive_their_stream(void **state)
+{
+    (void)state;
+    cudaStream_t one = NULL, two = NULL;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    double back[NUMBERS];
+    assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
+    for (int during = 0; during < 2; during++) {
+        spmv_context *ctx = context_with(-1, one);
+        void *memory = support_upload(ctx, numbers, sizeof numbers);
+        negate(ctx); /* loads the kernel */
+        assert_int_equal(cudaStreamBeginCapture(during ? two : one, cudaStreamCaptureModeRelaxed), cudaSuccess);
+        if (during)
+            assert_ok(ctx, spmv_context_set_stream(ctx, two));
+        assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
+        assert_int_equal(cudaStreamEndCapture(during ? two : one, &graph), cudaSuccess);
+        assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+        assert_ok(ctx, spmv_context_set_stream(ctx, during ? one : two));
+        assert_int_equal(cudaGraphLaunch(replay, during ? one : two), cudaSuccess);
+        assert_ok(ctx, spmv_download(ctx, memory, back, sizeof back));
+        for (int i = 0; i < NUMBERS; i++)
+            assert_true(back[i] == -numbers[i]);
+        assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
+        assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+        spmv_free(ctx, memory);
+        spmv_context_destroy(ctx);
+    }
+    assert_int_equal(cudaStreamDestroy(one), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(two), cudaSuccess);
+}
+#endif
+
 static void too_much_memory(void **state)
 {
     (void)state;
@@ -464,6 +553,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(devices_that_are_not_there),
         cmocka_unit_test(application_streams),
         cmocka_unit_test(own_stream),
+        cmocka_unit_test(streams_change),
+#ifndef HOST_CUDA
+        cmocka_unit_test(graphs_outlive_their_stream),
+#endif
         cmocka_unit_test(too_much_memory),
         cmocka_unit_test(memory_for_queued_work),
         cmocka_unit_test(captures),

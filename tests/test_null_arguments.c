@@ -83,6 +83,13 @@ CALL(context_scratch, C, 64, arg(1, &n64))
 CALL(context_report, C, SPMV_OK, arg(1, "text"))
 CALL(synchronize, C)
 
+/* Without a GPU there are no streams. */
+static spmv_status call_context_set_stream(void)
+{
+    const spmv_status st = spmv_context_set_stream(arg(0, ctx), arg(1, NULL));
+    return st == SPMV_ERROR_UNSUPPORTED && support_backend != SPMV_BACKEND_CUDA ? SPMV_OK : st;
+}
+
 CALL(matrix_read, C, arg(1, file), arg(3, NULL), arg(2, &made), arg(4, NULL), 0)
 CALL(matrix_write, C, arg(1, &csr), arg(2, file))
 CALL(matrix_write_as, C, arg(1, &csr), arg(2, file), arg(3, NULL))
@@ -234,6 +241,7 @@ static const struct function functions[] = {
     ROW(context_scratch, 2, 0),
     ROW(context_report, 2, 0),
     ROW(synchronize, 1, 0),
+    ROW(context_set_stream, 1, 1),
     ROW(matrix_read, 3, 2),
     ROW(matrix_write, 3, 0),
     ROW(matrix_write_as, 3, 1),

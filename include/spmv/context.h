@@ -17,7 +17,13 @@
  *
  * Threads. A context, and the objects made from it, must be used by one thread at a time. Different
  * contexts are independent. The library leaves the caller's current CUDA device and OpenMP settings
- * unchanged.
+ * unchanged. If two threads meet on one context all the same, the second call returns
+ * SPMV_ERROR_BUSY and does nothing. It stores no message, because the context belongs to the other
+ * thread. This is certain if the first call is one of spmv_plan_create, spmv_plan_update_values,
+ * spmv_apply, spmv_apply_with, spmv_cg, spmv_solver_solve, spmv_upload and spmv_download, and the
+ * second one of these, spmv_synchronize, spmv_context_set_stream, spmv_context_scratch or a
+ * primitive that needs scratch. Other meetings are not detected. A callback may call the library on
+ * the context that runs it where its comment allows that.
  *
  * Errors. A function that can fail returns a spmv_status and stores a message in the context
  * (spmv_last_error). The library never prints, exits or aborts. After an error, output pointers are
@@ -145,6 +151,22 @@ SPMV_API int spmv_context_threads(const spmv_context *ctx);
 
 /* The context's cudaStream_t; NULL for ref, omp and a NULL context. */
 SPMV_API void *spmv_context_stream(const spmv_context *ctx);
+
+/* cuda: changes the stream of the context. Later calls queue their work on the new stream, after
+ * the work that this context or anyone else has queued on the old one. Does not wait.
+ *
+ *   stream  as in spmv_context_options: an existing cudaStream_t on the context's device,
+ *           cudaStreamLegacy, or NULL for a stream of the context's own
+ *
+ * The old stream must still exist. CUDA graphs that captured calls of the context stay valid. If
+ * the new stream is being captured, there is no order with the old one: the caller launches the
+ * graph after the work on the old stream. To set the stream that the context already has costs one
+ * comparison.
+ *
+ * Errors: SPMV_ERROR_UNSUPPORTED (ref, omp), SPMV_ERROR_ARGUMENT (a stream of another device),
+ * SPMV_ERROR_CAPTURE (the old stream is being captured), SPMV_ERROR_BUSY, SPMV_ERROR_DEVICE. After
+ * an error the context keeps its stream. */
+SPMV_API spmv_status spmv_context_set_stream(spmv_context *ctx, void *stream);
 
 /* The message of the last call on the context that failed: names the file and line or the sizes,
  * and the remedy. "" if no call failed. Valid until the next call on the context.

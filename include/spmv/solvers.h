@@ -39,6 +39,16 @@ SPMV_BEGIN_DECLS
  * iterate reached. */
 typedef int (*spmv_cg_fn)(int64_t iteration, double residual, void *user);
 
+/* A callback that reads the iterate. It is called when spmv_cg_fn would be.
+ *
+ *   x  the iterate after these iterations: rows elements of the plan's type in the context's
+ *      memory, to be read only, valid until the callback returns
+ * Other parameters and the value returned: as for spmv_cg_fn.
+ *
+ * It may call the library on the context of the solve. On OpenMP it runs in the calling thread,
+ * inside a parallel region. */
+typedef int (*spmv_iterate_fn)(int64_t iteration, double residual, const void *x, void *user);
+
 /* Whether spmv_cg checks that A is symmetric. */
 typedef enum spmv_symmetry_check {
     SPMV_SYMMETRY_TRUST = 0,  /* no check: the caller guarantees symmetry */
@@ -68,6 +78,12 @@ typedef struct spmv_cg_options {
      * recurrence then runs in f32. From time to time x is corrected in f64, and the true residual
      * in f64 replaces the residual of the recurrence. Default NULL. */
     spmv_plan *inner;
+
+    /* A callback that reads x, with user; default NULL: none. Only for one right-hand side, without
+     * inner, and with the methods textbook and fused of ref and omp and textbook of cuda: fused,
+     * graph and persistent on cuda report iterations when x has moved on, so "auto" then takes
+     * textbook. */
+    spmv_iterate_fn on_iterate;
 } spmv_cg_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_cg_options). */
@@ -231,6 +247,8 @@ typedef struct spmv_solver_options {
     void *user;              /* passed to on_iteration; default NULL */
     int symmetry_check;      /* a spmv_symmetry_check; default SPMV_SYMMETRY_SAMPLED */
     const char *rung;        /* a name of spmv_cg_method_name; default NULL or "auto": chosen */
+
+    spmv_iterate_fn on_iterate; /* as in spmv_cg_options; default NULL: none */
 } spmv_solver_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */

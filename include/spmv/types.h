@@ -29,6 +29,11 @@
 #define SPMV_END_DECLS
 #endif
 
+/* The version of these headers. spmv_version returns that of the library. */
+#define SPMV_VERSION_MAJOR 0
+#define SPMV_VERSION_MINOR 1
+#define SPMV_VERSION_PATCH 0
+
 /* ---------------------------------------------------------------- statuses
  * X(NAME, value, text). value / 100 is the class of the status. The class is also the exit code of
  * the program spmv:
@@ -46,6 +51,7 @@
     X(ERROR_ARGUMENT, 100, "invalid argument")                                                                         \
     X(ERROR_SPEC, 101, "unknown or malformed matrix SPEC")                                                             \
     X(ERROR_METHOD, 102, "unknown method")                                                                             \
+    X(ERROR_BUSY, 103, "another thread is using the context")                                                          \
     X(ERROR_OPEN, 200, "cannot open the file")                                                                         \
     X(ERROR_READ, 201, "cannot read the file")                                                                         \
     X(ERROR_WRITE, 202, "cannot write the file")                                                                       \
@@ -168,7 +174,8 @@ SPMV_API const char *spmv_type_name(spmv_type type);
  * Errors: SPMV_ERROR_TYPE (no such name), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_type_parse(const char *name, spmv_type *type);
 
-/* The version of the library, "major.minor.patch". Static storage. */
+/* The version of the library, "major.minor.patch". Static storage. A program can compare it with
+ * SPMV_VERSION_MAJOR, SPMV_VERSION_MINOR and SPMV_VERSION_PATCH, the version of its headers. */
 SPMV_API const char *spmv_version(void);
 
 SPMV_END_DECLS

@@ -78,6 +78,7 @@ struct backend_table {
     spmv_status (*upload)(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
     spmv_status (*download)(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
     spmv_status (*synchronize)(spmv_context *ctx);
+    spmv_status (*set_stream)(spmv_context *ctx, void *stream); /* NULL: the backend has no streams */
 
     /* Primitives: as in spmv/primitives.h, with n > 0. NAME_scratch returns the bytes of scratch
      * that NAME needs (0: none). */

@@ -297,7 +297,6 @@ static spmv_status choose_device(spmv_context *ctx, int wanted)
 /* Uses the application's stream, which must be of the context's device. */
 static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
 {
-    ctx->stream = stream;
 #if CUDART_VERSION >= 12080
     if (stream != cudaStreamLegacy && stream != cudaStreamPerThread) {
         int device = -1;
@@ -312,7 +311,40 @@ static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
                                 device, state_of(ctx)->device);
     }
 #endif
+    ctx->stream = stream;
     return SPMV_OK;
+}
+
+/* Queues on the stream a wait for the work queued on old. */
+static spmv_status queue_after(spmv_context *ctx, cudaStream_t old, cudaStream_t stream)
+{
+    spmv_status st = SPMV_OK;
+    struct cuda_state *s = state_of(ctx);
+    if (s->turn == NULL)
+        TRY(cuda_check(ctx, cudaEventCreateWithFlags(&s->turn, cudaEventDisableTiming), "creating an event"));
+    TRY(cuda_check(ctx, cudaEventRecord(s->turn, old), "recording an event"));
+    TRY(cuda_check(ctx, cudaStreamWaitEvent(stream, s->turn, 0), "ordering two streams"));
+done:
+    return st;
+}
+
+static spmv_status set_stream_cuda(spmv_context *ctx, void *stream)
+{
+    struct cuda_state *s = state_of(ctx);
+    cudaStream_t const old = stream_of(ctx);
+    spmv_status st = enter_to_wait(ctx, "changing the stream");
+    if (st != SPMV_OK)
+        return st;
+    if (stream == NULL && s->own == NULL)
+        TRY(cuda_check(ctx, cudaStreamCreateWithFlags(&s->own, cudaStreamNonBlocking), "creating a stream"));
+    TRY(adopt_stream(ctx, stream != NULL ? stream : s->own));
+    /* a captured stream cannot wait for work outside of its graph */
+    if (stream_of(ctx) != old && !cuda_is_capturing(ctx))
+        TRY(queue_after(ctx, old, stream_of(ctx)));
+done:
+    if (st != SPMV_OK)
+        ctx->stream = old;
+    return cuda_leave(ctx, st);
 }
 
 /* Creates the pool if the device supports pools. Without one, plans allocate from the device
@@ -350,7 +382,7 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     cudaStream_t own = NULL;
     USABLE(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), "creating a stream");
     ctx->stream = own;
-    s->own_stream = true;
+    s->own = own;
     open_pool(s);
     if (cudaHostAlloc(&s->mailbox, MAILBOX_BYTES, 0) != cudaSuccess) {
         cudaGetLastError();
@@ -369,7 +401,7 @@ static spmv_status open_device(spmv_context *ctx, const spmv_context_options *op
     USABLE(cudaStreamSynchronize(own), "writing memory");
     if (options->stream != NULL) {
         USABLE(cudaStreamDestroy(own), "destroying a stream");
-        s->own_stream = false;
+        s->own = NULL;
         ctx->stream = NULL;
         st = adopt_stream(ctx, options->stream);
         if (st != SPMV_OK)
@@ -414,9 +446,11 @@ static void close_cuda(spmv_context *ctx)
     struct cuda_state *s = state_of(ctx);
     if (s == NULL)
         return;
-    if (ctx->stream != NULL && push_device(s) == cudaSuccess) {
+    if ((ctx->stream != NULL || s->ticket != NULL) && push_device(s) == cudaSuccess) {
         free_deferred(ctx);
-        if (s->own_stream && cudaStreamDestroy(stream_of(ctx)) != cudaSuccess)
+        if (s->own != NULL && cudaStreamDestroy(s->own) != cudaSuccess)
+            cudaGetLastError();
+        if (s->turn != NULL && cudaEventDestroy(s->turn) != cudaSuccess)
             cudaGetLastError();
         if (s->ticket != NULL && cudaFree(s->ticket) != cudaSuccess)
             cudaGetLastError();
@@ -447,6 +481,7 @@ const struct backend_table backend_cuda = {
     .upload = upload_cuda,
     .download = download_cuda,
     .synchronize = synchronize_cuda,
+    .set_stream = set_stream_cuda,
     .host_pass = host_pass_cuda,
 #include "backend_slots.h"
     .compact_below = compact_count_write_cuda,

@@ -5,6 +5,7 @@
 #include "backend.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -225,9 +226,55 @@ void *spmv_context_stream(const spmv_context *ctx)
     return ctx != NULL ? ctx->stream : NULL;
 }
 
+spmv_status spmv_context_set_stream(spmv_context *ctx, void *stream)
+{
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    if (context_free_of_others(ctx) != SPMV_OK)
+        return SPMV_ERROR_BUSY;
+    if (ctx->backend->set_stream == NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_context_set_stream: the backend %s has no streams",
+                            spmv_backend_name(ctx->backend->id));
+    return stream != NULL && stream == ctx->stream ? SPMV_OK : ctx->backend->set_stream(ctx, stream);
+}
+
 const char *spmv_last_error(const spmv_context *ctx)
 {
     return ctx != NULL ? ctx->error : create_error;
+}
+
+/* ------------------------------------------------------ two threads on one context */
+
+/* A number that differs between the threads that exist. */
+static uintptr_t this_thread(void)
+{
+    static _Thread_local char own;
+    return (uintptr_t)&own;
+}
+
+spmv_status context_hold(spmv_context *ctx, bool *outer)
+{
+    uintptr_t holder = atomic_load_explicit(&ctx->holder, memory_order_relaxed);
+    *outer = holder == 0;
+    if (holder == 0)
+        return atomic_compare_exchange_strong_explicit(&ctx->holder, &holder, this_thread(), memory_order_acquire,
+                                                       memory_order_relaxed)
+                   ? SPMV_OK
+                   : SPMV_ERROR_BUSY;
+    return holder == this_thread() ? SPMV_OK : SPMV_ERROR_BUSY;
+}
+
+spmv_status context_release(spmv_context *ctx, bool outer, spmv_status status)
+{
+    if (outer)
+        atomic_store_explicit(&ctx->holder, 0, memory_order_release);
+    return status;
+}
+
+spmv_status context_free_of_others(const spmv_context *ctx)
+{
+    const uintptr_t holder = atomic_load_explicit(&ctx->holder, memory_order_relaxed);
+    return holder == 0 || holder == this_thread() ? SPMV_OK : SPMV_ERROR_BUSY;
 }
 
 spmv_status context_fail(spmv_context *ctx, spmv_status status, const char *format, ...)
@@ -268,6 +315,8 @@ static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context
 static spmv_status grow(spmv_context *ctx, int64_t bytes, void **have, int64_t *have_bytes, void **memory)
 {
     *memory = NULL;
+    if (context_free_of_others(ctx) != SPMV_OK)
+        return SPMV_ERROR_BUSY;
     if (bytes > *have_bytes) {
         void *larger = NULL;
         const spmv_status st = alloc_by(ctx, ctx->backend->alloc, bytes, &larger);
@@ -375,17 +424,28 @@ static spmv_status check_copy(spmv_context *ctx, const char *name, const void *f
 
 spmv_status spmv_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
 {
-    const spmv_status st = check_copy(ctx, "spmv_upload", host_from, to, bytes);
-    return st != SPMV_OK || bytes == 0 ? st : ctx->backend->upload(ctx, host_from, to, bytes);
+    bool outer = false;
+    spmv_status st = check_copy(ctx, "spmv_upload", host_from, to, bytes);
+    if (st != SPMV_OK || bytes == 0)
+        return st;
+    st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? st : context_release(ctx, outer, ctx->backend->upload(ctx, host_from, to, bytes));
 }
 
 spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
 {
-    const spmv_status st = check_copy(ctx, "spmv_download", from, host_to, bytes);
-    return st != SPMV_OK || bytes == 0 ? st : ctx->backend->download(ctx, from, host_to, bytes);
+    bool outer = false;
+    spmv_status st = check_copy(ctx, "spmv_download", from, host_to, bytes);
+    if (st != SPMV_OK || bytes == 0)
+        return st;
+    st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? st : context_release(ctx, outer, ctx->backend->download(ctx, from, host_to, bytes));
 }
 
 spmv_status spmv_synchronize(spmv_context *ctx)
 {
-    return ctx != NULL ? ctx->backend->synchronize(ctx) : SPMV_ERROR_ARGUMENT;
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    const spmv_status st = context_free_of_others(ctx);
+    return st != SPMV_OK ? st : ctx->backend->synchronize(ctx);
 }

@@ -26,6 +26,13 @@ struct lent_block {
 
 enum { CONTEXT_BLOCKS = 12 };
 
+/* A number that threads read and write at the same time; C++ sources never touch it. */
+#ifdef __cplusplus
+typedef uintptr_t atomic_holder;
+#else
+typedef _Atomic(uintptr_t) atomic_holder;
+#endif
+
 struct spmv_context {
     const struct backend_table *backend;
     int threads;  /* size of OpenMP teams */
@@ -38,6 +45,7 @@ struct spmv_context {
     void *workspace; /* like scratch, for memory proportional to n */
     int64_t workspace_bytes;
     struct lent_block blocks[CONTEXT_BLOCKS];
+    atomic_holder holder; /* the thread within context_hold and context_release; 0: none */
     char error[1024];
     char description[512];
 };
@@ -63,6 +71,18 @@ __attribute__((format(printf, 3, 4)))
 #endif
 spmv_status
 context_fail(spmv_context *ctx, spmv_status status, const char *format, ...);
+
+/* Marks the context as used by this thread until context_release, so that a second thread gets
+ * SPMV_ERROR_BUSY instead of mixing its work with this one's. *outer: whether this call set the
+ * mark; a call within another one of the same thread does not. Without success, the context must
+ * not be touched, not even its message. */
+spmv_status context_hold(spmv_context *ctx, bool *outer);
+
+/* Ends what context_hold began. Returns status. */
+spmv_status context_release(spmv_context *ctx, bool outer, spmv_status status);
+
+/* SPMV_ERROR_BUSY if another thread holds the context. */
+spmv_status context_free_of_others(const spmv_context *ctx);
 
 /* Checks two arguments of a public function: the context, and a pointer that must not be NULL.
  * Returns SPMV_OK, or SPMV_ERROR_ARGUMENT with "call: name is NULL" (without a message if the

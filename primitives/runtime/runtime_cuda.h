@@ -26,7 +26,8 @@ enum { MAILBOX_BYTES = 4096 };
 struct cuda_state {
     int device;
     int callers_device; /* saved by cuda_enter for cuda_leave */
-    bool own_stream;
+    cudaStream_t own;   /* the context's own stream; NULL: none */
+    cudaEvent_t turn;   /* orders the next stream after the last one; NULL: not yet needed */
     bool dead;
     /* the next kernel starts after all before it have finished, even if it could start early */
     bool in_order;

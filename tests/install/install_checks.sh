@@ -81,6 +81,8 @@ check_symbols() {
         fail "libspmv.so and libspmv.a export different functions"
     "$READELF" -d "$lib/libspmv.so" | grep -q 'SONAME.*\[libspmv\.so\.0\]' || fail "the SONAME is not libspmv.so.0"
     "$READELF" -d "$lib/libspmv.so" | grep -E 'NEEDED.*(cuda|cublas|cusparse|lpsolve)' && fail "libspmv.so needs the libraries above"
+    # a library with static TLS cannot be opened with dlopen beside the CUDA runtime
+    "$READELF" -d "$lib/libspmv.so" | grep -q 'FLAGS.*STATIC_TLS' && fail "libspmv.so uses static TLS"
     # every declared function is exported
     local name exported missing=""
     exported=$("$NM" -D --defined-only --format=posix "$lib/libspmv.so" | awk '{ print $1 }')

@@ -1,0 +1,188 @@
+/* Plans and products. multiply is the fast path for arrays in host memory.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "core.h"
+
+static PyObject *plan_new(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr a;
+    spmv_plan_options o;
+    int operation, type;
+    long long x_stride, y_stride;
+    PyObject *keep = NULL;
+    call_state state;
+    spmv_plan *plan = NULL;
+    (void)module;
+    spmv_plan_options_init(&o, sizeof o);
+    if (!PyArg_ParseTuple(arguments, "O&O&iziiiiLLO", to_context, &c, to_csr, &a, &operation, &o.method, &type,
+                          &o.vectors, &o.update_values, &o.compression, &x_stride, &y_stride, &keep) ||
+        !context_begin(c, true, &state))
+        return NULL;
+    o.operation = (spmv_operation)operation;
+    o.type = (spmv_type)type;
+    o.x_stride = x_stride;
+    o.y_stride = y_stride;
+    if (!context_end(c, state, spmv_plan_create(c->ctx, &a, &o, &plan)))
+        return NULL;
+    object *made = (object *)object_new(c, KIND_PLAN, plan, keep);
+    spmv_plan_info info;
+    if (made != NULL && spmv_plan_describe(plan, &info, sizeof info) == SPMV_OK)
+        made->plan = (struct plan_facts){.type = info.type,
+                                         .rows = info.rows,
+                                         .cols = info.cols,
+                                         .work = (info.nnz + info.rows) * info.vectors,
+                                         .vectors = info.vectors};
+    return (PyObject *)made;
+}
+
+static PyObject *plan_info(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    spmv_plan_info i;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&", to_plan, &p))
+        return NULL;
+    spmv_plan_describe(p->made, &i, sizeof i);
+    return Py_BuildValue("{s:s,s:s,s:s,s:s,s:L,s:L,s:L,s:L,s:d,s:i}", "method", i.method, "why", i.why, "layout",
+                         i.layout, "type", spmv_type_name(i.type), "rows", (long long)i.rows, "cols", (long long)i.cols,
+                         "nnz", (long long)i.nnz, "bytes", (long long)i.bytes, "seconds", i.seconds, "vectors",
+                         i.vectors);
+}
+
+/* A product that takes less time than releasing and taking Python's lock may. */
+enum { QUICK = 20000 };
+
+static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *plus)
+{
+    spmv_c128 space[2];
+    const void *alpha = NULL, *beta = NULL;
+    call_state state;
+    return to_scalar(by, p->plan.type, &space[0], &alpha) && to_scalar(plus, p->plan.type, &space[1], &beta) &&
+           context_begin(p->context, p->plan.work > QUICK, &state) &&
+           context_end(p->context, state, spmv_apply(p->made, alpha, x, beta, y));
+}
+
+/* Whether the format of the buffer protocol is that of the type. */
+static bool has_format(const char *format, spmv_type type)
+{
+    if (format == NULL)
+        return false;
+    if (format[0] == '@' || format[0] == '=')
+        format++;
+    const char *expected = type == SPMV_F64    ? "d"
+                           : type == SPMV_F32  ? "f"
+                           : type == SPMV_C128 ? "Zd"
+                           : type == SPMV_C64  ? "Zf"
+                                               : "?";
+    return strcmp(format, expected) == 0;
+}
+
+/* Gets n elements (n rows of the plan's vectors) of the plan's type in C order. */
+static bool take_buffer(PyObject *from, const object *p, int64_t n, int flags, Py_buffer *buffer)
+{
+    if (PyObject_GetBuffer(from, buffer, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    const int k = p->plan.vectors;
+    const bool shaped = k == 1 ? buffer->ndim == 1 && buffer->shape[0] == n
+                               : buffer->ndim == 2 && buffer->shape[0] == n && buffer->shape[1] == k;
+    const size_t aligned = p->plan.type == SPMV_F32 || p->plan.type == SPMV_C64 ? sizeof(float) : sizeof(double);
+    if (shaped && has_format(buffer->format, p->plan.type) && (uintptr_t)buffer->buf % aligned == 0)
+        return true;
+    PyBuffer_Release(buffer);
+    return false;
+}
+
+/* multiply(plan, x, out, alpha, beta): out = alpha A x + beta out for arrays in host memory. Returns
+ * False, and does nothing, if an array is not of that kind, shape and type: the caller then finds out
+ * why. */
+static PyObject *multiply(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    object *p = NULL;
+    Py_buffer x, y;
+    (void)module;
+    if (count != 5) {
+        PyErr_SetString(PyExc_TypeError, "multiply takes 5 arguments");
+        return NULL;
+    }
+    if (!to_plan(arguments[0], &p))
+        return NULL;
+    if (!take_buffer(arguments[1], p, p->plan.cols, 0, &x))
+        return Py_NewRef(Py_False);
+    if (!take_buffer(arguments[2], p, p->plan.rows, PyBUF_WRITABLE, &y)) {
+        PyBuffer_Release(&x);
+        return Py_NewRef(Py_False);
+    }
+    PyObject *result = NULL;
+    if ((char *)x.buf < (char *)y.buf + y.len && (char *)y.buf < (char *)x.buf + x.len)
+        PyErr_SetString(PyExc_ValueError, "x and out overlap");
+    else if (apply_to(p, x.buf, y.buf, arguments[3], arguments[4]))
+        result = Py_NewRef(Py_True);
+    PyBuffer_Release(&x);
+    PyBuffer_Release(&y);
+    return result;
+}
+
+static PyObject *apply(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    unsigned long long x, y;
+    PyObject *alpha = NULL, *beta = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KKOO", to_plan, &p, &x, &y, &alpha, &beta))
+        return NULL;
+    return apply_to(p, address(x), address(y), alpha, beta) ? Py_NewRef(Py_None) : NULL;
+}
+
+/* keep replaces the arrays that the plan borrowed. */
+static PyObject *update_values(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    unsigned long long values;
+    PyObject *keep = NULL;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KO", to_plan, &p, &values, &keep) || !context_begin(p->context, true, &state))
+        return NULL;
+    if (!context_end(p->context, state, spmv_plan_update_values(p->made, address(values))))
+        return NULL;
+    PyObject *old = p->keep;
+    p->keep = Py_NewRef(keep);
+    Py_XDECREF(old);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *method_names(PyObject *module, PyObject *arguments)
+{
+    const char *backend = NULL, *of = NULL;
+    spmv_backend b;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "ss", &of, &backend))
+        return NULL;
+    if (spmv_backend_parse(backend, &b) != SPMV_OK)
+        return PyErr_Format(PyExc_ValueError, "unknown device \"%s\"", backend);
+    PyObject *names = PyList_New(0);
+    for (int i = 0; names != NULL; i++) {
+        const char *name = strcmp(of, "plan") == 0      ? spmv_method_name(b, i)
+                           : strcmp(of, "cg") == 0      ? spmv_cg_method_name(b, i)
+                           : strcmp(of, "precond") == 0 ? spmv_preconditioner_name(i)
+                                                        : spmv_multiply_method_name(b, i);
+        if (name == NULL)
+            break;
+        PyObject *text = PyUnicode_FromString(name);
+        if (text == NULL || PyList_Append(names, text) != 0)
+            Py_CLEAR(names);
+        Py_XDECREF(text);
+    }
+    return names;
+}
+
+PyMethodDef product_methods[] = {{"plan", plan_new, METH_VARARGS, NULL},
+                                 {"plan_info", plan_info, METH_VARARGS, NULL},
+                                 {"multiply", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL, NULL},
+                                 {"apply", apply, METH_VARARGS, NULL},
+                                 {"update_values", update_values, METH_VARARGS, NULL},
+                                 {"method_names", method_names, METH_VARARGS, NULL},
+                                 {NULL, NULL, 0, NULL}};

@@ -1,0 +1,297 @@
+/* Solvers and preconditioners, with callbacks into Python.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "core.h"
+
+/* The callbacks of a solve. It is the user pointer of the library's callbacks. */
+struct watch {
+    context *c;
+    PyObject *on_iterate;  /* called with (iteration, residual, address of x); NULL: none */
+    PyObject *on_residual; /* called with (iteration, residual); NULL: none */
+};
+
+/* Calls function and returns whether the solve must stop: an exception, or a true result. */
+static int tell(PyObject *function, const char *format, long long iteration, double residual, const void *x)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *answer = NULL;
+    if (PyErr_Occurred() == NULL)
+        answer = PyObject_CallFunction(function, format, iteration, residual, (unsigned long long)(uintptr_t)x);
+    const int stop = answer == NULL ? 1 : PyObject_IsTrue(answer) != 0;
+    Py_XDECREF(answer);
+    PyGILState_Release(gil);
+    return stop;
+}
+
+static int on_iteration(int64_t iteration, double residual, void *user)
+{
+    const struct watch *w = user;
+    if (w->on_residual != NULL && tell(w->on_residual, "Ld", iteration, residual, NULL))
+        return 1;
+    return context_interrupted(w->c);
+}
+
+static int on_iterate(int64_t iteration, double residual, const void *x, void *user)
+{
+    return tell(((const struct watch *)user)->on_iterate, "LdK", iteration, residual, x);
+}
+
+/* ------------------------------------------------------------------ preconditioners */
+
+struct own_precond {
+    PyObject *apply;
+    context *c; /* outlives the preconditioner */
+};
+
+static spmv_status own_apply(void *self, const void *r, void *z)
+{
+    const struct own_precond *own = self;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *answer = NULL;
+    if (PyErr_Occurred() == NULL)
+        answer =
+            PyObject_CallFunction(own->apply, "KK", (unsigned long long)(uintptr_t)r, (unsigned long long)(uintptr_t)z);
+    const bool failed = answer == NULL;
+    Py_XDECREF(answer);
+    PyGILState_Release(gil);
+    return failed ? SPMV_CANCELLED : SPMV_OK;
+}
+
+/* The object of the preconditioner keeps the callable alive. */
+static void own_destroy(void *self)
+{
+    free(self);
+}
+
+static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    int type;
+    long long rows;
+    const char *name = NULL;
+    PyObject *function = NULL;
+    call_state state;
+    spmv_preconditioner *made = NULL;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&iLsO", to_context, &c, &type, &rows, &name, &function))
+        return NULL;
+    struct own_precond *own = malloc(sizeof *own);
+    if (own == NULL)
+        return PyErr_NoMemory();
+    *own = (struct own_precond){function, c};
+    const spmv_preconditioner_class methods = {
+        .size = sizeof methods, .name = name, .apply = own_apply, .destroy = own_destroy};
+    if (!context_begin(c, false, &state)) {
+        free(own);
+        return NULL;
+    }
+    if (!context_end(c, state, spmv_preconditioner_wrap(c->ctx, (spmv_type)type, rows, &methods, own, &made))) {
+        free(own);
+        return NULL;
+    }
+    return object_new(c, KIND_PRECOND, made, function);
+}
+
+/* ------------------------------------------------------------------ results */
+
+static PyObject *result_of(const char *method, const char *why, const char *precond, const char *why_precond,
+                           const spmv_solver_result *r)
+{
+    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d}", "status",
+                         spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
+                         (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
+                         r->recurrence_residual, "true_residual", r->true_residual, "method", r->method, "rung", method,
+                         "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
+                         r->setup_seconds, "solve_seconds", r->solve_seconds);
+}
+
+/* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
+static PyObject *end_solve(context *c, call_state state, spmv_status st, int vectors,
+                           PyObject *(*row)(const void *results, int v), const void *results)
+{
+    const bool solved =
+        st == SPMV_OK || spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
+    if (!solved) {
+        context_end(c, state, st);
+        return NULL;
+    }
+    if (state != NULL)
+        PyEval_RestoreThread(state);
+    PyObject *list = PyErr_Occurred() == NULL ? PyList_New(0) : NULL;
+    for (int v = 0; v < vectors && list != NULL; v++) {
+        PyObject *one = row(results, v);
+        if (one == NULL || PyList_Append(list, one) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    PyObject *answer = NULL;
+    if (list != NULL)
+        answer = Py_BuildValue("ssN", spmv_status_name(st), st != SPMV_OK ? spmv_last_error(c->ctx) : "", list);
+    context_end_quietly(c, NULL);
+    return answer;
+}
+
+/* ------------------------------------------------------------------ the solver object */
+
+/* What a solver of the library points to while it exists; kept by its Python object. */
+static void watch_free(PyObject *capsule)
+{
+    PyMem_Free(PyCapsule_GetPointer(capsule, NULL));
+}
+
+static PyObject *solver_new(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr a;
+    spmv_solver_options o;
+    spmv_preconditioner_options p;
+    int type, iterates;
+    long long max_iterations;
+    PyObject *arrays = NULL;
+    call_state state;
+    spmv_solver *solver = NULL;
+    (void)module;
+    spmv_solver_options_init(&o, sizeof o);
+    spmv_preconditioner_options_init(&p, sizeof p);
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLipiiiddO", to_context, &c, to_csr, &a, &o.method, &o.precond,
+                          &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.symmetry_check,
+                          &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &arrays))
+        return NULL;
+    o.type = (spmv_type)type;
+    o.max_iterations = max_iterations;
+    o.precond_options = &p;
+    struct watch *watch = PyMem_Malloc(sizeof *watch);
+    if (watch == NULL)
+        return PyErr_NoMemory();
+    *watch = (struct watch){.c = c};
+    PyObject *capsule = PyCapsule_New(watch, NULL, watch_free);
+    if (capsule == NULL)
+        PyMem_Free(watch);
+    PyObject *keep = capsule != NULL ? PyTuple_Pack(2, arrays, capsule) : NULL;
+    Py_XDECREF(capsule);
+    if (keep == NULL)
+        return NULL;
+    o.on_iteration = on_iteration;
+    o.on_iterate = iterates ? on_iterate : NULL;
+    o.user = watch;
+    PyObject *made = NULL;
+    if (context_begin(c, true, &state) && context_end(c, state, spmv_solver_create(c->ctx, &a, &o, &solver)))
+        made = object_new(c, KIND_SOLVER, solver, keep);
+    Py_DECREF(keep);
+    return made;
+}
+
+static PyObject *solver_row(const void *results, int v)
+{
+    const spmv_solver_result *r = (const spmv_solver_result *)results + v;
+    return result_of(r->rung, r->why_rung, r->precond, r->why_precond, r);
+}
+
+static struct watch *watch_of(const object *solver)
+{
+    return PyCapsule_GetPointer(PyTuple_GetItem(solver->keep, 1), NULL);
+}
+
+static PyObject *or_null(PyObject *from)
+{
+    return from != Py_None ? from : NULL;
+}
+
+static PyObject *solver_solve(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    unsigned long long b, x;
+    int vectors;
+    PyObject *iterate = NULL, *residual = NULL;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KKiOO", to_solver, &s, &b, &x, &vectors, &iterate, &residual))
+        return NULL;
+    context *c = s->context;
+    spmv_solver_result *results = PyMem_Calloc((size_t)vectors, sizeof *results);
+    if (results == NULL)
+        return PyErr_NoMemory();
+    PyObject *answer = NULL;
+    if (context_begin(c, false, &state)) {
+        struct watch *const watch = watch_of(s), before = *watch;
+        *watch = (struct watch){c, or_null(iterate), or_null(residual)};
+        state = PyEval_SaveThread();
+        const spmv_status st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+        PyEval_RestoreThread(state);
+        *watch = before;
+        answer = end_solve(c, NULL, st, vectors, solver_row, results);
+    }
+    PyMem_Free(results);
+    return answer;
+}
+
+static PyObject *solver_update(PyObject *module, PyObject *arguments)
+{
+    object *s = NULL;
+    unsigned long long values;
+    PyObject *arrays = NULL;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KO", to_solver, &s, &values, &arrays) ||
+        !context_begin(s->context, true, &state))
+        return NULL;
+    const bool well = context_end(s->context, state, spmv_solver_update_values(s->made, address(values)));
+    PyObject *keep = well ? PyTuple_Pack(2, arrays, PyTuple_GetItem(s->keep, 1)) : NULL;
+    if (keep == NULL)
+        return NULL;
+    PyObject *old = s->keep;
+    s->keep = keep;
+    Py_XDECREF(old);
+    return Py_NewRef(Py_None);
+}
+
+/* ------------------------------------------------------------------ cg with an own preconditioner */
+
+static PyObject *cg_row(const void *results, int v)
+{
+    const spmv_cg_result *from = (const spmv_cg_result *)results + v;
+    const spmv_solver_result r = {.iterations = from->iterations,
+                                  .restarts = from->restarts,
+                                  .norm_b = from->norm_b,
+                                  .tolerance = from->tolerance,
+                                  .recurrence_residual = from->recurrence_residual,
+                                  .true_residual = from->true_residual,
+                                  .status = from->status,
+                                  .method = "cg"};
+    return result_of(from->method, from->why, from->precond, "the caller's", &r);
+}
+
+static PyObject *cg(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL, *m = NULL;
+    unsigned long long b, x;
+    long long max_iterations;
+    spmv_cg_options o;
+    spmv_cg_result result;
+    PyObject *iterate = NULL, *residual = NULL;
+    call_state state;
+    (void)module;
+    spmv_cg_options_init(&o, sizeof o);
+    memset(&result, 0, sizeof result);
+    if (!PyArg_ParseTuple(arguments, "O&O&KKzddLiOO", to_plan, &p, to_precond_or_none, &m, &b, &x, &o.method, &o.rtol,
+                          &o.atol, &max_iterations, &o.symmetry_check, &iterate, &residual))
+        return NULL;
+    context *c = p->context;
+    struct watch watch = {c, or_null(iterate), or_null(residual)};
+    o.max_iterations = max_iterations;
+    o.precond = m != NULL ? m->made : NULL;
+    o.on_iteration = on_iteration;
+    o.on_iterate = watch.on_iterate != NULL ? on_iterate : NULL;
+    o.user = &watch;
+    if (!context_begin(c, true, &state))
+        return NULL;
+    const spmv_status st = spmv_cg(p->made, address(b), address(x), &o, &result, sizeof result);
+    return end_solve(c, state, st, 1, cg_row, &result);
+}
+
+PyMethodDef solve_methods[] = {{"precond_wrap", precond_wrap, METH_VARARGS, NULL},
+                               {"solver", solver_new, METH_VARARGS, NULL},
+                               {"solver_solve", solver_solve, METH_VARARGS, NULL},
+                               {"solver_update", solver_update, METH_VARARGS, NULL},
+                               {"cg", cg, METH_VARARGS, NULL},
+                               {NULL, NULL, 0, NULL}};

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse matrix-vector products and solvers, on a CPU (OpenMP) and on an NVIDIA GPU.
+
+>>> import numpy as np, spmv
+>>> A = spmv.generate("poisson2d:100")
+>>> plan = spmv.Plan(A)
+>>> y = plan @ np.ones(10000)
+>>> x, info = spmv.cg(A, y)
+>>> info
+0
+
+Matrices are those of SciPy, CuPy and PyTorch, vectors the arrays of NumPy, CuPy, PyTorch and JAX.
+Nothing is copied where memory and types agree, and results are arrays of the same kind.
+"""
+
+from ._context import Context, cuda_built
+from ._files import generate, multiply, read, write
+from ._matrix import CSR
+from ._plan import Plan
+from ._primitives import (
+    combine,
+    compact,
+    dot,
+    expand,
+    gather,
+    histogram,
+    map,
+    reduce,
+    scan,
+    scatter,
+    segmented_reduce,
+    segmented_scan,
+    sort,
+)
+from ._solve import Result, Solver, cg, solve
+from ._version import __version__
+
+__all__ = [
+    "CSR",
+    "Context",
+    "Plan",
+    "Result",
+    "Solver",
+    "__version__",
+    "cg",
+    "combine",
+    "compact",
+    "cuda_built",
+    "dot",
+    "expand",
+    "gather",
+    "generate",
+    "histogram",
+    "map",
+    "multiply",
+    "read",
+    "reduce",
+    "scan",
+    "scatter",
+    "segmented_reduce",
+    "segmented_scan",
+    "solve",
+    "sort",
+    "write",
+]

@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays of NumPy, CuPy, PyTorch, JAX and others as addresses, without a copy.
+
+A View is what the library needs of an array. ``view`` makes one, ``empty`` makes an array of the
+same kind for a result.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._context import CODES, Context
+
+HOST, PINNED, CUDA, MANAGED = 1, 3, 2, 13  # DLPack's device types
+DEFAULT_STREAM = 1  # cudaStreamLegacy, which a pointer of 0 would mean
+
+
+class View:
+    """The address, shape and type of an array, and what keeps it alive."""
+
+    __slots__ = ("address", "shape", "dtype", "device", "kind", "contiguous", "writable", "array", "keep", "stream")
+
+    def __init__(self, address, shape, dtype, device, kind, contiguous, writable, array, keep, stream=None):
+        self.address = address
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.device = device  # "cpu" or "cuda:NUMBER"
+        self.kind = kind  # "numpy", "cupy", "torch", "jax", "other"
+        self.contiguous = contiguous
+        self.writable = writable
+        self.array = array
+        self.keep = keep
+        self.stream = stream  # (the caller's current stream, its owner), or None
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def on_host(self) -> bool:
+        return self.device == "cpu"
+
+
+def _in_c_order(shape, strides, itemsize) -> bool:
+    if strides is None:
+        return True
+    expected = itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def _of_numpy(array: np.ndarray, kind: str = "numpy", keep: Any = None) -> View:
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return View(
+        array.ctypes.data,
+        array.shape,
+        array.dtype,
+        "cpu",
+        kind,
+        array.flags.c_contiguous and array.flags.aligned,
+        array.flags.writeable,
+        array,
+        keep if keep is not None else array,
+    )
+
+
+def _of_cupy(array: Any) -> View:
+    stream = sys.modules["cupy"].cuda.get_current_stream()
+    return View(
+        array.data.ptr,
+        array.shape,
+        np.dtype(array.dtype),
+        f"cuda:{array.device.id}",
+        "cupy",
+        array.flags.c_contiguous,
+        True,
+        array,
+        array,
+        (stream.ptr or DEFAULT_STREAM, stream),
+    )
+
+
+def _of_torch(array: Any, name: str) -> View:
+    torch = sys.modules["torch"]
+    if array.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor")
+    if array.requires_grad:
+        raise ValueError(f"{name} requires a gradient, which spmv does not compute: pass {name}.detach()")
+    if array.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"{name} is on the device {array.device}; spmv uses cpu and cuda")
+    try:
+        dtype = np.dtype(str(array.dtype).removeprefix("torch."))
+    except TypeError:
+        raise TypeError(f"{name} has the type {array.dtype}, which spmv does not have") from None
+    contiguous = array.is_contiguous() and not array.is_conj() and not array.is_neg()
+    if array.device.type == "cpu":
+        return View(array.data_ptr(), array.shape, dtype, "cpu", "torch", contiguous, True, array, array)
+    current = torch.cuda.current_stream(array.device)
+    stream = (current.cuda_stream or DEFAULT_STREAM, current)
+    device = f"cuda:{array.device.index}"
+    return View(array.data_ptr(), array.shape, dtype, device, "torch", contiguous, True, array, array, stream)
+
+
+def _of_interface(array: Any, kind: str) -> View:
+    """__cuda_array_interface__, as Numba and others have it."""
+    about = array.__cuda_array_interface__
+    dtype = np.dtype(about["typestr"])
+    address, read_only = about["data"]
+    stream = about.get("stream")
+    if stream is not None and stream <= 0:
+        raise ValueError("the stream of __cuda_array_interface__ must not be 0")
+    device = getattr(getattr(array, "device", None), "id", None)
+    if not isinstance(device, int):
+        device = _device_of_pointer()
+    contiguous = _in_c_order(about["shape"], about.get("strides"), dtype.itemsize)
+    return View(
+        address,
+        about["shape"],
+        dtype,
+        f"cuda:{device}",
+        kind,
+        contiguous,
+        not read_only,
+        array,
+        array,
+        (stream or DEFAULT_STREAM, array),
+    )
+
+
+def _device_of_pointer() -> int:
+    """The interface does not name a device: the current one."""
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if cupy is not None and cupy.cuda.is_available():
+        return int(cupy.cuda.Device().id)
+    if torch is not None and torch.cuda.is_available():
+        return int(torch.cuda.current_device())
+    return 0
+
+
+_CODES = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+
+
+def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> View:
+    device_type, number = array.__dlpack_device__()
+    device_type = int(device_type)
+    if device_type in (HOST, PINNED):
+        capsule = array.__dlpack__()
+    elif device_type in (CUDA, MANAGED):
+        # the producer orders the array's work before what follows on this stream
+        stream = _core.get_stream(context._handle) if context is not None and context.is_cuda else 0
+        capsule = array.__dlpack__(stream=stream or DEFAULT_STREAM)
+    else:
+        raise TypeError(f"{name} is on a device that spmv does not use (DLPack type {device_type})")
+    keep, address, shape, strides, code, bits, _, number = _core.dlpack_import(capsule)
+    letter = _CODES.get(code)
+    if letter is None:
+        raise TypeError(f"{name} has an element type that spmv does not have (DLPack code {code})")
+    dtype = np.dtype("bool") if letter == "b" else np.dtype(f"{letter}{bits // 8}")
+    in_bytes = None if strides is None else [s * dtype.itemsize for s in strides]
+    contiguous = _in_c_order(shape, in_bytes, dtype.itemsize)
+    device = "cpu" if device_type in (HOST, PINNED) else f"cuda:{number}"
+    writable = kind != "jax"  # JAX treats arrays as constants
+    return View(address, shape, dtype, device, kind, contiguous, writable, array, keep)
+
+
+def kind_of(array: Any) -> str:
+    root = type(array).__module__.partition(".")[0]
+    if root == "jaxlib" or root == "jax":
+        return "jax"
+    if root in ("numpy", "cupy", "torch"):
+        return root
+    return "other"
+
+
+def view(array: Any, name: str, context: Context | None = None) -> View:
+    """The view of an array; anything that NumPy makes an array of is one in host memory."""
+    if isinstance(array, View):
+        return array
+    if isinstance(array, np.ndarray):
+        return _of_numpy(array)
+    kind = kind_of(array)
+    if kind == "cupy":
+        return _of_cupy(array)
+    if kind == "torch":
+        return _of_torch(array, name)
+    if kind == "jax" and getattr(array, "is_fully_addressable", True) is False:
+        raise TypeError(f"{name} is spread over several processes")
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        return _of_dlpack(array, kind, name, context)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _of_interface(array, kind)
+    if hasattr(array, "tocsr") or hasattr(array, "todense"):
+        raise TypeError(f"{name} is a sparse matrix; an array is needed")
+    try:
+        made = np.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not an array: {error}") from None
+    if made.dtype.kind not in "biufc":
+        raise TypeError(f"{name} is not an array of numbers but {type(array).__name__}")
+    return _of_numpy(made)
+
+
+def as_numpy(v: View) -> np.ndarray:
+    """The NumPy array of a view in host memory, without a copy."""
+    if isinstance(v.array, np.ndarray):
+        return v.array
+    if v.kind == "torch":
+        return v.array.numpy()
+    if v.size == 0:
+        return np.empty(v.shape, v.dtype)
+    if v.contiguous:
+        flat = np.frombuffer(_core.view_memory(v.address, v.bytes), v.dtype).reshape(v.shape)
+        return _keeping(flat, v.keep)
+    return np.from_dlpack(v.array)
+
+
+class _Keeper(np.ndarray):
+    """An array that keeps the owner of its memory alive."""
+
+    keep: Any = None
+
+
+def _keeping(array: np.ndarray, keep: Any) -> np.ndarray:
+    kept = array.view(_Keeper)
+    kept.keep = keep
+    return kept
+
+
+class Memory:
+    """An array in the memory of a context, for results that no other library allocates.
+
+    Other libraries take it by DLPack, and on a GPU by ``__cuda_array_interface__``.
+    """
+
+    def __init__(self, context: Context, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.context = context
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = np.dtype(dtype)
+        count = int(np.prod(self.shape, dtype=np.int64))
+        self._block = _core.block(context._handle, count * self.dtype.itemsize)
+        self.address: int = _core.address(self._block)
+
+    def view(self) -> View:
+        device = self.context.device if self.context.is_cuda else "cpu"
+        return View(self.address, self.shape, self.dtype, device, "other", True, True, self, self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.context.is_cuda:
+            raise AttributeError("the array is in host memory")
+        self.context.wait()
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "version": 3,
+            "stream": None,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (CUDA, self.context.number) if self.context.is_cuda else (HOST, 0)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        self.context.wait()
+        code = {"i": 0, "u": 1, "f": 2, "c": 5}[self.dtype.kind]
+        columns = self.shape[1] if len(self.shape) == 2 else 0
+        bits = 8 * self.dtype.itemsize
+        device = self.__dlpack_device__()
+        return _core.dlpack_export(self._block, self.address, self.shape[0], columns, code, bits, *device)
+
+    def numpy(self) -> np.ndarray:
+        """A copy in host memory."""
+        out = np.empty(self.shape, self.dtype)
+        if out.nbytes:
+            _core.download(self.context._handle, self.address, out.reshape(-1).view(np.uint8))
+        return out
+
+
+class Borrowed:
+    """Memory of the library that is valid for a moment: the iterate of a callback."""
+
+    def __init__(self, context: Context, address: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.context, self.address, self.shape, self.dtype = context, address, shape, dtype
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": dtype.str,
+            "data": (address, False),
+            "version": 3,
+            "stream": None,
+        }
+
+    def copy_as(self, kind: str, context: Context) -> Any:
+        """A copy, as an array of this kind."""
+        if not context.is_cuda or kind not in ("cupy", "torch"):
+            out = np.empty(self.shape, self.dtype)
+            _core.download(context._handle, self.address, out.view(np.uint8).reshape(-1))
+            return out
+        context.wait()
+        if kind == "cupy":
+            return sys.modules["cupy"].asarray(self).copy()
+        return sys.modules["torch"].as_tensor(self, device=context.device).clone()
+
+
+def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context) -> View:
+    """A new array of the kind and on the device of like."""
+    if like.kind == "cupy":
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(context.number):
+            return view(cupy.empty(shape, dtype), "out")
+    if like.kind == "torch":
+        torch = sys.modules["torch"]
+        return view(torch.empty(shape, dtype=getattr(torch, dtype.name), device=like.array.device), "out")
+    if like.kind == "jax":
+        return Memory(context, shape, dtype).view()
+    if like.on_host:
+        return _of_numpy(np.empty(shape, dtype))
+    return Memory(context, shape, dtype).view()
+
+
+def finished(result: View, like: View) -> Any:
+    """The array that the caller gets."""
+    if like.kind == "jax" and isinstance(result.array, Memory):
+        jax = sys.modules["jax"]
+        if result.size == 0:
+            return jax.numpy.zeros(result.shape, result.dtype)
+        import jax.dlpack
+
+        return jax.dlpack.from_dlpack(result.array)
+    return result.array
+
+
+def fill(target: View, value: Any, context: Context) -> None:
+    """target = value: 0, or an array of the same kind or in host memory."""
+    if isinstance(target.array, np.ndarray):
+        target.array[...] = value if np.isscalar(value) else as_numpy(view(value, "x0"))
+    elif isinstance(target.array, Memory) or target.kind not in ("cupy", "torch"):
+        source = np.zeros(target.shape, target.dtype) if np.isscalar(value) else None
+        if source is None:
+            given = view(value, "x0")
+            source = np.asarray(value) if given.kind == "jax" else as_numpy(given)
+            source = np.ascontiguousarray(source, target.dtype).reshape(target.shape)
+        if source.nbytes:
+            _core.upload(context._handle, target.address, source.reshape(-1).view(np.uint8))
+    elif np.isscalar(value) or kind_of(value) == target.kind:
+        target.array[...] = value
+    elif target.kind == "cupy":
+        target.array.set(np.asarray(value, target.dtype))
+    else:
+        torch = sys.modules["torch"]
+        target.array.copy_(torch.as_tensor(np.asarray(value, target.dtype)))
+
+
+def taken(array: Any, name: str, dtype: np.dtype, context: Context) -> tuple[View, View]:
+    """An input array as the library reads it on the context, and the view of the caller's array.
+
+    Both are the same view, unless the array had to be converted, made contiguous or uploaded.
+    """
+    given = view(array, name, context)
+    v = given
+    if v.dtype != dtype:
+        if not (np.can_cast(v.dtype, dtype, "safe") and v.dtype.kind in "biufc"):
+            raise TypeError(f"{name} has the type {v.dtype}, {dtype} is needed: convert it, or choose dtype=")
+        v = _converted(v, dtype, name)
+    if not v.contiguous:
+        v = _converted(v, dtype, name)
+    return on_device(v, name, context), given
+
+
+def _converted(v: View, dtype: np.dtype, name: str) -> View:
+    if v.kind == "cupy":
+        return view(sys.modules["cupy"].ascontiguousarray(v.array, dtype), name)
+    if v.kind == "torch":
+        torch = sys.modules["torch"]
+        array = v.array.to(getattr(torch, dtype.name)).resolve_conj().resolve_neg().contiguous()
+        return view(array, name)
+    if v.on_host:
+        source = np.array(as_numpy(v), dtype=dtype, order="C", copy=True)
+        return _of_numpy(source, v.kind)
+    raise TypeError(f"{name} must be a contiguous array of the type {dtype}")
+
+
+def on_device(v: View, name: str, context: Context) -> View:
+    """The view on the context's device. Host arrays are uploaded; a device array must be there."""
+    if context.is_cuda:
+        if v.device == context.device:
+            if v.stream is not None:
+                context._use_stream(*v.stream)
+            return v
+        if v.on_host:
+            there = Memory(context, v.shape, v.dtype)
+            if v.bytes:
+                _core.upload(context._handle, there.address, _core.view_memory(v.address, v.bytes))
+            return there.view()
+    elif v.on_host:
+        return v
+    raise ValueError(f"{name} is on the device {v.device}, the plan or function works on {context.device}")
+
+
+def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, context: Context) -> View:
+    """The view of the caller's out, checked."""
+    if kind_of(out) == "jax":
+        raise TypeError("out must not be an array of JAX, which are constant")
+    if not isinstance(out, np.ndarray) and kind_of(out) == "other" and not hasattr(out, "__dlpack__"):
+        if not hasattr(out, "__cuda_array_interface__"):
+            raise TypeError(f"out is not an array but {type(out).__name__}")
+    v = view(out, "out", context)
+    if v.shape != shape:
+        raise ValueError(f"out has the shape {v.shape}, {shape} is needed")
+    if v.dtype != dtype:
+        raise TypeError(f"out has the type {v.dtype}, {dtype} is needed")
+    if not v.contiguous:
+        raise ValueError("out is not contiguous in C order")
+    if not v.writable:
+        raise ValueError("out is read-only")
+    if v.device != like.device:
+        raise ValueError(f"out is on the device {v.device}, x on {like.device}")
+    return v
+
+
+def overlap(a: View, b: View) -> bool:
+    return a.address < b.address + b.bytes and b.address < a.address + a.bytes and a.device == b.device
+
+
+def code_of(dtype: np.dtype, name: str) -> int:
+    if dtype not in CODES:
+        raise TypeError(f"{name} has the type {dtype}, which spmv does not have: {', '.join(map(str, CODES))}")
+    return CODES[dtype]

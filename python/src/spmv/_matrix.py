@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Matrices as the library reads them: three arrays, borrowed where possible."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import View, as_numpy, view
+from ._context import CODES, DTYPES, FLOATING, Context
+
+CONTEXT_MEMORY, HOST_MEMORY = 0, 1
+
+
+class CSR:
+    """A matrix in compressed sparse rows, where SciPy is not installed.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    indptr, indices, data : numpy.ndarray
+        As in ``scipy.sparse.csr_array``.
+    """
+
+    def __init__(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr = data, indices, indptr
+        self.shape = (int(shape[0]), int(shape[1]))
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indptr[-1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    def toarray(self) -> np.ndarray:
+        """The matrix with all its zeros; entries at the same place are added."""
+        full = np.zeros(self.shape, self.data.dtype)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+        np.add.at(full, (rows, self.indices), self.data)
+        return full
+
+    def __repr__(self) -> str:
+        return f"<spmv.CSR: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self.dtype}>"
+
+
+class Taken:
+    """A matrix: three views, with 32-bit columns, and the values' type."""
+
+    def __init__(self, shape: tuple[int, int], data: View, indices: View, indptr: View, kind: str) -> None:
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.data, self.indices, self.indptr = data, indices, indptr
+        self.device = data.device
+        self.kind = kind  # of the matrix, for a result of the same kind
+        self.nnz = 0
+
+    @property
+    def keep(self) -> tuple[Any, ...]:
+        return (self.data.keep, self.indices.keep, self.indptr.keep)
+
+    def tuple(self, memory: int) -> tuple[int, ...]:
+        return (
+            self.shape[0],
+            self.shape[1],
+            self.nnz,
+            self.indptr.address,
+            8 * self.indptr.dtype.itemsize,
+            self.indices.address,
+            self.data.address if self.nnz else 0,
+            CODES[self.data.dtype],
+            memory,
+        )
+
+
+def value_type(dtype: np.dtype, wanted: Any = None) -> tuple[np.dtype, np.dtype]:
+    """The types of the values and of x and y, for values of dtype and the argument dtype."""
+    if wanted is not None:
+        wanted = np.dtype(wanted)
+        if wanted not in FLOATING:
+            raise TypeError(f"no products in the type {wanted}, only in {', '.join(map(str, FLOATING))}")
+    if dtype in FLOATING:
+        stored = dtype
+    elif dtype.kind in "biu":
+        stored = np.dtype("float64")
+    elif dtype == np.float16:
+        stored = np.dtype("float32")
+    else:
+        raise TypeError(f"the matrix has the type {dtype}; spmv has {', '.join(map(str, FLOATING))}")
+    if wanted is None or wanted == stored:
+        return stored, stored
+    if stored == np.float32 and wanted == np.float64:
+        return stored, wanted
+    if stored.kind == "c" and wanted.kind == "f":
+        raise TypeError(f"a complex matrix cannot be multiplied in the type {wanted}")
+    return wanted, wanted
+
+
+def _as_type(v: View, dtype: np.dtype, name: str) -> View:
+    if v.dtype == dtype and v.contiguous:
+        return v
+    if v.kind == "cupy":
+        return view(sys.modules["cupy"].ascontiguousarray(v.array, dtype), name)
+    if v.kind == "torch":
+        return view(v.array.to(getattr(sys.modules["torch"], dtype.name)).contiguous(), name)
+    if v.on_host:
+        return view(np.ascontiguousarray(as_numpy(v), dtype), name)
+    raise TypeError(f"{name} must be a contiguous array of the type {dtype}")
+
+
+def _parts(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
+    """data, indices, indptr, shape and kind of any kind of matrix."""
+    if isinstance(A, CSR):
+        return A.data, A.indices, A.indptr, A.shape, "numpy"
+    root = type(A).__module__.partition(".")[0]
+    if root == "torch" and hasattr(A, "layout"):
+        torch = sys.modules["torch"]
+        if A.layout == torch.sparse_coo:
+            A = A.coalesce().to_sparse_csr()
+        if A.layout != torch.sparse_csr:
+            raise TypeError(f"a tensor of the layout {A.layout}; torch.sparse_csr or torch.sparse_coo is needed")
+        if A.requires_grad:
+            raise ValueError("the matrix requires a gradient, which spmv does not compute: pass A.detach()")
+        if A.dim() != 2:
+            raise ValueError(f"a tensor of {A.dim()} dimensions; 2 are needed")
+        return A.values(), A.col_indices(), A.crow_indices(), tuple(A.shape), "torch"
+    if hasattr(A, "tocsr"):
+        A = A.tocsr()
+        if len(A.shape) != 2:
+            raise ValueError(f"a matrix of {len(A.shape)} dimensions; 2 are needed")
+        return A.data, A.indices, A.indptr, A.shape, "cupy" if root == "cupyx" else "scipy"
+    if isinstance(A, tuple) and len(A) == 3:
+        if shape is None:
+            raise ValueError("three arrays (data, indices, indptr) need shape=(rows, columns)")
+        return (*A, shape, "numpy")
+    raise TypeError(
+        f"not a matrix but {type(A).__name__}: pass a sparse matrix of SciPy, CuPy or PyTorch, "
+        "or three arrays (data, indices, indptr) with shape="
+    )
+
+
+def _index_range(context: Context, index: View, limit: int, n: int) -> None:
+    _core.index_check(context._handle, index.address, 8 * index.dtype.itemsize, 0, limit, n)
+
+
+def take(A: Any, context_for: Any, shape: Any = None, wanted: Any = None) -> tuple[Taken, np.dtype, Context]:
+    """The matrix, the type of x and y, and the context for it.
+
+    context_for(device) gives the context for arrays on that device. Everything that the library
+    does not check itself is checked here, so no matrix makes it read outside of the arrays.
+    """
+    data, indices, indptr, shape, kind = _parts(A, shape)
+    try:
+        shape = (int(shape[0]), int(shape[1]))
+    except (TypeError, IndexError, ValueError):
+        raise ValueError(f"shape is {shape!r}, not (rows, columns)") from None
+    if min(shape) < 0:
+        raise ValueError(f"shape is {shape}: sizes must not be negative")
+    views = [view(a, n) for a, n in ((data, "data"), (indices, "indices"), (indptr, "indptr"))]
+    for v, name in zip(views, ("data", "indices", "indptr")):
+        if len(v.shape) != 1:
+            raise ValueError(f"{name} has {len(v.shape)} dimensions, 1 is needed")
+        if v.device != views[0].device:
+            raise ValueError(f"{name} is on the device {v.device}, data on {views[0].device}")
+    values, indices, indptr = views
+    for v, name in ((indices, "indices"), (indptr, "indptr")):
+        if v.dtype.kind not in "iu":
+            raise TypeError(f"{name} has the type {v.dtype}; integers are needed")
+    stored, vectors = value_type(values.dtype, wanted)
+    values = _as_type(values, stored, "data")
+    if indptr.dtype not in (np.int32, np.int64) or not indptr.contiguous:
+        indptr = _as_type(indptr, np.dtype("int64"), "indptr")
+    if indices.dtype != np.int32 and indices.dtype != np.int64:
+        indices = _as_type(indices, np.dtype("int64"), "indices")
+    if indptr.shape[0] != shape[0] + 1:
+        raise ValueError(f"indptr has {indptr.shape[0]} elements, {shape[0] + 1} are needed for {shape[0]} rows")
+    context = context_for(values.device)
+    offsets = as_numpy(indptr) if indptr.on_host else _downloaded(context, indptr)
+    nnz = int(offsets[-1])
+    if offsets[0] != 0 or nnz < 0:
+        raise ValueError(f"indptr runs from {offsets[0]} to {nnz}; it must begin with 0 and must not decrease")
+    for v, name in ((values, "data"), (indices, "indices")):
+        if v.shape[0] < nnz:
+            raise ValueError(f"{name} has {v.shape[0]} elements, indptr ends with {nnz}")
+    if shape[1] > 2**31 - 1:
+        raise ValueError(f"{shape[1]} columns: the library has 32-bit columns, at most {2**31 - 1}")
+    if values.on_host:
+        if indices.dtype == np.int64:
+            wide = as_numpy(indices)[:nnz]
+            if nnz and not (0 <= wide.min() and wide.max() < shape[1]):
+                bad = int(np.flatnonzero((wide < 0) | (wide >= shape[1]))[0])
+                raise ValueError(f"indices[{bad}] is {wide[bad]}, but the matrix has {shape[1]} columns")
+            indices = view(wide.astype(np.int32), "indices")
+        indices = _as_type(indices, np.dtype("int32"), "indices")
+    else:
+        if np.any(np.diff(offsets) < 0):
+            raise ValueError("indptr decreases")
+        if values.stream is not None:
+            context._use_stream(*values.stream)
+        if not indices.contiguous:
+            indices = _as_type(indices, indices.dtype, "indices")
+        if nnz:
+            _index_range(context, indices, shape[1], nnz)
+        indices = _as_type(indices, np.dtype("int32"), "indices")
+    taken = Taken(shape, values, indices, indptr, kind)
+    taken.nnz = nnz
+    if values.on_host:
+        checker = context
+        _core.matrix_check(checker._handle, taken.tuple(HOST_MEMORY))
+    return taken, vectors, context
+
+
+def _downloaded(context: Context, v: View) -> np.ndarray:
+    if v.stream is not None:
+        context._use_stream(*v.stream)
+    out = np.empty(v.shape, v.dtype)
+    _core.download(context._handle, v.address, out.view(np.uint8))
+    return out
+
+
+class _Held:
+    """An array of a matrix of the library, which it keeps alive."""
+
+    def __init__(self, owner: Any, address: int, n: int, dtype: np.dtype, cuda: bool) -> None:
+        self.owner = owner
+        about = {"shape": (n,), "typestr": dtype.str, "data": (address, False), "version": 3}
+        if cuda:
+            self.__cuda_array_interface__ = about
+        else:
+            self.__array_interface__ = about
+
+
+def _array(owner: Any, address: int, n: int, dtype: Any) -> np.ndarray:
+    return np.asarray(_Held(owner, address, n, np.dtype(dtype), False)) if n else np.empty(0, dtype)
+
+
+def made(handle: Any, context: Context, kind: str) -> Any:
+    """A matrix of the library as one of the caller's kind; its arrays are not copied."""
+    rows, cols, nnz, row_ptr, bits, col, val, code, memory = _core.matrix_view(handle)
+    offset = np.dtype(f"int{bits}")
+    if memory == CONTEXT_MEMORY and context.is_cuda:
+        return _made_on_device(handle, context, kind)
+    indptr = _array(handle, row_ptr, rows + 1, offset)
+    indices = _array(handle, col, nnz, np.int32)
+    data = _array(handle, val, nnz, DTYPES[code]) if val or not nnz else np.ones(nnz)
+    if nnz < 2**31:
+        indptr = indptr.astype(np.int32)
+    if kind == "torch":
+        import torch
+
+        parts = (torch.from_numpy(indptr.astype(np.int64)), torch.from_numpy(indices.astype(np.int64)))
+        return torch.sparse_csr_tensor(*parts, torch.from_numpy(data), size=(rows, cols))
+    if kind == "numpy" or not _scipy():
+        return CSR(data, indices, indptr, (rows, cols))
+    from scipy.sparse import csr_array
+
+    return csr_array((data, indices, indptr), shape=(rows, cols))
+
+
+def _scipy() -> bool:
+    try:
+        import scipy.sparse  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _made_on_device(handle: Any, context: Context, kind: str) -> Any:
+    rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
+    context.wait()
+    parts = [
+        _Held(handle, val, nnz, DTYPES[code], True),
+        _Held(handle, col, nnz, np.dtype("int32"), True),
+        _Held(handle, row_ptr, rows + 1, np.dtype(f"int{bits}"), True),
+    ]
+    if kind == "torch":
+        torch = sys.modules["torch"]
+        data, indices, indptr = (torch.as_tensor(p, device=context.device) for p in parts)
+        return torch.sparse_csr_tensor(indptr.long(), indices.long(), data, size=(rows, cols))
+    import cupy
+    from cupyx.scipy.sparse import csr_matrix
+
+    with cupy.cuda.Device(context.number):
+        data, indices, indptr = (cupy.asarray(p) for p in parts)
+        if nnz < 2**31:
+            indptr = indptr.astype(cupy.int32)
+        return csr_matrix((data, indices, indptr), shape=(rows, cols))

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plans: a matrix prepared for products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arrays import View, check_out, empty, finished, on_device, overlap, taken, view
+from ._context import CODES, Context, context_of
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
+
+try:
+    from scipy.sparse.linalg import LinearOperator as _Base
+except ImportError:
+
+    class _Base:  # type: ignore[no-redef]
+        """The part of SciPy's LinearOperator that works without SciPy."""
+
+        def __init__(self, dtype: Any, shape: tuple[int, int]) -> None:
+            self.dtype, self.shape = np.dtype(dtype), shape
+
+        ndim = 2
+
+        def matvec(self, x: Any) -> Any:
+            return self._matvec(x)  # type: ignore[attr-defined]
+
+        def rmatvec(self, x: Any) -> Any:
+            return self._rmatvec(x)  # type: ignore[attr-defined]
+
+        def matmat(self, x: Any) -> Any:
+            return self._matmat(x)  # type: ignore[attr-defined]
+
+        def dot(self, x: Any) -> Any:
+            return self @ x  # type: ignore[operator]
+
+        def __call__(self, x: Any) -> Any:
+            return self @ x  # type: ignore[operator]
+
+
+_ndarray = np.ndarray
+_empty = np.empty
+_multiply = _core.multiply
+
+_OPERATIONS = {False: 0, True: 1, "N": 0, "T": 1, "H": 2}
+
+
+class Plan(_Base):  # type: ignore[misc, valid-type]
+    """A matrix prepared for products y = A x.
+
+    A plan examines the matrix once and chooses a method. Products then allocate nothing but their
+    result. A plan is a ``scipy.sparse.linalg.LinearOperator``, so the solvers of SciPy take it.
+
+    Parameters
+    ----------
+    A : sparse matrix or tuple
+        A sparse array or matrix of SciPy, of ``cupyx.scipy.sparse`` or of PyTorch, or three arrays
+        ``(data, indices, indptr)`` with ``shape``. CSR is not copied: the plan uses the arrays of
+        the matrix, which must not change (``update_values`` replaces the values). 64-bit column
+        indices are copied to 32 bits.
+    dtype : numpy.dtype, optional
+        The type of x, y and the sums: float64, float32, complex128 or complex64. Default: that of
+        the matrix, float64 for integers. With float64, a float32 matrix stays in float32.
+    transpose : bool or str, optional
+        True or ``"T"``: products with the transpose, ``"H"`` with its conjugate.
+    vectors : int, optional
+        The number of vectors that one product multiplies. A product with another number makes a
+        plan for it, and keeps the last one.
+    method : str, optional
+        A name of ``Plan.methods()``; default ``"auto"``.
+    device : str or Context, optional
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"ref"`` or a context. Default ``"auto"``: where the
+        arrays of the matrix are. ``"cuda"`` copies a matrix in host memory to the GPU.
+    shape : tuple of int, optional
+        With three arrays: rows and columns.
+    copy : bool, optional
+        True: copy the arrays, so that the matrix may change. Default False.
+
+    Examples
+    --------
+    >>> import numpy as np, spmv
+    >>> data, indices, indptr = np.array([2.0, 1, 3, 4, 5]), np.array([0, 2, 1, 0, 2]), np.array([0, 2, 3, 5])
+    >>> plan = spmv.Plan((data, indices, indptr), shape=(3, 3))
+    >>> plan @ np.ones(3)
+    array([3., 3., 9.])
+    >>> plan.T @ np.ones(3)
+    array([6., 3., 6.])
+    >>> y = np.ones(3)
+    >>> plan.apply(np.ones(3), out=y, alpha=2.0, beta=-1.0)
+    array([ 5.,  5., 17.])
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        dtype: Any = None,
+        transpose: bool | str = False,
+        vectors: int = 1,
+        method: str = "auto",
+        device: Any = "auto",
+        *,
+        shape: tuple[int, int] | None = None,
+        copy: bool = False,
+    ) -> None:
+        if transpose not in _OPERATIONS:
+            raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
+        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype)
+        if not context.is_cuda and matrix.device != "cpu":
+            raise ValueError(f"the matrix is on {matrix.device}, the device is {context.device}")
+        if context.is_cuda and matrix.device not in ("cpu", context.device):
+            raise ValueError(f"the matrix is on {matrix.device}, the device is {context.device}")
+        self._open(matrix, vector_type, context, _OPERATIONS[transpose], int(vectors), method, copy, None)
+
+    @classmethod
+    def _of(cls, other: Plan, operation: int, vectors: int) -> Plan:
+        """Another plan for the same matrix."""
+        self = cls.__new__(cls)
+        method = other._method if operation == other._operation and vectors == other._vectors else "auto"
+        self._open(other._matrix, other._dtype, other._context, operation, vectors, method, other._copy, other)
+        return self
+
+    def _open(
+        self,
+        matrix: Taken,
+        dtype: np.dtype,
+        context: Context,
+        operation: int,
+        vectors: int,
+        method: str,
+        copy: bool,
+        parent: Plan | None,
+    ) -> None:
+        if vectors < 1 or vectors > 2**30:
+            raise ValueError(f"vectors is {vectors}, must be at least 1")
+        rows, cols = matrix.shape if operation == 0 else matrix.shape[::-1]
+        super().__init__(dtype, (rows, cols))
+        self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
+        self._operation, self._vectors, self._method = operation, vectors, method
+        self._values = parent._values if parent is not None else matrix.data
+        self._others: dict[Any, Plan] = {}
+        # On a GPU from the start: graphs that captured products must not lose their plan.
+        self._updates = context.is_cuda
+        self._x_shape = (cols,) if vectors == 1 else (cols, vectors)
+        self._y_shape = (rows,) if vectors == 1 else (rows, vectors)
+        self._on_host = not context.is_cuda
+        self._make()
+
+    def _make(self) -> None:
+        m, context = self._matrix, self._context
+        borrow = m.device == ("cpu" if not context.is_cuda else context.device) and not self._copy
+        if context.is_cuda and m.device != "cpu":
+            borrow = True
+            if m.data.stream is not None:
+                context._use_stream(*m.data.stream)
+        parts = list(m.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY))
+        parts[6] = self._values.address if m.nnz else 0
+        keep = (*m.keep, self._values.keep) if borrow else None
+        self._handle = _core.plan(
+            context._handle,
+            tuple(parts),
+            self._operation,
+            None if self._method == "auto" else str(self._method),
+            CODES[self._dtype],
+            self._vectors,
+            int(self._updates and m.nnz > 0),
+            -1,
+            0,
+            0,
+            keep,
+        )
+
+    # ------------------------------------------------------------------ products
+
+    def __matmul__(self, x: Any) -> Any:
+        if type(x) is _ndarray and self._on_host:
+            out = _empty(self._y_shape, self._dtype)
+            if _multiply(self._handle, x, out, None, None):
+                return out
+        elif isinstance(x, _Base):
+            return super().__matmul__(x)  # type: ignore[misc]
+        return self._product(x, None, None, None)
+
+    def apply(self, x: Any, out: Any = None, alpha: Any = None, beta: Any = None) -> Any:
+        """Compute alpha A x + beta out.
+
+        Parameters
+        ----------
+        x : array
+            One vector, or a matrix whose columns are vectors. An array of NumPy, CuPy, PyTorch or
+            JAX is not copied if it has the type of the plan and is contiguous in C order. On a GPU
+            the work is queued on the current stream of x's library.
+        out : array, optional
+            Receives the result, which is also returned. It must not overlap x. Default: a new array
+            of the kind of x.
+        alpha, beta : number, optional
+            Default 1 and 0. With beta, out is also read.
+
+        Returns
+        -------
+        array
+            Of the kind of x.
+        """
+        if self._on_host and out is not None and _multiply(self._handle, x, out, alpha, beta):
+            return out
+        return self._product(x, out, alpha, beta)
+
+    def _product(self, x: Any, out: Any, alpha: Any, beta: Any) -> Any:
+        context, (rows, cols) = self._context, self.shape
+        given = view(x, "x", context)
+        if len(given.shape) not in (1, 2) or given.shape[0] != cols:
+            raise ValueError(f"x has the shape {given.shape}; the first size must be {cols}, as the matrix has columns")
+        vectors = 1 if len(given.shape) == 1 else given.shape[1]
+        shape = (rows,) + given.shape[1:]
+        if beta is not None and out is None:
+            raise ValueError("beta needs out")
+        if vectors == 0:
+            return finished(empty(given, shape, self._dtype, context), given)
+        source, given = taken(given, "x", self._dtype, context)
+        result = empty(given, shape, self._dtype, context) if out is None else check_out(
+            out, shape, self._dtype, given, context
+        )
+        if overlap(source, result):
+            raise ValueError("x and out overlap")
+        plan = self if vectors == self._vectors else self._with(self._operation, vectors)
+        target = result
+        if context.is_cuda and result.on_host:
+            target = on_device(result, "out", context)  # uploads it, for beta
+        _core.apply(plan._handle, source.address, target.address, alpha, beta)
+        if target is not result and result.bytes:
+            _core.download(context._handle, target.address, _writable(result))
+        return finished(result, given) if out is None else out
+
+    def _with(self, operation: int, vectors: int) -> Plan:
+        """The plan for another operation or number of vectors; the last one of each is kept."""
+        key = (operation, vectors > 1)
+        other = self._others.get(key)
+        if other is None or other._vectors != vectors:
+            other = Plan._of(self, operation, vectors)
+            self._others[key] = other
+        return other
+
+    def _matvec(self, x: Any) -> Any:
+        return self @ x
+
+    def _matmat(self, x: Any) -> Any:
+        return self @ x
+
+    def _rmatvec(self, x: Any) -> Any:
+        return self.H @ x
+
+    def _rmatmat(self, x: Any) -> Any:
+        return self.H @ x
+
+    def matvec(self, x: Any) -> Any:
+        """A x, as ``plan @ x``."""
+        return self._product(x, None, None, None)
+
+    def rmatvec(self, x: Any) -> Any:
+        """The product with the conjugate transpose, as ``plan.H @ x``."""
+        return self.H._product(x, None, None, None)
+
+    def _change(self, to: dict[int, int]) -> Plan | None:
+        operation = to.get(self._operation)
+        if self._dtype.kind != "c" and operation is None:
+            operation = 0
+        if operation is None:
+            return None
+        if operation == 2 and self._dtype.kind != "c":
+            operation = 1
+        return self._with(operation, self._vectors)
+
+    @property
+    def T(self) -> Any:
+        """A plan for products with the transpose; made on first use."""
+        other = self._change({0: 1, 1: 0})
+        if other is None:
+            raise NotImplementedError("no products with the conjugate of a complex matrix: conjugate x and y instead")
+        return other
+
+    @property
+    def H(self) -> Any:
+        """A plan for products with the conjugate transpose; made on first use."""
+        other = self._change({0: 2, 2: 0})
+        if other is None:
+            raise NotImplementedError("no products with the conjugate of a complex matrix: conjugate x and y instead")
+        return other
+
+    def _transpose(self) -> Any:
+        return self.T
+
+    def _adjoint(self) -> Any:
+        return self.H
+
+    def transpose(self) -> Any:
+        """As ``plan.T``."""
+        return self.T
+
+    def adjoint(self) -> Any:
+        """As ``plan.H``."""
+        return self.H
+
+    # ------------------------------------------------------------------ values, description
+
+    def update_values(self, values: Any) -> None:
+        """Replace the values of the matrix; its pattern stays.
+
+        Parameters
+        ----------
+        values : array
+            As many elements as the matrix has entries, in their order: ``A.data`` of the CSR form.
+            The plan uses this array from now on, so it must not change.
+
+        Examples
+        --------
+        >>> import numpy as np, spmv
+        >>> plan = spmv.Plan((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+        >>> plan.update_values(np.array([5.0, 7.0]))
+        >>> plan @ np.ones(2)
+        array([5., 7.])
+        """
+        m, context = self._matrix, self._context
+        stored = m.data.dtype
+        v, _ = taken(values, "values", stored, context)
+        if v.shape != (m.nnz,):
+            raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
+        self._others.clear()
+        if m.nnz == 0:
+            return
+        if self._updates:
+            _core.update_values(self._handle, v.address, (*m.keep, v.keep))
+            if m.device != "cpu" or not context.is_cuda:
+                self._values = v
+            else:
+                self._values = _on_host(v, values)
+            return
+        old = self._values
+        self._values, self._updates = v, True
+        try:
+            self._make()
+        except BaseException:
+            self._values, self._updates = old, False
+            raise
+
+    def describe(self) -> dict[str, Any]:
+        """What the plan is: method and why, layout, type, sizes, bytes, seconds, device.
+
+        Examples
+        --------
+        >>> import spmv
+        >>> spmv.Plan(spmv.generate("poisson2d:10")).describe()["nnz"]
+        460
+        """
+        about = _core.plan_info(self._handle)
+        about["device"] = self._context.description
+        return about
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return self._matrix.nnz
+
+    @property
+    def context(self) -> Context:
+        """The context that the plan runs on."""
+        return self._context
+
+    @staticmethod
+    def methods(device: str = "cpu") -> list[str]:
+        """The names of the methods on a device.
+
+        Examples
+        --------
+        >>> import spmv
+        >>> "tiles" in spmv.Plan.methods()
+        True
+        """
+        return _core.method_names("plan", {"cpu": "omp"}.get(device, device.partition(":")[0]))
+
+    def __repr__(self) -> str:
+        about = self.describe()
+        return (
+            f"<spmv.Plan: {about['rows']} x {about['cols']}, {about['nnz']} entries, {self._dtype}, "
+            f"method {about['method']} on {self._context.device}>"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a plan cannot be pickled or copied: make one where it is needed")
+
+
+def _writable(v: View) -> Any:
+    array = v.array if isinstance(v.array, np.ndarray) else v.array.numpy()
+    return array.reshape(-1).view(np.uint8)
+
+
+def _on_host(v: View, values: Any) -> View:
+    """The values of a matrix that lies in host memory, for plans that are made from it later."""
+    return view(np.array(values, dtype=v.dtype), "values")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files, generators, products of matrices."""
+
+import bz2
+import gzip
+import lzma
+import pathlib
+import warnings
+
+import numpy as np
+import pytest
+import spmv
+from conftest import DTYPES, random_csr
+
+sp = pytest.importorskip("scipy.sparse")
+io = pytest.importorskip("scipy.io")
+
+
+def same(A, B):
+    A, B = sp.csr_array(A), sp.csr_array(B)
+    A.sort_indices()
+    B.sort_indices()
+    assert A.shape == B.shape and A.dtype == B.dtype
+    np.testing.assert_array_equal(A.indptr, B.indptr)
+    np.testing.assert_array_equal(A.indices, B.indices)
+    np.testing.assert_array_equal(A.data, B.data)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["A.mtx", "A.spmv"])
+def test_round_trip(tmp_path, dtype, name):
+    A = random_csr(50, 40, dtype)
+    A.sort_indices()
+    spmv.write(tmp_path / name, A)
+    same(spmv.read(tmp_path / name, dtype=dtype), A)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of mmread, about its kind of result
+def test_as_scipy_reads(tmp_path):
+    A = random_csr(50, 40)
+    io.mmwrite(tmp_path / "A.mtx", A, precision=17)
+    same(spmv.read(tmp_path / "A.mtx"), io.mmread(tmp_path / "A.mtx").tocsr())
+    S = spmv.generate("poisson2d:8")
+    spmv.write(tmp_path / "S.mtx", S, symmetry="symmetric", comment="a comment")
+    assert "symmetric" in (tmp_path / "S.mtx").read_text().splitlines()[0]
+    assert "a comment" in (tmp_path / "S.mtx").read_text()
+    same(spmv.read(tmp_path / "S.mtx"), S)
+    same(spmv.read(str(tmp_path / "S.mtx")), io.mmread(tmp_path / "S.mtx").tocsr())
+    (tmp_path / "P.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 1\n2 3\n")
+    np.testing.assert_array_equal(spmv.read(tmp_path / "P.mtx").toarray(), [[1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("module, ending", [(gzip, ".gz"), (lzma, ".xz"), (bz2, ".bz2")])
+def test_compressed(tmp_path, module, ending):
+    A = random_csr(50, 40)
+    A.sort_indices()
+    spmv.write(tmp_path / "A.mtx", A)
+    path = tmp_path / ("A.mtx" + ending)
+    with module.open(path, "wb") as file:
+        file.write((tmp_path / "A.mtx").read_bytes())
+    same(spmv.read(path), A)
+    from spmv import _files
+    from spmv._context import context_of
+    from spmv._matrix import made
+
+    context = context_of("cpu")  # as where libarchive is not installed
+    same(made(_files._read_unpacked(context, path, None), context, "scipy"), A)
+    with module.open(path, "wb") as file:
+        file.write(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n")
+    with pytest.raises(ValueError, match=str(path)):
+        _files._read_unpacked(context, path, None)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises((ValueError, OSError)):
+        _files._read_unpacked(context, path, None)
+
+
+def test_errors(tmp_path):
+    with pytest.raises(OSError, match="missing.mtx"):
+        spmv.read(tmp_path / "missing.mtx")
+    (tmp_path / "B.mtx").write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 9 1\n")
+    with pytest.raises(ValueError, match=r"B.mtx:3:.*column 9"):
+        spmv.read(tmp_path / "B.mtx")
+    with pytest.raises(TypeError, match="i32"):
+        spmv.read(tmp_path / "B.mtx", dtype="int32")
+    with pytest.raises(ValueError, match="poisson2d:N"):
+        spmv.generate("poisson2d")
+    with pytest.raises(ValueError, match="symmetry"):
+        spmv.write(tmp_path / "C.mtx", random_csr(3, 3), symmetry="none")
+    with pytest.raises(ValueError, match="symmetr"):
+        spmv.write(tmp_path / "C.mtx", random_csr(30, 30), symmetry="symmetric")
+    assert not (tmp_path / "C.mtx").exists()
+    with pytest.raises(OSError):
+        spmv.write(tmp_path / "no" / "folder.mtx", random_csr(3, 3))
+    with pytest.raises(TypeError):
+        spmv.read(3.5)
+
+
+def test_warnings_of_the_library(tmp_path):
+    (tmp_path / "I.mtx").write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 inf\n")
+    with pytest.warns(UserWarning, match="not finite"):
+        A = spmv.read(tmp_path / "I.mtx")
+    assert np.isinf(A.data[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="not finite"):
+            spmv.read(tmp_path / "I.mtx")
+
+
+def test_names_that_are_no_text(tmp_path):
+    path = bytes(tmp_path) + b"/\xff\xfe.mtx"
+    spmv.write(path, spmv.generate("poisson2d:3"))
+    assert spmv.read(path).shape == (9, 9)
+    assert spmv.read(pathlib.Path(__import__("os").fsdecode(path))).shape == (9, 9)
+
+
+@pytest.mark.parametrize("spec", ["poisson3d:6", "uniform:100,50,4", "rmat:7,4", "banded:30,2"])
+def test_generate(spec):
+    A = spmv.generate(spec)
+    assert isinstance(A, sp.csr_array) and A.has_sorted_indices
+    assert spmv.generate(spec, np.float32).dtype == np.float32
+    same(A, spmv.generate(spec))
+
+
+def test_matrices_keep_their_memory():
+    import gc
+
+    data = spmv.generate("poisson2d:200").data
+    gc.collect()
+    _ = [np.full(100000, np.nan) for _ in range(20)]
+    assert data.sum() == 4 * 40000 - 4 * 200 * 199
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_multiply(dtype):
+    A, B = random_csr(60, 50, dtype), random_csr(50, 40, dtype, seed=3)
+    C = spmv.multiply(A, B)
+    assert isinstance(C, sp.csr_array) and C.dtype == dtype and C.has_sorted_indices
+    reference = (A @ B).toarray()
+    np.testing.assert_allclose(C.toarray(), reference, rtol=1e-4 if "64" not in str(dtype) or dtype == "complex64" else 1e-12, atol=1e-5)
+    unsorted = A.tocsc().tocsr()[:, ::-1]
+    np.testing.assert_allclose(spmv.multiply(unsorted, B).toarray(), (unsorted @ B).toarray(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="50|60"):
+        spmv.multiply(A, A)
+
+
+def test_multiply_unsorted_and_mixed():
+    A = random_csr(60, 50)
+    A.sort_indices()
+    order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(A.indptr, A.indptr[1:])]).astype(int)
+    shuffled = sp.csr_array((A.data[order], A.indices[order], A.indptr), shape=A.shape)
+    B = random_csr(50, 40, "float32", seed=3)
+    np.testing.assert_allclose(spmv.multiply(shuffled, B).toarray(), (A @ B).toarray(), rtol=1e-6)
+    np.testing.assert_allclose(spmv.multiply(A.tocsc(), B.tocoo()).toarray(), (A @ B).toarray(), rtol=1e-6)

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""CuPy and PyTorch on a GPU; skipped where there is none.
+
+The tests of CuPy also run on the emulated GPU of tests/host_cuda with the stand-in for CuPy in
+tests/host_gpu (SPMV_TEST_HOST_GPU=1), which has no graphs.
+"""
+
+import os
+
+import numpy as np
+import pytest
+import spmv
+from conftest import random_csr, vector
+
+EMULATED = os.environ.get("SPMV_TEST_HOST_GPU") == "1"
+if not spmv.cuda_built():
+    pytest.skip("this build has no CUDA", allow_module_level=True)
+try:
+    spmv.Context("cuda")
+except RuntimeError as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+sp = pytest.importorskip("scipy.sparse")
+close = dict(rtol=1e-11, atol=1e-12)
+
+
+# ------------------------------------------------------------------ CuPy
+
+
+@pytest.fixture
+def cupy():
+    module = pytest.importorskip("cupy")
+    if not module.cuda.is_available():
+        pytest.skip("CuPy has no GPU")
+    return module
+
+
+def there(cupy, A, bits=32):
+    from cupyx.scipy.sparse import csr_matrix
+
+    index = np.int32 if bits == 32 else np.int64
+    parts = (cupy.asarray(A.data), cupy.asarray(A.indices.astype(index)), cupy.asarray(A.indptr.astype(index)))
+    return csr_matrix(parts, shape=A.shape)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
+def test_cupy_products(cupy, dtype):
+    A = random_csr(300, 200, dtype)
+    plan = spmv.Plan(there(cupy, A))
+    x, t, X = vector(200, dtype), vector(300, dtype), vector(200, dtype, columns=3)
+    y = plan @ cupy.asarray(x)
+    assert isinstance(y, cupy.ndarray) and plan.context.is_cuda
+    limit = dict(rtol=1e-4, atol=1e-4) if dtype in ("float32", "complex64") else close
+    np.testing.assert_allclose(y.get(), A @ x, **limit)
+    np.testing.assert_allclose((plan.T @ cupy.asarray(t)).get(), A.T @ t, **limit)
+    np.testing.assert_allclose((plan.H @ cupy.asarray(t)).get(), A.conj().T @ t, **limit)
+    np.testing.assert_allclose((plan @ cupy.asarray(X)).get(), A @ X, **limit)
+
+
+def test_cupy_is_not_copied(cupy):
+    A = there(cupy, random_csr(300, 200))
+    plan = spmv.Plan(A)
+    assert plan._matrix.data.address == A.data.data.ptr and plan._matrix.indices.address == A.indices.data.ptr
+    wide = there(cupy, random_csr(300, 200), bits=64)
+    x = cupy.asarray(vector(200))
+    np.testing.assert_array_equal((spmv.Plan(wide) @ x).get(), (plan @ x).get())
+    out = cupy.empty(300)
+    assert plan.apply(x, out=out) is out
+    np.testing.assert_array_equal(out.get(), (plan @ x).get())
+
+
+def test_cupy_streams(cupy):
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(there(cupy, A)), vector(200)
+    with cupy.cuda.Stream(non_blocking=True):
+        v = cupy.asarray(x)
+        from spmv import _core
+
+        y = plan @ v
+        assert _core.get_stream(plan.context._handle) == cupy.cuda.get_current_stream().ptr
+        cupy.cuda.Device().synchronize()
+    np.testing.assert_allclose(y.get(), A @ x, **close)
+    np.testing.assert_allclose((plan @ cupy.asarray(x)).get(), A @ x, **close)
+    assert _core.get_stream(plan.context._handle) == 1
+
+
+def test_host_arrays_with_a_plan_on_a_gpu():
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(A, device="cuda"), vector(200)
+    y = plan @ x
+    assert isinstance(y, np.ndarray) and plan.context.is_cuda
+    np.testing.assert_allclose(y, A @ x, **close)
+    out = np.ones(300)
+    plan.apply(x, out=out, alpha=2, beta=-1)
+    np.testing.assert_allclose(out, 2 * (A @ x) - 1, **close)
+    np.testing.assert_allclose(plan @ vector(200, columns=2), A @ vector(200, columns=2), **close)
+    plan.update_values(A.data * 3)
+    np.testing.assert_allclose(plan @ x, 3 * (A @ x), **close)
+    np.testing.assert_allclose(plan.T @ np.ones(300), 3 * (A.T @ np.ones(300)), **close)
+
+
+def test_cupy_update_values(cupy):
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(there(cupy, A)), cupy.asarray(vector(200))
+    for factor in (2, 5):
+        plan.update_values(cupy.asarray(A.data * factor))
+        np.testing.assert_allclose((plan @ x).get(), factor * (A @ x.get()), **close)
+        np.testing.assert_allclose((plan.T @ cupy.asarray(np.ones(300))).get(), factor * (A.T @ np.ones(300)), **close)
+
+
+def test_wrong_arrays_on_a_gpu(cupy):
+    A = random_csr(300, 200)
+    plan = spmv.Plan(there(cupy, A))
+    with pytest.raises(ValueError, match="shape"):
+        plan @ cupy.asarray(vector(199))
+    with pytest.raises(ValueError, match="cuda:0.*cpu"):
+        spmv.Plan(A) @ cupy.asarray(vector(200))
+    with pytest.raises(ValueError, match="cpu"):
+        plan.apply(cupy.asarray(vector(200)), out=np.empty(300))
+    with pytest.raises(ValueError, match="cuda:0"):
+        spmv.Plan(there(cupy, A), device="cpu")
+    B = random_csr(300, 200)
+    B.indices[7] = 200
+    with pytest.raises(ValueError, match="200|range"):
+        spmv.Plan(there(cupy, B))
+    B = random_csr(300, 200)
+    B.indptr[7], B.indptr[8] = B.indptr[8], B.indptr[7] - 1
+    with pytest.raises(ValueError, match="decreases"):
+        spmv.Plan(there(cupy, B))
+    wide = random_csr(300, 200)
+    indices = wide.indices.astype("int64")
+    indices[3] += 2**32
+    with pytest.raises(ValueError):
+        spmv.Plan((cupy.asarray(wide.data), cupy.asarray(indices), cupy.asarray(wide.indptr)), shape=wide.shape)
+
+
+def test_cupy_solves(cupy):
+    A = spmv.generate("poisson2d:16")
+    x = vector(256)
+    b = cupy.asarray(A @ x)
+    for M in (None, "jacobi", "chebyshev", "ic0"):
+        solution, info = spmv.cg(there(cupy, A), b, rtol=1e-10, M=M)
+        assert isinstance(solution, cupy.ndarray) and info == 0
+        np.testing.assert_allclose(solution.get(), x, rtol=1e-6, atol=1e-7)
+    shown = []
+    solution, info = spmv.cg(there(cupy, A), b, rtol=1e-10, callback=shown.append)
+    assert info == 0 and isinstance(shown[0], cupy.ndarray) and len(shown) > 5
+    np.testing.assert_allclose(shown[-1].get(), solution.get(), rtol=1e-6, atol=1e-8)
+    diagonal = cupy.asarray(A.diagonal())
+    solution, info = spmv.cg(there(cupy, A), b, rtol=1e-10, M=lambda r: r / diagonal)
+    assert info == 0
+    np.testing.assert_allclose(solution.get(), x, rtol=1e-6, atol=1e-7)
+    solution, info = spmv.cg(A, b.get(), rtol=1e-10, M="jacobi", device="cuda")
+    assert isinstance(solution, np.ndarray) and info == 0
+    warm, info = spmv.cg(there(cupy, A), b, cupy.asarray(x), rtol=1e-8)
+    np.testing.assert_array_equal(warm.get(), x)
+    solver = spmv.Solver(there(cupy, A), preconditioner="jacobi", rtol=1e-10)
+    solver.update_values(cupy.asarray(A.data * 2))
+    np.testing.assert_allclose(solver.solve(b).x.get(), x / 2, rtol=1e-6, atol=1e-7)
+
+
+def test_cupy_multiply(cupy):
+    A, B = random_csr(60, 50), random_csr(50, 40, seed=3)
+    C = spmv.multiply(there(cupy, A), there(cupy, B))
+    assert type(C).__module__.startswith("cupyx")
+    host = sp.csr_array((C.data.get(), C.indices.get(), C.indptr.get()), shape=C.shape)
+    np.testing.assert_allclose(host.toarray(), (A @ B).toarray(), **close)
+
+
+def test_cupy_primitives(cupy):
+    a = np.random.default_rng(1).integers(-9, 9, 5000).astype("int64")
+    v = cupy.asarray(a)
+    np.testing.assert_array_equal(spmv.scan(v).get(), np.cumsum(a))
+    assert int(spmv.reduce(v).get()[0]) == a.sum()
+    np.testing.assert_array_equal(spmv.sort(v).get(), np.sort(a))
+    np.testing.assert_array_equal(spmv.compact(v, where=("greater", 2)).get(), a[a > 2])
+    np.testing.assert_array_equal(spmv.expand(v, cupy.asarray(np.full(5000, 2))).get(), np.repeat(a, 2))
+    offsets = cupy.asarray(np.array([0, 7, 7, 5000]))
+    np.testing.assert_array_equal(spmv.segmented_reduce(v, offsets).get(), [a[:7].sum(), 0, a[7:].sum()])
+    with pytest.raises(ValueError):
+        spmv.segmented_reduce(v, cupy.asarray(np.array([0, 9000, 5000])))
+    np.testing.assert_array_equal(spmv.scan(a, device="cuda"), np.cumsum(a))
+
+
+def test_any_cuda_array_interface(cupy):
+    class Foreign:
+        def __init__(self, a):
+            self.__cuda_array_interface__ = a.__cuda_array_interface__
+            self.a = a
+
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(there(cupy, A)), vector(200)
+    y = plan @ Foreign(cupy.asarray(x))
+    np.testing.assert_allclose(y.numpy(), A @ x, **close)
+    out = cupy.empty(300)
+    plan.apply(Foreign(cupy.asarray(x)), out=Foreign(out))
+    np.testing.assert_array_equal(out.get(), y.numpy())
+
+
+# ------------------------------------------------------------------ PyTorch, JAX
+
+
+@pytest.fixture
+def torch():
+    module = pytest.importorskip("torch")
+    if not module.cuda.is_available():
+        pytest.skip("PyTorch has no GPU")
+    return module
+
+
+def tensor(torch, A):
+    parts = (torch.from_numpy(A.indptr.astype("int64")), torch.from_numpy(A.indices.astype("int64")))
+    return torch.sparse_csr_tensor(*parts, torch.from_numpy(A.data), size=A.shape).cuda()
+
+
+def test_torch_products(torch):
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(tensor(torch, A)), vector(200)
+    v = torch.from_numpy(x).cuda()
+    y = plan @ v
+    assert isinstance(y, torch.Tensor) and y.is_cuda
+    np.testing.assert_allclose(y.cpu().numpy(), A @ x, **close)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        w = plan @ (2 * v)
+    stream.synchronize()
+    np.testing.assert_allclose(w.cpu().numpy(), 2 * (A @ x), **close)
+    with pytest.raises(ValueError, match="gradient"):
+        plan @ v.clone().requires_grad_()
+
+
+def test_torch_graph(torch):
+    A = random_csr(300, 200)
+    plan, x = spmv.Plan(tensor(torch, A)), torch.ones(200, dtype=torch.float64, device="cuda")
+    y = plan @ x
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        plan.apply(x, out=y)
+    x.fill_(3)
+    plan @ x  # on the stream of before
+    graph.replay()
+    np.testing.assert_allclose(y.cpu().numpy(), 3 * (A @ np.ones(200)), **close)
+
+
+def test_torch_solve(torch):
+    A = spmv.generate("poisson2d:30")
+    x = vector(900)
+    result = spmv.solve(tensor(torch, A), torch.from_numpy(A @ x).cuda(), rtol=1e-10)
+    assert result.converged and result.x.is_cuda
+    np.testing.assert_allclose(result.x.cpu().numpy(), x, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.skipif(EMULATED, reason="JAX needs a real GPU")
+def test_jax_on_a_gpu():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU")
+    A = random_csr(300, 200, "float32")
+    x = vector(200, "float32")
+    y = spmv.Plan(A, device="cuda") @ jax.numpy.asarray(x)
+    assert isinstance(y, jax.Array)
+    np.testing.assert_allclose(np.asarray(y), A @ x, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The package itself: version, names, documentation, types."""
+
+import doctest
+import importlib
+import inspect
+import pathlib
+import pkgutil
+import re
+
+import pytest
+import spmv
+from spmv import _core
+
+
+def test_version():
+    assert spmv.__version__ == _core.VERSION
+
+
+@pytest.mark.parametrize("name", ["spmv"] + ["spmv." + m.name for m in pkgutil.iter_modules(spmv.__path__)])
+def test_examples(name):
+    if name == "spmv._core":
+        return
+    pytest.importorskip("scipy.sparse")
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", [n for n in spmv.__all__ if not n.startswith("__")])
+def test_everything_is_documented(name):
+    thing = getattr(spmv, name)
+    assert thing.__doc__ and len(thing.__doc__.splitlines()[0]) > 10
+    if inspect.isfunction(thing):
+        signature = inspect.signature(thing)
+        assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values()), name
+        assert signature.return_annotation is not inspect.Signature.empty, name
+
+
+def test_typed():
+    assert (pathlib.Path(spmv.__path__[0]) / "py.typed").exists()
+
+
+def test_page():
+    """The examples of docs/python.md run."""
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    if not page.exists():
+        pytest.skip("not in the source tree")
+    pytest.importorskip("scipy.sparse")
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    assert blocks
+    space: dict = {}
+    for block in blocks:
+        if "cupy" in block or "torch" in block or "jax" in block:
+            continue
+        exec(compile(block, str(page), "exec"), space)
