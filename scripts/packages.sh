@@ -2,7 +2,7 @@
 # Other scripts source this file: packages_install GROUP... installs what is missing;
 # packages_gpu_hint prints a note if there is a GPU without a CUDA toolkit, which no script here
 # installs. Run directly, it installs groups: `packages.sh peers` the libraries for benchmark peers,
-# `packages.sh amg` those of the preconditioner amg.
+# `packages.sh amg` those of the preconditioner hypre-amg.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -33,7 +33,7 @@ peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_g
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
 peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre && command -v mpiexec
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
-amg   | hypre (preconditioner amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
+amg   | hypre (preconditioner hypre-amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 TABLE

@@ -1,6 +1,7 @@
 /* Preconditioners: checks arguments once, reads what the requested kind needs of the matrix, and
- * makes it. "none" needs nothing. Of a matrix on a GPU, "jacobi" and "auto" need only the diagonal,
- * which is summed there; other kinds need a copy of the matrix in host memory.
+ * makes it. "none" needs nothing. "amg" reads the arrays where they are. Of a matrix on a GPU,
+ * "jacobi" and "auto" need only the diagonal, which is summed there; other kinds need a copy of the
+ * matrix in host memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -17,7 +18,8 @@ static const struct precond_kind kinds[] = {
     {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi},
     {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev},
     {"ic0", PRECOND_MATRIX, precond_make_ic0},
-    {"amg", PRECOND_MATRIX, precond_make_amg},
+    {"amg", PRECOND_IN_CONTEXT, precond_make_amg},
+    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -145,7 +147,7 @@ static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *sourc
 /* Reads what is needed and has not been read yet. */
 static spmv_status source_open(spmv_context *ctx, struct precond_source *source, enum precond_needs needs)
 {
-    if (needs == PRECOND_NOTHING)
+    if (needs == PRECOND_NOTHING || needs == PRECOND_IN_CONTEXT)
         return SPMV_OK;
 #ifdef SPMV_HAVE_CUDA
     if (needs == PRECOND_DIAGONAL && on_device(ctx, source->a))
@@ -160,6 +162,12 @@ static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struc
     return context_fail(ctx, isfinite(source->bad_value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
                         "preconditioner %s: the diagonal entry of row %lld is %g: the matrix is not positive definite",
                         name, (long long)source->bad + 1, source->bad_value);
+}
+
+spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source)
+{
+    const spmv_status st = source_open(ctx, source, PRECOND_MATRIX);
+    return st == SPMV_OK && source->bad < source->a->rows ? bad_diagonal(ctx, name, source) : st;
 }
 
 /* -------------------------------------------------------------------- making */
@@ -228,9 +236,7 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
                             "its range",
                             o->shift, o->strength);
     o->block = o->block == 0 ? 16 : o->block;
-    o->degree = o->degree < 0 ? 4 : o->degree;
     o->steps = o->steps == 0 ? 20 : o->steps;
-    o->strength = o->strength == 0 ? 0.25 : o->strength;
     return SPMV_OK;
 }
 
@@ -321,7 +327,7 @@ spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *
     spmv_status st = SPMV_OK;
     const double begin = now();
     spmv_preconditioner_options o;
-    struct precond_source source = {.a = a, .options = &o};
+    struct precond_source source = {.a = a, .options = &o, .bad = INT64_MAX};
     st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
     if (st != SPMV_OK)
         return st;
@@ -347,7 +353,7 @@ spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *
     TRY(check_options(ctx, &o));
     if (choose) {
         TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
-        TRY(precond_choose(ctx, o.type, &source, &name, why));
+        TRY(precond_choose(ctx, &source, &name, why));
         kind = find(ctx, name);
     }
     st = make_kind(ctx, kind, &source, why, preconditioner);
@@ -401,6 +407,20 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     snprintf(m->why, sizeof m->why, "implemented by the caller");
     *preconditioner = m;
     return SPMV_OK;
+}
+
+spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void *values)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    if (values == NULL && m->rows > 0)
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_update_values: values is NULL");
+    if (m->renew == NULL)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_preconditioner_update_values: preconditioner %s: only amg, made with the option "
+                            "update_values, takes new values",
+                            m->name);
+    return m->rows > 0 ? m->renew(m->self, values) : SPMV_OK;
 }
 
 void spmv_preconditioner_destroy(spmv_preconditioner *m)

@@ -1,186 +1,374 @@
-/* Preconditioner amg: a V-cycle of algebraic multigrid by hypre's BoomerAMG, which a module
- * provides (modules/precond_hypre.c). This file finds and opens the module when it is first needed.
+/* Preconditioner amg: a V-cycle of algebraic multigrid by smoothed aggregation (amg_setup.c).
  *
- * The module is spmv_precond_hypre.so. It is searched in the folders of the environment variable
- * SPMV_MODULE_PATH (separated by :), then, relative to this library or program, in spmv/modules,
- * solvers/modules, ../lib/spmv/modules and ../solvers/modules. It is never unloaded, because MPI
- * does not support that.
+ * On each level, with matrix A, interpolation P and the polynomial p of the Chebyshev iteration for
+ * the upper part of the eigenvalues of D^-1 A (precond_chebyshev.c):
+ *
+ *     x = p(D^-1 A) D^-1 f          smoothing from 0
+ *     f = f - A x
+ *     d = P (cycle of P' f)         correction from the next level
+ *     x = x + d,  f = f - A d
+ *     x = x + p(D^-1 A) D^-1 f      smoothing
+ *
+ * The last level is multiplied by its inverse. The same polynomial before and after makes M
+ * symmetric. It is positive definite, because the bound of the eigenvalues is not below them (W.
+ * Hackbusch, "Multi-grid methods and applications", 1985; Y. Notay, ETNA 37, 2010).
+ *
+ * f is overwritten by its residual, so a level has three vectors. An application with degree k takes
+ * 2 k products with A on each level, one with P and one with P', and 6 k + 1 passes over vectors.
+ * Nothing is allocated, and nothing waits.
+ *
+ * Type: under vectors of f64 the hierarchy is in f32, which halves its traffic. The cycle is linear,
+ * so r is first divided by a power of two near its largest element, and z is multiplied by it. If
+ * the set-up finds that f32 is too narrow for the matrix, the hierarchy is made again in f64.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
-#endif
-#include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "amg_internal.h"
 #include "matrix_internal.h"
-#include "precond_internal.h"
-#include "precond_module.h"
 
-enum { PATH_SIZE = 4096 };
+/* -------------------------------------------------------------------- the cycle */
 
-static const char file_name[] = "spmv_precond_hypre.so";
-static const char what_to_do[] =
-    "preconditioner amg needs the library hypre and a module: install hypre (Debian, Ubuntu: "
-    "libhypre-dev; scripts/packages.sh amg) and build again, or set SPMV_MODULE_PATH to the module's folder";
-
-/* Whether the module is in FOLDER/BEHIND; path is then its name. */
-static bool is_there(const char *folder, int length, const char *behind, char *path)
+/* x and residual from a correction of the smoother; first: x and d are not read. */
+static spmv_status smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero)
 {
-    const int n =
-        snprintf(path, PATH_SIZE, "%.*s/%s%s%s", length, folder, behind, *behind != '\0' ? "/" : "", file_name);
-    return n > 0 && n < PATH_SIZE && access(path, F_OK) == 0;
+    spmv_status st = SPMV_OK;
+    const union real minus = real_scalar(amg->type, -1), one = real_scalar(amg->type, 1);
+    struct precond_step step = {.inverse = l->inverse, .residual = l->residual, .d = l->d, .z = x};
+    for (int k = 0; k < l->degree; k++) {
+        if (k > 0 || !from_zero) /* residual = residual - A d */
+            TRY(spmv_apply(l->plan, &minus, l->d, &one, l->residual));
+        step.first = k == 0 && from_zero;
+        step.before = l->step[k].before;
+        step.factor = l->step[k].factor;
+        TRY(precond_smooth_step(amg->ctx, amg->type, &step, l->rows));
+    }
+done:
+    return st;
 }
 
-static bool is_near(const char *file, char *path)
+/* x = M^-1 residual of this level. */
+static spmv_status cycle(const struct amg *amg, int k, void *x)
 {
-    static const char *const near[] = {"spmv/modules", "solvers/modules", "../lib/spmv/modules", "../solvers/modules"};
-    const char *slash = strrchr(file, '/');
-    const int length = slash != NULL ? (int)(slash - file) : 0;
-    for (size_t i = 0; i < sizeof near / sizeof near[0] && slash != NULL; i++)
-        if (is_there(file, length, near[i], path))
-            return true;
-    return false;
+    spmv_status st = SPMV_OK;
+    const struct amg_level *l = &amg->level[k], *next = l + 1;
+    const union real minus = real_scalar(amg->type, -1), one = real_scalar(amg->type, 1);
+    if (k + 1 == amg->levels)
+        return amg->plan_bottom != NULL ? spmv_apply(amg->plan_bottom, NULL, l->residual, NULL, x)
+                                        : smooth(amg, l, x, true);
+    spmv_epilogue add;
+    spmv_epilogue_init(&add, sizeof add);
+    add.z = x;
+    TRY(smooth(amg, l, x, true));
+    TRY(spmv_apply(l->plan, &minus, l->d, &one, l->residual));
+    TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->residual));
+    TRY(cycle(amg, k + 1, next->x));
+    TRY(spmv_apply_with(l->plan_p, NULL, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
+    TRY(smooth(amg, l, x, false));
+done:
+    return st;
 }
-
-static bool find_module(char *path)
-{
-    for (const char *list = getenv("SPMV_MODULE_PATH"); list != NULL && *list != '\0';) {
-        const size_t length = strcspn(list, ":");
-        if (length > 0 && length < PATH_SIZE && is_there(list, (int)length, "", path))
-            return true;
-        list += length + (list[length] == ':');
-    }
-    Dl_info library;
-    if (dladdr(file_name, &library) != 0 && library.dli_fname != NULL && is_near(library.dli_fname, path))
-        return true;
-    char program[PATH_SIZE];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return false;
-    program[n] = '\0';
-    return is_near(program, path);
-}
-
-/* Returns the module, or NULL with a message. */
-static const struct precond_module *open_module(spmv_context *ctx)
-{
-    char path[PATH_SIZE] = "";
-    if (!find_module(path)) {
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s was not found)", what_to_do, file_name);
-        return NULL;
-    }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL) {
-        const char *error = dlerror();
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (cannot open %.200s: %.300s)", what_to_do, path,
-                           error != NULL ? error : "no reason");
-        return NULL;
-    }
-    /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */
-    const struct precond_module *(*get)(void) = NULL;
-    void *symbol = dlsym(library, "spmv_precond_module");
-    memcpy(&get, &symbol, sizeof get);
-    const struct precond_module *module = get != NULL ? get() : NULL;
-    if (module == NULL || module->abi != PRECOND_MODULE_ABI) {
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                           "preconditioner amg: %.300s is a module of another version: build both from the same source",
-                           path);
-        dlclose(library);
-        return NULL;
-    }
-    return module;
-}
-
-struct amg {
-    spmv_preconditioner *m;
-    const struct precond_module *module;
-    void *state;
-};
 
 static spmv_status apply(void *self, const void *r, void *z)
 {
+    spmv_status st = SPMV_OK;
     const struct amg *amg = self;
-    char why[PRECOND_WHY] = "";
-    if (amg->module->apply(amg->state, r, z, why) != 0)
-        return context_fail(amg->m->ctx, SPMV_ERROR_NOT_FINITE, "preconditioner amg: %s", why);
-    return SPMV_OK;
+    const spmv_preconditioner *m = amg->m;
+    const struct amg_level *l = &amg->level[0];
+    if (amg->broken)
+        return context_fail(m->ctx, SPMV_ERROR_NOT_POSITIVE, "preconditioner amg: the last new values were refused");
+    if (amg->type == m->type) {
+        TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, l->residual, m->rows));
+        return cycle(amg, 0, z);
+    }
+    TRY(m->ctx->backend->map_reduce(m->ctx, SPMV_MAP_ABS, SPMV_MAX, m->type, r, amg->largest, m->rows, amg->scratch));
+    struct amg_rows s = {.largest = amg->largest, .from = r, .to = l->residual, .factor = amg->scale};
+    TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
+    TRY(cycle(amg, 0, l->x));
+    s.from = l->x;
+    s.to = z;
+    TRY(amg_run(m->ctx, AMG_WIDEN, amg->type, &s, m->rows));
+done:
+    return st;
 }
 
 static void destroy(void *self)
 {
     struct amg *amg = self;
-    if (amg->state != NULL)
-        amg->module->close(amg->state);
+    amg_clear(amg);
+    amg_release(&amg->given_pool);
+    context_freed(amg->ctx);
     host_free(amg);
 }
 
-spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz)
-{
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg needs the backend ref or omp, because it computes on the CPU");
-    if (type != SPMV_F64)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg supports only f64, not vectors of type %s",
-                            spmv_type_name(type));
-    if (nnz > INT32_MAX)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg: %lld nonzeros exceed hypre's 32-bit integers", (long long)nnz);
-    return open_module(ctx) != NULL ? SPMV_OK : SPMV_ERROR_UNSUPPORTED;
-}
+/* ------------------------------------------------------------------- the matrix */
 
-/* Copies A as the module requires it: ascending columns without duplicates, 64-bit offsets, values
- * in f64. */
-static spmv_status take_matrix(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix)
+/* An array of the caller in the context's memory: itself, or a copy. */
+static spmv_status take_array(struct amg *amg, const spmv_csr *a, const void *from, int64_t bytes, const void **array)
 {
     spmv_status st = SPMV_OK;
-    int64_t *row = NULL;
-    double *val = NULL;
-    TRY(host_alloc(ctx, a->nnz * 8, "rows of a matrix", (void **)&row));
-    TRY(host_alloc(ctx, a->nnz * 8, "values of a matrix", (void **)&val));
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            row[k] = i;
-            val[k] = precond_value(a, k);
-        }
-    TRY(spmv_matrix_from_coo(ctx, a->rows, a->cols, a->nnz, row, a->col, val, SPMV_F64, matrix, NULL));
+    void *copy = NULL;
+    *array = from;
+    if (a->memory == SPMV_MEMORY_CONTEXT)
+        return SPMV_OK;
+    TRY(amg_alloc(&amg->given_pool, bytes, &copy));
+    *array = copy;
+    if (bytes > 0)
+        TRY(spmv_upload(amg->ctx, from, copy, bytes));
 done:
-    host_free(row);
-    host_free(val);
     return st;
 }
 
-spmv_status precond_make_amg(spmv_preconditioner *m, const struct precond_source *source)
+static spmv_status take_given(struct amg *amg, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = m->ctx;
-    struct amg *amg = NULL;
-    spmv_matrix *matrix = NULL;
-    char why[PRECOND_WHY] = "";
-    TRY(precond_amg_supports(ctx, m->type, source->host.nnz));
-    TRY(host_alloc(ctx, sizeof *amg, "a preconditioner", (void **)&amg));
-    *amg = (struct amg){.m = m, .module = open_module(ctx)};
-    if (m->rows > 0) {
-        TRY(take_matrix(ctx, &source->host, &matrix));
-        const struct precond_problem problem = {.rows = matrix->rows,
-                                                .nnz = matrix->nnz,
-                                                .row_ptr = matrix->row_ptr,
-                                                .col = matrix->col,
-                                                .val = matrix->val,
-                                                .strength = source->options->strength};
-        if (amg->module->open(&problem, &amg->state, why) != 0) {
-            st = context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg: %s", why);
+    const void *col = NULL;
+    amg->given = *a;
+    amg->given.memory = SPMV_MEMORY_CONTEXT;
+    TRY(take_array(amg, a, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &amg->given.row_ptr));
+    TRY(take_array(amg, a, a->col, a->nnz * 4, &col));
+    amg->given.col = col;
+    if (a->val != NULL)
+        TRY(take_array(amg, a, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &amg->given.val));
+done:
+    return st;
+}
+
+/* Checks the matrix. *sorted: false if the columns of a row do not ascend. *valid: false if
+ * something else is wrong. */
+static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const spmv_csr *a = &amg->given;
+    struct amg_rows s = {.a = {a->row_ptr, a->row_ptr_bits, (int32_t *)a->col, NULL},
+                         .n = a->rows,
+                         .nnz = a->nnz,
+                         .source = a->val,
+                         .source_type = a->type};
+    int64_t first = 0;
+    void *cell = NULL;
+    TRY(amg_alloc(&work, a->rows * 8, (void **)&s.count));
+    TRY(amg_alloc(&work, 8, &cell));
+    TRY(amg_run(amg->ctx, AMG_CHECK, amg->m->type, &s, a->rows));
+    TRY(spmv_reduce(amg->ctx, SPMV_MIN, SPMV_I64, s.count, cell, a->rows));
+    TRY(spmv_download(amg->ctx, cell, &first, 8));
+    *sorted = first == INT64_MAX || first % 4 != 2;
+    *valid = first == INT64_MAX || !*sorted;
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* The matrix with ascending columns and without duplicates, in host memory. */
+static spmv_status sort_given(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *row = NULL;
+    TRY(host_alloc(ctx, a->nnz * 8, "rows of a matrix", (void **)&row));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            row[k] = i;
+    TRY(spmv_matrix_from_coo(ctx, a->rows, a->cols, a->nnz, row, a->col, a->val, a->type, matrix, NULL));
+done:
+    host_free(row);
+    return st;
+}
+
+/* --------------------------------------------------------------------- making */
+
+static spmv_status build(struct amg *amg)
+{
+    spmv_preconditioner *m = amg->m;
+    bool imprecise = false;
+    spmv_status st = amg_build(amg, SPMV_F32, &imprecise);
+    if (st != SPMV_OK && imprecise) {
+        amg_clear(amg);
+        st = amg_build(amg, m->type, &imprecise);
+    }
+    return st;
+}
+
+/* The scratch memory of an application. */
+static spmv_status prepare_narrowing(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_preconditioner *m = amg->m;
+    if (amg->type == m->type)
+        return SPMV_OK;
+    TRY(amg_alloc(&amg->pool, 8, &amg->largest));
+    TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
+done:
+    return st;
+}
+
+static spmv_status bytes_of_plan(const spmv_plan *plan, int64_t *bytes)
+{
+    spmv_plan_info info;
+    if (plan == NULL)
+        return SPMV_OK;
+    const spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
+    *bytes += info.bytes;
+    return st;
+}
+
+static spmv_status bytes_of_product(const spmv_multiply_plan *plan, int64_t *bytes)
+{
+    spmv_multiply_info info;
+    if (plan == NULL)
+        return SPMV_OK;
+    const spmv_status st = spmv_multiply_describe(plan, &info, sizeof info);
+    *bytes += info.bytes;
+    return st;
+}
+
+static spmv_status describe(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    spmv_preconditioner *m = amg->m;
+    const double entries = (double)max_i64(amg->given.nnz, 1);
+    double all = 0;
+    char rows[256] = "";
+    m->bytes = amg->given_pool.bytes + amg->pool.bytes;
+    for (int k = 0; k < amg->levels; k++) {
+        const struct amg_level *l = &amg->level[k];
+        const size_t n = strlen(rows);
+        m->bytes += l->pool.bytes;
+        all += (double)l->a.nnz;
+        snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
+        TRY(bytes_of_plan(l->plan, &m->bytes));
+        TRY(bytes_of_plan(l->plan_p, &m->bytes));
+        TRY(bytes_of_plan(l->plan_r, &m->bytes));
+        TRY(bytes_of_product(l->fp0, &m->bytes));
+        TRY(bytes_of_product(l->ap, &m->bytes));
+        TRY(bytes_of_product(l->rap, &m->bytes));
+        if (l->transpose != NULL)
+            m->bytes += l->r.nnz * 4 + (l->r.rows + 1) * 8;
+    }
+    TRY(bytes_of_plan(amg->plan_bottom, &m->bytes));
+    m->levels = amg->levels;
+    m->fallen = amg->left_out;
+    snprintf(m->layout, sizeof m->layout,
+             "%d level%s of %s rows in %s, operator complexity %.3f; %s of degree %d; the last level %s", amg->levels,
+             amg->levels == 1 ? "" : "s", rows, spmv_type_name(amg->type), all / entries,
+             amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
+             amg->plan_bottom == NULL ? "smoothed"
+             : amg->left_out > 0      ? "inverted, singular"
+                                      : "inverted");
+done:
+    return st;
+}
+
+static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o)
+{
+    const char *const smoother = o->smoother == NULL ? "chebyshev" : o->smoother;
+    amg->l1 = strcmp(smoother, "l1-jacobi") == 0;
+    amg->degree = o->degree < 0 ? AMG_DEGREE : o->degree;
+    amg->strength = o->strength == 0 ? 0.25 : o->strength;
+    amg->updates = o->update_values != 0;
+    amg->near_null = o->near_null;
+    if (!amg->l1 && strcmp(smoother, "chebyshev") != 0)
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT,
+                            "preconditioner amg: unknown smoother \"%.64s\"; there are: chebyshev, l1-jacobi",
+                            smoother);
+    if (amg->degree == 0)
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: degree 0; the smallest is 1");
+    if (o->near_nulls < 0 || (o->near_null != NULL) != (o->near_nulls > 0))
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: %d near-null-space vectors, %s",
+                            o->near_nulls, o->near_null != NULL ? "but an array" : "no array");
+    if (o->near_nulls > 1)
+        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "preconditioner amg: %d near-null-space vectors; one is supported", o->near_nulls);
+    return SPMV_OK;
+}
+
+/* Sets amg->given to the matrix, with ascending columns. */
+static spmv_status take_matrix(struct amg *amg, struct precond_source *source, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    bool sorted = true, valid = true;
+    spmv_csr a;
+    TRY(take_given(amg, source->a));
+    TRY(check_given(amg, &sorted, &valid));
+    if (!valid || !sorted)
+        TRY(precond_source_read(amg->ctx, amg->m->name, source)); /* finds what is wrong */
+    if (!sorted) {
+        if (amg->updates) {
+            st = context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
+                              "preconditioner amg: new values need a matrix with ascending columns in each row");
             goto done;
         }
+        TRY(sort_given(amg->ctx, &source->host, matrix));
+        amg_release(&amg->given_pool);
+        spmv_matrix_view(*matrix, &a);
+        TRY(take_given(amg, &a));
+    }
+done:
+    return st;
+}
+
+/* Computes the hierarchy for new values. If that fails, the preconditioner keeps failing. */
+static spmv_status renew(void *self, const void *values)
+{
+    spmv_status st = SPMV_OK;
+    struct amg *amg = self;
+    const spmv_type type = amg->type;
+    bool imprecise = false;
+    if (!amg->updates)
+        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "preconditioner amg: made without the option update_values");
+    if (amg->given.val == NULL)
+        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg: a pattern has no values");
+    amg->broken = true;
+    amg->given.val = values;
+    st = amg_renew(amg, &imprecise);
+    if (st != SPMV_OK && imprecise) {
+        amg_clear(amg);
+        st = amg_build(amg, amg->m->type, &imprecise);
+    }
+    TRY(st);
+    if (amg->type != type)
+        TRY(prepare_narrowing(amg));
+    TRY(describe(amg));
+    amg->broken = false;
+done:
+    return st;
+}
+
+/* Releases the copy of the values as given, if the hierarchy has its own. */
+static void drop_given_values(struct amg *amg, const spmv_csr *a)
+{
+    struct amg_pool *pool = &amg->given_pool;
+    if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
+        spmv_free(amg->ctx, pool->block[--pool->blocks]); /* taken last */
+        pool->bytes -= amg->given.nnz * (int64_t)spmv_type_size(amg->given.type);
+        amg->given.val = NULL;
+    }
+}
+
+spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    struct amg *amg = NULL;
+    spmv_matrix *matrix = NULL;
+    TRY(host_alloc(m->ctx, sizeof *amg, "a preconditioner", (void **)&amg));
+    memset(amg, 0, sizeof *amg);
+    amg->m = m;
+    amg->ctx = m->ctx;
+    amg->given_pool.ctx = amg->pool.ctx = m->ctx;
+    TRY(check_options(amg, source->options));
+    if (m->rows > 0) {
+        TRY(take_matrix(amg, source, &matrix));
+        TRY(build(amg));
+        TRY(prepare_narrowing(amg));
+        drop_given_values(amg, source->a);
+        TRY(describe(amg));
     }
     m->self = amg;
     m->apply = apply;
     m->destroy = destroy;
-    snprintf(m->layout, sizeof m->layout,
-             "BoomerAMG, %s: a V-cycle, HMIS, extended+i, l1 Gauss-Seidel forward and backward, strength %g",
-             amg->module->version, source->options->strength);
+    m->renew = renew;
 done:
     spmv_matrix_destroy(matrix);
     if (st != SPMV_OK && amg != NULL)

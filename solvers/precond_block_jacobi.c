@@ -137,7 +137,7 @@ static void invert_block(void *state, int64_t b)
                                                      : a[i >= j ? i * n + j : j * n + i];
 }
 
-spmv_status precond_make_block_jacobi(spmv_preconditioner *m, const struct precond_source *source)
+spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     struct block_jacobi *j = NULL;

@@ -24,14 +24,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "host_tiles.h"
 #include "matrix_internal.h"
 #include "precond_loops.h"
 #include "splitmix.h"
-
-struct coefficients {
-    double before, factor;
-};
 
 struct chebyshev {
     spmv_preconditioner *m;
@@ -39,32 +34,8 @@ struct chebyshev {
     void *inverse;              /* of the diagonal */
     void *residual, *d;
     int degree;
-    struct coefficients step[101];
+    struct precond_coefficients step[PRECOND_DEGREE + 1];
 };
-
-struct rows_of_step {
-    spmv_type type;
-    int64_t n;
-    const struct precond_step *step;
-};
-
-static void step_tile(void *state, int64_t tile)
-{
-    const struct rows_of_step *s = state;
-    const struct range range = tile_range(tile, s->n);
-    precond_step_loop(s->type, s->step, range.begin, range.end);
-}
-
-static spmv_status take_step(const spmv_preconditioner *m, const struct precond_step *step)
-{
-#ifdef SPMV_HAVE_CUDA
-    if (m->ctx->backend->id == SPMV_BACKEND_CUDA)
-        return precond_step_cuda(m->ctx, m->type, step, m->rows);
-#endif
-    struct rows_of_step state = {m->type, m->rows, step};
-    tiles_each(m->ctx, tiles_of(m->rows), step_tile, &state);
-    return SPMV_OK;
-}
 
 static spmv_status apply(void *self, const void *r, void *z)
 {
@@ -83,7 +54,7 @@ static spmv_status apply(void *self, const void *r, void *z)
             TRY(spmv_apply(c->plan, &minus, c->d, &one, c->residual));
         step.before = c->step[k].before;
         step.factor = c->step[k].factor;
-        TRY(take_step(m, &step));
+        TRY(precond_smooth_step(m->ctx, m->type, &step, m->rows));
     }
 done:
     return st;
@@ -99,15 +70,14 @@ static void destroy(void *self)
     host_free(c);
 }
 
-/* The steps for the interval: Saad 2003, algorithm 12.1. */
-static void set_steps(struct chebyshev *c, double lowest, double highest)
+void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step)
 {
     const double center = (highest + lowest) / 2, radius = (highest - lowest) / 2, sigma = center / radius;
     double rho = 1 / sigma;
-    c->step[0] = (struct coefficients){0, 1 / center};
-    for (int k = 1; k <= c->degree; k++) {
+    step[0] = (struct precond_coefficients){0, 1 / center};
+    for (int k = 1; k <= degree; k++) {
         const double next = 1 / (2 * sigma - rho);
-        c->step[k] = (struct coefficients){next * rho, 2 * next / radius};
+        step[k] = (struct precond_coefficients){next * rho, 2 * next / radius};
         rho = next;
     }
 }
@@ -337,7 +307,7 @@ done:
     return st;
 }
 
-spmv_status precond_make_chebyshev(spmv_preconditioner *m, const struct precond_source *source)
+spmv_status precond_make_chebyshev(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     struct chebyshev *c = NULL;
@@ -345,14 +315,14 @@ spmv_status precond_make_chebyshev(spmv_preconditioner *m, const struct precond_
     TRY(host_alloc(m->ctx, sizeof *c, "a preconditioner", (void **)&c));
     memset(c, 0, sizeof *c);
     c->m = m;
-    c->degree = source->options->degree;
+    c->degree = source->options->degree < 0 ? 4 : source->options->degree;
     TRY(take_plan(c, source));
     TRY(precond_upload_reciprocals(m, source, &c->inverse));
     TRY(precond_alloc(m, bytes, &c->residual));
     TRY(precond_alloc(m, bytes, &c->d));
     if (m->rows > 0) {
         TRY(find_interval(c, source));
-        set_steps(c, m->lowest, m->highest);
+        precond_chebyshev_steps(m->lowest, m->highest, c->degree, c->step);
     }
     m->self = c;
     m->apply = apply;

@@ -5,7 +5,7 @@
  * row 0 to the farthest row: methods that pass information from neighbour to neighbour need about
  * as many iterations (docs/preconditioners.md has the figures behind the limits). On a GPU, only
  * the signs of the diagonal count. Nothing is timed, so the choice is repeatable for any number of
- * threads. It also depends on whether hypre is installed; the reason states this.
+ * threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -83,12 +83,10 @@ done:
     return st;
 }
 
-spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, const char **name,
-                           char *why)
+spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
 {
     const spmv_csr *a = &source->host;
     int64_t way = 0;
-    char missing[256] = "";
     if (a->rows == 0 || source->bad < a->rows) {
         *name = "none";
         if (a->rows == 0)
@@ -124,30 +122,25 @@ spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct preco
             return st;
     }
     if (way >= LONG_WAY) {
-        if (precond_amg_supports(ctx, type, a->nnz) == SPMV_OK) {
-            *name = "amg";
-            snprintf(why, PRECOND_SENTENCE,
-                     "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
-                     "diameter, multigrid about a dozen",
-                     (long long)a->rows, (long long)way);
-            return SPMV_OK;
-        }
-        snprintf(missing, sizeof missing, "; amg would be better, but %.200s", ctx->error);
-        ctx->error[0] = '\0';
+        *name = "amg";
+        snprintf(why, PRECOND_SENTENCE,
+                 "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
+                 "diameter, multigrid about two dozen",
+                 (long long)a->rows, (long long)way);
+        return SPMV_OK;
     }
     const bool even = look.largest <= 2 * look.smallest && look.heaviest <= 1 + 1e-12;
     if (even || a->rows > FACTOR_ROWS) {
         *name = "chebyshev";
-        snprintf(why, PRECOND_SENTENCE, "%s: this backend is fastest at products with the matrix%s",
+        snprintf(why, PRECOND_SENTENCE, "%s: this backend is fastest at products with the matrix",
                  even ? "a uniform diagonal not smaller than the rest of its row"
-                      : "a factor with so many rows is solved row by row",
-                 missing);
+                      : "a factor with so many rows is solved row by row");
         return SPMV_OK;
     }
     *name = "ic0";
     snprintf(why, PRECOND_SENTENCE,
              "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor takes account of "
-             "both%s",
-             look.smallest, look.largest, look.heaviest, missing);
+             "both",
+             look.smallest, look.largest, look.heaviest);
     return SPMV_OK;
 }

@@ -361,7 +361,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct lower 
     return SPMV_OK;
 }
 
-spmv_status precond_make_ic0(spmv_preconditioner *m, const struct precond_source *source)
+spmv_status precond_make_ic0(spmv_preconditioner *m, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
     struct ic0 *f = NULL;

@@ -12,7 +12,7 @@
 #include "backend.h"
 #include "reals.h"
 
-enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512 };
+enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512, PRECOND_DEGREE = 100 /* the largest degree */ };
 
 struct spmv_preconditioner {
     spmv_context *ctx;
@@ -20,6 +20,7 @@ struct spmv_preconditioner {
     int64_t rows;
     spmv_status (*apply)(void *self, const void *r, void *z);
     void (*destroy)(void *self);
+    spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
     void *self;
     const void *inverse_diagonal; /* for "jacobi" */
     bool identity;                /* for "none" */
@@ -49,12 +50,17 @@ struct precond_source {
 
 struct precond_kind {
     const char *name;
-    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX } needs; /* of A */
+    /* What it needs of A. PRECOND_IN_CONTEXT: the arrays where they are, which it checks itself. */
+    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX, PRECOND_IN_CONTEXT } needs;
 
     /* Fills apply, destroy, self and the informational members. On failure nothing is left in
      * self. */
-    spmv_status (*make)(spmv_preconditioner *m, const struct precond_source *source);
+    spmv_status (*make)(spmv_preconditioner *m, struct precond_source *source);
 };
+
+/* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
+ * row. name: the preconditioner. */
+spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source);
 
 /* Allocates memory in the context, counted in m->bytes. */
 spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
@@ -71,20 +77,17 @@ static inline double precond_value(const spmv_csr *a, int64_t k)
     return a->val == NULL ? 1 : real_at(a->type, a->val, k);
 }
 
-spmv_status precond_make_none(spmv_preconditioner *, const struct precond_source *);
-spmv_status precond_make_jacobi(spmv_preconditioner *, const struct precond_source *);
-spmv_status precond_make_block_jacobi(spmv_preconditioner *, const struct precond_source *);
-spmv_status precond_make_chebyshev(spmv_preconditioner *, const struct precond_source *);
-spmv_status precond_make_ic0(spmv_preconditioner *, const struct precond_source *);
-spmv_status precond_make_amg(spmv_preconditioner *, const struct precond_source *);
-
-/* SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason why "amg" does not support these. */
-spmv_status precond_amg_supports(spmv_context *ctx, spmv_type type, int64_t nnz);
+spmv_status precond_make_none(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_jacobi(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_block_jacobi(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_chebyshev(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
 
 /* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads only the
  * diagonal. */
-spmv_status precond_choose(spmv_context *ctx, spmv_type type, const struct precond_source *source, const char **name,
-                           char *why);
+spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why);
 
 /* ----------------------------------------------------------- for the solvers */
 

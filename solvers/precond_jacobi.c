@@ -16,7 +16,7 @@ static spmv_status apply_none(void *self, const void *r, void *z)
     return m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, z, m->rows);
 }
 
-spmv_status precond_make_none(spmv_preconditioner *m, const struct precond_source *source)
+spmv_status precond_make_none(spmv_preconditioner *m, struct precond_source *source)
 {
     (void)source;
     m->self = m;
@@ -91,7 +91,7 @@ done:
     return st;
 }
 
-spmv_status precond_make_jacobi(spmv_preconditioner *m, const struct precond_source *source)
+spmv_status precond_make_jacobi(spmv_preconditioner *m, struct precond_source *source)
 {
     void *reciprocals = NULL;
     const spmv_status st = precond_upload_reciprocals(m, source, &reciprocals);

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "precond_loops.h"
 
+#include "host_tiles.h"
+
 /* The inner loops run over neighbouring rows, so they vectorize; the sum of each row keeps its
  * order. */
 #define BLOCKS(T, name)                                                                                                \
@@ -72,6 +74,30 @@ void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t 
         step_f64(step, begin, end);
     else
         step_f32(step, begin, end);
+}
+
+struct rows_of_step {
+    spmv_type type;
+    int64_t n;
+    const struct precond_step *step;
+};
+
+static void step_tile(void *state, int64_t tile)
+{
+    const struct rows_of_step *s = state;
+    const struct range range = tile_range(tile, s->n);
+    precond_step_loop(s->type, s->step, range.begin, range.end);
+}
+
+spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
+{
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return precond_step_cuda(ctx, type, step, n);
+#endif
+    struct rows_of_step state = {type, n, step};
+    tiles_each(ctx, tiles_of(n), step_tile, &state);
+    return SPMV_OK;
 }
 
 void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,

@@ -30,7 +30,18 @@ struct precond_step {
     void *d, *z;
 };
 
+/* The step for n rows, on any backend. Queued. */
+spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n);
+
 void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end);
+
+/* The factors of precond_step in step k of the Chebyshev iteration for eigenvalues from lowest to
+ * highest, 0 <= k <= degree (Saad 2003, algorithm 12.1). */
+struct precond_coefficients {
+    double before, factor;
+};
+
+void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step);
 
 /* A triangle in the order of its solve. Position p is row row[p]. Its off-diagonal entries are
  * ptr[p] <= k < ptr[p + 1], all in rows of earlier positions; inverse[p] is the reciprocal of its

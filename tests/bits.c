@@ -1056,7 +1056,7 @@ static void positive_definite(bool irregular, struct sparse *a)
 /* Whether the preconditioner uses another library, whose bits may change. */
 static bool is_foreign(const char *precond)
 {
-    return strcmp(precond, "amg") == 0;
+    return strcmp(precond, "hypre-amg") == 0;
 }
 
 /* Hashes all figures of the result but not its texts, whose wording may change. */

@@ -18,7 +18,7 @@ enum { N = 4 };
 static spmv_context *ctx;
 static spmv_plan *plan;
 static spmv_multiply_plan *squared; /* of csr with itself */
-static spmv_preconditioner *jacobi;
+static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
 static spmv_csr csr;
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
@@ -172,6 +172,7 @@ static const spmv_preconditioner_class own = {.size = sizeof own, .name = "own",
 CALL(preconditioner_create, C, arg(3, NULL), arg(1, &csr), arg(4, NULL), arg(2, &made))
 CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &made))
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
+CALL(preconditioner_update_values, arg(0, renewed), arg(1, csr.val))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
@@ -281,6 +282,7 @@ static const struct function functions[] = {
     ROW(preconditioner_create, 3, 2),
     ROW(preconditioner_wrap, 3, 1),
     ROW(preconditioner_apply, 3, 0),
+    ROW(preconditioner_update_values, 2, 0),
     ROW(preconditioner_describe, 2, 0),
     ROW(cg, 3, 2),
     ROW(solver_create, 3, 1),
@@ -819,6 +821,10 @@ static int begin(void **state)
     assert_ok(ctx, spmv_plan_create(ctx, &csr, &options, &plan));
     assert_ok(ctx, spmv_multiply_plan_create(ctx, &csr, &csr, NULL, &squared));
     assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &csr, NULL, &jacobi));
+    spmv_preconditioner_options renewing;
+    spmv_preconditioner_options_init(&renewing, sizeof renewing);
+    renewing.update_values = 1;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &csr, &renewing, &renewed));
     assert_ok(ctx, spmv_solver_create(ctx, &csr, NULL, &solver));
     assert_ok(ctx, spmv_matrix_write(ctx, &csr, file));
     assert_ok(ctx, spmv_vector_write(ctx, vector_file, SPMV_F64, host, N, NULL));
@@ -832,6 +838,7 @@ static int end(void **state)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
     spmv_preconditioner_destroy(jacobi);
+    spmv_preconditioner_destroy(renewed);
     spmv_solver_destroy(solver);
     spmv_plan_destroy(plan);
     spmv_multiply_plan_destroy(squared);

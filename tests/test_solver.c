@@ -261,7 +261,7 @@ static void every_preconditioner(void **state)
             o.rtol = 1e-9;
             spmv_solver *solver = NULL;
             const spmv_status st = spmv_solver_create(ctx, &s.host, &o, &solver);
-            if (st == SPMV_ERROR_UNSUPPORTED && strcmp(name, "amg") == 0)
+            if (st == SPMV_ERROR_UNSUPPORTED && strcmp(name, "hypre-amg") == 0)
                 continue; /* not on this backend, or not installed */
             assert_ok(ctx, st);
             spmv_solver_result result[K];
@@ -407,7 +407,7 @@ static void new_values(void **state)
                 fresh.val = values;
                 spmv_solver *solver = NULL;
                 const spmv_status st = spmv_solver_create(ctx, &fresh, &o, &solver);
-                if (st == SPMV_ERROR_UNSUPPORTED && strcmp(o.precond, "amg") == 0) {
+                if (st == SPMV_ERROR_UNSUPPORTED && strcmp(o.precond, "hypre-amg") == 0) {
                     free(values);
                     spmv_free(ctx, device);
                     continue;

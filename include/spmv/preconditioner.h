@@ -46,7 +46,8 @@ typedef struct spmv_preconditioner_options {
     spmv_type type;
 
     int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16 */
-    int degree; /* chebyshev: products per application, 0 to 100; default -1: 4 */
+    int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
+                   smoother, 1 to 100; default -1: 2 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
 
     /* chebyshev: the interval of the eigenvalues of D^-1 A, 0 < lowest < highest; both or none.
@@ -54,12 +55,27 @@ typedef struct spmv_preconditioner_options {
     double lowest;
     double highest;
 
-    double shift;    /* ic0: first diagonal shift, relative to the diagonal; default 0: no shift */
-    double strength; /* amg: threshold of strong couplings, 0 to 1; default 0: 0.25 */
+    double shift; /* ic0: first diagonal shift, relative to the diagonal; default 0: no shift */
+
+    /* amg, hypre-amg: threshold of strong couplings, 0 to 1. Default 0: each kind's own, 0.25. */
+    double strength;
 
     /* chebyshev: a plan for products of A with one vector, of the same context and type. It must
      * outlive the preconditioner. Default NULL: the preconditioner makes its own plan. */
     spmv_plan *plan;
+
+    /* amg: the smoother, "chebyshev" or "l1-jacobi". Default NULL: "chebyshev". */
+    const char *smoother;
+
+    /* amg: vectors v for which A v is nearly 0, such as the rigid body modes of elasticity. Element
+     * j of row i is near_null[i * near_nulls + j], of the option type, in the context's memory;
+     * read during the call (with update_values: until the preconditioner is destroyed). Default
+     * NULL and 0: the vector of ones. More than one gives SPMV_ERROR_UNSUPPORTED. */
+    const void *near_null;
+    int near_nulls;
+
+    /* amg: 1: the values may be replaced later (spmv_preconditioner_update_values); default 0 */
+    int update_values;
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
@@ -79,18 +95,28 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   ic0           L L', an incomplete Cholesky factorisation with the pattern of the lower triangle
  *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
  *                 0.001 and is doubled until all pivots are positive (info.shift). (3)
- *   amg           a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
+ *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
+ *                 with matrix A, the rows form aggregates around a maximal independent set of
+ *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
+ *                 in aggregate j and 0 elsewhere. The next matrix is P'AP. The smoother is
+ *                 options.degree steps of the Chebyshev iteration for D^-1 A. A matrix of at most
+ *                 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where that is
+ *                 precise enough (info.layout). For a singular positive semidefinite matrix, M is
+ *                 positive definite too.
+ *   hypre-amg     a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
  *                 f64, backends ref and omp.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason
  *
  *   (1) Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., 2003, section 12.3.2
  *   (2) J. A. Meijerink, H. A. van der Vorst, Math. Comp. 31, 1977
  *   (3) T. A. Manteuffel, Math. Comp. 34, 1980
+ *   (4) P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996
+ *   (5) N. Bell, S. Dalton, L. Olson, SIAM J. Sci. Comput. 34(4), 2012
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
  *                    memory may change after the call. Arrays in the context's memory must outlive
- *                    a "chebyshev" that makes its own plan. The arrays are checked as by
+ *                    "amg", and a "chebyshev" that makes its own plan. The arrays are checked as by
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. In the
  *                    memory of a GPU, "jacobi" and "auto" read only the diagonal, there, and do not
@@ -100,7 +126,7 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *
  * Errors: SPMV_ERROR_METHOD (no such name; the message lists the names), SPMV_ERROR_NOT_SQUARE,
  * SPMV_ERROR_NOT_POSITIVE (a diagonal entry is missing or not positive, the message names the row;
- * or the eigenvalue estimate failed), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (also: complex),
+ * or the set-up found that A is not positive definite), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (also: complex),
  * SPMV_ERROR_UNSUPPORTED (the message says what to install or where it is supported),
  * SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (also: options.plan is for another matrix),
  * SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY.
@@ -123,10 +149,24 @@ SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type,
                                               const spmv_preconditioner_class *methods, void *self,
                                               spmv_preconditioner **preconditioner);
 
+/* Replaces the values of the matrix that "amg" was made for. The sparsity pattern, the aggregates
+ * and the patterns of the hierarchy stay; its values are computed again. May wait.
+ *
+ *   preconditioner  made with the option update_values from a matrix with values, whose columns
+ *                   ascend in each row
+ *   values          nnz elements of the matrix's type in the context's memory, in the order of the
+ *                   matrix; must outlive the preconditioner or the next new values
+ *
+ * Errors: SPMV_ERROR_UNSUPPORTED (another preconditioner, or the option is missing),
+ * SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE, SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. After any
+ * but the first, and SPMV_ERROR_ARGUMENT, the preconditioner fails until it gets other values.
+ * Determinism: as for spmv_preconditioner_create. */
+SPMV_API spmv_status spmv_preconditioner_update_values(spmv_preconditioner *preconditioner, const void *values);
+
 /* Destroys a preconditioner. */
 SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
 
-/* z = M^-1 r. Queued. The built-in preconditioners except "amg" allocate nothing and do not wait.
+/* z = M^-1 r. Queued. The built-in preconditioners except "hypre-amg" allocate nothing and do not wait.
  * Two calls with one preconditioner must not run at the same time.
  *
  *   r, z  rows elements each, of the preconditioner's type
@@ -148,9 +188,10 @@ typedef struct spmv_preconditioner_info {
     double seconds;         /* time of spmv_preconditioner_create */
     double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
     double shift;           /* ic0: the diagonal shift, relative to the diagonal; else 0 */
-    int64_t levels;         /* ic0: rows on the longest chain of dependent rows; else 0 */
+    int64_t levels;         /* ic0: rows on the longest chain of dependent rows; amg: levels; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; else 0 */
+                               factorisations; amg: unknowns of the last level left out, because
+                               the matrix is singular; else 0 */
 } spmv_preconditioner_info;
 
 /* Describes a preconditioner.

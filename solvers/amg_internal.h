@@ -1,0 +1,107 @@
+/* The inside of algebraic multigrid: the hierarchy, and the functions that its files share.
+ *
+ * precond_amg.c makes the preconditioner and applies the cycle, amg_setup.c makes the hierarchy,
+ * amg_rows.h has the steps of both.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AMG_INTERNAL_H
+#define AMG_INTERNAL_H
+
+#include <spmv/multiply.h>
+
+#include "amg_rows.h"
+#include "precond_loops.h"
+
+enum {
+    AMG_LEVELS = 32,
+    AMG_BOTTOM = 400,    /* a level of at most so many rows is inverted */
+    AMG_DEGREE = 2,      /* products of a smoother, by default */
+    AMG_LAST_DEGREE = 8, /* of the last level, if it is too large to be inverted */
+    AMG_BLOCKS = 24
+};
+
+/* Blocks of the context's memory that are released together. */
+struct amg_pool {
+    spmv_context *ctx;
+    int64_t bytes;
+    int blocks;
+    void *block[AMG_BLOCKS];
+};
+
+spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory);
+void amg_release(struct amg_pool *pool);
+
+/* A level: the matrix A, its smoother, and the transfer to the next level. All arrays are in the
+ * context's memory and have the type of the hierarchy, unless struct amg_rows says otherwise. */
+struct amg_level {
+    int64_t rows;
+    spmv_csr a;
+    void *values;                  /* of a; NULL if it borrows the caller's */
+    void *diagonal, *root, *least; /* see struct amg_rows; least: NULL on the first level */
+    void *inverse;                 /* of the smoother */
+    double bound;                  /* of the eigenvalues of D^-1 A */
+    int degree;                    /* of the smoother */
+    struct precond_coefficients step[PRECOND_DEGREE + 1];
+    spmv_plan *plan;
+    void *residual, *x, *d; /* vectors of the cycle */
+
+    /* the transfer; not on the last level */
+    spmv_csr f, p0, p, r; /* strong couplings; tentative and smoothed interpolation; transpose */
+    void *f_values, *p0_values, *p_values, *r_values;
+    void *f_inverse; /* reciprocals of f's diagonal, during set-up */
+    double omega;
+    int32_t *aggregate;
+    const void *near_null; /* NULL: ones */
+    spmv_multiply_plan *fp0, *ap, *rap;
+    spmv_matrix *transpose; /* the pattern of R */
+    spmv_plan *plan_p, *plan_r;
+    struct amg_pool pool;
+    struct amg_pool work; /* released after the transfer is computed */
+};
+
+struct amg {
+    spmv_preconditioner *m;
+    spmv_context *ctx;
+    spmv_type type;  /* of the hierarchy */
+    bool l1;         /* the smoother is l1-Jacobi */
+    bool updates;    /* the values may be replaced */
+    bool broken;     /* new values were refused */
+    int degree;      /* of the smoother */
+    double strength; /* threshold of a strong coupling */
+    double scale;    /* the hierarchy is that of A times this power of two */
+    int levels;
+    struct amg_level level[AMG_LEVELS];
+
+    /* The last level, if it is small: its inverse, with all entries. */
+    spmv_csr bottom;
+    void *bottom_values;
+    spmv_plan *plan_bottom;
+    int64_t left_out; /* its unknowns left out, because the matrix is singular */
+    struct amg_pool pool;
+
+    /* The matrix as given. val is in the context's memory, or NULL for a pattern. */
+    spmv_csr given;
+    const void *near_null; /* in m->type */
+    struct amg_pool given_pool;
+
+    void *largest, *scratch; /* max |r_i|, and scratch memory for it */
+};
+
+/* Makes the hierarchy of the type. SPMV_ERROR_NOT_POSITIVE, or with *imprecise also because the type
+ * is too narrow for the matrix. */
+spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise);
+
+/* Computes all values again, from amg->given. The patterns stay. */
+spmv_status amg_renew(struct amg *amg, bool *imprecise);
+
+/* Releases what amg_build made. */
+void amg_clear(struct amg *amg);
+
+/* Runs a step for rows (or entries) 0 to n - 1. */
+spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
+
+#ifdef SPMV_HAVE_CUDA
+spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
+#endif
+
+#endif

@@ -1,0 +1,148 @@
+/* The steps of algebraic multigrid as functions of one row, for C and CUDA C++. amg_loops.c calls
+ * them in loops, amg_cuda.cu in kernels. So all backends do the same operations in the same order,
+ * and the hierarchy has the same bits.
+ *
+ * Each function writes only elements of its own row, and reads of other rows only what no call of
+ * the same step writes.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AMG_ROWS_H
+#define AMG_ROWS_H
+
+#include <math.h>
+#include <spmv/types.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define AMG_ROW static __host__ __device__ inline
+#else
+#define AMG_ROW static inline
+#endif
+
+/* X(NAME, name) for each step. A new step is one line here and one function in amg_rows_typed.h. */
+#define AMG_STEP_LIST(X)                                                                                               \
+    X(CHECK, check)                                                                                                    \
+    X(CONVERT, convert)                                                                                                \
+    X(DIAGONAL, diagonal)                                                                                              \
+    X(BOUND, bound)                                                                                                    \
+    X(STRONGEST, strongest)                                                                                            \
+    X(STRONG_COUNT, strong_count)                                                                                      \
+    X(STRONG_COLUMNS, strong_columns)                                                                                  \
+    X(STRONG_VALUES, strong_values)                                                                                    \
+    X(MIS_BEGIN, mis_begin)                                                                                            \
+    X(MIS_SPREAD, mis_spread)                                                                                          \
+    X(MIS_DECIDE, mis_decide)                                                                                          \
+    X(ROOT, root)                                                                                                      \
+    X(JOIN_ROOT, join_root)                                                                                            \
+    X(JOIN_NEAR, join_near)                                                                                            \
+    X(TENTATIVE_COUNT, tentative_count)                                                                                \
+    X(TENTATIVE_FILL, tentative_fill)                                                                                  \
+    X(SMOOTH, smooth)                                                                                                  \
+    X(TRANSPOSE, transpose)                                                                                            \
+    X(COARSE_CHECK, coarse_check)                                                                                      \
+    X(DENSE_FILL, dense_fill)                                                                                          \
+    X(DENSE_COLUMN, dense_column)                                                                                      \
+    X(DENSE_SOLVE, dense_solve)                                                                                        \
+    X(DENSE_INVERSE, dense_inverse)                                                                                    \
+    X(NARROW, narrow)                                                                                                  \
+    X(WIDEN, widen)
+
+enum amg_step {
+#define AMG_STEP(NAME, name) AMG_##NAME,
+    AMG_STEP_LIST(AMG_STEP)
+#undef AMG_STEP
+        AMG_STEPS
+};
+
+/* A sparse matrix: as struct spmv_csr, with arrays that a step may write. */
+struct amg_csr {
+    const void *row_ptr;
+    int row_ptr_bits;
+    int32_t *col;
+    void *val;
+};
+
+/* The arguments of all steps; a step uses some of them. T is the type of the hierarchy. All arrays
+ * are in the context's memory. */
+struct amg_rows {
+    struct amg_csr a;      /* the matrix of the level, n rows */
+    struct amg_csr f;      /* its strong couplings and the diagonal */
+    struct amg_csr p;      /* interpolation, n rows */
+    struct amg_csr r;      /* its transpose, one row per aggregate */
+    struct amg_csr c;      /* the matrix of the next level */
+    int64_t n, nnz;        /* of a */
+    const void *diagonal;  /* T: of a; 0 for rows that the hierarchy leaves out */
+    void *diagonal_out;    /* the same */
+    void *root_out;        /* T: its square roots */
+    const void *root;      /* the same */
+    void *inverse_out;     /* T: its reciprocals, 0 for 0 */
+    const void *inverse;   /* the same, for the matrix that the step uses */
+    const void *least;     /* f64: diagonal entries up to this are left out; NULL: 0 */
+    void *ratio_out;       /* see the step */
+    const void *weight;    /* T: see bound */
+    void *weight_out;      /* the same */
+    double strength;       /* threshold of a strong coupling */
+    double factor;         /* see the step */
+    int l1;                /* inverse_out: of the row sums of |a_ij| */
+    int64_t *count;        /* see the step */
+    const int64_t *offset; /* exclusive sums of count */
+    uint64_t *key;         /* state and priority of a row */
+    uint64_t *near_key;    /* the largest key of a row and its neighbours */
+    int32_t *undecided;    /* 1: the row is neither a root nor excluded */
+    const int32_t *joined; /* number of the aggregate of a root and its neighbours, else -1 */
+    int32_t *aggregate;    /* number of the aggregate of a row, or -1 */
+    const void *near_null; /* T: the near-null-space vector; NULL: ones */
+    const void *source;    /* source_type: the values given; NULL: ones */
+    spmv_type source_type;
+    void *to;                 /* T: the values converted */
+    double *dense, *factor_l; /* n x n by rows, then L^-1 by columns; the factor L by rows */
+    double *pivot;            /* n: pivots relative to the diagonal */
+    int64_t step;             /* number of the column */
+    double tolerance;         /* a pivot not larger than this is taken as 0 */
+    const void *largest;      /* source_type: max |r_i| */
+    const void *from;         /* vectors of narrow and widen */
+};
+
+AMG_ROW int64_t amg_offset(const struct amg_csr *a, int64_t row)
+{
+    return a->row_ptr_bits == 32 ? (int64_t)((const int32_t *)a->row_ptr)[row] : ((const int64_t *)a->row_ptr)[row];
+}
+
+/* Keys of the independent set. The state is above the priority, which is a hash of the row's number
+ * (splitmix64), and that is above the number, so keys are distinct. */
+#define AMG_STATE_SHIFT 62
+#define AMG_EXCLUDED UINT64_C(0)
+#define AMG_UNDECIDED UINT64_C(1)
+#define AMG_ROOT_STATE UINT64_C(2)
+
+AMG_ROW uint64_t amg_state(uint64_t key)
+{
+    return key >> AMG_STATE_SHIFT;
+}
+
+AMG_ROW uint64_t amg_key(uint64_t state, int64_t row)
+{
+    uint64_t z = (uint64_t)row + UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return state << AMG_STATE_SHIFT | (z >> 34) << 32 | (uint64_t)row;
+}
+
+/* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not
+ * finite. */
+AMG_ROW double amg_power(double x)
+{
+    int exponent = 0;
+    if (!(x > 0 && x <= 0x1.fffffffffffffp1023))
+        return 1;
+    (void)frexp(x, &exponent);
+    return exponent < -1021 ? 0x1p-1022 : ldexp(1.0, exponent - 1);
+}
+
+AMG_ROW double amg_source(spmv_type type, const void *values, int64_t k)
+{
+    return values == (const void *)0 ? 1 : type == SPMV_F64 ? ((const double *)values)[k] : ((const float *)values)[k];
+}
+
+#endif

@@ -1,0 +1,390 @@
+/* The typed part of amg_rows.h, included once per real type (each_real.h).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+
+AMG_ROW T TYPED(amg_abs)(T x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* ------------------------------------------------------------------- matrix */
+
+/* count[i] = INT64_MAX for a valid row, else 4 i + what is wrong: 0 offsets or a column, 1 the
+ * diagonal, 2 columns that do not ascend. Rows are checked before anything else is read of them. */
+AMG_ROW void TYPED(amg_check)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
+    s->count[i] = 4 * i;
+    if (begin < 0 || end < begin || end > s->nnz || (i == 0 && begin != 0) || (i == s->n - 1 && end != s->nnz))
+        return;
+    double diagonal = 0;
+    int sorted = 1;
+    for (int64_t k = begin; k < end; k++) {
+        const int32_t column = s->a.col[k];
+        if (column < 0 || column >= s->n)
+            return;
+        if (k > begin && column <= s->a.col[k - 1])
+            sorted = 0;
+        if (column == i)
+            diagonal += amg_source(s->source_type, s->source, k);
+    }
+    s->count[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1 : !sorted ? 4 * i + 2 : INT64_MAX;
+}
+
+/* Entry k: to_k = source_k times the factor */
+AMG_ROW void TYPED(amg_convert)(const struct amg_rows *s, int64_t k)
+{
+    ((T *)s->to)[k] = (T)(amg_source(s->source_type, s->source, k) * s->factor);
+}
+
+/* The diagonal entry, its root, its reciprocal, and the first estimate of the bound below. */
+AMG_ROW void TYPED(amg_diagonal)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T diagonal = 0, sum = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        sum += TYPED(amg_abs)(val[k]);
+        if (s->a.col[k] == i)
+            diagonal = val[k];
+    }
+    const double least = s->least != (const void *)0 ? ((const double *)s->least)[i] : 0;
+    if (!((double)diagonal > least))
+        diagonal = 0;
+    ((T *)s->diagonal_out)[i] = diagonal;
+    ((T *)s->root_out)[i] = (T)sqrt((double)diagonal);
+    ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / (s->l1 ? sum : diagonal) : 0;
+    ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : 1;
+}
+
+/* weight_out_i = sum_j |a_ij| w_j / a_ii and ratio_out_i = weight_out_i / w_i. For any w > 0 the
+ * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). */
+AMG_ROW void TYPED(amg_bound)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
+    const T diagonal = ((const T *)s->diagonal)[i];
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T sum = 0;
+    if (diagonal > 0)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+            sum += TYPED(amg_abs)(val[k]) * weight[s->a.col[k]];
+    ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : weight[i];
+    ((T *)s->ratio_out)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
+}
+
+/* ----------------------------------------------------------------- strength */
+
+/* weight_out_i = the largest |a_ij| / sqrt(a_ii a_jj), j != i */
+AMG_ROW void TYPED(amg_strongest)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *root = (const T *)s->root;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T most = 0;
+    if (root[i] > 0)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+            const T other = root[s->a.col[k]];
+            const T coupling = other > 0 && s->a.col[k] != i ? TYPED(amg_abs)(val[k]) / root[i] / other : 0;
+            most = coupling > most ? coupling : most;
+        }
+    ((T *)s->weight_out)[i] = most;
+}
+
+/* |a_ij| > strength min(w_i, w_j) sqrt(a_ii a_jj), with the weights of amg_strongest: symmetric, and
+ * the same for S A S with a diagonal S. */
+AMG_ROW int TYPED(amg_is_strong)(const struct amg_rows *s, int64_t i, int64_t k)
+{
+    const T *root = (const T *)s->root;
+    const T *weight = (const T *)s->weight;
+    const int64_t j = s->a.col[k];
+    const T least = weight[i] < weight[j] ? weight[i] : weight[j];
+    return root[i] > 0 && root[j] > 0 &&
+           TYPED(amg_abs)(((const T *)s->a.val)[k]) > (T)s->strength * least * root[i] * root[j];
+}
+
+/* count_i = strong couplings and the diagonal entry */
+AMG_ROW void TYPED(amg_strong_count)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t end = amg_offset(&s->a, i + 1);
+    int64_t count = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+        count += s->a.col[k] == i || TYPED(amg_is_strong)(s, i, k);
+    s->count[i] = count;
+}
+
+AMG_ROW void TYPED(amg_strong_columns)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t end = amg_offset(&s->a, i + 1);
+    int64_t to = amg_offset(&s->f, i);
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+        if (s->a.col[k] == i || TYPED(amg_is_strong)(s, i, k))
+            s->f.col[to++] = s->a.col[k];
+}
+
+/* The values of the strong couplings. The others are added to the diagonal entry, which keeps the
+ * row's sum, unless that halves it. If f is a, nothing is written to it. inverse_out: the reciprocal of the new diagonal entry;
+ * ratio_out: sum_j |f_ij| / f_ii. */
+AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    T *to = (T *)s->f.val;
+    const int64_t begin = amg_offset(&s->f, i), end = amg_offset(&s->f, i + 1), last = amg_offset(&s->a, i + 1);
+    const T diagonal = ((const T *)s->diagonal)[i];
+    T weak = 0, sum = 0;
+    int64_t at = begin, middle = begin;
+    for (int64_t k = amg_offset(&s->a, i); k < last; k++)
+        if (at < end && s->f.col[at] == s->a.col[k]) {
+            if (s->a.col[k] == i)
+                middle = at;
+            else
+                sum += TYPED(amg_abs)(val[k]);
+            if (to != val)
+                to[at] = val[k];
+            at++;
+        } else
+            weak += val[k];
+    T lumped = diagonal + weak;
+    if (!(lumped > diagonal / 2))
+        lumped = diagonal;
+    if (diagonal > 0 && to != val)
+        to[middle] = lumped;
+    ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / lumped : 0;
+    ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + sum) / lumped : 1;
+}
+
+/* --------------------------------------------------------------- aggregates */
+
+/* Rows without a strong coupling are excluded: the smoother suffices for them. */
+AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t end = amg_offset(&s->f, i + 1);
+    int coupled = 0;
+    if (((const T *)s->diagonal)[i] > 0)
+        for (int64_t k = amg_offset(&s->f, i); k < end; k++)
+            coupled |= s->f.col[k] != i;
+    s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
+}
+
+AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t end = amg_offset(&s->f, i + 1);
+    uint64_t most = s->key[i];
+    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+        const uint64_t key = s->key[s->f.col[k]];
+        most = key > most ? key : most;
+    }
+    s->near_key[i] = most;
+}
+
+/* A row becomes a root if its key is the largest within distance 2, and is excluded if a root is
+ * within distance 2. */
+AMG_ROW void TYPED(amg_mis_decide)(const struct amg_rows *s, int64_t i)
+{
+    const uint64_t key = s->key[i];
+    s->undecided[i] = 0;
+    if (amg_state(key) != AMG_UNDECIDED)
+        return;
+    const int64_t end = amg_offset(&s->f, i + 1);
+    uint64_t most = s->near_key[i];
+    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+        const uint64_t near_key = s->near_key[s->f.col[k]];
+        most = near_key > most ? near_key : most;
+    }
+    if (most == key)
+        s->key[i] = amg_key(AMG_ROOT_STATE, i);
+    else if (amg_state(most) == AMG_ROOT_STATE)
+        s->key[i] = amg_key(AMG_EXCLUDED, i);
+    else
+        s->undecided[i] = 1;
+}
+
+AMG_ROW void TYPED(amg_root)(const struct amg_rows *s, int64_t i)
+{
+    s->count[i] = amg_state(s->key[i]) == AMG_ROOT_STATE;
+}
+
+/* A root and its neighbours make an aggregate; offset has the numbers of the roots. No row has two
+ * roots beside it, unless the strong couplings are not symmetric; then the larger key counts. */
+AMG_ROW void TYPED(amg_join_root)(const struct amg_rows *s, int64_t i)
+{
+    const uint64_t own = s->key[i]; /* near_key: of a spread after all decisions */
+    const uint64_t most = amg_state(own) == AMG_ROOT_STATE ? own : s->near_key[i];
+    s->aggregate[i] =
+        amg_state(most) == AMG_ROOT_STATE ? (int32_t)s->offset[(int64_t)(most & UINT64_C(0xffffffff))] : -1;
+}
+
+/* Every other row with a strong coupling joins the aggregate of its strongest neighbour that is in
+ * one, the first of equals. */
+AMG_ROW void TYPED(amg_join_near)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->f.val;
+    const int64_t end = amg_offset(&s->f, i + 1);
+    int32_t own = s->joined[i];
+    T most = -1;
+    if (own < 0 && ((const T *)s->diagonal)[i] > 0)
+        for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+            const int32_t other = s->joined[s->f.col[k]];
+            if (other >= 0 && TYPED(amg_abs)(val[k]) > most) {
+                most = TYPED(amg_abs)(val[k]);
+                own = other;
+            }
+        }
+    s->aggregate[i] = own;
+}
+
+/* ------------------------------------------------------------ interpolation */
+
+AMG_ROW T TYPED(amg_near_null)(const struct amg_rows *s, int64_t i)
+{
+    return s->near_null != (const void *)0 ? ((const T *)s->near_null)[i] : 1;
+}
+
+AMG_ROW void TYPED(amg_tentative_count)(const struct amg_rows *s, int64_t i)
+{
+    s->count[i] = s->aggregate[i] >= 0;
+}
+
+/* P0: the near-null-space vector, cut into the aggregates. So P0 times ones is the vector, and the
+ * vector of the next level is ones. */
+AMG_ROW void TYPED(amg_tentative_fill)(const struct amg_rows *s, int64_t i)
+{
+    if (s->aggregate[i] >= 0) {
+        const int64_t k = amg_offset(&s->p, i);
+        if (s->p.col != (int32_t *)0)
+            s->p.col[k] = s->aggregate[i];
+        ((T *)s->p.val)[k] = TYPED(amg_near_null)(s, i);
+    }
+}
+
+/* P = P0 - omega D^-1 (F P0), in place of F P0; factor: omega; inverse: that of F's diagonal. The
+ * row of F P0 has the column of P0, because F has the diagonal. */
+AMG_ROW void TYPED(amg_smooth)(const struct amg_rows *s, int64_t i)
+{
+    T *val = (T *)s->p.val;
+    const int64_t end = amg_offset(&s->p, i + 1);
+    const T scale = (T)s->factor * ((const T *)s->inverse)[i];
+    for (int64_t k = amg_offset(&s->p, i); k < end; k++) {
+        const T tentative = s->p.col[k] == s->aggregate[i] ? TYPED(amg_near_null)(s, i) : 0;
+        val[k] = tentative - scale * val[k];
+    }
+}
+
+/* Row j of R = P'. Rows of P are short, and their columns ascend. */
+AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t j)
+{
+    const T *val = (const T *)s->p.val;
+    T *to = (T *)s->r.val;
+    const int64_t end = amg_offset(&s->r, j + 1);
+    for (int64_t k = amg_offset(&s->r, j); k < end; k++) {
+        const int64_t i = s->r.col[k];
+        int64_t at = amg_offset(&s->p, i);
+        while (s->p.col[at] != j)
+            at++;
+        to[k] = val[at];
+    }
+}
+
+/* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the sum of
+ * a_ii p_i^2. ratio_out (f64): p'Ap over this sum, -2 for numbers that are not finite. least (f64,
+ * in to): the largest entry that counts as 0. */
+AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
+{
+    const T *r = (const T *)s->r.val, *val = (const T *)s->c.val, *diagonal = (const T *)s->diagonal;
+    double mass = 0, own = 0;
+    for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
+        mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
+    for (int64_t k = amg_offset(&s->c, j), end = amg_offset(&s->c, j + 1); k < end; k++)
+        if (s->c.col[k] == j)
+            own = (double)val[k];
+    const double ratio = mass > 0 ? own / mass : 0;
+    ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
+    ((double *)s->to)[j] = mass * s->tolerance;
+}
+
+/* ------------------------------------------------------- the dense last level */
+
+AMG_ROW void TYPED(amg_dense_fill)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    double *row = s->dense + i * s->n;
+    for (int64_t j = 0; j < s->n; j++)
+        row[j] = 0;
+    for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
+        row[s->a.col[k]] = (double)val[k];
+    if (!(((const T *)s->diagonal)[i] > 0))
+        row[i] = 0;
+    if (i == 0)
+        s->pivot[0] = row[0] > 0;
+}
+
+/* Column `step` of the Cholesky factor: element i, from the columns before (left-looking). Row i
+ * begins at factor_l + i n. A pivot up to the tolerance, relative to the diagonal, makes a column of
+ * zeros: the unknown is left out. The element below the pivot also makes the next pivot. */
+AMG_ROW void TYPED(amg_dense_column)(const struct amg_rows *s, int64_t i)
+{
+    const int64_t n = s->n, j = s->step;
+    double *l = s->factor_l;
+    const double full = s->dense[j * n + j], pivot = s->pivot[j] * full;
+    double sum = s->dense[i * n + j], element = 0;
+    if (i >= j && s->pivot[j] > s->tolerance) {
+        for (int64_t m = 0; m < j; m++)
+            sum -= l[i * n + m] * l[j * n + m];
+        element = i == j ? sqrt(pivot) : sum / sqrt(pivot);
+    }
+    l[i * n + j] = element;
+    if (i == j + 1) {
+        const double own = s->dense[i * n + i];
+        double next = own;
+        for (int64_t m = 0; m <= j; m++)
+            next -= l[i * n + m] * l[i * n + m];
+        s->pivot[i] = own > 0 ? next / own : 0;
+    }
+}
+
+/* Column j of L^-1, in place of row j of the dense matrix: element (i, j) at dense + j n + i. */
+AMG_ROW void TYPED(amg_dense_solve)(const struct amg_rows *s, int64_t j)
+{
+    const int64_t n = s->n;
+    const double *l = s->factor_l;
+    double *x = s->dense + j * n;
+    for (int64_t i = 0; i < j; i++)
+        x[i] = 0;
+    for (int64_t i = j; i < n; i++) {
+        const double pivot = l[i * n + i];
+        double sum = i == j;
+        for (int64_t m = j; m < i; m++)
+            sum -= l[i * n + m] * x[m];
+        x[i] = pivot > 0 ? sum / pivot : 0;
+    }
+}
+
+/* Entry k = i n + j of the inverse (L^-1)' L^-1, as a sparse matrix with all entries. */
+AMG_ROW void TYPED(amg_dense_inverse)(const struct amg_rows *s, int64_t k)
+{
+    const int64_t n = s->n, i = k / n, j = k % n;
+    const double *x = s->dense;
+    double sum = 0;
+    for (int64_t m = i > j ? i : j; m < n; m++)
+        sum += x[i * n + m] * x[j * n + m];
+    s->c.col[k] = (int32_t)j;
+    ((T *)s->c.val)[k] = (T)sum;
+    if (j == 0)
+        s->count[i] = k;
+    if (k == n * n - 1)
+        s->count[n] = n * n;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+/* to_i = from_i in T, divided by a power of two near the largest element */
+AMG_ROW void TYPED(amg_narrow)(const struct amg_rows *s, int64_t i)
+{
+    const double scale = 1 / amg_power(*(const double *)s->largest);
+    ((T *)s->to)[i] = (T)(((const double *)s->from)[i] * scale);
+}
+
+/* The same backwards, times the factor. */
+AMG_ROW void TYPED(amg_widen)(const struct amg_rows *s, int64_t i)
+{
+    const double scale = amg_power(*(const double *)s->largest) * s->factor;
+    ((double *)s->to)[i] = (double)((const T *)s->from)[i] * scale;
+}

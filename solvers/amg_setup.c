@@ -1,0 +1,661 @@
+/* The set-up of algebraic multigrid by smoothed aggregation: the hierarchy of matrices.
+ *
+ * A level with matrix A and the near-null-space vector b (ones on all but the first level):
+ *
+ *   strong   c_ij > strength min(max_k c_ik, max_k c_jk), with c_ij = |a_ij| / sqrt(a_ii a_jj).
+ *            F has the strong couplings of A; the weak ones are added to its diagonal.
+ *   roots    a maximal independent set of distance 2 in the graph of F. The priority of a row is a
+ *            hash of its number.
+ *   rows     join a root beside them, then their strongest neighbour's aggregate. Rows without a
+ *            strong coupling stay outside: the smoother suffices for them.
+ *   P0       column j is b in aggregate j, else 0
+ *   P        (I - omega D^-1 F) P0, D the diagonal of F, omega = 4/3 / max_i sum_j |f_ij| / f_ii
+ *   next A   P'(A P)
+ *
+ * until AMG_BOTTOM rows are left, whose inverse is computed from a Cholesky factor in f64. If fewer
+ * than a fifth of the rows vanish from one level to the next, or there are AMG_LEVELS levels, the
+ * last level is smoothed with degree AMG_LAST_DEGREE instead.
+ *
+ * Every step is a function of one row (amg_rows.h). What combines rows does not depend on an order:
+ * maxima, and sums of integers. So the hierarchy has the same bits on every backend and for any
+ * number of threads.
+ *
+ * Singular matrices: where p'Ap is 0 up to rounding, or a pivot of the last level is, the unknown
+ * is left out: its row of D^-1, or of the inverse, is 0. For a consistent system that is the
+ * solution with this unknown 0. If one is negative beyond rounding, the matrix is not positive
+ * definite. In f32 under vectors of f64 a small p'Ap already means that f32 is too narrow.
+ *
+ * Sources: P. Vanek, J. Mandel, M. Brezina, "Algebraic multigrid by smoothed aggregation for second
+ * and fourth order elliptic problems", Computing 56, 1996; N. Bell, S. Dalton, L. Olson, "Exposing
+ * fine-grained parallelism in algebraic multigrid methods", SIAM J. Sci. Comput. 34(4), 2012.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "amg_internal.h"
+#include "matrix_internal.h"
+
+/* A level with a larger share of the rows of the level before is not made. */
+static const double LARGEST_SHARE = 0.8;
+
+/* The interval of the smoother: from the bound of the eigenvalues divided by this. */
+static const double INTERVAL = 8, LAST_INTERVAL = 30;
+
+/* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
+ * entry, have errors of some 2^-24. Smaller ones than these need f64. */
+static const double IMPRECISE = 0x1p-16, SMALL_PIVOT = 0x1p-10;
+
+/* ------------------------------------------------------------------- memory */
+
+spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory)
+{
+    *memory = NULL;
+    if (pool->blocks == AMG_BLOCKS)
+        return context_fail(pool->ctx, SPMV_ERROR_LIMIT, "preconditioner amg: more than %d arrays", AMG_BLOCKS);
+    const spmv_status st = context_alloc(pool->ctx, max_i64(bytes, 1), memory);
+    if (st == SPMV_OK) {
+        pool->block[pool->blocks++] = *memory;
+        pool->bytes += bytes;
+    }
+    return st;
+}
+
+void amg_release(struct amg_pool *pool)
+{
+    for (int i = 0; i < pool->blocks; i++)
+        spmv_free(pool->ctx, pool->block[i]);
+    pool->blocks = 0;
+    pool->bytes = 0;
+}
+
+static int64_t size_of(const struct amg *amg)
+{
+    return (int64_t)spmv_type_size(amg->type);
+}
+
+/* n elements of the hierarchy's type */
+static spmv_status alloc_vector(const struct amg *amg, struct amg_pool *pool, int64_t n, void **memory)
+{
+    return amg_alloc(pool, n * size_of(amg), memory);
+}
+
+/* Memory of the context, read on the host. */
+static spmv_status read_number(const struct amg *amg, const void *from, int64_t bytes, void *host)
+{
+    return spmv_download(amg->ctx, from, host, bytes);
+}
+
+/* The largest or smallest of n numbers. */
+static spmv_status reduce(const struct amg *amg, struct amg_pool *work, spmv_op op, spmv_type type, const void *in,
+                          int64_t n, void *host)
+{
+    spmv_status st = SPMV_OK;
+    void *result = NULL;
+    TRY(amg_alloc(work, 8, &result));
+    TRY(spmv_reduce(amg->ctx, op, type, in, result, n));
+    TRY(read_number(amg, result, (int64_t)spmv_type_size(type), host));
+done:
+    return st;
+}
+
+/* max |values_i| */
+static spmv_status find_largest(const struct amg *amg, spmv_type type, const void *values, int64_t n, void *host)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    void *result = NULL;
+    TRY(amg_alloc(&work, 8, &result));
+    TRY(spmv_map_reduce(amg->ctx, SPMV_MAP_ABS, SPMV_MAX, type, values, result, n));
+    TRY(read_number(amg, result, (int64_t)spmv_type_size(type), host));
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* ------------------------------------------------------------------ helpers */
+
+static struct amg_csr rows_of(const spmv_csr *a)
+{
+    const struct amg_csr view = {a->row_ptr, a->row_ptr_bits, (int32_t *)a->col, (void *)a->val};
+    return view;
+}
+
+static struct amg_rows arguments_of(const struct amg_level *l)
+{
+    const struct amg_rows s = {.a = rows_of(&l->a),
+                               .f = rows_of(&l->f),
+                               .p = rows_of(&l->p),
+                               .r = rows_of(&l->r),
+                               .n = l->rows,
+                               .nnz = l->a.nnz,
+                               .diagonal = l->diagonal,
+                               .root = l->root,
+                               .inverse = l->f_inverse,
+                               .aggregate = l->aggregate,
+                               .near_null = l->near_null};
+    return s;
+}
+
+static spmv_status run(const struct amg *amg, enum amg_step step, const struct amg_rows *s, int64_t n)
+{
+    return amg_run(amg->ctx, step, amg->type, s, n);
+}
+
+/* A matrix in the context's memory, without arrays. */
+static spmv_csr new_view(const struct amg *amg, int64_t rows, int64_t cols, int64_t nnz)
+{
+    const spmv_csr view = {
+        .rows = rows, .cols = cols, .nnz = nnz, .row_ptr_bits = 64, .type = amg->type, .memory = SPMV_MEMORY_CONTEXT};
+    return view;
+}
+
+static spmv_csr with_values(const struct amg *amg, spmv_csr view, const void *values)
+{
+    view.val = values;
+    view.type = amg->type;
+    view.memory = SPMV_MEMORY_CONTEXT;
+    return view;
+}
+
+static spmv_status not_positive(struct amg *amg, const struct amg_level *l, double ratio, bool *imprecise)
+{
+    *imprecise = amg->type != amg->m->type;
+    return context_fail(amg->ctx, ratio == -2 ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_NOT_POSITIVE,
+                        ratio == -2 ? "preconditioner amg: numbers overflow on level %d"
+                                    : "preconditioner amg: the matrix is not positive definite: found on level %d",
+                        (int)(l - amg->level) + 1);
+}
+
+/* -------------------------------------------------------------------- values */
+
+/* The first level's values: the caller's, or converted to the hierarchy's type. If that is narrower
+ * than the vectors, A is first divided by a power of two near its largest element. */
+static spmv_status take_values(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *l = &amg->level[0];
+    const spmv_csr *given = &amg->given;
+    const bool same = given->val != NULL && given->type == amg->type;
+    union real largest = {0};
+    amg->scale = 1;
+    if (same) {
+        l->a = *given;
+        return SPMV_OK;
+    }
+    if (amg->type != amg->m->type && given->val != NULL) {
+        TRY(find_largest(amg, given->type, given->val, given->nnz, &largest));
+        amg->scale = 1 / amg_power(real_at(given->type, &largest, 0));
+    }
+    if (l->values == NULL)
+        TRY(alloc_vector(amg, &l->pool, given->nnz, &l->values));
+    l->a = with_values(amg, *given, l->values);
+    const struct amg_rows s = {.source = given->val, .source_type = given->type, .factor = amg->scale, .to = l->values};
+    TRY(run(amg, AMG_CONVERT, &s, given->nnz));
+done:
+    return st;
+}
+
+/* The near-null-space vector, divided by a power of two near its largest element. */
+static spmv_status take_near_null(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *l = &amg->level[0];
+    const spmv_type type = amg->m->type;
+    struct amg_rows s = {.source = amg->near_null, .source_type = type};
+    union real largest = {0};
+    if (amg->near_null == NULL)
+        return SPMV_OK;
+    TRY(find_largest(amg, type, amg->near_null, l->rows, &largest));
+    s.factor = 1 / amg_power(real_at(type, &largest, 0));
+    TRY(alloc_vector(amg, &l->pool, l->rows, &s.to));
+    TRY(run(amg, AMG_CONVERT, &s, l->rows));
+    l->near_null = s.to;
+done:
+    return st;
+}
+
+/* The diagonal, the bound of the eigenvalues of D^-1 A, and the smoother. */
+static spmv_status find_smoother(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_rows s = arguments_of(l);
+    union real bound = {0};
+    void *sums = NULL, *next = NULL, *ratio = NULL;
+    if (l->diagonal == NULL) {
+        TRY(alloc_vector(amg, &l->pool, l->rows, &l->diagonal));
+        TRY(alloc_vector(amg, &l->pool, l->rows, &l->root));
+        TRY(alloc_vector(amg, &l->pool, l->rows, &l->inverse));
+    }
+    TRY(alloc_vector(amg, &work, l->rows, &sums));
+    TRY(alloc_vector(amg, &work, l->rows, &next));
+    TRY(alloc_vector(amg, &work, l->rows, &ratio));
+    s.diagonal = s.diagonal_out = l->diagonal;
+    s.root_out = l->root;
+    s.inverse_out = l->inverse;
+    s.least = l->least;
+    s.l1 = amg->l1;
+    s.weight_out = sums;
+    TRY(run(amg, AMG_DIAGONAL, &s, l->rows));
+    s.weight = sums;
+    s.weight_out = next;
+    s.ratio_out = ratio;
+    TRY(run(amg, AMG_BOUND, &s, l->rows));
+    TRY(reduce(amg, &work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
+    l->bound = amg->l1 ? 1 : real_at(amg->type, &bound, 0);
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* The values of F, and omega. */
+static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    union real bound = {0};
+    void *ratio = NULL;
+    TRY(alloc_vector(amg, &l->work, l->rows, &l->f_inverse));
+    TRY(alloc_vector(amg, &l->work, l->rows, &ratio));
+    if (l->f_values == NULL) /* all couplings are strong */
+        l->f.val = s.f.val = (void *)l->a.val;
+    s.inverse_out = l->f_inverse;
+    s.ratio_out = ratio;
+    TRY(run(amg, AMG_STRONG_VALUES, &s, l->rows));
+    TRY(reduce(amg, &l->work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
+    l->omega = 4.0 / 3 / real_at(amg->type, &bound, 0);
+done:
+    return st;
+}
+
+/* Checks the diagonal of the next level's matrix; sets next->least. */
+static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_level *next, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    void *ratio = NULL;
+    double least = 0;
+    const double tolerance = 256 * real_limits_of(amg->type).roundoff;
+    TRY(amg_alloc(&l->work, next->rows * 8, &ratio));
+    s.c = rows_of(&next->a);
+    s.ratio_out = ratio;
+    s.to = next->least;
+    s.tolerance = tolerance;
+    TRY(run(amg, AMG_COARSE_CHECK, &s, next->rows));
+    TRY(reduce(amg, &l->work, SPMV_MIN, SPMV_F64, ratio, next->rows, &least));
+    if (!(least >= -tolerance) || (amg->type != amg->m->type && least < IMPRECISE))
+        st = not_positive(amg, next, least, imprecise);
+done:
+    return st;
+}
+
+/* The values of P, R and the next level's matrix. F must be complete. */
+static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *next = l + 1;
+    struct amg_rows s = arguments_of(l);
+    void *ap_values = NULL;
+    spmv_csr ap;
+    spmv_multiply_pattern(l->ap, &ap);
+    TRY(spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values));
+    s.factor = l->omega;
+    TRY(run(amg, AMG_SMOOTH, &s, l->rows));
+    TRY(run(amg, AMG_TRANSPOSE, &s, next->rows));
+    TRY(alloc_vector(amg, &l->work, ap.nnz, &ap_values));
+    TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
+    TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, next->values));
+    TRY(check_next(amg, l, next, imprecise));
+done:
+    amg_release(&l->work);
+    l->f_inverse = NULL;
+    return st;
+}
+
+/* ------------------------------------------------------------------- patterns */
+
+/* Row offsets of 64 bits from counts; the total. counts has room for n + 1 numbers. */
+static spmv_status sum_counts(const struct amg *amg, int64_t *counts, int64_t n, int64_t *offsets, int64_t *total)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_expand_offsets(amg->ctx, counts, 64, offsets, n));
+    TRY(read_number(amg, offsets + n, 8, total));
+done:
+    return st;
+}
+
+static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *counts)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    int64_t total = 0;
+    void *offsets = NULL, *col = NULL;
+    TRY(alloc_vector(amg, &l->work, l->rows, &s.weight_out));
+    TRY(run(amg, AMG_STRONGEST, &s, l->rows));
+    s.weight = s.weight_out;
+    s.strength = amg->strength;
+    s.count = counts;
+    TRY(run(amg, AMG_STRONG_COUNT, &s, l->rows));
+    TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &offsets));
+    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
+    l->f = l->a;
+    if (total < l->a.nnz) {
+        l->f = new_view(amg, l->rows, l->rows, total);
+        TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
+        TRY(sum_counts(amg, counts, l->rows, offsets, &total));
+        TRY(amg_alloc(&l->pool, total * 4, &col));
+        TRY(alloc_vector(amg, &l->pool, total, &l->f_values));
+        l->f.row_ptr = offsets;
+        l->f.col = col;
+        l->f.val = l->f_values;
+        s.f = rows_of(&l->f);
+        TRY(run(amg, AMG_STRONG_COLUMNS, &s, l->rows));
+    }
+done:
+    return st;
+}
+
+/* The aggregates, and their number. */
+static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    struct amg_pool work = {.ctx = amg->ctx};
+    void *key = NULL, *near_key = NULL, *undecided = NULL, *offset = NULL;
+    int32_t any = 0;
+    TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
+    TRY(amg_alloc(&work, l->rows * 8, &key));
+    TRY(amg_alloc(&work, l->rows * 8, &near_key));
+    TRY(amg_alloc(&work, l->rows * 4, &undecided));
+    TRY(amg_alloc(&work, (l->rows + 1) * 8, &offset));
+    s.key = key;
+    s.near_key = near_key;
+    s.undecided = undecided;
+    s.count = counts;
+    s.offset = offset;
+    TRY(run(amg, AMG_MIS_BEGIN, &s, l->rows));
+    do { /* the undecided row with the largest key becomes a root, so this ends */
+        struct amg_pool cell = {.ctx = amg->ctx};
+        TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
+        TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
+        st = reduce(amg, &cell, SPMV_MAX, SPMV_I32, undecided, l->rows, &any);
+        amg_release(&cell);
+        TRY(st);
+    } while (any != 0);
+    TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
+    TRY(run(amg, AMG_ROOT, &s, l->rows));
+    TRY(sum_counts(amg, counts, l->rows, offset, aggregates));
+    s.aggregate = undecided;
+    TRY(run(amg, AMG_JOIN_ROOT, &s, l->rows));
+    s.joined = undecided;
+    s.aggregate = l->aggregate;
+    TRY(run(amg, AMG_JOIN_NEAR, &s, l->rows));
+done:
+    amg_release(&work);
+    return st;
+}
+
+static spmv_status find_tentative(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    int64_t total = 0;
+    void *offsets = NULL, *col = NULL;
+    s.count = counts;
+    TRY(run(amg, AMG_TENTATIVE_COUNT, &s, l->rows));
+    TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
+    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
+    TRY(amg_alloc(&l->pool, total * 4, &col));
+    TRY(alloc_vector(amg, &l->pool, total, &l->p0_values));
+    l->p0 = new_view(amg, l->rows, aggregates, total);
+    l->p0.row_ptr = offsets;
+    l->p0.col = col;
+    l->p0.val = l->p0_values;
+    s.p = rows_of(&l->p0);
+    TRY(run(amg, AMG_TENTATIVE_FILL, &s, l->rows));
+done:
+    return st;
+}
+
+/* The patterns of P, R, AP and the next level's matrix. */
+static spmv_status find_patterns(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *next = l + 1;
+    spmv_csr ap;
+    TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
+    spmv_multiply_pattern(l->fp0, &l->p);
+    TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
+    TRY(spmv_matrix_transpose(amg->ctx, &l->p, &l->transpose));
+    spmv_matrix_view(l->transpose, &l->r);
+    TRY(alloc_vector(amg, &l->pool, l->r.nnz, &l->r_values));
+    l->p = with_values(amg, l->p, l->p_values);
+    l->r = with_values(amg, l->r, l->r_values);
+    TRY(spmv_multiply_plan_create(amg->ctx, &l->a, &l->p, NULL, &l->ap));
+    spmv_multiply_pattern(l->ap, &ap);
+    ap = with_values(amg, ap, l->p_values); /* not a pattern; the plan reads no values */
+    TRY(spmv_multiply_plan_create(amg->ctx, &l->r, &ap, NULL, &l->rap));
+    spmv_multiply_pattern(l->rap, &next->a);
+    next->rows = next->a.rows;
+    next->pool.ctx = next->work.ctx = amg->ctx;
+    TRY(alloc_vector(amg, &next->pool, next->a.nnz, &next->values));
+    TRY(amg_alloc(&next->pool, next->rows * 8, &next->least));
+    next->a = with_values(amg, next->a, next->values);
+done:
+    return st;
+}
+
+/* Releases what only new values would need. */
+static void keep_patterns_of_plans(struct amg *amg, struct amg_level *l)
+{
+    if (amg->updates)
+        return;
+    spmv_multiply_plan_destroy(l->ap);
+    l->ap = NULL;
+}
+
+/* Makes the next level. *coarser: false if there is none, because too few rows would vanish. */
+static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    void *counts = NULL;
+    int64_t aggregates = 0;
+    *coarser = false;
+    TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &counts));
+    TRY(find_strong(amg, l, counts));
+    TRY(find_strong_values(amg, l));
+    TRY(find_aggregates(amg, l, counts, &aggregates));
+    if (aggregates > 0 && (double)aggregates <= LARGEST_SHARE * (double)l->rows) {
+        TRY(find_tentative(amg, l, counts, aggregates));
+        TRY(find_patterns(amg, l));
+        TRY(find_transfer_values(amg, l, imprecise));
+        keep_patterns_of_plans(amg, l);
+        *coarser = true;
+    }
+done:
+    amg_release(&l->work);
+    return st;
+}
+
+/* ---------------------------------------------------------------- last level */
+
+/* A pivot is relative to its diagonal entry. */
+static spmv_status check_pivots(struct amg *amg, const double *pivot, double tolerance, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *l = &amg->level[amg->levels - 1];
+    const int64_t n = l->rows;
+    double *host = NULL;
+    amg->left_out = 0;
+    TRY(host_alloc(amg->ctx, n * 8, "pivots", (void **)&host));
+    TRY(read_number(amg, pivot, n * 8, host));
+    for (int64_t i = 0; i < n; i++) {
+        amg->left_out += !(host[i] > tolerance);
+        if (!(host[i] >= -tolerance) || (amg->type != amg->m->type && host[i] <= fmax(tolerance, SMALL_PIVOT))) {
+            st = not_positive(amg, l, isfinite(host[i]) ? host[i] : -2, imprecise);
+            break;
+        }
+    }
+done:
+    host_free(host);
+    return st;
+}
+
+/* The inverse of the last level's matrix. */
+static spmv_status invert_last(struct amg *amg, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_level *l = &amg->level[amg->levels - 1];
+    const int64_t n = l->rows;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_rows s = arguments_of(l);
+    void *row_ptr = NULL, *col = NULL;
+    s.tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
+    if (amg->bottom_values == NULL) {
+        TRY(amg_alloc(&amg->pool, (n + 1) * 8, &row_ptr));
+        TRY(amg_alloc(&amg->pool, n * n * 4, &col));
+        TRY(alloc_vector(amg, &amg->pool, n * n, &amg->bottom_values));
+        amg->bottom = new_view(amg, n, n, n * n);
+        amg->bottom.row_ptr = row_ptr;
+        amg->bottom.col = col;
+        amg->bottom.val = amg->bottom_values;
+    }
+    TRY(amg_alloc(&work, n * n * 8, (void **)&s.dense));
+    TRY(amg_alloc(&work, n * n * 8, (void **)&s.factor_l));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.pivot));
+    s.c = rows_of(&amg->bottom);
+    s.count = (int64_t *)amg->bottom.row_ptr;
+    TRY(run(amg, AMG_DENSE_FILL, &s, n));
+    for (s.step = 0; s.step < n; s.step++)
+        TRY(run(amg, AMG_DENSE_COLUMN, &s, n));
+    TRY(check_pivots(amg, s.pivot, s.tolerance, imprecise));
+    TRY(run(amg, AMG_DENSE_SOLVE, &s, n));
+    TRY(run(amg, AMG_DENSE_INVERSE, &s, n * n));
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* ---------------------------------------------------------------------- plans */
+
+static spmv_status plan_for(struct amg *amg, const spmv_csr *a, spmv_plan **plan)
+{
+    if (*plan != NULL)
+        return spmv_plan_update_values(*plan, a->val);
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
+    o.type = amg->type;
+    o.update_values = amg->updates;
+    return spmv_plan_create(amg->ctx, a, &o, plan);
+}
+
+/* The plans, the smoothers' steps and the vectors. */
+static spmv_status complete(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    const bool first = amg->level[0].d == NULL;
+    for (int k = 0; k < amg->levels; k++) {
+        struct amg_level *l = &amg->level[k];
+        const bool last = k + 1 == amg->levels;
+        if (!isfinite(l->bound)) {
+            st = not_positive(amg, l, -2, &(bool){false});
+            goto done;
+        }
+        l->degree = !last ? amg->degree : amg->bottom_values != NULL ? 0 : (int)max_i64(AMG_LAST_DEGREE, amg->degree);
+        if (amg->l1)
+            for (int i = 0; i <= l->degree; i++)
+                l->step[i] = (struct precond_coefficients){0, 1};
+        else
+            precond_chebyshev_steps(l->bound / (last ? LAST_INTERVAL : INTERVAL), l->bound, l->degree, l->step);
+        if (!last || amg->bottom_values == NULL)
+            TRY(plan_for(amg, &l->a, &l->plan));
+        if (!last) {
+            TRY(plan_for(amg, &l->p, &l->plan_p));
+            TRY(plan_for(amg, &l->r, &l->plan_r));
+        }
+        if (first) {
+            TRY(alloc_vector(amg, &l->pool, l->rows, &l->residual));
+            TRY(alloc_vector(amg, &l->pool, l->rows, &l->x));
+            TRY(alloc_vector(amg, &l->pool, l->rows, &l->d));
+        }
+    }
+    if (amg->bottom_values != NULL)
+        TRY(plan_for(amg, &amg->bottom, &amg->plan_bottom));
+done:
+    return st;
+}
+
+spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    bool coarser = true;
+    amg->type = type;
+    amg->pool.ctx = amg->ctx;
+    amg->levels = 1;
+    amg->level[0] = (struct amg_level){.rows = amg->m->rows};
+    amg->level[0].pool.ctx = amg->level[0].work.ctx = amg->ctx;
+    TRY(take_values(amg));
+    TRY(take_near_null(amg));
+    for (;;) {
+        struct amg_level *l = &amg->level[amg->levels - 1];
+        TRY(find_smoother(amg, l));
+        if (l->rows <= AMG_BOTTOM) {
+            TRY(invert_last(amg, imprecise));
+            break;
+        }
+        if (amg->levels < AMG_LEVELS) {
+            l[1] = (struct amg_level){0};
+            st = coarsen(amg, l, &coarser, imprecise);
+            amg->levels += l[1].pool.ctx != NULL; /* also if it is not complete */
+            TRY(st);
+        }
+        if (!coarser || amg->levels == AMG_LEVELS)
+            break;
+    }
+    TRY(complete(amg));
+done:
+    return st;
+}
+
+spmv_status amg_renew(struct amg *amg, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    TRY(take_values(amg));
+    for (int k = 0; k < amg->levels; k++) {
+        struct amg_level *l = &amg->level[k];
+        TRY(find_smoother(amg, l));
+        if (k + 1 < amg->levels) {
+            st = find_strong_values(amg, l);
+            if (st == SPMV_OK)
+                st = find_transfer_values(amg, l, imprecise);
+            amg_release(&l->work);
+            TRY(st);
+        }
+    }
+    if (amg->bottom_values != NULL)
+        TRY(invert_last(amg, imprecise));
+    TRY(complete(amg));
+done:
+    return st;
+}
+
+void amg_clear(struct amg *amg)
+{
+    for (int k = 0; k < amg->levels; k++) {
+        struct amg_level *l = &amg->level[k];
+        spmv_plan_destroy(l->plan);
+        spmv_plan_destroy(l->plan_p);
+        spmv_plan_destroy(l->plan_r);
+        spmv_multiply_plan_destroy(l->rap);
+        spmv_multiply_plan_destroy(l->ap);
+        spmv_multiply_plan_destroy(l->fp0);
+        spmv_matrix_destroy(l->transpose);
+        amg_release(&l->pool);
+        amg_release(&l->work);
+    }
+    spmv_plan_destroy(amg->plan_bottom);
+    amg->plan_bottom = NULL;
+    amg->bottom_values = NULL;
+    amg_release(&amg->pool);
+    amg->levels = 0;
+}

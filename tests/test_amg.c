@@ -1,0 +1,586 @@
+/* The preconditioner amg: its aggregates, its matrices, equal bits on every backend, iterations of
+ * conjugate gradients, new values, and matrices that it cannot coarsen or must refuse.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <spmv/solvers.h>
+
+#include "amg_internal.h"
+#include "support.h"
+
+/* Only small cases run where the host emulates the GPU thread by thread. */
+#ifdef HOST_CUDA
+enum { SLOW = 1 };
+#else
+enum { SLOW = 0 };
+#endif
+
+static const struct amg *inside(const spmv_preconditioner *m)
+{
+    return m->self;
+}
+
+static spmv_preconditioner *make(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options)
+{
+    spmv_preconditioner *m = NULL;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", a, options, &m));
+    return m;
+}
+
+static spmv_matrix *generate(spmv_context *ctx, const char *spec, spmv_csr *a)
+{
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, a);
+    return matrix;
+}
+
+/* -------------------------------------------------------------- the hierarchy */
+
+/* A matrix of the hierarchy on the host, values in f64. */
+struct host_csr {
+    int64_t rows, cols, *ptr;
+    int32_t *col;
+    double *val;
+};
+
+static void *fetch(spmv_context *ctx, const void *from, int64_t bytes)
+{
+    void *const host = support_zeros(bytes + 8, 1);
+    assert_ok(ctx, spmv_download(ctx, from, host, bytes));
+    return host;
+}
+
+static struct host_csr take(spmv_context *ctx, const spmv_csr *a)
+{
+    struct host_csr h = {.rows = a->rows, .cols = a->cols};
+    void *const offsets = fetch(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8));
+    void *const values = fetch(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type));
+    h.ptr = support_zeros(a->rows + 1, 8);
+    h.col = fetch(ctx, a->col, a->nnz * 4);
+    h.val = support_zeros(a->nnz + 1, 8);
+    for (int64_t i = 0; i <= a->rows; i++)
+        h.ptr[i] = offset_at(offsets, a->row_ptr_bits, i);
+    for (int64_t k = 0; k < a->nnz; k++)
+        h.val[k] = real_at(a->type, values, k);
+    free(offsets);
+    free(values);
+    return h;
+}
+
+static void drop(struct host_csr *h)
+{
+    free(h->ptr);
+    free(h->col);
+    free(h->val);
+}
+
+/* Whether every row of the aggregate is within two steps of row `root`, along rows of the
+ * aggregate. near is scratch memory of zeros, and is left so. */
+static bool covers(const struct host_csr *f, const int32_t *aggregate, int64_t root, int64_t members, char *near)
+{
+    int64_t count = 1;
+    near[root] = 1;
+    for (int step = 1; step <= 2; step++)
+        for (int64_t i = 0; i < f->rows; i++)
+            if (near[i] == step && aggregate[i] == aggregate[root])
+                for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++)
+                    if (near[f->col[k]] == 0 && aggregate[f->col[k]] == aggregate[root]) {
+                        near[f->col[k]] = (char)(step + 1);
+                        count++;
+                    }
+    memset(near, 0, (size_t)f->rows);
+    return count == members;
+}
+
+static void check_aggregates(const struct host_csr *f, const int32_t *aggregate, int64_t aggregates)
+{
+    int64_t *const members = support_zeros(aggregates, 8);
+    char *const near = support_zeros(f->rows, 1), *const found = support_zeros(aggregates, 1);
+    for (int64_t i = 0; i < f->rows; i++) {
+        assert_true(aggregate[i] >= -1 && aggregate[i] < aggregates);
+        if (aggregate[i] >= 0)
+            members[aggregate[i]]++;
+        else /* no strong coupling */
+            assert_int_equal(f->ptr[i + 1] - f->ptr[i], 1);
+    }
+    for (int64_t i = 0; i < f->rows; i++)
+        if (aggregate[i] >= 0 && !found[aggregate[i]])
+            found[aggregate[i]] = covers(f, aggregate, i, members[aggregate[i]], near);
+    for (int64_t j = 0; j < aggregates; j++)
+        if (members[j] == 0 || !found[j])
+            fail_msg("aggregate %lld of %lld rows has no row within distance 2 of all others", (long long)j,
+                     (long long)members[j]);
+    free(members);
+    free(near);
+    free(found);
+}
+
+/* P0 has ones in the aggregates; a row of P sums to 1 where a row of F sums to 0 and all its
+ * columns are in aggregates. */
+static void check_interpolation(const struct host_csr *f, const struct host_csr *p0, const struct host_csr *p,
+                                const int32_t *aggregate, double u)
+{
+    int64_t constant = 0;
+    for (int64_t i = 0; i < f->rows; i++) {
+        assert_int_equal(p0->ptr[i + 1] - p0->ptr[i], aggregate[i] >= 0);
+        if (aggregate[i] >= 0) {
+            assert_int_equal(p0->col[p0->ptr[i]], aggregate[i]);
+            assert_true(p0->val[p0->ptr[i]] == 1);
+        }
+        double sum = 0, size = 0, row = 0;
+        bool inner = aggregate[i] >= 0;
+        for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++) {
+            sum += f->val[k];
+            size += fabs(f->val[k]);
+            inner &= aggregate[f->col[k]] >= 0;
+        }
+        for (int64_t k = p->ptr[i]; k < p->ptr[i + 1]; k++)
+            row += p->val[k];
+        if (inner && fabs(sum) <= 8 * u * size) {
+            assert_true(fabs(row - 1) <= 64 * u);
+            constant++;
+        }
+    }
+    assert_true(constant > 0);
+}
+
+/* C is P'AP, and symmetric, up to rounding. */
+static void check_galerkin(const struct host_csr *a, const struct host_csr *p, const struct host_csr *c, double u)
+{
+    const int64_t n = c->rows;
+    double *const sum = support_zeros(n * n, 8), *const size = support_zeros(n * n, 8),
+                  *const dense = support_zeros(n * n, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
+            for (int64_t s = p->ptr[i]; s < p->ptr[i + 1]; s++)
+                for (int64_t t = p->ptr[a->col[k]]; t < p->ptr[a->col[k] + 1]; t++) {
+                    const double term = p->val[s] * a->val[k] * p->val[t];
+                    sum[p->col[s] * n + p->col[t]] += term;
+                    size[p->col[s] * n + p->col[t]] += fabs(term);
+                }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = c->ptr[i]; k < c->ptr[i + 1]; k++)
+            dense[i * n + c->col[k]] = c->val[k];
+    for (int64_t e = 0; e < n * n; e++) {
+        /* two sums of some dozens of terms each */
+        assert_true(fabs(dense[e] - sum[e]) <= 256 * u * size[e]);
+        assert_true(fabs(dense[e] - dense[e % n * n + e / n]) <= 512 * u * size[e]);
+    }
+    free(sum);
+    free(size);
+    free(dense);
+}
+
+static void hierarchy_is_sound(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const char *const specs[] = {"poisson2d:45", "poisson3d:14", "diffusion2d:40,100", "stencil27:12"};
+    for (int s = 0; s < (SLOW ? 1 : 4); s++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = generate(ctx, specs[s], &a);
+        spmv_preconditioner *const m = make(ctx, &a, NULL);
+        const struct amg *const amg = inside(m);
+        const double u = real_limits_of(amg->type).roundoff;
+        assert_true(amg->levels >= 2);
+        for (int k = 0; k + 1 < amg->levels; k++) {
+            const struct amg_level *const l = &amg->level[k];
+            struct host_csr h = take(ctx, &l->a), f = take(ctx, &l->f), p0 = take(ctx, &l->p0), p = take(ctx, &l->p),
+                            c = take(ctx, &l[1].a);
+            int32_t *const aggregate = fetch(ctx, l->aggregate, l->rows * 4);
+            assert_true(2 * l[1].rows < l->rows);
+            check_aggregates(&f, aggregate, l[1].rows);
+            if (k == 0)
+                check_interpolation(&f, &p0, &p, aggregate, u);
+            check_galerkin(&h, &p, &c, u);
+            free(aggregate);
+            drop(&h);
+            drop(&f);
+            drop(&p0);
+            drop(&p);
+            drop(&c);
+        }
+        spmv_preconditioner_destroy(m);
+        spmv_matrix_destroy(matrix);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* ----------------------------------------------------------------- equal bits */
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, int64_t bytes)
+{
+    const unsigned char *const byte = data;
+    for (int64_t i = 0; i < bytes; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t hash_array(spmv_context *ctx, uint64_t hash, const void *from, int64_t bytes)
+{
+    void *const host = fetch(ctx, from, bytes);
+    hash = hash_bytes(hash, host, bytes);
+    free(host);
+    return hash;
+}
+
+static uint64_t hash_matrix(spmv_context *ctx, uint64_t hash, const spmv_csr *a)
+{
+    struct host_csr h = take(ctx, a);
+    hash = hash_bytes(hash, h.ptr, (a->rows + 1) * 8);
+    hash = hash_bytes(hash, h.col, a->nnz * 4);
+    hash = hash_bytes(hash, h.val, a->nnz * 8);
+    drop(&h);
+    return hash;
+}
+
+/* A hash of every number of the hierarchy. */
+static uint64_t hash_of(spmv_context *ctx, const spmv_preconditioner *m)
+{
+    const struct amg *const amg = inside(m);
+    const int64_t size = (int64_t)spmv_type_size(amg->type);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)amg->levels;
+    for (int k = 0; k < amg->levels; k++) {
+        const struct amg_level *const l = &amg->level[k];
+        hash = hash_matrix(ctx, hash, &l->a);
+        hash = hash_array(ctx, hash, l->inverse, l->rows * size);
+        hash = hash_bytes(hash, &l->bound, sizeof l->bound);
+        if (k + 1 < amg->levels) {
+            hash = hash_array(ctx, hash, l->aggregate, l->rows * 4);
+            hash = hash_matrix(ctx, hash, &l->p);
+            hash = hash_matrix(ctx, hash, &l->r);
+        }
+    }
+    return amg->plan_bottom != NULL ? hash_matrix(ctx, hash, &amg->bottom) : hash;
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"poisson2d:40", "poisson3d:30", "diffusion3d:20,1000", "diagonal:900"};
+    for (int s = 0; s < (SLOW ? 1 : 4); s++) {
+        spmv_context *const ref = support_context_on(SPMV_BACKEND_REF, 1);
+        spmv_csr a;
+        spmv_matrix *const matrix = generate(ref, specs[s], &a);
+        double *const values = support_zeros(a.nnz, 8);
+        for (int64_t k = 0; k < a.nnz; k++) /* the values of diagonal: are random */
+            values[k] = strncmp(specs[s], "diagonal", 8) == 0 ? 1 + (double)(k % 7) : ((const double *)a.val)[k];
+        a.val = values;
+        spmv_preconditioner *const expected = make(ref, &a, NULL);
+        const uint64_t hash = hash_of(ref, expected);
+        static const int teams[] = {1, 2, 5};
+        for (int t = 0; t < 3; t++) {
+            spmv_context *const ctx = support_context_on(support_backend, teams[t]);
+            spmv_preconditioner *const m = make(ctx, &a, NULL);
+            if (hash_of(ctx, m) != hash)
+                fail_msg("%s, %d threads: another hierarchy than on ref", specs[s], teams[t]);
+            spmv_preconditioner_destroy(m);
+            spmv_context_destroy(ctx);
+        }
+        spmv_preconditioner_destroy(expected);
+        free(values);
+        spmv_matrix_destroy(matrix);
+        spmv_context_destroy(ref);
+    }
+}
+
+/* ------------------------------------------------------------------ solutions */
+
+/* Iterations for a random right-hand side in the range of A. */
+static int64_t iterations_of(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner *m)
+{
+    spmv_plan *plan = NULL;
+    spmv_cg_options options;
+    spmv_cg_result result;
+    uint64_t seed = 7;
+    double *const host = support_zeros(a->rows, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        host[i] = support_uniform(&seed);
+    void *const x = support_upload(ctx, host, a->rows * 8), *const b = support_upload(ctx, host, a->rows * 8);
+    assert_ok(ctx, spmv_plan_create(ctx, a, NULL, &plan));
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, b));
+    spmv_cg_options_init(&options, sizeof options);
+    options.precond = (spmv_preconditioner *)m;
+    options.zero_start = 1;
+    options.rtol = 1e-8;
+    assert_ok(ctx, spmv_cg(plan, b, x, &options, &result, sizeof result));
+    spmv_plan_destroy(plan);
+    spmv_free(ctx, x);
+    spmv_free(ctx, b);
+    free(host);
+    return result.iterations;
+}
+
+static void few_iterations(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    /* The limits are two above what was measured. */
+    static const struct {
+        const char *spec, *smoother;
+        int64_t most;
+        const char *type;
+    } cases[] = {{"poisson2d:30", NULL, 12, "f32"},         {"poisson2d:200", NULL, 16, "f32"},
+                 {"poisson3d:32", NULL, 13, "f32"},         {"poisson3d:50", NULL, 14, "f32"},
+                 {"poisson2d:100", "l1-jacobi", 24, "f32"}, {"diffusion3d:20,1000", NULL, 20, "f32"}};
+    for (int c = 0; c < (SLOW ? 1 : 6); c++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = generate(ctx, cases[c].spec, &a);
+        spmv_preconditioner_options options;
+        spmv_preconditioner_info info;
+        spmv_preconditioner_options_init(&options, sizeof options);
+        options.smoother = cases[c].smoother;
+        spmv_preconditioner *const m = make(ctx, &a, &options);
+        const int64_t iterations = iterations_of(ctx, &a, m);
+        if (iterations > cases[c].most)
+            fail_msg("%s: %lld iterations, at most %lld expected", cases[c].spec, (long long)iterations,
+                     (long long)cases[c].most);
+        assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+        assert_int_equal(info.levels, inside(m)->levels);
+        assert_true(info.bytes > 4 * a.nnz);
+        assert_non_null(strstr(info.layout, cases[c].type));
+        spmv_preconditioner_destroy(m);
+        spmv_matrix_destroy(matrix);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* ------------------------------------------------------- matrices of other kinds */
+
+/* The Laplacian of a square grid. inner: the coupling within the middle ninth, 1 elsewhere. open: no
+ * boundary, so that it is singular. */
+struct grid {
+    int64_t side, *ptr;
+    int32_t *col;
+    double *val;
+    spmv_csr view;
+};
+
+static struct grid make_grid(int64_t side, bool open, double inner)
+{
+    struct grid g = {.side = side};
+    const int64_t n = side * side;
+    g.ptr = support_zeros(n + 1, 8);
+    g.col = support_zeros(5 * n, 4);
+    g.val = support_zeros(5 * n, 8);
+    int64_t nnz = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = i % side, y = i / side;
+        const int64_t at[5] = {i - side, i - 1, i, i + 1, i + side};
+        const bool there[5] = {y > 0, x > 0, true, x + 1 < side, y + 1 < side};
+        double sum = 0;
+        int64_t middle = 0;
+        for (int d = 0; d < 5; d++) {
+            const int64_t ox = at[d] % side, oy = at[d] / side;
+            const bool in = there[d] && 3 * x > side && 3 * x < 2 * side && 3 * y > side && 3 * y < 2 * side &&
+                            3 * ox > side && 3 * ox < 2 * side && 3 * oy > side && 3 * oy < 2 * side;
+            const double value = in ? inner : 1;
+            if (d == 2)
+                middle = nnz;
+            else if (there[d] || !open)
+                sum += value;
+            if (there[d]) {
+                g.col[nnz] = (int32_t)at[d];
+                g.val[nnz++] = -value;
+            }
+        }
+        g.val[middle] = sum;
+        g.ptr[i + 1] = nnz;
+    }
+    g.view = (spmv_csr){.rows = n,
+                        .cols = n,
+                        .nnz = nnz,
+                        .row_ptr = g.ptr,
+                        .row_ptr_bits = 64,
+                        .col = g.col,
+                        .val = g.val,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_HOST};
+    return g;
+}
+
+static void free_grid(struct grid *g)
+{
+    free(g->ptr);
+    free(g->col);
+    free(g->val);
+}
+
+/* A singular matrix with the constant null space; an inclusion of high contrast, which f32 cannot
+ * hold; a diagonal matrix, which has no aggregates. */
+static void special_matrices(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct grid g = make_grid(SLOW ? 12 : 60, true, 1);
+    spmv_preconditioner *m = make(ctx, &g.view, NULL);
+    assert_int_equal(inside(m)->type, SPMV_F64);
+    assert_true(inside(m)->left_out == 1);
+    assert_true(iterations_of(ctx, &g.view, m) <= 16);
+    spmv_preconditioner_destroy(m);
+    free_grid(&g);
+    g = make_grid(SLOW ? 24 : 60, false, 1e9);
+    m = make(ctx, &g.view, NULL);
+    assert_int_equal(inside(m)->type, SPMV_F64);
+    assert_int_equal(inside(m)->left_out, 0);
+    assert_true(iterations_of(ctx, &g.view, m) <= 25);
+    spmv_preconditioner_destroy(m);
+    free_grid(&g);
+    enum { N = 1000 };
+    static int64_t ptr[N + 1];
+    static int32_t col[N];
+    static double val[N];
+    for (int i = 0; i < N; i++) {
+        ptr[i + 1] = i + 1;
+        col[i] = i;
+        val[i] = exp2(i % 60 - 30);
+    }
+    const spmv_csr diagonal = {N, N, N, ptr, 64, col, val, SPMV_F64, SPMV_MEMORY_HOST};
+    m = make(ctx, &diagonal, NULL);
+    assert_int_equal(inside(m)->levels, 1);
+    assert_null(inside(m)->plan_bottom);
+    assert_true(iterations_of(ctx, &diagonal, m) <= 2);
+    spmv_preconditioner_destroy(m);
+    spmv_context_destroy(ctx);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct grid g = make_grid(24, false, 1);
+    spmv_preconditioner *m = NULL;
+    spmv_preconditioner_options options;
+    const int64_t row = 100;
+    int64_t middle = g.ptr[row];
+    while (g.col[middle] != row)
+        middle++;
+    const double own = g.val[middle];
+    g.val[middle] = 0; /* a row without a diagonal entry */
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "row 101");
+    g.val[middle] = NAN;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_FINITE, "row 101");
+    g.val[middle] = own;
+    for (int64_t k = 0; k < g.view.nnz; k++) /* a positive diagonal, but indefinite */
+        g.val[k] *= g.val[k] > 0 ? 0.5 : 1;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "level");
+    for (int64_t k = 0; k < g.view.nnz; k++)
+        g.val[k] *= g.val[k] > 0 ? 2 : 1;
+    g.col[middle] = 24 * 24;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_SIZE, "column");
+    g.col[middle] = (int32_t)row;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.smoother = "sor";
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "l1-jacobi");
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.near_nulls = 2;
+    options.near_null = g.val;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_UNSUPPORTED, "one is");
+    options.near_nulls = 0;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "but an");
+    assert_null(m);
+    free_grid(&g);
+    spmv_context_destroy(ctx);
+}
+
+/* A matrix with columns in another order gives the same hierarchy. */
+static void any_order(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct grid g = make_grid(24, false, 1);
+    spmv_preconditioner *m = make(ctx, &g.view, NULL);
+    const uint64_t hash = hash_of(ctx, m);
+    spmv_preconditioner_destroy(m);
+    for (int64_t i = 0; i < g.view.rows; i++) { /* swaps the first two entries */
+        const int64_t k = g.ptr[i];
+        const int32_t col = g.col[k];
+        const double val = g.val[k];
+        g.col[k] = g.col[k + 1];
+        g.val[k] = g.val[k + 1];
+        g.col[k + 1] = col;
+        g.val[k + 1] = val;
+    }
+    m = make(ctx, &g.view, NULL);
+    assert_true(hash_of(ctx, m) == hash);
+    spmv_preconditioner_destroy(m);
+    free_grid(&g);
+    spmv_context_destroy(ctx);
+}
+
+/* S A S, with S diagonal: the vector that A maps nearly to 0 is S^-1 times ones. With it the
+ * iterations are those of A. */
+static void near_null_space(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct grid g = make_grid(SLOW ? 24 : 50, false, 1);
+    const int64_t n = g.view.rows;
+    double *const vector = support_zeros(n, 8);
+    spmv_preconditioner *m = make(ctx, &g.view, NULL);
+    const int64_t plain = iterations_of(ctx, &g.view, m);
+    spmv_preconditioner_destroy(m);
+    for (int64_t i = 0; i < n; i++) {
+        vector[i] = 1 + (double)(i * 7 % 10);
+        for (int64_t k = g.ptr[i]; k < g.ptr[i + 1]; k++)
+            g.val[k] /= vector[i] * (1 + (double)(g.col[k] * 7 % 10));
+    }
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    void *const given = support_upload(ctx, vector, n * 8);
+    options.near_null = given;
+    options.near_nulls = 1;
+    m = make(ctx, &g.view, &options);
+    assert_true(llabs(iterations_of(ctx, &g.view, m) - plain) <= 3);
+    spmv_preconditioner_destroy(m);
+    spmv_free(ctx, given);
+    free(vector);
+    free_grid(&g);
+    spmv_context_destroy(ctx);
+}
+
+/* New values that keep the aggregates give the hierarchy of a new preconditioner. */
+static void new_values(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct grid g = make_grid(SLOW ? 24 : 50, false, 1), other = make_grid(SLOW ? 24 : 50, false, 1.5);
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.update_values = 1;
+    spmv_preconditioner *const m = make(ctx, &g.view, &options), *const plain = make(ctx, &g.view, NULL);
+    const uint64_t hash = hash_of(ctx, m);
+    assert_true(hash_of(ctx, plain) == hash);
+    void *const values = support_upload(ctx, g.val, g.view.nnz * 8), *const changed =
+                                                                         support_upload(ctx, other.val, g.view.nnz * 8);
+    assert_fails(ctx, spmv_preconditioner_update_values(plain, values), SPMV_ERROR_UNSUPPORTED, "update_values");
+    assert_ok(ctx, spmv_preconditioner_update_values(m, changed));
+    assert_true(hash_of(ctx, m) != hash);
+    assert_true(iterations_of(ctx, &other.view, m) <= 16);
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values));
+    assert_true(hash_of(ctx, m) == hash);
+    for (int64_t k = 0; k < g.view.nnz; k++)
+        g.val[k] *= g.val[k] > 0 ? 0.5 : 1;
+    void *const bad = support_upload(ctx, g.val, g.view.nnz * 8);
+    assert_fails(ctx, spmv_preconditioner_update_values(m, bad), SPMV_ERROR_NOT_POSITIVE, "level");
+    assert_fails(ctx, spmv_preconditioner_apply(m, values, changed), SPMV_ERROR_NOT_POSITIVE, "refused");
+    spmv_free(ctx, values);
+    spmv_free(ctx, changed);
+    spmv_free(ctx, bad);
+    spmv_preconditioner_destroy(m);
+    spmv_preconditioner_destroy(plain);
+    free_grid(&g);
+    free_grid(&other);
+    spmv_context_destroy(ctx);
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hierarchy_is_sound), cmocka_unit_test(same_bits),
+                                       cmocka_unit_test(few_iterations),     cmocka_unit_test(special_matrices),
+                                       cmocka_unit_test(refusals),           cmocka_unit_test(any_order),
+                                       cmocka_unit_test(near_null_space),    cmocka_unit_test(new_values)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
