@@ -118,15 +118,27 @@ __global__ void __launch_bounds__(block_threads)
         atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
 
+/* Reads a word of shared memory that other lanes may change in the meantime, by atomic operations. */
+__device__ inline int read_relaxed(const int *word)
+{
+#ifdef __CUDA_ARCH__
+    int value;
+    asm volatile("ld.relaxed.cta.shared.s32 %0, [%1];" : "=r"(value) : "r"((uint32_t)__cvta_generic_to_shared(word)));
+    return value;
+#else
+    return *(const volatile int *)word;
+#endif
+}
+
 /* Inserts a column into a table of 2^log places. *found: the columns in it. Returns false if there
  * were more than `most`. */
 __device__ inline bool insert(int *keys, int log, int *found, int most, int32_t col)
 {
     int place = first_place(col, log);
     for (;;) {
-        int key = ((volatile int *)keys)[place];
+        int key = read_relaxed(keys + place);
         if (key == FREE) {
-            if (*(volatile int *)found > most)
+            if (read_relaxed(found) > most)
                 return false;
             key = atomicCAS(&keys[place], (int)FREE, (int)col);
             if (key == FREE) {
@@ -310,12 +322,13 @@ __device__ inline int block_places(int count, int *all)
     return block_exclusive(add_counts(), count, of_warps, all);
 }
 
-/* Sets a bit. Returns whether it was 0. Most bits are set many times, and a plain read does not
- * conflict with those of other lanes. */
-__device__ inline bool set_bit(unsigned *bits, unsigned at)
+/* Sets a bit. Returns whether it was 0. Most bits are set many times, and a read does not conflict
+ * with those of other lanes. SHARED: bits is in shared memory. */
+template <bool SHARED> __device__ inline bool set_bit(unsigned *bits, unsigned at)
 {
-    const unsigned bit = 1u << at % 32;
-    return (*(volatile unsigned *)&bits[at / 32] & bit) == 0 && (atomicOr(&bits[at / 32], bit) & bit) == 0;
+    const unsigned bit = 1u << at % 32, *const word = &bits[at / 32];
+    const unsigned before = SHARED ? (unsigned)read_relaxed((const int *)word) : *(const volatile unsigned *)word;
+    return (before & bit) == 0 && (atomicOr(&bits[at / 32], bit) & bit) == 0;
 }
 
 /* Rows of a list. Other parameters: as for visit_short, and
@@ -371,7 +384,7 @@ __global__ void __launch_bounds__(block_threads)
             int added = 0;
             if (limit - lowest <= window) {
                 for_columns(m, begin, end, team, teams, tlane, width, [&](int32_t c) {
-                    added += set_bit(bits, (unsigned)(c - from));
+                    added += set_bit<true>(bits, (unsigned)(c - from));
                     return true;
                 });
             } else {
@@ -380,7 +393,7 @@ __global__ void __launch_bounds__(block_threads)
                     const int64_t stop = m.b.offset(c + (int64_t)1);
                     for (int64_t p = lower_bound(m.b.col, m.b.offset(c), stop, from) + tlane;
                          p < stop && m.b.col[p] < to; p += width)
-                        added += set_bit(bits, (unsigned)(m.b.col[p] - from));
+                        added += set_bit<true>(bits, (unsigned)(m.b.col[p] - from));
                 }
             }
             if constexpr (FILL) {
@@ -463,7 +476,7 @@ __device__ void for_huge(const operands &m, const huge_row &h, const wide_entrie
 template <bool SHARED>
 __global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, wide_entries wide, unsigned *bits)
 {
-    for_huge<SHARED>(m, h, wide, true, [=](int64_t, int32_t c) { set_bit(bits, (unsigned)c); });
+    for_huge<SHARED>(m, h, wide, true, [=](int64_t, int32_t c) { set_bit<false>(bits, (unsigned)c); });
 }
 
 /* Words of the bitmap for each block, a multiple of block_threads. */
@@ -552,7 +565,7 @@ __global__ void __launch_bounds__(block_threads)
                 high = middle - 1;
         }
         const int64_t chunk = (k - begin) / warp_lanes;
-        set_bit(&filter[low * words + chunk / 32], (unsigned)(chunk & 31));
+        set_bit<false>(&filter[low * words + chunk / 32], (unsigned)(chunk & 31));
     });
 }
 

@@ -235,6 +235,37 @@ static const char *const pairs[][2] = {
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
+/* Pair p. t: a type; TYPES and above: a pattern times f32, c128 times a pattern, two patterns. */
+static void check_types(spmv_context *ctx, spmv_context *ref, int p, int t)
+{
+    const spmv_type type = t < TYPES ? types[t] : t == TYPES ? SPMV_F32 : SPMV_C128;
+    spmv_matrix *a = make(ref, pairs[p][0], type, 3), *b = make(ref, pairs[p][1], type, 4);
+    spmv_matrix *a2 = make(ref, pairs[p][0], type, 5), *b2 = make(ref, pairs[p][1], type, 6);
+    spmv_csr va = view_of(a), vb = view_of(b);
+    const bool a_ones = t == TYPES || t == TYPES + 2, b_ones = t >= TYPES + 1;
+    if (a_ones)
+        va.val = NULL;
+    if (b_ones)
+        vb.val = NULL;
+    check_pair(ctx, ref, &va, &vb, a_ones ? NULL : a2->val, b_ones ? NULL : b2->val);
+    spmv_matrix_destroy(a);
+    spmv_matrix_destroy(b);
+    spmv_matrix_destroy(a2);
+    spmv_matrix_destroy(b2);
+}
+
+/* "brief": every method, on rows in tables and on long ones. */
+static void each_method(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
+    static const int some[] = {1, 2, 11};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        check_types(ctx, ref, some[i], (int)i % TYPES);
+    spmv_context_destroy(ref);
+    spmv_context_destroy(ctx);
+}
+
 static void pairs_against_ref(void **state)
 {
     (void)state;
@@ -243,25 +274,10 @@ static void pairs_against_ref(void **state)
     for (int team = 0; team < (support_backend == SPMV_BACKEND_OMP ? 3 : 1); team++) {
         spmv_context *ctx = support_context_on(support_backend, support_backend == SPMV_BACKEND_OMP ? teams[team] : 0);
         for (int p = 0; p < PAIRS; p++)
-            for (int t = 0; t < TYPES + 3; t++) {
+            for (int t = 0; t < TYPES + 3; t++)
                 /* an emulated GPU is slow: there f64, c64, and a pattern times f32 */
-                if (support_host_plays(ctx) && (t == 1 || t == 2 || t > TYPES))
-                    continue;
-                const spmv_type type = t < TYPES ? types[t] : t == TYPES ? SPMV_F32 : SPMV_C128;
-                spmv_matrix *a = make(ref, pairs[p][0], type, 3), *b = make(ref, pairs[p][1], type, 4);
-                spmv_matrix *a2 = make(ref, pairs[p][0], type, 5), *b2 = make(ref, pairs[p][1], type, 6);
-                spmv_csr va = view_of(a), vb = view_of(b);
-                const bool a_ones = t == TYPES || t == TYPES + 2, b_ones = t >= TYPES + 1;
-                if (a_ones)
-                    va.val = NULL;
-                if (b_ones)
-                    vb.val = NULL;
-                check_pair(ctx, ref, &va, &vb, a_ones ? NULL : a2->val, b_ones ? NULL : b2->val);
-                spmv_matrix_destroy(a);
-                spmv_matrix_destroy(b);
-                spmv_matrix_destroy(a2);
-                spmv_matrix_destroy(b2);
-            }
+                if (!support_host_plays(ctx) || !(t == 1 || t == 2 || t > TYPES))
+                    check_types(ctx, ref, p, t);
         spmv_context_destroy(ctx);
     }
     spmv_context_destroy(ref);
@@ -534,7 +550,8 @@ static void names(void **state)
     assert_null(spmv_multiply_method_name((spmv_backend)77, 0));
 }
 
-SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums), cmocka_unit_test(pairs_against_ref),
-             cmocka_unit_test(narrow_offsets), cmocka_unit_test(wide_rows), cmocka_unit_test(in_parts),
-             cmocka_unit_test(nothing_at_all), cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays),
-             cmocka_unit_test(wrong_arguments), cmocka_unit_test(too_large), cmocka_unit_test(names))
+SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_method), cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums),
+                      cmocka_unit_test(pairs_against_ref), cmocka_unit_test(narrow_offsets),
+                      cmocka_unit_test(wide_rows), cmocka_unit_test(in_parts), cmocka_unit_test(nothing_at_all),
+                      cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays), cmocka_unit_test(wrong_arguments),
+                      cmocka_unit_test(too_large), cmocka_unit_test(names))

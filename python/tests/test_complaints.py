@@ -118,11 +118,20 @@ def test_new_values_keep_the_solver():
         np.testing.assert_allclose(step * (A @ result.x), 1, atol=1e-6)
 
 
+def test_multigrid_needs_no_other_package():
+    """pyamg 260: a solver of another package, whose preconditioner must be installed as well."""
+    result = spmv.solve(spmv.generate("poisson2d:200"), np.ones(40000), preconditioner="amg")
+    assert result.preconditioner == "amg" and result.converged and result.iterations < 25
+
+
 def test_a_preconditioner_that_is_missing_says_so():
     """pyamg 260, and GPUs: what is not there is an error with a remedy, not another method."""
+    A = spmv.generate("poisson2d:20")
     try:
-        result = spmv.solve(spmv.generate("poisson2d:20"), np.ones(400), preconditioner="amg")
+        result = spmv.solve(A, np.ones(400), preconditioner="hypre-amg")
     except NotImplementedError as error:
-        assert "amg" in str(error)
+        assert "hypre" in str(error)
     else:
-        assert result.preconditioner == "amg" and result.converged
+        assert result.preconditioner == "hypre-amg" and result.converged
+    with pytest.raises(ValueError, match="there are: auto"):
+        spmv.solve(A, np.ones(400), preconditioner="multigrid")
