@@ -158,16 +158,18 @@ __device__ inline void sort_tables(int *keys, const assignment &mine, int n)
 {
     const int size = mine.size();
     const unsigned before = (1u << mine.lane) - 1;
-    int kept = 0;
-#pragma unroll 4
+    int kept = 0, key[SLOTS];
+#pragma unroll
+    for (int s = 0; s < SLOTS; s++)
+        key[s] = keys[s * size + mine.lane];
+    __syncwarp();
+#pragma unroll
     for (int s = 0; s < SLOTS; s++) {
-        const int key = keys[s * size + mine.lane];
-        unsigned there = __ballot_sync(all_lanes, key != FREE) >> (mine.group << mine.log);
+        unsigned there = __ballot_sync(all_lanes, key[s] != FREE) >> (mine.group << mine.log);
         if (mine.log < 5)
             there &= (1u << size) - 1;
-        /* its new place is not after its old one, so no lane has yet to read that place */
-        if (key != FREE)
-            keys[kept + __popc(there & before)] = key;
+        if (key[s] != FREE)
+            keys[kept + __popc(there & before)] = key[s];
         kept += __popc(there);
     }
     int padded = 1;

@@ -172,7 +172,7 @@ static const spmv_preconditioner_class own = {.size = sizeof own, .name = "own",
 CALL(preconditioner_create, C, arg(3, NULL), arg(1, &csr), arg(4, NULL), arg(2, &made))
 CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &made))
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
-CALL(preconditioner_update_values, arg(0, renewed), arg(1, csr.val))
+CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
 CALL(preconditioner_describe, arg(0, jacobi), arg(1, host), sizeof(size_t))
 CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))

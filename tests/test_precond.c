@@ -980,6 +980,7 @@ static void diagonal_in_place(void **state)
                     values[3 * 256 + 2] = bad[w].value == 0 ? bad[w].value : 0;
                 }
                 spmv_csr host = {.rows = ROWS, .cols = ROWS, .nnz = 3 * ROWS, .row_ptr_bits = bits, .col = col};
+                host.memory = SPMV_MEMORY_HOST;
                 host.row_ptr = bits == 32 ? (void *)narrow : (void *)wide;
                 host.type = types[t][0];
                 void *const val = t == 3 ? NULL : support_as(host.type, values, 3 * ROWS, 0);

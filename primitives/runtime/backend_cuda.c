@@ -86,15 +86,20 @@ spmv_status cuda_leave(spmv_context *ctx, spmv_status status)
 
 /* ----------------------------------------------------------------- capture */
 
-bool cuda_is_capturing(const spmv_context *ctx)
+static bool is_capturing(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t error = cudaStreamIsCapturing(stream_of(ctx), &capture);
+    const cudaError_t error = cudaStreamIsCapturing(stream, &capture);
     if (is_capture_error(error)) { /* the legacy stream while another stream is being captured */
         cudaGetLastError();
         return true;
     }
     return error == cudaSuccess && capture != cudaStreamCaptureStatusNone;
+}
+
+bool cuda_is_capturing(const spmv_context *ctx)
+{
+    return is_capturing(stream_of(ctx));
 }
 
 /* Enters, or fails if the stream is being captured. */
@@ -294,11 +299,12 @@ static spmv_status choose_device(spmv_context *ctx, int wanted)
     return SPMV_OK;
 }
 
-/* Uses the application's stream, which must be of the context's device. */
+/* Uses the application's stream, which must be of the context's device. That is not checked while the
+ * stream is being captured, because the query would end the capture. */
 static spmv_status adopt_stream(spmv_context *ctx, cudaStream_t stream)
 {
 #if CUDART_VERSION >= 12080
-    if (stream != cudaStreamLegacy && stream != cudaStreamPerThread) {
+    if (stream != cudaStreamLegacy && stream != cudaStreamPerThread && !is_capturing(stream)) {
         int device = -1;
         const cudaError_t error = cudaStreamGetDevice(stream, &device);
         if (error != cudaSuccess) {

@@ -172,8 +172,6 @@ def multiply(A: Any, B: Any, *, method: str = "auto", device: Any = "auto") -> A
         second, _, _ = take(_cast(B, wanted), for_arrays)
     if first.device != second.device:
         raise ValueError(f"A is on {first.device}, B on {second.device}")
-    if first.device != "cpu" and not context.is_cuda:
-        raise ValueError(f"the matrices are on {first.device}, the device is {context.device}")
     on_device = first.device != "cpu"
     memory = CONTEXT_MEMORY if on_device else HOST_MEMORY
     a, b = (_sorted(context, m, memory) for m in (first, second))

@@ -178,6 +178,8 @@ def take(A: Any, context_for: Any, shape: Any = None, wanted: Any = None) -> tup
     if indptr.shape[0] != shape[0] + 1:
         raise ValueError(f"indptr has {indptr.shape[0]} elements, {shape[0] + 1} are needed for {shape[0]} rows")
     context = context_for(values.device)
+    if values.device != "cpu" and values.device != context.device:
+        raise ValueError(f"the matrix is on {values.device}, the device is {context.device}")
     offsets = as_numpy(indptr) if indptr.on_host else _downloaded(context, indptr)
     nnz = int(offsets[-1])
     if offsets[0] != 0 or nnz < 0:

@@ -107,10 +107,6 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if transpose not in _OPERATIONS:
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
         matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        if not context.is_cuda and matrix.device != "cpu":
-            raise ValueError(f"the matrix is on {matrix.device}, the device is {context.device}")
-        if context.is_cuda and matrix.device not in ("cpu", context.device):
-            raise ValueError(f"the matrix is on {matrix.device}, the device is {context.device}")
         self._open(matrix, vector_type, context, _OPERATIONS[transpose], int(vectors), method, copy, None)
 
     @classmethod

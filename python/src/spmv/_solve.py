@@ -126,8 +126,6 @@ class Solver:
         _iterates: bool = False,
     ) -> None:
         matrix, self._dtype, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        if matrix.device not in ("cpu", context.device) or (matrix.device != "cpu" and not context.is_cuda):
-            raise ValueError(f"the matrix is on {matrix.device}, the device is {context.device}")
         given = {"block": 0, "degree": -1, "steps": 0, "shift": 0.0, "strength": 0.0}
         for name, value in (options or {}).items():
             if name not in given:
