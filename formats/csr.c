@@ -356,7 +356,47 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
     return st;
 }
 
+#ifdef SPMV_HAVE_CUDA
+/* A copy of wrong arrays goes through the host's check, for its message. */
+static spmv_status check_on_device(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t row_bytes = (a->rows + 1) * (a->row_ptr_bits / 8), column_bytes = a->nnz * (int64_t)sizeof *a->col;
+    struct csr_faults faults = {0};
+    void *row_ptr = NULL, *col = NULL;
+    spmv_csr host = *a;
+    if (a->rows > 0)
+        TRY(csr_faults_cuda(ctx, a, &faults));
+    if (a->rows > 0 && faults.rows == 0 && faults.columns == 0 &&
+        (order == CSR_ANY_ORDER || faults.descents == faults.descents_at_starts))
+        return SPMV_OK;
+    TRY(host_alloc(ctx, row_bytes, "row offsets", &row_ptr));
+    TRY(host_alloc(ctx, column_bytes, "columns", &col));
+    TRY(spmv_download(ctx, a->row_ptr, row_ptr, row_bytes));
+    if (column_bytes > 0)
+        TRY(spmv_download(ctx, a->col, col, column_bytes));
+    host.row_ptr = row_ptr;
+    host.col = col;
+    host.memory = SPMV_MEMORY_HOST;
+    st = csr_check(ctx, name, &host, order);
+done:
+    host_free(row_ptr);
+    host_free(col);
+    return st;
+}
+#endif
+
+spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
+{
+#ifdef SPMV_HAVE_CUDA
+    const spmv_status st = csr_check_shape(ctx, name, a);
+    if (st != SPMV_OK || csr_on_device(ctx, a))
+        return st != SPMV_OK ? st : check_on_device(ctx, name, a, order);
+#endif
+    return csr_check(ctx, name, a, order);
+}
+
 spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a)
 {
-    return csr_check(ctx, "spmv_matrix_check", a, CSR_ANY_ORDER);
+    return csr_check_anywhere(ctx, "spmv_matrix_check", a, CSR_ANY_ORDER);
 }

@@ -87,6 +87,19 @@ enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each ro
  * SPMV_ERROR_SIZE names the first wrong row or entry. */
 spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
 
+/* The same for arrays in either memory. Waits if they are on the device. */
+spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
+
+#ifdef SPMV_HAVE_CUDA
+/* What is wrong with arrays on the device; rows > 0. Descents: entries whose column is not greater
+ * than that of the entry before. Only if rows is 0 is the last number valid. Waits. */
+struct csr_faults {
+    int64_t rows; /* row_ptr */
+    int64_t columns, descents, descents_at_starts;
+};
+spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *faults);
+#endif
+
 /* spmv_matrix_transpose without the check. */
 spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
 

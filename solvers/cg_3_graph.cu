@@ -3,7 +3,8 @@
  *
  * Idea:       a launch costs the host about 3 us, as long as a step of a small system takes on the
  *             device. Rung 2 launches the kernels of cg_2_fused.cuh one by one. Rung 3 captures the
- *             kernels of 16 steps once and replays them as one CUDA graph, which is one launch.
+ *             kernels of 16 steps once and replays them as one CUDA graph, which is one launch. With
+ *             a preconditioner that has kernels of its own it is one step.
  * Changed:    since rung 2, nothing on the device.
  * Wins when:  the system has more than about 245,000 rows (it does not fit the persistent rung) and
  *             fewer than some millions (launches then do not count).

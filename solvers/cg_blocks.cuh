@@ -20,11 +20,14 @@
 
 extern "C" {
 #include "cg_internal.h"
+#include "precond_internal.h"
 }
 
 namespace cg_blocks
 {
 
+/* Steps of a block. A preconditioner of its own kernels makes a step long: then each block is one
+ * step, because the unnecessary steps cost more than the launches. */
 enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
 constexpr int steps_of[LENGTHS] = {16, 2};
 
@@ -50,6 +53,7 @@ struct queue {
     const void *states; /* on the device: one a column */
     int64_t bytes;      /* of all */
     bool graphs;
+    int steps[LENGTHS];
     bool *ran;                       /* the columns that run */
     double *before;                  /* r'r of each column at the last check */
     cudaGraphExec_t replay[LENGTHS]; /* NULL: not captured, or not possible */
@@ -75,6 +79,9 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
         return SPMV_OK;
     });
     q->graphs = graphs;
+    const bool costly = cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr;
+    for (int l = 0; l < LENGTHS; l++)
+        q->steps[l] = costly ? 1 : steps_of[l];
     if (st == SPMV_OK)
         st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->ran, "a solve", (void **)&q->ran);
     if (st == SPMV_OK)
@@ -100,10 +107,10 @@ inline void close(queue *q)
 }
 
 /* step(): queues one step. */
-template <typename Step> spmv_status queue_steps(const Step &step, int length)
+template <typename Step> spmv_status queue_steps(const Step &step, int count)
 {
     spmv_status st = SPMV_OK;
-    for (int k = 0; k < steps_of[length] && st == SPMV_OK; k++)
+    for (int k = 0; k < count && st == SPMV_OK; k++)
         st = step();
     return st;
 }
@@ -125,7 +132,7 @@ template <typename Step> spmv_status capture(queue *q, const Step &step, int len
     });
     if (st != SPMV_OK || !begun)
         return st;
-    const spmv_status queued = queue_steps(step, length);
+    const spmv_status queued = queue_steps(step, q->steps[length]);
     return on_device(q->ctx, [&] {
         bool made = cudaStreamEndCapture(stream, &steps) == cudaSuccess && queued == SPMV_OK && steps != nullptr;
         made = made && cudaGraphInstantiate(&q->replay[length], steps, 0) == cudaSuccess;
@@ -155,7 +162,7 @@ template <typename Step> spmv_status queue_block(queue *q, const Step &step, int
     if (q->graphs && !q->tried[length] && !q->plain)
         st = capture(q, step, length);
     if (st == SPMV_OK)
-        st = q->replay[length] != nullptr ? replay(*q, length) : queue_steps(step, length);
+        st = q->replay[length] != nullptr ? replay(*q, length) : queue_steps(step, q->steps[length]);
     return st != SPMV_OK ? st : on_device(q->ctx, [&] {
         const cudaError_t error =
             cudaMemcpyAsync(copy_of(*q, which), q->states, (size_t)q->bytes, cudaMemcpyDeviceToHost, stream);
@@ -207,7 +214,7 @@ template <typename T> bool near_end(const struct cg *cg, const queue &q, const c
         if (c.ending != 0)
             continue;
         const double fall = log(q.before[v] / (double)c.rr), left = log((double)c.rr / (c.enough * c.enough));
-        near = near && fall > 0 && left / fall * (double)steps < (AHEAD + 1) * steps_of[LONG];
+        near = near && fall > 0 && left / fall * (double)steps < (AHEAD + 1) * q.steps[LONG];
     }
     return near;
 }
@@ -256,7 +263,7 @@ template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue 
     spmv_status st = SPMV_OK;
     for (int block = 0; st == SPMV_OK; block++) {
         last = block % AHEAD;
-        const int queued = steps_of[length];
+        const int queued = q->steps[length];
         st = queue_block(q, step, length, last);
         if (st != SPMV_OK || block < AHEAD - 1) {
             steps = queued;
@@ -271,7 +278,8 @@ template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue 
         digest(cg, *q, columns, base);
         if (cg->s.told != SPMV_OK || all_ended(cg, columns))
             break;
-        length = block >= AHEAD && near_end(cg, *q, columns, steps) ? SHORT : LONG;
+        const bool shorter = q->steps[SHORT] < q->steps[LONG];
+        length = shorter && block >= AHEAD && near_end(cg, *q, columns, steps) ? SHORT : LONG;
         for (int v = 0; v < cg->s.columns; v++)
             q->before[v] = (double)columns[v].rr;
         steps = queued;

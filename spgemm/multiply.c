@@ -131,9 +131,9 @@ static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr
     const bool same = same_pattern(a, b);
     plan->a = *a;
     plan->b = *b;
-    TRY(spgemm_check(plan->ctx, "spmv_multiply: A", a));
+    TRY(csr_check_anywhere(plan->ctx, "spmv_multiply: A", a, CSR_SORTED));
     if (!same)
-        TRY(spgemm_check(plan->ctx, "spmv_multiply: B", b));
+        TRY(csr_check_anywhere(plan->ctx, "spmv_multiply: B", b, CSR_SORTED));
     if (a->memory == SPMV_MEMORY_CONTEXT)
         return SPMV_OK;
     TRY(copy_pattern(plan->ctx, &plan->a, &plan->copied[0]));
@@ -146,6 +146,13 @@ static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr
     }
 done:
     return st;
+}
+
+spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n)
+{
+    const spmv_type type = bits == 32 ? SPMV_I32 : SPMV_I64;
+    const spmv_status st = spmv_map(ctx, SPMV_MAP_NEG, type, from, to, n);
+    return st != SPMV_OK ? st : spmv_map_binary(ctx, SPMV_ADD, type, (const char *)from + bits / 8, to, to, n);
 }
 
 spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offsets)
@@ -177,29 +184,24 @@ done:
  * checked too: a row of C has at least as many entries as the longest row of B that it needs. */
 static spmv_status count_products(struct spmv_multiply_plan *plan)
 {
-    spmv_status st = SPMV_OK;
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
-    int64_t sum = 0, least = 0, *offsets = NULL;
-    if (csr_on_device(plan->ctx, a)) {
-        TRY(spgemm_entry_offsets(plan, &offsets));
-        TRY(spmv_download(plan->ctx, offsets + a->nnz, &sum, sizeof sum));
-    } else {
+    int64_t sum = 0, least = 0;
+#ifdef SPMV_HAVE_CUDA
+    if (csr_on_device(plan->ctx, a))
+        return spgemm_products_cuda(plan->ctx, a, b, &plan->products);
+#endif
 #pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : sum, least)
-        for (int64_t i = 0; i < a->rows; i++) {
-            int64_t longest = 0;
-            for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-                const int64_t length = row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
-                longest = max_i64(longest, length);
-                sum += length;
-            }
-            least += longest;
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t longest = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const int64_t length = row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
+            longest = max_i64(longest, length);
+            sum += length;
         }
-        TRY(spgemm_room_for_columns(plan, least));
+        least += longest;
     }
     plan->products = sum;
-done:
-    spmv_free(plan->ctx, offsets);
-    return st;
+    return spgemm_room_for_columns(plan, least);
 }
 
 /* The pattern of a product without entries. */

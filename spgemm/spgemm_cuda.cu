@@ -44,10 +44,14 @@ constexpr int64_t aligned(int64_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
+operands operands_of(const spmv_csr &a, const spmv_csr &b)
+{
+    return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
+}
+
 operands operands_of(const spmv_multiply_plan *plan)
 {
-    const spmv_csr &a = plan->a, &b = plan->b;
-    return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
+    return operands_of(plan->a, plan->b);
 }
 
 /* Blocks for work whose amount only the device knows: at most `most`, and at most `each` for a
@@ -364,7 +368,34 @@ template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const voi
     return st;
 }
 
+/* *sum += the number of products */
+__global__ void __launch_bounds__(block_threads) count_products(operands m, int64_t nnz, int64_t *sum)
+{
+    int64_t mine = 0;
+    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < nnz;
+         k += (int64_t)gridDim.x * block_threads)
+        mine += m.b.offset(m.a.col[k] + (int64_t)1) - m.b.offset(m.a.col[k]);
+    atomic_add_of_warp(mine, sum);
+}
+
 } // namespace
+
+extern "C" spmv_status spgemm_products_cuda(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, int64_t *products)
+{
+    void *there = nullptr;
+    *products = 0;
+    if (a->nnz == 0)
+        return SPMV_OK;
+    spmv_status st = context_scratch(ctx, 8, &there);
+    if (st == SPMV_OK)
+        st = clear(ctx, there, 8);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [=] {
+            return launch(ctx, "spgemm products", grid_for(a->nnz, block_threads), block_threads, count_products,
+                          operands_of(*a, *b), a->nnz, (int64_t *)there);
+        });
+    return st != SPMV_OK ? st : ctx->backend->download(ctx, there, products, 8);
+}
 
 extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
 {

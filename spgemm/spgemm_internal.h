@@ -44,12 +44,12 @@ struct spgemm_method {
     void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
 };
 
-/* Checks the arrays of a matrix: columns ascend strictly in each row. SPMV_ERROR_SIZE. Waits. */
-spmv_status spgemm_check(spmv_context *ctx, const char *name, const spmv_csr *a);
-
 /* offsets[k] = the number of products of the entries of A before entry k, 0 <= k <= nnz of A, by the
  * primitives, in new memory from context_alloc. */
 spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offsets);
+
+/* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */
+spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n);
 
 /* Notes that the symbolic phase takes this much working memory; SPMV_ERROR_MEMORY if that is more
  * than max_bytes. */
@@ -61,9 +61,6 @@ bool spgemm_host_has(int64_t bytes);
 
 /* SPMV_ERROR_MEMORY if the host's memory cannot hold the columns of this many entries. */
 spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz);
-
-/* to[i] = from[i + 1] - from[i], 0 <= i < n, with integers of 32 or 64 bits. */
-spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, void *to, int64_t n);
 
 /* The methods of each backend; a list ends with a NULL name, its first is the default
  * (multiply_methods.c). */
@@ -82,7 +79,8 @@ void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 #ifdef SPMV_HAVE_CUDA
-/* spgemm_cuda.cu */
+/* spgemm_cuda.cu. Products: of valid matrices; waits. */
+spmv_status spgemm_products_cuda(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, int64_t *products);
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan);

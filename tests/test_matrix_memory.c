@@ -210,5 +210,56 @@ static void refusals(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* One wrong number in a matrix of several blocks: the message is that for host memory. */
+static void checks(void **state)
+{
+    (void)state;
+    enum { ROWS = 700, NNZ = 3 * ROWS };
+    spmv_context *ctx = support_context();
+    static const struct {
+        int offset, entry; /* the number that is replaced, or -1 */
+        int32_t by;
+        bool valid; /* columns need not ascend */
+    } wrong[] = {
+        {-1, -1, 0, true},          {0, -1, 1, false},     {0, -1, -1, false},         {ROWS, -1, NNZ - 1, false},
+        {ROWS, -1, NNZ + 1, false}, {600, -1, 1802, true}, {600, -1, 0, false},        {600, -1, -5, false},
+        {1, -1, INT32_MAX, false},  {-1, 0, -1, false},    {-1, NNZ - 1, ROWS, false}, {-1, 1000, -7, false},
+        {-1, 1000, ROWS, false},    {-1, 1000, 0, true},   {-1, 1001, ROWS - 1, true}, {-1, NNZ - 1, 0, true}};
+    for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
+        int32_t row_ptr[ROWS + 1], col[NNZ];
+        for (int i = 0; i <= ROWS; i++)
+            row_ptr[i] = 3 * i;
+        for (int k = 0; k < NNZ; k++)
+            col[k] = k / 3 % (ROWS - 9) + k % 3 * 4;
+        if (wrong[w].offset >= 0)
+            row_ptr[wrong[w].offset] = wrong[w].by;
+        if (wrong[w].entry >= 0)
+            col[wrong[w].entry] = wrong[w].by;
+        spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, NULL);
+        a.nnz = NNZ;
+        char message[512];
+        const spmv_status st = spmv_matrix_check(ctx, &a);
+        assert_int_equal(st, wrong[w].valid ? SPMV_OK : SPMV_ERROR_SIZE);
+        snprintf(message, sizeof message, "%s", st == SPMV_OK ? "" : spmv_last_error(ctx));
+        int64_t wide[ROWS + 1];
+        for (int i = 0; i <= ROWS; i++)
+            wide[i] = row_ptr[i];
+        void *const arrays[] = {support_upload(ctx, row_ptr, sizeof row_ptr), support_upload(ctx, wide, sizeof wide),
+                                support_upload(ctx, col, sizeof col)};
+        for (int bits = 32; bits <= 64; bits += 32) {
+            a.memory = SPMV_MEMORY_CONTEXT;
+            a.row_ptr_bits = bits;
+            a.row_ptr = arrays[bits == 64];
+            a.col = arrays[2];
+            assert_int_equal(spmv_matrix_check(ctx, &a), st);
+            if (st != SPMV_OK)
+                assert_string_equal(spmv_last_error(ctx), message);
+        }
+        for (int i = 0; i < 3; i++)
+            spmv_free(ctx, arrays[i]);
+    }
+    spmv_context_destroy(ctx);
+}
+
 SUPPORT_MAIN(cmocka_unit_test(both_memories), cmocka_unit_test(without_entries), cmocka_unit_test(by_hand),
-             cmocka_unit_test(refusals))
+             cmocka_unit_test(refusals), cmocka_unit_test(checks))

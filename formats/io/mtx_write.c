@@ -331,7 +331,7 @@ spmv_status spmv_matrix_write_as(spmv_context *ctx, const spmv_csr *a, const cha
     if (text.symmetry == SPMV_SYMMETRY_HERMITIAN && (a->val == NULL || !type_is_complex(a->type)))
         text.symmetry = SPMV_SYMMETRY_SYMMETRIC;
     if (st == SPMV_OK)
-        st = spmv_matrix_check(ctx, a);
+        st = csr_check(ctx, "spmv_matrix_write", a, CSR_ANY_ORDER);
     if (st == SPMV_OK)
         st = output_form_of(ctx, path, &form);
     if (st != SPMV_OK)

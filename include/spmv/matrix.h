@@ -117,8 +117,10 @@ SPMV_API spmv_status spmv_matrix_row_sums(spmv_context *ctx, const spmv_csr *a, 
 /* Checks that a is a valid CSR matrix as described above, in O(rows + nnz) time. Columns may be in
  * any order and may repeat.
  *
- *   a  in host memory
+ *   a  in host memory or in the context's memory
  *
+ * Waits if the host cannot read the arrays. If they are wrong, they are then copied to host memory
+ * for the message.
  * Errors: SPMV_ERROR_SIZE (the arrays are wrong; the message names the first wrong row or entry),
  * SPMV_ERROR_ARGUMENT, SPMV_ERROR_LIMIT, SPMV_ERROR_TYPE (a member of the view is wrong). */
 SPMV_API spmv_status spmv_matrix_check(spmv_context *ctx, const spmv_csr *a);

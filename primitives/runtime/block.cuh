@@ -120,6 +120,15 @@ __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typ
     return before;
 }
 
+/* Adds the numbers of the lanes to *to, in global memory. Called by all lanes of a warp. */
+__device__ inline void atomic_add_of_warp(int64_t number, int64_t *to)
+{
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        number += __shfl_down_sync(0xffffffffu, number, distance);
+    if (threadIdx.x % warp_lanes == 0 && number != 0)
+        atomicAdd((unsigned long long *)to, (unsigned long long)number);
+}
+
 /* Addition of counts. */
 struct add_counts {
     using type = int;
