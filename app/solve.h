@@ -54,6 +54,9 @@ void remark_columns(const struct attempt *a);
 /* All right-hand sides in their order; NULL if out of memory. */
 json_t *json_columns(const struct attempt *a);
 
+/* The estimated error in the energy norm; null: not available. */
+json_t *json_estimate(const spmv_cg_result *result);
+
 /* What to try after a solve that stopped with this status, of class 7 or 8; "" if nothing is known
  * to help. matrix: in host memory. a: the solve; NULL if the matrix was refused before one. */
 struct advice {

@@ -116,6 +116,7 @@ json_t *json_columns(const struct attempt *a)
                                 json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual));
         if (a->error != NULL)
             json_put(one, "largest_error", json_number(a->error[v]));
+        json_put(one, "estimated_error_energy_norm", json_estimate(r));
         if (json_array_append_new(all, one) != 0) {
             json_decref(all);
             return NULL;

@@ -21,6 +21,14 @@ bool job_on_gpu(const struct job *job)
     return spmv_context_backend(job->ctx) == SPMV_BACKEND_CUDA;
 }
 
+double job_energy_norm(const struct job *job, const void *x, int v)
+{
+    long double sum = 0;
+    for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns)
+        sum += (long double)job_element(job, x, i) * job_element(job, job->b, i);
+    return sum > 0 ? (double)sqrtl(sum) : 0;
+}
+
 spmv_status job_library_failed(const struct job *job, spmv_status st)
 {
     return report(st, spmv_last_error(job->ctx));

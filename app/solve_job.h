@@ -45,6 +45,9 @@ bool job_on_gpu(const struct job *job);
  * vanish. */
 double job_norm(const struct job *job, const void *r, int v);
 
+/* sqrt(x'b), which is ||x||_A of a solution; 0 if x'b is negative. */
+double job_energy_norm(const struct job *job, const void *x, int v);
+
 /* Complains with the library's message; returns st. */
 spmv_status job_library_failed(const struct job *job, spmv_status st);
 

@@ -33,6 +33,9 @@ spmv_status job_write_history(const struct job *job)
 }
 
 /* On a GPU iterations are reported after they ran, so only the time of the whole solve is known. */
+/* An estimated error, relative to x, above this many tolerances rtol is remarked on. */
+static const double LARGE_ERROR = 100;
+
 static double iterating_seconds(const struct job *job, const struct attempt *a)
 {
     return job_on_gpu(job) ? a->seconds : a->watch.last - a->watch.first;
@@ -53,6 +56,11 @@ static const char *precision_name(const struct job *job)
     return job->inner != NULL ? "f64, inner f32" : job->o->mixed ? "mixed" : spmv_type_name(job->o->type);
 }
 
+json_t *json_estimate(const spmv_cg_result *result)
+{
+    return result->error_estimate < 0 ? json_null() : json_number(result->error_estimate);
+}
+
 static json_t *json_cg(const struct job *job, const struct attempt *a)
 {
     const spmv_cg_result *r = &a->result;
@@ -68,6 +76,9 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
         json_put(cg, "precond_layout", json_text(info.layout));
     if (a->error != NULL)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
+    json_put(cg, "estimated_error_energy_norm", json_estimate(r));
+    if (job->columns == 1)
+        json_put(cg, "energy_norm", json_number(job_energy_norm(job, a->x, 0)));
     if (job->columns > 1)
         json_put(cg, "right_hand_sides", json_columns(a));
     return cg;
@@ -151,6 +162,22 @@ static void remark_preconditioner(const struct attempt *a)
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
 }
 
+/* A solve that ends at the tolerance with a large error is named: the residual does not show it. */
+static void remark_estimate(const struct job *job, const struct attempt *a)
+{
+    const double estimate = a->result.error_estimate, norm = job_energy_norm(job, a->x, 0);
+    if (estimate < 0)
+        remark(LEVEL_VERBOSE, "estimated error (energy norm): not available from %s", a->result.method);
+    else
+        remark(LEVEL_NORMAL, "estimated error (energy norm): %.3g, where x has %.3g", estimate, norm);
+    const double tolerances = norm > 0 && job->o->rtol > 0 ? estimate / norm / job->o->rtol : 0;
+    if (a->stop == SPMV_OK && tolerances > LARGE_ERROR)
+        remark(LEVEL_NORMAL, "the residual is within --rtol, but the estimated error is %.0f times as large: %s",
+               tolerances,
+               strcmp(job->o->precond, "none") == 0 ? "try --precond auto, or a smaller --rtol"
+                                                    : "try a smaller --rtol");
+}
+
 void job_remark(const struct job *job, const struct attempt *a)
 {
     const spmv_cg_result *r = &a->result;
@@ -170,6 +197,8 @@ void job_remark(const struct job *job, const struct attempt *a)
     else
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
+    if (job->columns == 1 && job->in.view.rows > 0)
+        remark_estimate(job, a);
     if (a->error != NULL)
         remark(LEVEL_NORMAL, "largest error against %s: %.3g",
                strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a));

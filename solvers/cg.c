@@ -81,6 +81,9 @@ spmv_status cg_run(struct krylov *s)
     if (cg->continues) /* + M^-1 new r */
         TRY(move_p(cg, 1));
     TRY(cg->method->run(cg));
+    for (int v = 0; v < s->columns; v++)
+        if (krylov_is_open(s, v))
+            s->result[v].error_estimate = cg_error_estimate(&cg->column[v].error, cg->column[v].rz);
 done:
     return st;
 }
@@ -271,7 +274,7 @@ done:
 
 /* The initial value of a result. */
 static const spmv_cg_result unsolved = {
-    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none"};
+    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none", .error_estimate = -1};
 
 /* spmv_cg on a context that this thread holds. */
 static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,

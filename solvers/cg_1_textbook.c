@@ -165,8 +165,8 @@ done:
 }
 
 /* q = A p, pq = p'q, and reads all sums. One wait a step suffices, at the cost of one product after
- * the last step. */
-static spmv_status look(const struct cg *cg)
+ * the last step. stepped: after a step, not at the start. */
+static spmv_status look(const struct cg *cg, bool stepped)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
@@ -178,9 +178,12 @@ static spmv_status look(const struct cg *cg)
     for (int v = 0; v < k; v++)
         if (runs(cg, v)) {
             struct cg_column *c = &cg->column[v];
+            const double rz = values[(own->z != NULL ? RZ : RR) * k + v];
+            if (stepped)
+                cg_error_step(&c->error, c->rz, c->pq, rz);
             c->rr = values[RR * k + v];
             c->pq = values[PQ * k + v];
-            c->rz = own->z != NULL ? values[RZ * k + v] : c->rr;
+            c->rz = rz;
             s->column[v].residual = sqrt(c->rr);
         }
 done:
@@ -245,9 +248,10 @@ static spmv_status run(struct cg *cg)
     struct krylov *s = &cg->s;
     const struct textbook *own = cg->state;
     TRY(start(cg));
-    TRY(look(cg));
+    TRY(look(cg, false));
     for (int v = 0; v < s->columns; v++)
         if (runs(cg, v)) {
+            cg_error_begin(&cg->column[v].error);
             s->column[v].start_residual = s->column[v].residual;
             s->column[v].enough = krylov_enough(s->type, &s->column[v]);
         }
@@ -259,7 +263,7 @@ static spmv_status run(struct cg *cg)
             break;
         TRY(step(cg));
         s->iterations++;
-        TRY(look(cg));
+        TRY(look(cg, true));
         krylov_tell_running(s);
     }
 done:

@@ -302,6 +302,7 @@ static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) *
     TYPED(read_squares)(w, job);
     for (int a = 0; a < w->count; a++) {
         struct cg_column *c = &job->column[w->active[a]];
+        cg_error_step(&c->error, c->beta, c->pq, c->rz);
         c->beta = (double)((VALUE)c->rz / (VALUE)c->beta);
         job->state[w->active[a]].iterations++;
     }
@@ -314,6 +315,7 @@ static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * jo
     TYPED(read_squares)(w, job);
     for (int a = 0; a < w->count; a++) {
         struct krylov_column *c = &job->state[w->active[a]];
+        cg_error_begin(&job->column[w->active[a]].error);
         c->start_residual = c->residual;
         c->enough = krylov_enough(cg->s.type, c);
     }

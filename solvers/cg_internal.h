@@ -11,11 +11,14 @@
 
 #include <math.h>
 
+#include "cg_error.h"
 #include "krylov.h"
 
-/* The recurrence of one right-hand side: the last values of r'r, p'Ap, r'M^-1 r. */
+/* The recurrence of one right-hand side: the last values of r'r, p'Ap, r'M^-1 r. error: all 0 in
+ * rungs that do not maintain it. */
 struct cg_column {
     double rr, pq, rz, alpha, beta;
+    struct cg_error error;
 };
 
 struct cg_method;

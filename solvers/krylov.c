@@ -386,6 +386,7 @@ static spmv_status solve_zeros(struct krylov *s)
         double largest = 0;
         if (!s->flags[v])
             continue;
+        result->error_estimate = result->norm_b == 0 ? 0 : -1; /* x = 0 is exact */
         if (s->columns > 1) {
             result->norm_b = result->recurrence_residual = result->true_residual = norm_of(s, s->host, v, &largest);
             result->tolerance = fmax(s->rtol * result->norm_b, s->atol);
@@ -430,6 +431,7 @@ static bool settle_column(struct krylov *s, int v, double residual)
         stop = krylov_fail_overflow(s, v);
     const bool back = !isfinite(residual) || ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && start < residual);
     result->true_residual = back ? start : residual;
+    result->error_estimate = back ? -1 : result->error_estimate;
     const bool arrived = result->true_residual <= result->tolerance;
     if (stop == SPMV_OK && !arrived) {
         if (s->told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * start) {
@@ -475,6 +477,7 @@ static spmv_status solve(struct krylov *s)
     for (int v = 0; v < s->columns; v++) {
         s->result[v].status = SPMV_ERROR_ARGUMENT; /* until it is settled */
         s->result[v].iterations = s->result[v].restarts = 0;
+        s->result[v].error_estimate = -1;
     }
     /* f32 has so small a range that checking first is worth a wait */
     if (!s->measures || s->type == SPMV_F32) {

@@ -99,6 +99,8 @@ static spmv_status undo_scale(const struct krylov *s, double scale)
     result->tolerance /= scale;
     result->recurrence_residual /= scale;
     result->true_residual /= scale;
+    if (result->error_estimate > 0)
+        result->error_estimate /= scale;
     return scale_x(s, 1 / scale);
 }
 
@@ -110,6 +112,7 @@ static spmv_status give_up_solution(const struct krylov *s, double largest, doub
     /* all bits 0, also as a float */
     TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->n));
     s->result->true_residual = s->result->norm_b;
+    s->result->error_estimate = -1;
     if (stop != SPMV_ERROR_NOT_FINITE && stop != SPMV_CANCELLED)
         st = context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
                           "%s: the solution exceeds the range of %s: its largest element is about 1e%+.0f; x is set to "

@@ -500,6 +500,11 @@ const void *precond_inverse_diagonal(const spmv_preconditioner *m)
     return m->inverse_diagonal;
 }
 
+bool precond_renews(const spmv_preconditioner *m)
+{
+    return m->renew != NULL;
+}
+
 bool precond_is_identity(const spmv_preconditioner *m)
 {
     return m->identity;

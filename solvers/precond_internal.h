@@ -106,6 +106,9 @@ const char *precond_name(const spmv_preconditioner *m);
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
+/* Whether spmv_preconditioner_update_values may succeed. */
+bool precond_renews(const spmv_preconditioner *m);
+
 /* Whether M is the identity ("none"), which a solver can skip. */
 bool precond_is_identity(const spmv_preconditioner *m);
 

@@ -313,8 +313,11 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         st = spmv_synchronize(ctx); /* refuses a capture before anything changes */
     if (st != SPMV_OK)
         return st;
-    spmv_preconditioner_destroy(s->precond); /* it may use the plan */
-    s->precond = NULL;
+    const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
+    if (!renews) { /* it may use the plan */
+        spmv_preconditioner_destroy(s->precond);
+        s->precond = NULL;
+    }
     if (s->val != NULL)
         TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->val,
                               s->a.nnz * (int64_t)(spmv_type_size(s->a.type) / 4)));
@@ -327,12 +330,15 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         s->narrow.val = s->a.val;
     if (s->inner != NULL)
         TRY(spmv_plan_update_values(s->inner, s->narrow.val));
-    TRY(make_precond(s));
+    TRY(renews ? spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val)
+               : make_precond(s));
     s->seconds = now() - begin;
 done:
     if (st != SPMV_OK) {
         s->failed = st;
         snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(ctx));
+        spmv_preconditioner_destroy(s->precond);
+        s->precond = NULL;
     }
     return st;
 }
@@ -340,8 +346,12 @@ done:
 /* ------------------------------------------------------------- solving */
 
 /* The initial value of a result. */
-static const spmv_solver_result unsolved = {
-    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .rung = "", .precond = "none"};
+static const spmv_solver_result unsolved = {.size = sizeof unsolved,
+                                            .status = SPMV_ERROR_ARGUMENT,
+                                            .method = "",
+                                            .rung = "",
+                                            .precond = "none",
+                                            .error_estimate = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -368,6 +378,7 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.tolerance = r->tolerance;
         full.recurrence_residual = r->recurrence_residual;
         full.true_residual = r->true_residual;
+        full.error_estimate = r->error_estimate;
         full.status = r->status;
         full.method = "cg";
         full.rung = r->method;
@@ -405,7 +416,8 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
     cg.symmetry_check = o->symmetry_check;
     cg.inner = s->inner;
     for (int v = 0; v < o->vectors; v++) /* if spmv_cg has no memory for results */
-        s->results[v] = (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .method = "", .precond = "none"};
+        s->results[v] =
+            (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .method = "", .precond = "none", .error_estimate = -1};
     const double begin = now();
     const spmv_status st = spmv_cg(s->plan, b, x, &cg, s->results, sizeof *s->results);
     give_results(s, now() - begin, result, size);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "matrix_internal.h"
 #include "support.h"
 
 /* The host emulation of CUDA runs only small cases. */
@@ -230,6 +231,111 @@ static void bits_repeat(void **state)
         release(&s);
         spmv_context_destroy(ctx);
     }
+}
+
+/* sqrt((x - u)'A (x - u)) for the x of the system. */
+static double energy_error(const struct system *s, const double *u, double factor)
+{
+    spmv_csr a;
+    spmv_matrix_view(s->matrix, &a);
+    double *e = malloc((size_t)s->n * sizeof *e);
+    long double sum = 0;
+    assert_ok(s->ctx, spmv_download(s->ctx, s->x, e, s->n * 8));
+    for (int64_t i = 0; i < s->n; i++)
+        e[i] = e[i] / factor - u[i];
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            sum += (long double)e[i] * ((const double *)a.val)[k] * e[a.col[k]];
+    free(e);
+    return (double)sqrtl(sum);
+}
+
+/* Sets b = factor A u for pseudo-random u. */
+static double *random_solution(const struct system *s, double factor)
+{
+    double *u = malloc((size_t)s->n * sizeof *u);
+    uint64_t seed = 11;
+    for (int64_t i = 0; i < s->n; i++)
+        u[i] = support_uniform(&seed);
+    void *there = support_upload(s->ctx, u, s->n * 8);
+    assert_ok(s->ctx, spmv_apply(s->plan, &factor, there, NULL, s->b));
+    spmv_free(s->ctx, there);
+    return u;
+}
+
+/* The estimate of the error in the energy norm, in the rungs that have one. */
+static void error_estimates(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const char *const specs[] = {"poisson2d:30", "diffusion2d:24,10000", "poisson3d:9"};
+    static const char *const preconds[] = {"none", "jacobi", "chebyshev"};
+    static const double rtols[] = {1e-2, 1e-5, 1e-8};
+    const char *rung = NULL;
+    for (size_t p = 0; p < sizeof specs / sizeof specs[0] && !(SLOW && p > 0); p++)
+        for (int i = 0; (rung = spmv_cg_method_name(support_backend, i)) != NULL; i++)
+            for (size_t m = 0; m < (SLOW ? 1 : sizeof preconds / sizeof preconds[0]); m++) {
+                struct system s = system_ones(ctx, SLOW ? "poisson2d:9" : specs[p], SPMV_F64);
+                double *const u = random_solution(&s, 1);
+                const bool has = strcmp(rung, "textbook") == 0 ||
+                                 (strcmp(rung, "fused") == 0 && support_backend != SPMV_BACKEND_CUDA);
+                spmv_csr a;
+                spmv_matrix_view(s.matrix, &a);
+                spmv_cg_options options;
+                spmv_cg_options_init(&options, sizeof options);
+                options.zero_start = 1;
+                options.method = rung;
+                assert_ok(ctx, spmv_preconditioner_create(ctx, preconds[m], &a, NULL, &options.precond));
+                for (size_t t = 0; t < sizeof rtols / sizeof rtols[0]; t++) {
+                    spmv_cg_result result;
+                    options.rtol = rtols[t];
+                    const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+                    if (st == SPMV_ERROR_UNSUPPORTED) /* chebyshev in some rungs */
+                        break;
+                    assert_int_equal(st, SPMV_OK);
+                    const double error = energy_error(&s, u, 1), estimate = result.error_estimate;
+                    assert_true(has ? estimate > 0.3 * error && estimate < 5 * error : estimate == -1);
+                }
+                spmv_preconditioner_destroy(options.precond);
+                free(u);
+                release(&s);
+            }
+    spmv_context_destroy(ctx);
+}
+
+/* The units of the estimate, and solves without one. */
+static void ends_of_error_estimates(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.method = "textbook";
+    options.zero_start = 1;
+    spmv_cg_result result;
+    double of_one = 0;
+    for (int tiny = 0; tiny < 2; tiny++) { /* a solve that is scaled inside */
+        const double factor = tiny ? 0x1p-700 : 1;
+        double *const u = random_solution(&s, factor);
+        assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+        const double error = energy_error(&s, u, factor), estimate = result.error_estimate / factor;
+        assert_true(estimate > 0.3 * error && estimate < 6 * error);
+        if (tiny)
+            assert_true(fabs(result.error_estimate / factor - of_one) < 1e-9 * of_one);
+        of_one = result.error_estimate;
+        free(u);
+    }
+    /* a start at the solution: no step was made */
+    options.zero_start = 0;
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.iterations == 0 && result.error_estimate == -1);
+    /* b = 0: x is exact */
+    assert_ok(ctx, spmv_map_index(ctx, SPMV_F64, &(const double){0}, NULL, s.b, s.n));
+    assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
+    assert_true(result.error_estimate == 0);
+    release(&s);
+    spmv_context_destroy(ctx);
 }
 
 static const int32_t diagonal_ptr[] = {0, 1, 2}, diagonal_col[] = {0, 1};
@@ -585,6 +691,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(single_precision),
         cmocka_unit_test(bits_repeat),
         cmocka_unit_test(starts),
+        cmocka_unit_test(error_estimates),
+        cmocka_unit_test(ends_of_error_estimates),
         cmocka_unit_test(callback_reads_iterates),
         cmocka_unit_test(every_failure),
         cmocka_unit_test(ends_of_the_range),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
 
@@ -513,6 +514,52 @@ static void new_values_that_fail(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* With update_values, amg keeps its aggregates; else it is made again. */
+static void kept_aggregates(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_preconditioner_options precond;
+    spmv_preconditioner_options_init(&precond, sizeof precond);
+    spmv_solver_options o = defaults();
+    o.precond = "amg";
+    o.precond_options = &precond;
+    o.zero_start = 1;
+    /* weak couplings between the lines of the grid: other aggregates, if amg is made from these values */
+    double *const values = support_zeros(s.nnz, 8);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t k = row_first(&s.host, i); k < row_first(&s.host, i + 1); k++)
+            values[k] = llabs(s.col[k] - i) == SIDE ? -1e-3 : s.col[k] == i ? 2.01 : -1;
+    void *const device = support_upload(ctx, values, value_bytes(&s));
+    for (int keeps = 0; keeps < 2; keeps++) {
+        precond.update_values = keeps;
+        spmv_solver *const solver = solver_of(ctx, &s.host, &o);
+        char layout[2][512];
+        for (int fresh = 0; fresh < 2; fresh++) {
+            spmv_solver_info info;
+            spmv_preconditioner_info about;
+            spmv_solver_result result;
+            if (fresh)
+                assert_ok(ctx, spmv_solver_update_values(solver, device));
+            assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+            assert_ok(ctx, spmv_preconditioner_describe(info.precond, &about, sizeof about));
+            snprintf(layout[fresh], sizeof layout[fresh], "%.*s", (int)(strstr(about.layout, " in ") - about.layout),
+                     about.layout);
+            assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+            assert_true(result.true_residual <= result.tolerance);
+        }
+        /* the grid of an emulated GPU is small: one level */
+        assert_true((strncmp(layout[0], "1 level", 7) == 0) == SLOW);
+        assert_true((strcmp(layout[0], layout[1]) == 0) == (SLOW || keeps == 1));
+        spmv_solver_destroy(solver);
+    }
+    free(values);
+    spmv_free(ctx, device);
+    release(&s);
+    spmv_context_destroy(ctx);
+}
+
 /* ---------------------------------------------------------------- the next preconditioner */
 
 /* auto chooses jacobi, whose reciprocal overflows: none. By name it is an error. */
@@ -787,6 +834,6 @@ static void refusals(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(bits_of_cg), cmocka_unit_test(every_preconditioner),
              cmocka_unit_test(options_of_the_preconditioner), cmocka_unit_test(threads), cmocka_unit_test(new_values),
-             cmocka_unit_test(new_values_that_fail), cmocka_unit_test(from_jacobi_to_none),
-             cmocka_unit_test(from_chebyshev_to_jacobi), cmocka_unit_test(one_call), cmocka_unit_test(statuses),
-             cmocka_unit_test(refusals))
+             cmocka_unit_test(new_values_that_fail), cmocka_unit_test(kept_aggregates),
+             cmocka_unit_test(from_jacobi_to_none), cmocka_unit_test(from_chebyshev_to_jacobi),
+             cmocka_unit_test(one_call), cmocka_unit_test(statuses), cmocka_unit_test(refusals))

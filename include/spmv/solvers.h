@@ -109,6 +109,7 @@ typedef struct spmv_cg_result {
     const char *method;         /* the method used, "" before the solve; static storage */
     char why[160];              /* one sentence: why this method */
     char precond[32];           /* name of the preconditioner, or "none" */
+    double error_estimate;      /* of ||x - A^-1 b||_A, see below; negative: not available */
 } spmv_cg_result;
 
 /* Solves A x = b for a symmetric positive definite A by conjugate gradients, with or without a
@@ -161,6 +162,12 @@ typedef struct spmv_cg_result {
  * overflow or lose digits, the method scales b and x by a power of two, which changes no digit. It
  * then starts from 0 if ||b - A x|| is still out of range. All results are in the units of the
  * caller.
+ *
+ * Error estimate. error_estimate is an estimate of the error of x in the energy norm, ||e||_A =
+ * sqrt(e'A e), from the coefficients of the recurrence. It is not a bound: it may be below the
+ * error, mostly while convergence is slow (docs/solvers.md has a table). It is available in
+ * textbook, and in fused on omp, if the last run of the recurrence made a step; not with inner.
+ * Source: G. Meurant, P. Tichy, Numerical Algorithms 82, 2019.
  *
  * Symmetry check. With SPMV_SYMMETRY_SAMPLED the first solve with a plan compares u'A v and v'A u
  * for the three pairs of three fixed pseudo-random vectors with elements of modulus 1 to 2. The
@@ -302,6 +309,7 @@ typedef struct spmv_solver_result {
     char why_method[160];       /* one sentence: why this method */
     char why_rung[160];         /* one sentence: why this rung */
     char why_precond[512];      /* one sentence: why this preconditioner */
+    double error_estimate;      /* as in spmv_cg_result */
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, the
@@ -320,7 +328,9 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
                                        size_t size);
 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values, and
- * the preconditioner is made again; "auto" chooses again. Waits; cannot be captured.
+ * the preconditioner is made again; "auto" chooses again. With update_values in precond_options,
+ * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead. Waits; cannot
+ * be captured.
  *
  *   values  nnz elements of the matrix's type in the context's memory, in the order of the matrix
  *           that the solver was made from. A solver made from host arrays copies them. Any other

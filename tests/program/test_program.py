@@ -1168,10 +1168,14 @@ class Solve(Case):
         self.assertEqual(
             list(cg),
             ["precond", "precision", "status", "iterations", "rtol", "recurrence_residual", "true_residual",
-             "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error"],
+             "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error",
+             "estimated_error_energy_norm", "energy_norm"],
         )  # fmt: skip
         self.assertEqual((cg["precond"], cg["precision"], cg["status"], cg["rtol"]), ("none", "f64", "ok", 1e-8))
         self.assertLess(abs(cg["recurrence_residual"] - cg["true_residual"]), 1e-3 * cg["true_residual"])
+        # ||ones||_A^2 = ones'b
+        self.assertLess(abs(cg["energy_norm"] ** 2 / (4 * 30) - 1), 1e-6)
+        self.assertTrue(0 < cg["estimated_error_energy_norm"] < 1e-6 * cg["energy_norm"])
         self.assertGreaterEqual(cg["setup_seconds"], 0)
         self.assertGreater(cg["seconds_per_iteration"], 0)
         self.assertGreaterEqual(
