@@ -109,9 +109,10 @@ static const struct row rows[] = {
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
     {"plot", .argument = "FILE", TEXT(plot), .group = GROUP_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
-    {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "none",
+    {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
-             "bench --op cg: names separated by commas, to measure whole solutions (default: iterations)"},
+             "bench --op cg: names separated by commas, to measure whole solutions, else iterations; with a rung in "
+             "--method the default is none"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,

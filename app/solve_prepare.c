@@ -165,10 +165,11 @@ static spmv_status make_inner(struct job *job)
     return st == SPMV_OK ? st : job_library_failed(job, st);
 }
 
-/* Lists the preconditioners to try: the named one, or all. */
-static spmv_status list_attempts(struct job *job)
+/* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and
+ * some rungs support few preconditioners. */
+static spmv_status list_attempts(struct job *job, bool names_rung)
 {
-    const char *name = job->o->precond;
+    const char *name = names_rung && !option_given(job->o, "precond") ? "none" : job->o->precond;
     const bool all = strcmp(name, "all") == 0;
     while (all && spmv_preconditioner_name(job->attempts) != NULL)
         job->attempts++;
@@ -209,8 +210,6 @@ static spmv_status prepare(struct job *job, const char *b_path)
     const struct options *o = job->o;
     char rung[32] = "";
     spmv_status st = load_vectors(job, b_path);
-    if (st == SPMV_OK)
-        st = list_attempts(job);
     if (st != SPMV_OK)
         return st;
     job->p = (struct product){.a = &job->in.view,
@@ -226,6 +225,8 @@ static spmv_status prepare(struct job *job, const char *b_path)
         const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
         job->method = strcmp(known, rung) == 0 ? known : NULL;
     }
+    if (st == SPMV_OK)
+        st = list_attempts(job, job->method != NULL);
     if (st == SPMV_OK && b_path == NULL)
         st = make_b(job);
     return st == SPMV_OK && o->inner ? make_inner(job) : st;

@@ -72,7 +72,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
                            "seconds_per_iteration", json_number(seconds_per_iteration(job, a)), "method", r->method,
                            "why", r->why, "restarts", (json_int_t)r->restarts);
     spmv_preconditioner_info info;
-    if (a->m != NULL && spmv_preconditioner_describe(a->m, &info, sizeof info) == SPMV_OK)
+    if (a->m != NULL && spmv_preconditioner_describe(a->m, &info, sizeof info) == SPMV_OK && info.layout[0] != '\0')
         json_put(cg, "precond_layout", json_text(info.layout));
     if (a->error != NULL)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
@@ -157,7 +157,7 @@ static void remark_preconditioner(const struct attempt *a)
     if (a->m == NULL || spmv_preconditioner_describe(a->m, &info, sizeof info) != SPMV_OK)
         return;
     remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
-    remark(LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
+    remark(strcmp(a->name, "auto") == 0 ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
     if (info.layout[0] != '\0')
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
 }
@@ -174,8 +174,8 @@ static void remark_estimate(const struct job *job, const struct attempt *a)
     if (a->stop == SPMV_OK && tolerances > LARGE_ERROR)
         remark(LEVEL_NORMAL, "the residual is within --rtol, but the estimated error is %.0f times as large: %s",
                tolerances,
-               strcmp(job->o->precond, "none") == 0 ? "try --precond auto, or a smaller --rtol"
-                                                    : "try a smaller --rtol");
+               strcmp(a->result.precond, "none") == 0 ? "try --precond all, or a smaller --rtol"
+                                                      : "try a smaller --rtol");
 }
 
 void job_remark(const struct job *job, const struct attempt *a)

@@ -144,6 +144,30 @@ static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *sourc
     return st;
 }
 
+spmv_status precond_diagonal_range(spmv_context *ctx, const struct precond_source *source, double *smallest,
+                                   double *largest)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = source->a->rows;
+    double range[2] = {INFINITY, -INFINITY};
+    void *there = NULL;
+    for (int64_t i = 0; i < n && source->diagonal != NULL; i++) {
+        range[0] = fmin(range[0], source->diagonal[i]);
+        range[1] = fmax(range[1], source->diagonal[i]);
+    }
+    if (source->diagonal == NULL) {
+        TRY(spmv_alloc(ctx, sizeof range, &there));
+        TRY(spmv_reduce(ctx, SPMV_MIN, SPMV_F64, source->device_diagonal, there, n));
+        TRY(spmv_reduce(ctx, SPMV_MAX, SPMV_F64, source->device_diagonal, (double *)there + 1, n));
+        TRY(spmv_download(ctx, there, range, sizeof range));
+    }
+    *smallest = range[0];
+    *largest = range[1];
+done:
+    spmv_free(ctx, there);
+    return st;
+}
+
 /* Reads what is needed and has not been read yet. */
 static spmv_status source_open(spmv_context *ctx, struct precond_source *source, enum precond_needs needs)
 {
@@ -300,9 +324,7 @@ static const struct precond_kind *next_kind(spmv_context *ctx, const struct prec
 {
     if (strcmp(kind->name, "none") == 0)
         return NULL;
-    if (strcmp(kind->name, "jacobi") == 0)
-        return find(ctx, "none");
-    return find(ctx, strcmp(kind->name, "chebyshev") == 0 ? "jacobi" : "chebyshev");
+    return find(ctx, strcmp(kind->name, "jacobi") == 0 ? "none" : "jacobi");
 }
 
 /* Adds to why that the kind cannot be made, with the context's message. The first time, this
@@ -320,9 +342,8 @@ static void say_why_not(const spmv_context *ctx, const struct precond_kind *kind
              message);
 }
 
-spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *a,
-                           const spmv_preconditioner_options *options, bool falls_back,
-                           spmv_preconditioner **preconditioner)
+spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
 {
     spmv_status st = SPMV_OK;
     const double begin = now();
@@ -357,7 +378,7 @@ spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *
         kind = find(ctx, name);
     }
     st = make_kind(ctx, kind, &source, why, preconditioner);
-    for (bool first = true; choose && falls_back && cannot_be_made(st); first = false) {
+    for (bool first = true; choose && cannot_be_made(st); first = false) {
         const struct precond_kind *const next = next_kind(ctx, kind);
         if (next == NULL)
             break;
@@ -372,12 +393,6 @@ spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *
 done:
     source_close(ctx, &source);
     return st;
-}
-
-spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
-                                       const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
-{
-    return precond_create(ctx, name, a, options, false, preconditioner);
 }
 
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,

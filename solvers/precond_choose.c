@@ -1,11 +1,10 @@
 /* Preconditioner "auto": the choice from the matrix and the backend, with the reason.
  *
  * One pass examines the diagonal, its ratio to the rest of its row, the signs of the off-diagonal
- * entries, and the size. For a large Laplacian, a breadth-first search also finds the distance from
- * row 0 to the farthest row: methods that pass information from neighbour to neighbour need about
- * as many iterations (docs/preconditioners.md has the figures behind the limits). On a GPU, only
- * the signs of the diagonal count. Nothing is timed, so the choice is repeatable for any number of
- * threads.
+ * entries, and the size. For a Laplacian, a breadth-first search also finds the distance from row 0
+ * to the farthest row: methods that pass information from neighbour to neighbour need about as many
+ * iterations. On a GPU, only the diagonal counts. Nothing is timed, so the choice is repeatable for
+ * any number of threads. docs/preconditioners.md has the figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -18,13 +17,15 @@
  * in [1/2, 3/2]. */
 static const double STRONG = 0.5;
 
-/* A hierarchy takes as long as about a hundred plain iterations, so it pays off from this distance
- * on. */
-enum { LONG_WAY = 1000 };
+/* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it saves. */
+static const double EVEN = 2;
 
-/* Beyond this size, a factor costs more than it saves if its chains are solved by one thread or in
- * many launches. */
-enum { FACTOR_ROWS = 200000 };
+/* A hierarchy takes as long as so many iterations without it; the first number is for vectors that
+ * fit in a cache. */
+enum { HIERARCHY = 800, LARGE_HIERARCHY = 350, LARGE_ROWS = 300000 };
+
+/* Beyond this size, a factor costs more than it saves, because its solves have little parallelism. */
+enum { FACTOR_ROWS = 10000 };
 
 struct look {
     double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
@@ -83,10 +84,27 @@ done:
     return st;
 }
 
+/* From the diagonal alone, which may be on the device. */
+static spmv_status choose_on_gpu(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
+{
+    double smallest = 0, largest = 0;
+    const spmv_status st = precond_diagonal_range(ctx, source, &smallest, &largest);
+    if (st != SPMV_OK)
+        return st;
+    const bool even = largest <= EVEN * smallest;
+    *name = even ? "none" : "jacobi";
+    snprintf(why, PRECOND_SENTENCE,
+             even ? "the diagonal is from %.3g to %.3g, so scaling by it would change little, and other methods cost "
+                    "more than the iterations they save"
+                  : "the diagonal is from %.3g to %.3g, and jacobi is part of the solver's kernels, whose iterations "
+                    "take microseconds; other methods cost more than the iterations they save",
+             smallest, largest);
+    return SPMV_OK;
+}
+
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
 {
     const spmv_csr *a = &source->host;
-    int64_t way = 0;
     if (a->rows == 0 || source->bad < a->rows) {
         *name = "none";
         if (a->rows == 0)
@@ -98,49 +116,50 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
                      (long long)source->bad + 1, source->bad_value);
         return SPMV_OK;
     }
-    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
-        *name = "jacobi";
-        snprintf(why, PRECOND_SENTENCE,
-                 "jacobi is part of the solver's kernels, whose iterations take microseconds; the others cost "
-                 "more than the iterations they save");
-        return SPMV_OK;
-    }
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return choose_on_gpu(ctx, source, name, why);
     const struct look look = look_at(source);
-    if (look.heaviest <= STRONG) {
+    const bool laplacian = look.positive == 0 && look.beside > 0 && look.heaviest <= 1 + 1e-12;
+    const bool even = look.largest <= EVEN * look.smallest;
+    const int64_t worth = a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY;
+    if (laplacian && a->rows > worth && look.heaviest > STRONG) {
+        int64_t way = 0;
+        const spmv_status st = longest_way(ctx, a, &way);
+        if (st != SPMV_OK)
+            return st;
+        if ((even ? way : 2 * way) >= worth) {
+            *name = "amg";
+            snprintf(why, PRECOND_SENTENCE,
+                     "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
+                     "diameter%s, multigrid about two dozen",
+                     (long long)a->rows, (long long)way, even ? "" : " or twice as many");
+            return SPMV_OK;
+        }
+    }
+    if (look.beside == 0 || (look.heaviest <= STRONG && !even)) {
         *name = "jacobi";
         if (look.beside == 0)
             snprintf(why, PRECOND_SENTENCE, "the matrix is diagonal");
         else
             snprintf(why, PRECOND_SENTENCE, "the diagonal exceeds the rest of each row by a factor of at least %.3g",
                      1 / look.heaviest);
-        return SPMV_OK;
-    }
-    const bool laplacian = look.positive == 0 && look.heaviest <= 1 + 1e-12;
-    if (laplacian && a->rows > LONG_WAY) {
-        const spmv_status st = longest_way(ctx, a, &way);
-        if (st != SPMV_OK)
-            return st;
-    }
-    if (way >= LONG_WAY) {
-        *name = "amg";
+    } else if (even && look.heaviest <= 1 + 1e-12) {
+        *name = "none";
         snprintf(why, PRECOND_SENTENCE,
-                 "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
-                 "diameter, multigrid about two dozen",
-                 (long long)a->rows, (long long)way);
-        return SPMV_OK;
+                 "the diagonal is from %.3g to %.3g, so scaling by it would change little, and other methods cost more "
+                 "than the iterations they save",
+                 look.smallest, look.largest);
+    } else if (a->rows <= FACTOR_ROWS) {
+        *name = "ic0";
+        snprintf(why, PRECOND_SENTENCE,
+                 "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor takes "
+                 "account of both",
+                 look.smallest, look.largest, look.heaviest);
+    } else {
+        *name = "jacobi";
+        snprintf(why, PRECOND_SENTENCE,
+                 "the diagonal is from %.3g to %.3g, and a factor of %lld rows is solved mostly row by row",
+                 look.smallest, look.largest, (long long)a->rows);
     }
-    const bool even = look.largest <= 2 * look.smallest && look.heaviest <= 1 + 1e-12;
-    if (even || a->rows > FACTOR_ROWS) {
-        *name = "chebyshev";
-        snprintf(why, PRECOND_SENTENCE, "%s: this backend is fastest at products with the matrix",
-                 even ? "a uniform diagonal not smaller than the rest of its row"
-                      : "a factor with so many rows is solved row by row");
-        return SPMV_OK;
-    }
-    *name = "ic0";
-    snprintf(why, PRECOND_SENTENCE,
-             "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor takes account of "
-             "both",
-             look.smallest, look.largest, look.heaviest);
     return SPMV_OK;
 }

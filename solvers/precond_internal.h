@@ -85,17 +85,15 @@ spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
 
+/* The smallest and the largest diagonal entry; rows > 0. */
+spmv_status precond_diagonal_range(spmv_context *ctx, const struct precond_source *source, double *smallest,
+                                   double *largest);
+
 /* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads only the
  * diagonal. */
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why);
 
 /* ----------------------------------------------------------- for the solvers */
-
-/* spmv_preconditioner_create. falls_back: if "auto" chooses a kind that cannot be made, the next
- * one of chebyshev, jacobi and none is made, and the reason is in why. */
-spmv_status precond_create(spmv_context *ctx, const char *name, const spmv_csr *a,
-                           const spmv_preconditioner_options *options, bool falls_back,
-                           spmv_preconditioner **preconditioner);
 
 spmv_context *precond_context(const spmv_preconditioner *m);
 spmv_type precond_type(const spmv_preconditioner *m);

@@ -216,8 +216,8 @@ static spmv_status make_precond(spmv_solver *s)
         return st;
     s->precond_options.type = info.type;
     s->precond_options.plan = info.vectors == 1 ? plan : NULL;
-    st = precond_create(s->ctx, s->options.precond, s->inner != NULL ? &s->narrow : &s->a, &s->precond_options, true,
-                        &s->precond);
+    st = spmv_preconditioner_create(s->ctx, s->options.precond, s->inner != NULL ? &s->narrow : &s->a,
+                                    &s->precond_options, &s->precond);
     s->failed = st;
     snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
     return st;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
 
@@ -186,6 +187,19 @@ static spmv_status from_coo(spmv_context *ctx)
 static spmv_matrix *poisson;
 static spmv_csr poisson_view;
 
+/* The same pattern with an uneven diagonal, for which auto takes ic0 on a CPU and jacobi on a GPU. */
+static spmv_csr uneven_view;
+
+static void make_uneven(void)
+{
+    static double values[5 * 900];
+    uneven_view = poisson_view;
+    uneven_view.val = values;
+    for (int64_t i = 0; i < poisson_view.rows; i++)
+        for (int64_t k = row_first(&poisson_view, i); k < row_first(&poisson_view, i + 1); k++)
+            values[k] = ((const double *)poisson_view.val)[k] + (poisson_view.col[k] == i ? (double)(i % 2) * 8 : 0);
+}
+
 static spmv_status statistics(spmv_context *ctx)
 {
     spmv_statistics s;
@@ -252,7 +266,7 @@ static spmv_status make_and_solve(spmv_context *ctx)
     options.zero_start = 1;
     spmv_solver *solver = NULL;
     spmv_solver_result result;
-    spmv_status st = spmv_solver_create(ctx, &poisson_view, &options, &solver);
+    spmv_status st = spmv_solver_create(ctx, &uneven_view, &options, &solver);
     if (st != SPMV_OK && solver != NULL)
         fail_msg("a solver though making one failed");
     b[450] = 1;
@@ -261,7 +275,7 @@ static spmv_status make_and_solve(spmv_context *ctx)
     if (st == SPMV_OK)
         snprintf(solver_why, sizeof solver_why, "%s", result.why_precond);
     if (st == SPMV_OK) {
-        st = spmv_solver_update_values(solver, poisson_view.val);
+        st = spmv_solver_update_values(solver, uneven_view.val);
         if (st != SPMV_OK && spmv_solver_solve(solver, b, x, NULL, 0) != st)
             fail_msg("a solve after new values failed");
     }
@@ -421,6 +435,7 @@ static void each_allocation(void **state)
     spmv_context *ctx = support_context();
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
+    make_uneven();
     const int file = mkstemp(matrix_path);
     assert_true(file >= 0);
     close(file);

@@ -772,17 +772,21 @@ static void auto_decides(void **state)
     (void)state;
     spmv_context *ctx = support_context();
     const bool device = support_backend == SPMV_BACKEND_CUDA;
-    const double negative[] = {1, 0, 0, -2}, diagonal[] = {3, 0, 0, 1e6}, strong[] = {10, 1, 1, 10};
+    const double negative[] = {1, 0, 0, -2}, diagonal[] = {3, 0, 0, 1e6}, strong[] = {10, 1, 1, 90};
     const double uneven[] = {2, 1.5, 0, 1.5, 9, 6, 0, 6, 20}, even[] = {2, 1.5, 1.5, 2};
+    const double both[] = {10, 1, 1, 10}, rest[] = {2, 3, 3, 3};
     const struct {
         int64_t n;
         const double *dense;
         const char *name, *because;
     } small[] = {{2, negative, "none", "row 2 is -2"},
-                 {2, diagonal, "jacobi", device ? "microseconds" : "diagonal"},
+                 {2, diagonal, "jacobi", device ? "microseconds" : "the matrix is diagonal"},
                  {2, strong, "jacobi", device ? "microseconds" : "at least 10"},
-                 {3, uneven, device ? "jacobi" : "ic0", device ? "microseconds" : "from 2 to 20"},
-                 {2, even, device ? "jacobi" : "chebyshev", device ? "microseconds" : "uniform diagonal"}};
+                 {3, uneven, device ? "jacobi" : "ic0", device ? "from 2 to 20, and jacobi" : "from 2 to 20"},
+                 {2, both, "none", "from 10 to 10, so scaling"},
+                 {2, even, "none", "from 2 to 2, so scaling"},
+                 /* an even diagonal that is less than the rest of its row */
+                 {2, rest, device ? "none" : "ic0", device ? "scaling" : "up to 1.5 times"}};
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
         struct sparse s = from_dense(small[i].n, small[i].dense);
         check_auto(ctx, &s.view, small[i].name, small[i].because);
@@ -794,8 +798,24 @@ static void auto_decides(void **state)
     spmv_matrix *matrix = line(ctx, 1500, 2);
     spmv_csr a;
     spmv_matrix_view(matrix, &a);
-    check_auto(ctx, &a, device ? "jacobi" : "amg", device ? "microseconds" : "diameter 1499");
+    check_auto(ctx, &a, device ? "none" : "amg", device ? "from 2 to 2" : "diameter 1499:");
     spmv_matrix_destroy(matrix);
+    /* Of smaller diameter; and the same for an uneven diagonal, which counts twice. */
+    static const struct {
+        const char *spec, *name, *gpu, *because;
+    } grids[] = {{"poisson2d:60", "none", "none", "scaling"},
+                 {"diffusion2d:60,1000", "ic0", "jacobi", "account of both"},
+                 {"diffusion2d:101,1000", "jacobi", "jacobi", "10201 rows"},
+                 {"diffusion2d:3,100000,10000", "ic0", "jacobi", "account of both"}};
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0] && !(device && i > 1); i++) {
+        assert_ok(ctx, spmv_matrix_generate(ctx, grids[i].spec, SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        check_auto(ctx, &a, device ? grids[i].gpu : grids[i].name,
+                   !device                             ? grids[i].because
+                   : strcmp(grids[i].gpu, "none") == 0 ? "scaling"
+                                                       : "microseconds");
+        spmv_matrix_destroy(matrix);
+    }
     spmv_context_destroy(ctx);
 }
 

@@ -589,42 +589,6 @@ static void from_jacobi_to_none(void **state)
     spmv_context_destroy(ctx);
 }
 
-/* On the CPU auto chooses chebyshev for so many rows. Its estimate finds that the matrix is not
- * positive definite, so jacobi is next, and the solver has the last word. The function that makes
- * preconditioners does not do that. */
-static void from_chebyshev_to_jacobi(void **state)
-{
-    (void)state;
-    enum { ROWS = 200002 };
-    if (support_backend == SPMV_BACKEND_CUDA)
-        skip();
-    spmv_context *ctx = support_context();
-    int32_t *const row_ptr = support_zeros(ROWS + 1, 4), *const col = support_zeros(2 * ROWS, 4);
-    double *const val = support_zeros(2 * ROWS, 8), *const b = support_zeros(ROWS, 8),
-                  *const x = support_zeros(ROWS, 8);
-    for (int i = 0; i < ROWS; i++) { /* blocks | 1 2 | 2 1 | */
-        row_ptr[i + 1] = 2 * (i + 1);
-        for (int j = 0; j < 2; j++) {
-            col[2 * i + j] = i / 2 * 2 + j;
-            val[2 * i + j] = i % 2 == j ? 1 : 2;
-        }
-        b[i] = i % 2 == 0 ? 1 : -1;
-    }
-    const spmv_csr a = support_csr(ROWS, ROWS, row_ptr, col, val);
-    spmv_solver *const solver = solver_of(ctx, &a, NULL);
-    spmv_solver_result result;
-    assert_fails(ctx, spmv_solver_solve(solver, b, x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE, "p'Ap");
-    assert_string_equal(result.precond, "jacobi");
-    assert_non_null(strstr(result.why_precond, "the first choice, chebyshev, cannot be made: p'Ap = -"));
-    spmv_solver_destroy(solver);
-    spmv_preconditioner *m = NULL;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "auto", &a, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "chebyshev");
-    void *const memory[] = {row_ptr, col, val, b, x};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        free(memory[i]);
-    spmv_context_destroy(ctx);
-}
-
 /* ---------------------------------------------------------------- one call */
 
 static void one_call(void **state)
@@ -835,5 +799,5 @@ static void refusals(void **state)
 SUPPORT_MAIN(cmocka_unit_test(bits_of_cg), cmocka_unit_test(every_preconditioner),
              cmocka_unit_test(options_of_the_preconditioner), cmocka_unit_test(threads), cmocka_unit_test(new_values),
              cmocka_unit_test(new_values_that_fail), cmocka_unit_test(kept_aggregates),
-             cmocka_unit_test(from_jacobi_to_none), cmocka_unit_test(from_chebyshev_to_jacobi),
-             cmocka_unit_test(one_call), cmocka_unit_test(statuses), cmocka_unit_test(refusals))
+             cmocka_unit_test(from_jacobi_to_none), cmocka_unit_test(one_call), cmocka_unit_test(statuses),
+             cmocka_unit_test(refusals))

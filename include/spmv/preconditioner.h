@@ -105,7 +105,10 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 positive definite too.
  *   hypre-amg     a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
  *                 f64, backends ref and omp.
- *   auto          one of these, chosen from the matrix and the backend; info.why has the reason
+ *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
+ *                 it cannot be made (SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
+ *                 SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), jacobi is made, else none, and info.why
+ *                 says so.
  *
  *   (1) Y. Saad, "Iterative Methods for Sparse Linear Systems", 2nd ed., 2003, section 12.3.2
  *   (2) J. A. Meijerink, H. A. van der Vorst, Math. Comp. 31, 1977

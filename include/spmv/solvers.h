@@ -270,10 +270,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  *   options  NULL means defaults; strings and precond_options need not outlive the call
  *   *solver  the solver; NULL after an error
  *
- * The preconditioner. If "auto" chooses one that cannot be made (SPMV_ERROR_NOT_POSITIVE,
- * SPMV_ERROR_NOT_FINITE, SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), the solver takes the next one
- * of chebyshev, jacobi and none. The text why_precond of the result then has the reason. A named
- * preconditioner that cannot be made is an error.
+ * The preconditioner: spmv_preconditioner_create. "auto" falls back on another one if need be (the
+ * text why_precond of the result has the reason); a named one that cannot be made is an error.
  *
  * Memory: one copy of a matrix in host memory, in the context's memory; the plan's tables, and in
  * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with

@@ -1155,7 +1155,8 @@ class Solve(Case):
 
     def test_json(self):
         x = os.path.join(self.folder, "x.txt")
-        text = self.ok("solve", "poisson2d:30", "--json", "-o", x, "--verify=bitwise", *self.quick).stdout
+        words = ["solve", "poisson2d:30", "--json", "-o", x, "--verify=bitwise", "--precond", "none"]
+        text = self.ok(*words, *self.quick).stdout
         self.assertEqual(text.count("\n"), 1)
         result = json.loads(text)
         self.assertEqual(len(numbers(self.read("x.txt"))), 900)
@@ -1249,9 +1250,9 @@ class Solve(Case):
         # The first direction has positive curvature, the second does not.
         later = self.write("later.mtx", symmetric([[1.0, 2.0], [2.0, 1.0]]).text())
         b = self.vector("b.txt", [1.0, 0.25])
-        self.fails(8, "solve", later, b, says=["p'Ap", "iteration 1"])
+        self.fails(8, "solve", later, b, "--precond", "none", says=["p'Ap", "iteration 1"])
         self.assertEqual(self.cg(later, b, code=8)["cg"]["status"], "not_positive")
-        self.assertEqual(len(self.history(later, b, code=8)), 2)
+        self.assertEqual(len(self.history(later, b, "--precond", "none", code=8)), 2)
 
     def test_4_sizes(self):
         b = self.vector("b.txt", [1.0, 2.0])
@@ -1289,7 +1290,8 @@ class Solve(Case):
     def test_progress_line_on_terminal_after_half_a_second(self):
         quick = Streams.on_terminal(self, "solve", "poisson2d:10")
         self.assertNotIn("\x1b", quick)
-        slow = Streams.on_terminal(self, "solve", "poisson2d:500", "--backend", "ref", "--verify=off")
+        arguments = ["poisson2d:500", "--backend", "ref", "--verify=off", "--precond", "none"]
+        slow = Streams.on_terminal(self, "solve", *arguments)
         line = r"spmv: solving: iteration \d+, residual [-.e0-9]+, tolerance [-.e0-9]+, [.e+0-9]+ iterations a second"
         self.assertRegex(slow, line)
         self.assertRegex(slow, line + r"(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
