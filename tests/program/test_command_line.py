@@ -242,8 +242,8 @@ class Text(test_program.Case):
                 self.assertRegex(line, r"^(spmv: \S|  +[a-z0-9]|spmv:   \S)", (words, line))
                 if line.startswith("spmv: "):  # a table has no prefix
                     self.assertNotRegex(line, r"^spmv: (load|plan|solve|check|none|jacobi) {2,}")
-        # lines of information are short enough not to be broken
-        self.assertNotIn("\nspmv:   ", text)
+        # lines of information are short enough not to be broken, but for reasons
+        self.assertNotIn("\nspmv:   ", re.sub(r"spmv: reason.*(\nspmv:   .*)+", "", text))
 
     def test_long_texts_are_broken_at_blanks(self):
         text = self.ok("-v", "poisson2d:100", "-o", os.devnull).stderr
@@ -253,12 +253,16 @@ class Text(test_program.Case):
             for line in self.ok(*command, env=FEW).stdout.splitlines():
                 self.assertLessEqual(len(line), WIDTH, line)
 
-    def test_reason_only_with_verbose(self):
-        for words in (["poisson2d:60", "-o", os.devnull], ["solve", "poisson2d:30", "--precond", "auto", "-o", os.devnull]):
-            self.assertNotIn("reason", self.ok(*words).stderr)
+    def test_reasons(self):
+        """That of the preconditioner which auto chose always, the others with -v."""
+        for words in (["poisson2d:60", "-o", os.devnull], ["solve", "poisson2d:30", "-o", os.devnull]):
+            self.assertEqual(self.ok(*words).stderr.count("reason"), int(words[0] == "solve"))
             self.assertNotIn("keep all threads busy", self.ok(*words).stderr)
             self.assertIn("reason for the method", self.ok("-v", *words).stderr)
-        self.assertIn("reason for the preconditioner", self.ok("-v", *words).stderr)
+        self.assertIn("reason for the preconditioner: the diagonal", self.ok(*words).stderr)
+        named = ["solve", "poisson2d:30", "--precond", "jacobi", "-o", os.devnull]
+        self.assertNotIn("reason", self.ok(*named).stderr)
+        self.assertIn("reason for the preconditioner: requested by name", self.ok("-v", *named).stderr)
 
     def test_one_fact_a_line(self):
         lines = self.ok("poisson2d:20", "--backend", "omp", "-o", os.devnull).stderr.splitlines()
