@@ -188,7 +188,8 @@ typedef struct spmv_cg_result {
  *               reads r'r and p'q.
  *   fused       The same arithmetic in fewer passes over the vectors; sums in another order. omp:
  *               plans of the method tiles, preconditioner none or jacobi. cuda: all.
- *   graph       cuda: as fused, replayed as CUDA graphs of 16 iterations.
+ *   graph       cuda: as fused, replayed as CUDA graphs of 16 iterations (of one with a
+ *               preconditioner other than none and jacobi).
  *   persistent  cuda: one kernel for systems that fit on the chip, plans of the methods slices and
  *               tiles, preconditioner none or jacobi. It runs the pipelined predict-and-recompute
  *               form, which is the same in exact arithmetic (T. Chen, E. Carson, SIAM J. Sci.
