@@ -61,7 +61,8 @@ struct options {
     double alpha, beta;
     bool transpose, triple;
     const char *x0, *history, *plot; /* NULL: not given */
-    const char *precond, *solution;
+    const char *solver, *precond, *solution;
+    int restart; /* 0: not given */
     bool inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */
@@ -159,6 +160,7 @@ spmv_status names_check(const struct names *names, const char *what, const char 
 void names_of_methods(struct names *names, spmv_backend backend);
 void names_of_multiply_methods(struct names *names, spmv_backend backend);
 void names_of_rungs(struct names *names, spmv_backend backend);
+void names_of_solvers(struct names *names);
 void names_of_preconditioners(struct names *names);
 void names_of_operations(struct names *names);
 void names_of_suites(struct names *names);
@@ -471,6 +473,7 @@ struct product {
     spmv_context *ctx;
     spmv_plan *plan;
     spmv_plan_info info; /* strings live as long as the plan */
+    spmv_csr view;       /* of a, in the context's memory */
     void *copies[3];     /* of a's arrays, in the context's memory if that is not host memory */
     double upload_seconds;
     double model_bytes; /* bytes of y = op(A) x in plain CSR, each array read or written once */

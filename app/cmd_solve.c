@@ -1,7 +1,7 @@
-/* spmv solve: solves A x = b by conjugate gradients, with one preconditioner or with each in turn.
- * Several right-hand sides and their solutions are stored row by row.
+/* spmv solve: solves A x = b, with one preconditioner or with each in turn. Several right-hand sides
+ * and their solutions are stored row by row.
  *
- * Steps: load, test that the matrix is square and symmetric, solve, check the residual, write. x is
+ * Steps: load, test that the matrix suits the method, solve, check the residual, write. x is
  * written even if the solver stopped before the tolerance; the exit code and the last message
  * report that. The residual b - A x is checked like any product, row by row against another
  * backend, and its norm against the one that the solver reports. With --precond all, the answer is
@@ -20,7 +20,7 @@ static spmv_status write_results(const struct job *job)
 {
     spmv_status st = SPMV_OK;
     if (job_writes_x(job))
-        st = write_answer(job->ctx, job->o, job->x_path, job->o->type, job->attempt[job->best].x, job->in.view.rows,
+        st = write_answer(job->ctx, job->o, job->x_path, job->type, job->attempt[job->best].x, job->in.view.rows,
                           job->columns);
     if (job->o->history != NULL)
         st = first_failure(st, job_write_history(job));

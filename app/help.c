@@ -84,6 +84,14 @@ static void print_bench_lists(void)
         printf("  %-8s%s\n", suite_name(i, &about), about);
 }
 
+static void print_solvers(void)
+{
+    struct names names = {.count = 0};
+    names_of_solvers(&names);
+    printf("\nMethods for A x = b (--solver):\n");
+    print_names("names", &names);
+}
+
 static void print_preconditioners(void)
 {
     struct names names = {.count = 0};
@@ -142,6 +150,8 @@ void help_print(const struct command *command)
         print_methods(names_of_methods, (command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0);
     if (command->group == GROUP_MULTIPLY)
         print_methods(names_of_multiply_methods, false);
+    if (options_take(command->group, "solver"))
+        print_solvers();
     if (options_take(command->group, "precond"))
         print_preconditioners();
     if (command->group == GROUP_BENCH)

@@ -148,6 +148,13 @@ void names_of_rungs(struct names *names, spmv_backend backend)
     of_backends(names, backend, spmv_cg_method_name);
 }
 
+void names_of_solvers(struct names *names)
+{
+    for (int i = 0; spmv_solver_method_name(i) != NULL; i++)
+        names_add(names, spmv_solver_method_name(i));
+    names_add(names, "auto");
+}
+
 void names_of_preconditioners(struct names *names)
 {
     for (int i = 0; spmv_preconditioner_name(i) != NULL; i++)

@@ -109,6 +109,10 @@ static const struct row rows[] = {
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
     {"plot", .argument = "FILE", TEXT(plot), .group = GROUP_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
+    {"solver", .argument = "NAME", TEXT(solver), .group = GROUP_SOLVE, .standard = "auto",
+     .help = "the method, one of those below; auto: chosen from the matrix, and another one if that fails"},
+    {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE,
+     .help = "gmres: iterations between restarts (default: 50)"},
     {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
              "bench --op cg: names separated by commas, to measure whole solutions, else iterations; with a rung in "
@@ -663,7 +667,7 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
         complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
     }
-    if (complex && (group & (GROUP_SOLVE | GROUP_EXPLAIN)) != 0) {
+    if (complex && (group & GROUP_EXPLAIN) != 0) {
         complain("--type %s is not for %s, which computes in f64 and f32", spmv_type_name(o->type), command);
         return SPMV_ERROR_TYPE;
     }
@@ -701,6 +705,11 @@ static spmv_status check_names(const struct options *o, enum option_group group)
 {
     struct names names = {.count = 0};
     spmv_status st = check_method(o, group);
+    if (st == SPMV_OK && group == GROUP_SOLVE) {
+        names_of_solvers(&names);
+        st = names_check(&names, "solver", o->solver, false);
+    }
+    names.count = 0;
     if (st == SPMV_OK && options_take(group, "precond")) {
         names_of_preconditioners(&names);
         st = names_check(&names, "preconditioner", o->precond, group == GROUP_BENCH);

@@ -48,10 +48,11 @@ spmv_status send_array(spmv_context *ctx, const void *host_from, int64_t bytes, 
     return st == SPMV_OK ? spmv_upload(ctx, host_from, *to, bytes) : st;
 }
 
-/* A view of a for the context: the same arrays if its memory is host memory, else copies. */
-static spmv_status view_in_context(struct product *p, spmv_csr *view)
+/* Sets p->view, the matrix in the context's memory: the same arrays if its memory is host memory, else copies. */
+static spmv_status view_in_context(struct product *p)
 {
     const spmv_csr *a = p->a;
+    spmv_csr *const view = &p->view;
     const spmv_backend backend = spmv_context_backend(p->ctx);
     *view = *a;
     view->memory = SPMV_MEMORY_CONTEXT;
@@ -74,7 +75,6 @@ static spmv_status view_in_context(struct product *p, spmv_csr *view)
 
 spmv_status product_plan(spmv_context *ctx, struct product *p)
 {
-    spmv_csr view;
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.operation = p->operation;
@@ -84,9 +84,9 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     p->ctx = ctx;
     p->vectors = p->vectors > 0 ? p->vectors : 1;
     options.vectors = p->vectors;
-    spmv_status st = view_in_context(p, &view);
+    spmv_status st = view_in_context(p);
     if (st == SPMV_OK)
-        st = spmv_plan_create(ctx, &view, &options, &p->plan);
+        st = spmv_plan_create(ctx, &p->view, &options, &p->plan);
     if (st == SPMV_OK)
         st = spmv_plan_describe(p->plan, &p->info, sizeof p->info);
     if (st != SPMV_OK)

@@ -22,16 +22,17 @@ struct watch {
 
 /* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
-    const char *name;       /* requested name of the preconditioner */
-    spmv_preconditioner *m; /* NULL: none, or it could not be made */
-    /* why it could not be made, or why the solver stopped before the tolerance; else "" */
+    const char *name;    /* requested name of the preconditioner */
+    spmv_solver *solver; /* NULL: could not be made */
+    /* why it could not be made, or why it stopped before the tolerance; else "" */
     char failure[400];
-    double setup_seconds; /* making m */
+    double setup_seconds; /* making the solver */
     double seconds;       /* of the solve */
     struct watch watch;
-    int columns;           /* right-hand sides */
-    spmv_cg_result *each;  /* one per right-hand side; NULL: not solved */
-    spmv_cg_result result; /* of all: columns_summary */
+    struct watch *watching;    /* watch, or that of the repeat */
+    int columns;               /* right-hand sides */
+    spmv_solver_result *each;  /* one per right-hand side; NULL: not solved */
+    spmv_solver_result result; /* of all: columns_summary */
     /* the right-hand side farthest from its tolerance; failed ones before solved ones */
     int worst;
     /* the largest error of x, one per right-hand side; NULL: the solution is not known */
@@ -55,7 +56,7 @@ void remark_columns(const struct attempt *a);
 json_t *json_columns(const struct attempt *a);
 
 /* The estimated error in the energy norm; null: not available. */
-json_t *json_estimate(const spmv_cg_result *result);
+json_t *json_estimate(const spmv_solver_result *result);
 
 /* What to try after a solve that stopped with this status, of class 7 or 8; "" if nothing is known
  * to help. matrix: in host memory. a: the solve; NULL if the matrix was refused before one. */
@@ -63,6 +64,10 @@ struct advice {
     char text[400];
 };
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
+
+/* Whether all entries are on one side of the diagonal or on it, and some beside it. matrix: in host
+ * memory. */
+bool solve_is_triangle(const spmv_csr *matrix);
 
 /* "stagnation" for SPMV_ERROR_STAGNATION. Static storage. */
 const char *status_word(spmv_status st);

@@ -33,11 +33,24 @@ static bool is_f32(const struct options *o)
     return o->type == SPMV_F32;
 }
 
+static bool is_cg(const struct attempt *a)
+{
+    return strcmp(a->result.method, "cg") == 0;
+}
+
+/* Whether the solve used this preconditioner. */
+static bool used(const struct attempt *a, const char *precond)
+{
+    return strcmp(a->result.precond, precond) == 0;
+}
+
 /* Adds a preconditioner that was not tried. Returns whether there is one. */
-static bool add_preconditioner(struct advice *to, const struct options *o)
+static bool add_preconditioner(struct advice *to, const struct options *o, const struct attempt *a)
 {
     if (strcmp(o->precond, "none") == 0)
         add(to, "--precond auto, which takes fewer iterations");
+    else if (!is_cg(a) && !used(a, "ilut"))
+        add(to, "--precond ilut");
     else if (strcmp(o->precond, "all") != 0)
         add(to, "--precond all, which tries each preconditioner");
     else
@@ -45,10 +58,10 @@ static bool add_preconditioner(struct advice *to, const struct options *o)
     return true;
 }
 
-static void at_the_limit(struct advice *to, const struct options *o)
+static void at_the_limit(struct advice *to, const struct options *o, const struct attempt *a)
 {
     add(to, "try ");
-    if (add_preconditioner(to, o))
+    if (add_preconditioner(to, o, a))
         add(to, ", or ");
     if (o->max_iterations > 0)
         add(to, "a --max-iterations above %d", o->max_iterations);
@@ -56,6 +69,19 @@ static void at_the_limit(struct advice *to, const struct options *o)
         add(to, "more iterations than 10 times the rows (--max-iterations N)");
     if (is_f32(o))
         add(to, ", or --type f64");
+    else if (!is_cg(a))
+        add(to, ", or --solver direct");
+}
+
+/* Methods other than cg stop making progress before the precision of the type is reached. */
+static void without_progress(struct advice *to, const struct options *o, const struct attempt *a)
+{
+    add(to, "try ");
+    if (add_preconditioner(to, o, a))
+        add(to, ", ");
+    if (strcmp(a->result.method, "gmres") == 0)
+        add(to, "a --restart above %d, ", o->restart > 0 ? o->restart : 50);
+    add(to, "or --solver direct");
 }
 
 static void at_the_precision(struct advice *to, const struct options *o, const struct attempt *a)
@@ -63,12 +89,16 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     const double relative = a->result.true_residual / a->result.norm_b;
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
+    if (!is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
+        without_progress(to, o, a);
+        return;
+    }
     add(to, "rounding errors of %s limit the residual: try ", o->inner || is_f32(o) ? "f32" : "f64");
     if (o->inner)
         add(to, "it without --inner");
     else if (is_f32(o))
         add(to, "--type f64");
-    else if (!add_preconditioner(to, o) && !known)
+    else if (!add_preconditioner(to, o, a) && !known)
         add(to, "a larger --rtol");
     if (known)
         add(to, "%s--rtol %.0e, which it reached", strchr(to->text, '-') != NULL ? ", or accept " : "",
@@ -79,7 +109,7 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
 {
     if (is_f32(o))
         add(to, "numbers exceeded the range of f32: try --type f64");
-    else if (a->m != NULL)
+    else if (!used(a, "none"))
         add(to, "try --precond none, and look for numbers that are very large or not finite in A and b (spmv info)");
     else
         add(to, "look for numbers that are very large or not finite in A and b (spmv info), and scale them");
@@ -100,21 +130,19 @@ static bool has_negative_diagonal(const spmv_csr *a)
     return a->rows > 0 && negative == a->rows;
 }
 
-static void not_positive(struct advice *to, const spmv_csr *matrix, const struct attempt *a)
+static void not_positive(struct advice *to, const struct options *o, const spmv_csr *matrix, const struct attempt *a)
 {
     if (matrix->val == NULL)
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
-    else if (has_negative_diagonal(matrix))
+    else if (!is_complex(matrix->type) && has_negative_diagonal(matrix))
         add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
-    else if (a->m != NULL)
-        add(to, "--precond none shows whether the matrix or the preconditioner is not positive definite; there is "
-                "no solver for indefinite matrices");
+    else if (strcmp(o->solver, "auto") == 0 && !o->inner && a->columns == 1 && !used(a, "none"))
+        add(to, "try --precond none or auto");
     else
-        add(to, "no solver for indefinite matrices (MINRES solves symmetric ones)");
+        add(to, "try --solver minres%s", o->inner ? " without --inner" : used(a, "none") ? "" : " --precond none");
 }
 
-/* Whether all entries are on one side of the diagonal or on it. */
-static bool is_triangle(const spmv_csr *a)
+bool solve_is_triangle(const spmv_csr *a)
 {
     int64_t lower = 0, upper = 0;
     for (int64_t i = 0; i < a->rows; i++)
@@ -122,16 +150,16 @@ static bool is_triangle(const spmv_csr *a)
             lower += a->col[k] < i;
             upper += a->col[k] > i;
         }
-    return lower == 0 || upper == 0;
+    return (lower == 0) != (upper == 0);
 }
 
 static void not_symmetric(struct advice *to, const spmv_csr *matrix)
 {
-    if (is_triangle(matrix))
+    if (solve_is_triangle(matrix))
         add(to, "only one triangle of the matrix has entries: if the file stores half of a symmetric matrix, its first "
                 "line must have symmetric instead of general");
     else
-        add(to, "no solver for nonsymmetric matrices (GMRES and BiCGStab solve those)");
+        add(to, "try --solver gmres, or auto");
 }
 
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop)
@@ -139,10 +167,17 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
     struct advice to = {""};
     switch (stop) {
     case SPMV_ERROR_ITERATIONS:
-        at_the_limit(&to, o);
+        at_the_limit(&to, o, a);
         break;
     case SPMV_ERROR_STAGNATION:
         at_the_precision(&to, o, a);
+        break;
+    case SPMV_ERROR_BREAKDOWN:
+        without_progress(&to, o, a);
+        break;
+    case SPMV_ERROR_SINGULAR:
+        add(&to, "the matrix has no inverse: look for rows and columns that are zero or repeated (spmv info); if b is "
+                 "consistent, --solver minres or gmres with --precond none may find a solution");
         break;
     case SPMV_ERROR_NOT_FINITE:
         not_finite(&to, o, a);
@@ -154,7 +189,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         not_symmetric(&to, matrix);
         break;
     case SPMV_ERROR_NOT_POSITIVE:
-        not_positive(&to, matrix, a);
+        not_positive(&to, o, matrix, a);
         break;
     default:
         break;

@@ -39,7 +39,7 @@ static const char *time_left(const struct watch *w, int64_t iteration)
 
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
-    struct watch *w = user;
+    struct watch *w = ((struct attempt *)user)->watching;
     w->last = monotonic_seconds();
     pace_add(&w->pace, iteration, residual);
     if (iteration == 0)
@@ -51,25 +51,49 @@ static int on_iteration(int64_t iteration, double residual, void *user)
     return w->recording && !record(w, residual);
 }
 
-/* Solves once and copies x to the host. *stop: the solver's status for the system. results: one per
- * right-hand side. */
-static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_cg_result *results, void *x,
-                              spmv_status *stop, double *seconds)
+/* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
+ * skipped. */
+static spmv_status make_solver(struct job *job, struct attempt *a)
 {
     const struct options *o = job->o;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
-    options.symmetry_check = SPMV_SYMMETRY_TRUST; /* symmetry was checked for every entry */
+    spmv_solver_options options;
+    spmv_solver_options_init(&options, sizeof options);
+    options.plan = job->p.plan;
+    options.vectors = job->columns;
+    options.method = o->solver;
+    options.rung = job->method;
+    options.precond = a->name;
+    options.restart = o->restart;
+    options.inner = o->inner;
+    /* every entry was compared */
+    options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;
     options.zero_start = job->x0 == NULL;
     options.on_iteration = on_iteration;
-    options.user = w;
-    options.method = job->method;
-    options.precond = a->m;
-    options.inner = job->inner;
+    options.user = a;
+    const double began = monotonic_seconds();
+    const spmv_status st = spmv_solver_create(job->ctx, &job->p.view, &options, &a->solver);
+    a->setup_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        return st;
+    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    a->stop = st;
+    if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
+        return SPMV_OK;
+    job_library_failed(job, st);
+    job_tell_next(job, a, st);
+    return st;
+}
+
+/* Solves once and copies x to the host. *stop: the solver's status for the system. results: one per
+ * right-hand side. */
+static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_solver_result *results, void *x,
+                              spmv_status *stop, double *seconds)
+{
     w->goal = job->goal;
+    a->watching = w;
     spmv_status st = SPMV_OK;
     if (job->x0 != NULL)
         st = spmv_upload(job->ctx, job->x0, job->context_x, job_vector_bytes(job));
@@ -78,7 +102,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     if (st != SPMV_OK)
         return job_library_failed(job, st);
     w->began = w->first = w->last = monotonic_seconds();
-    st = spmv_cg(job->p.plan, job->context_b, job->context_x, &options, results, sizeof *results);
+    st = spmv_solver_solve(a->solver, job->context_b, job->context_x, results, sizeof *results);
     *seconds = monotonic_seconds() - w->began;
     progress_end();
     if (w->out_of_memory)
@@ -98,7 +122,7 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
 static spmv_status solve_again(struct job *job, struct attempt *a)
 {
     struct watch watch = {.recording = false};
-    spmv_cg_result *results = NULL;
+    spmv_solver_result *results = NULL;
     spmv_status stop = SPMV_OK;
     double seconds = 0;
     spmv_status st = allocate("x of a repeat", job_vector_bytes(job), 1, &a->again);
@@ -121,7 +145,7 @@ static spmv_status find_errors(const struct job *job, struct attempt *a)
     for (int v = 0; v < job->columns && st == SPMV_OK; v++) {
         a->error[v] = 0;
         for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns) {
-            const double error = fabs(job_element(job, a->x, i) - job_element(job, job->solution, i));
+            const double error = job_difference(job, a->x, job->solution, i);
             if (!(error <= a->error[v]))
                 a->error[v] = error;
         }
@@ -136,31 +160,6 @@ double attempt_largest_error(const struct attempt *a)
         if (!(a->error[v] <= largest))
             largest = a->error[v];
     return largest;
-}
-
-/* Makes the preconditioner. With --precond all, one that cannot be made is skipped. */
-static spmv_status make_preconditioner(struct job *job, struct attempt *a)
-{
-    const spmv_csr *matrix = job->inner != NULL ? &job->narrow : &job->in.view;
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
-    options.type = job->inner != NULL ? SPMV_F32 : job->o->type;
-    /* it is a plan for one vector */
-    options.plan = job->inner != NULL ? job->inner : job->columns == 1 ? job->p.plan : NULL;
-    if (strcmp(a->name, "none") == 0)
-        return SPMV_OK;
-    const double began = monotonic_seconds();
-    const spmv_status st = spmv_preconditioner_create(job->ctx, a->name, matrix, &options, &a->m);
-    a->setup_seconds = monotonic_seconds() - began;
-    if (st == SPMV_OK)
-        return st;
-    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
-    a->stop = st;
-    if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
-        return SPMV_OK;
-    job_library_failed(job, st);
-    job_tell_next(job, a, st);
-    return st;
 }
 
 bool attempt_has_x(const struct attempt *a)
@@ -187,7 +186,7 @@ spmv_status job_solve(struct job *job, int number)
 {
     struct attempt *a = &job->attempt[number];
     a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
-    spmv_status st = make_preconditioner(job, a);
+    spmv_status st = make_solver(job, a);
     if (st != SPMV_OK || a->stop != SPMV_OK)
         return st;
     st = allocate("the vector x", job_vector_bytes(job), 1, &a->x);

@@ -10,7 +10,11 @@
 
 static double modulus_of_entry(const spmv_csr *a, int64_t k)
 {
-    return a->val == NULL ? 1 : fabs(real_at(a->type, a->val, k));
+    if (a->val == NULL)
+        return 1;
+    return is_complex(a->type)
+               ? hypot(real_at(type_part(a->type), a->val, 2 * k), real_at(type_part(a->type), a->val, 2 * k + 1))
+               : fabs(real_at(a->type, a->val, k));
 }
 
 /* The largest norm of the difference of two residuals of x that were summed in different orders,
@@ -21,9 +25,9 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
     double square = 0;
     for (int64_t i = 0; i < a->rows; i++) {
         const int64_t begin = row_begin(a, i), end = row_begin(a, i + 1);
-        double sum = fabs(job_element(job, job->b, i * job->columns + v));
+        double sum = job_modulus(job, job->b, i * job->columns + v);
         for (int64_t k = begin; k < end; k++)
-            sum += modulus_of_entry(a, k) * fabs(job_element(job, x, (int64_t)a->col[k] * job->columns + v));
+            sum += modulus_of_entry(a, k) * job_modulus(job, x, (int64_t)a->col[k] * job->columns + v);
         const double most = 2 * (double)(end - begin + 4) * eps * sum;
         square += most * most;
     }
@@ -36,8 +40,8 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
  * infinite if squares exceed the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
-    const bool narrow = job->o->type == SPMV_F32;
-    const double n = (double)job->in.view.rows, eps = narrow ? 0x1p-24 : 0x1p-53;
+    const bool narrow = type_part(job->type) == SPMV_F32;
+    const double n = (double)(job->in.view.rows * type_parts(job->type)), eps = narrow ? 0x1p-24 : 0x1p-53;
     const double bound = (n + 3) * eps * checked + sqrt(n * (narrow ? (double)FLT_MIN : DBL_MIN));
     const double most = sqrt(narrow ? (double)FLT_MAX : DBL_MAX);
     if (!isfinite(reported) || !isfinite(checked))

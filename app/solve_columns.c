@@ -27,7 +27,7 @@ const char *status_word(spmv_status st)
 }
 
 /* residual / tolerance; 0 for a residual of 0, infinite if the residual is not finite. */
-static double distance(const spmv_cg_result *r)
+static double distance(const spmv_solver_result *r)
 {
     if (r->true_residual == 0)
         return 0;
@@ -36,7 +36,7 @@ static double distance(const spmv_cg_result *r)
 
 /* A failed solve is worse than a solved one; of two with the same result, the one farther from its
  * tolerance is worse. */
-static bool is_worse(const spmv_cg_result *r, const spmv_cg_result *than)
+static bool is_worse(const spmv_solver_result *r, const spmv_solver_result *than)
 {
     if ((r->status == SPMV_OK) != (than->status == SPMV_OK))
         return r->status != SPMV_OK;
@@ -48,7 +48,7 @@ void columns_summary(struct attempt *a)
     int64_t iterations = 0, restarts = 0;
     a->worst = 0;
     for (int v = 0; v < a->columns; v++) {
-        const spmv_cg_result *r = &a->each[v];
+        const spmv_solver_result *r = &a->each[v];
         iterations = r->iterations > iterations ? r->iterations : iterations;
         restarts += r->restarts;
         if (is_worse(r, &a->each[a->worst]))
@@ -62,7 +62,7 @@ void columns_summary(struct attempt *a)
 /* A right-hand side to be sorted: the worst first, ties by number. It includes its result, because
  * the comparison function of qsort gets only two elements. */
 struct placed {
-    const spmv_cg_result *result;
+    const spmv_solver_result *result;
     int number;
 };
 
@@ -93,7 +93,7 @@ void remark_columns(const struct attempt *a)
     remark_row("  %8s %10s %12s %12s %12s %12s%s  %s", "number", "iterations", "||b||", "tolerance", "||b - A x||",
                "recurrence", a->error != NULL ? "   error" : "", "status");
     for (int i = 0; i < lines; i++) {
-        const spmv_cg_result *r = placed[i].result;
+        const spmv_solver_result *r = placed[i].result;
         char error[32] = "";
         if (a->error != NULL)
             snprintf(error, sizeof error, " %7.1e", a->error[placed[i].number]);
@@ -109,7 +109,7 @@ json_t *json_columns(const struct attempt *a)
 {
     json_t *all = json_array();
     for (int v = 0; v < a->columns; v++) {
-        const spmv_cg_result *r = &a->each[v];
+        const spmv_solver_result *r = &a->each[v];
         json_t *one = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "status", status_word(r->status), "iterations",
                                 (json_int_t)r->iterations, "restarts", (json_int_t)r->restarts, "norm_b",
                                 json_number(r->norm_b), "tolerance", json_number(r->tolerance), "recurrence_residual",

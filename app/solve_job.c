@@ -8,12 +8,19 @@
 
 int64_t job_vector_bytes(const struct job *job)
 {
-    return job->in.view.rows * job->columns * (int64_t)spmv_type_size(job->o->type);
+    return job->in.view.rows * job->columns * (int64_t)spmv_type_size(job->type);
 }
 
-double job_element(const struct job *job, const void *vector, int64_t i)
+/* Part p of element i. */
+static double part_of(const struct job *job, const void *vector, int64_t i, int p)
 {
-    return real_at(job->o->type, vector, i);
+    return real_at(type_part(job->type), vector, i * type_parts(job->type) + p);
+}
+
+double job_modulus(const struct job *job, const void *vector, int64_t i)
+{
+    const double re = part_of(job, vector, i, 0);
+    return is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1)) : fabs(re);
 }
 
 bool job_on_gpu(const struct job *job)
@@ -21,11 +28,26 @@ bool job_on_gpu(const struct job *job)
     return spmv_context_backend(job->ctx) == SPMV_BACKEND_CUDA;
 }
 
+double job_difference(const struct job *job, const void *vector, const void *from, int64_t i)
+{
+    const double re = part_of(job, vector, i, 0) - part_of(job, from, i, 0);
+    return is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, from, i, 1)) : fabs(re);
+}
+
+/* A NaN differs from itself; a matrix with one counts as symmetric if its pattern is, and the
+ * solver reports the NaN. */
+bool job_is_symmetric(const struct job *job)
+{
+    const spmv_statistics *const s = &job->statistics;
+    return s->hermitian || (s->pattern_symmetric && s->not_finite > 0);
+}
+
 double job_energy_norm(const struct job *job, const void *x, int v)
 {
     long double sum = 0;
     for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns)
-        sum += (long double)job_element(job, x, i) * job_element(job, job->b, i);
+        for (int p = 0; p < type_parts(job->type); p++)
+            sum += (long double)part_of(job, x, i, p) * part_of(job, job->b, i, p);
     return sum > 0 ? (double)sqrtl(sum) : 0;
 }
 
@@ -38,7 +60,8 @@ double job_norm(const struct job *job, const void *r, int v)
 {
     long double sum = 0;
     for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns)
-        sum += (long double)job_element(job, r, i) * job_element(job, r, i);
+        for (int p = 0; p < type_parts(job->type); p++)
+            sum += (long double)part_of(job, r, i, p) * part_of(job, r, i, p);
     return (double)sqrtl(sum);
 }
 
@@ -53,7 +76,7 @@ void job_release(struct job *job)
 {
     for (int i = 0; i < job->attempts && job->attempt != NULL; i++) {
         struct attempt *a = &job->attempt[i];
-        spmv_preconditioner_destroy(a->m);
+        spmv_solver_destroy(a->solver);
         free(a->watch.residuals);
         free(a->x);
         free(a->again);
@@ -62,8 +85,6 @@ void job_release(struct job *job)
         free(a->checked);
     }
     free(job->attempt);
-    spmv_plan_destroy(job->inner);
-    free(job->narrow_values);
     product_free(&job->p);
     if (job->ctx != NULL) {
         spmv_free(job->ctx, job->context_b);

@@ -12,15 +12,13 @@ struct job {
     spmv_context *ctx;
     struct input in;
     spmv_statistics statistics;
-    struct product p; /* b = A ones, then b - A x */
-    spmv_csr narrow;  /* --inner: A in f32 */
-    float *narrow_values;
-    spmv_plan *inner;
+    struct product p;   /* b = A ones, then b - A x */
+    spmv_type type;     /* of b and x */
     const char *method; /* the rung; NULL: auto */
     void *b_read, *b_made, *x0, *solution;
     const void *b;               /* host memory: b_read or b_made */
     void *context_b, *context_x; /* in the context's memory */
-    double look_seconds, upload_seconds, made_seconds, inner_seconds;
+    double look_seconds, upload_seconds, made_seconds;
     int columns; /* right-hand sides */
     double goal; /* the smallest tolerance that is not 0 */
     struct attempt *attempt;
@@ -34,8 +32,14 @@ struct job {
 /* Bytes of all right-hand sides, or of all solutions. */
 int64_t job_vector_bytes(const struct job *job);
 
-/* Element i of a block of vectors stored row by row. */
-double job_element(const struct job *job, const void *vector, int64_t i);
+/* The modulus of element i of a block of vectors stored row by row. */
+double job_modulus(const struct job *job, const void *vector, int64_t i);
+
+/* The modulus of the difference of two such elements. */
+double job_difference(const struct job *job, const void *vector, const void *from, int64_t i);
+
+/* Whether the matrix is symmetric, or Hermitian if complex. */
+bool job_is_symmetric(const struct job *job);
 
 /* Whether the job runs on a GPU, where rungs may sum residuals in another order and report several
  * iterations at once, after they ran. */
@@ -45,7 +49,7 @@ bool job_on_gpu(const struct job *job);
  * vanish. */
 double job_norm(const struct job *job, const void *r, int v);
 
-/* sqrt(x'b), which is ||x||_A of a solution; 0 if x'b is negative. */
+/* sqrt(x'b), which is ||x||_A of a solution; 0 if x'b is not positive. */
 double job_energy_norm(const struct job *job, const void *x, int v);
 
 /* Complains with the library's message; returns st. */

@@ -47,40 +47,57 @@ static spmv_status refuse(const struct job *job, spmv_status st)
     return st;
 }
 
-/* A NaN differs from itself, so a matrix with one does not count as symmetric; the solver reports
- * the NaN. */
+/* Whether the options ask for a method for symmetric matrices only. */
+static const char *symmetric_method(const struct job *job)
+{
+    const char *const solver = job->o->solver;
+    if (strcmp(solver, "minres") == 0)
+        return "minres needs a symmetric matrix";
+    return strcmp(solver, "cg") == 0 || (strcmp(solver, "auto") == 0 && (job->o->inner || job->method != NULL))
+               ? "conjugate gradients need a symmetric positive definite matrix"
+               : NULL;
+}
+
+/* Checks that the matrix is square. */
 static spmv_status check_matrix(struct job *job)
 {
-    const char *name = job->in.argument;
     spmv_statistics *s = &job->statistics;
     const spmv_status st = spmv_matrix_statistics(job->ctx, &job->in.view, s, sizeof *s);
     if (st != SPMV_OK)
         return job_library_failed(job, st);
-    if (!s->square) {
-        complain("%s is %lld x %lld: conjugate gradients need a square matrix", name, (long long)s->rows,
-                 (long long)s->cols);
-        return refuse(job, SPMV_ERROR_NOT_SQUARE);
-    }
-    if (s->symmetric || (s->pattern_symmetric && s->not_finite > 0))
+    if (s->square)
         return SPMV_OK;
-    complain("%s is not symmetric (%s): conjugate gradients need a symmetric positive definite matrix", name,
+    complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument, (long long)s->rows,
+             (long long)s->cols);
+    return refuse(job, SPMV_ERROR_NOT_SQUARE);
+}
+
+/* Checks that the matrix is symmetric if the method needs that. */
+static spmv_status check_symmetry(struct job *job)
+{
+    const spmv_statistics *s = &job->statistics;
+    const char *const needs = symmetric_method(job);
+    if (needs == NULL || job_is_symmetric(job))
+        return SPMV_OK;
+    complain("%s is not %s (%s): %s", job->in.argument, is_complex(job->type) ? "Hermitian" : "symmetric",
              s->skew_symmetric      ? "it is skew-symmetric"
              : s->pattern_symmetric ? "the pattern is symmetric, the values are not"
-                                    : "an entry a_ij has no a_ji");
+                                    : "an entry a_ij has no a_ji",
+             needs);
     return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
 /* Makes the solution for b: ones, or pseudo-random numbers in [-1, 1). */
 static spmv_status make_solution(struct job *job)
 {
-    const spmv_type type = job->o->type;
+    const spmv_type type = job->type;
     const int64_t n = job->in.view.rows * job->columns;
     if (strcmp(job->o->solution, "ones") == 0)
         return vector_ones(type, n, &job->solution);
     const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
     uint64_t seed = 1;
-    for (int64_t i = 0; i < n && st == SPMV_OK; i++)
-        real_set(type, job->solution, i, (double)(int64_t)splitmix_next(&seed) * 0x1p-63);
+    for (int64_t i = 0; i < n * type_parts(type) && st == SPMV_OK; i++)
+        real_set(type_part(type), job->solution, i, (double)(int64_t)splitmix_next(&seed) * 0x1p-63);
     return st;
 }
 
@@ -134,37 +151,6 @@ static void tell_rungs(const struct job *job)
     complain("the solver has no such rung; its rungs: %s", names);
 }
 
-/* Makes the plan of --inner: the same matrix in f32. */
-static spmv_status make_inner(struct job *job)
-{
-    const double began = monotonic_seconds();
-    job->narrow = job->in.view;
-    job->narrow.type = SPMV_F32;
-    if (job->narrow.val != NULL) {
-        const double *values = job->narrow.val;
-        const spmv_status st =
-            allocate("the matrix in f32", job->narrow.nnz, sizeof(float), (void **)&job->narrow_values);
-        if (st != SPMV_OK)
-            return st;
-        for (int64_t k = 0; k < job->narrow.nnz; k++) {
-            job->narrow_values[k] = (float)values[k];
-            if (isfinite(values[k]) && !isfinite(job->narrow_values[k])) {
-                complain("--inner: entry %lld of %s, %g, is too large for f32", (long long)k + 1, job->in.argument,
-                         values[k]);
-                return SPMV_ERROR_LIMIT;
-            }
-        }
-        job->narrow.val = job->narrow_values;
-    }
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.type = SPMV_F32;
-    options.compression = job->p.compression;
-    const spmv_status st = spmv_plan_create(job->ctx, &job->narrow, &options, &job->inner);
-    job->inner_seconds = monotonic_seconds() - began;
-    return st == SPMV_OK ? st : job_library_failed(job, st);
-}
-
 /* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and
  * some rungs support few preconditioners. */
 static spmv_status list_attempts(struct job *job, bool names_rung)
@@ -176,7 +162,9 @@ static spmv_status list_attempts(struct job *job, bool names_rung)
     job->attempts = all ? job->attempts : 1;
     const spmv_status st = allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt);
     for (int i = 0; i < job->attempts && st == SPMV_OK; i++)
-        job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name, .columns = job->columns};
+        job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name,
+                                           .columns = job->columns,
+                                           .result = {.method = "", .rung = ""}};
     job->best = -1;
     return st;
 }
@@ -191,15 +179,16 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     spmv_status st = SPMV_OK;
     job->columns = o->vectors;
     if (b_path != NULL)
-        st = vectors_load(job->ctx, b_path, o->type, n, "b", why, &job->b_read, &job->columns);
+        st = vectors_load(job->ctx, b_path, job->type, n, "b", why, &job->b_read, &job->columns);
     if (st == SPMV_OK && o->x0 != NULL)
-        st = vectors_load(job->ctx, o->x0, o->type, n, "x0", why, &job->x0, &job->columns);
+        st = vectors_load(job->ctx, o->x0, job->type, n, "x0", why, &job->x0, &job->columns);
     if (st != SPMV_OK)
         return st;
     job->b = job->b_read;
     job->columns = job->columns > 0 ? job->columns : 1;
-    if (o->inner && job->columns > 1) {
-        complain("--inner supports only one right-hand side, not %d", job->columns);
+    if ((o->inner || is_complex(job->type)) && job->columns > 1) {
+        complain("%s only one right-hand side, not %d", o->inner ? "--inner supports" : "complex systems support",
+                 job->columns);
         return SPMV_ERROR_UNSUPPORTED;
     }
     return SPMV_OK;
@@ -215,7 +204,7 @@ static spmv_status prepare(struct job *job, const char *b_path)
     job->p = (struct product){.a = &job->in.view,
                               .method = split_method(job, rung, sizeof rung),
                               .compression = plan_compression(o, spmv_context_backend(job->ctx), job->columns == 1),
-                              .type = o->type,
+                              .type = job->type,
                               .vectors = job->columns,
                               .alpha = 1};
     st = product_plan(job->ctx, &job->p);
@@ -226,10 +215,10 @@ static spmv_status prepare(struct job *job, const char *b_path)
         job->method = strcmp(known, rung) == 0 ? known : NULL;
     }
     if (st == SPMV_OK)
+        st = check_symmetry(job);
+    if (st == SPMV_OK)
         st = list_attempts(job, job->method != NULL);
-    if (st == SPMV_OK && b_path == NULL)
-        st = make_b(job);
-    return st == SPMV_OK && o->inner ? make_inner(job) : st;
+    return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
 }
 
 /* Copies b to the context's memory and allocates x there. */
@@ -262,7 +251,7 @@ spmv_status job_begin(struct job *job, const char *const *arguments, int count)
     if (st == SPMV_OK)
         st = input_load(job->ctx, &reading, JOB_SOLVE, arguments[0], &job->in);
     if (st == SPMV_OK)
-        st = input_needs_real(&job->in, "spmv solve");
+        job->type = input_type(job->o, &job->in);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
         st = check_matrix(job);

@@ -53,26 +53,35 @@ static double seconds_per_iteration(const struct job *job, const struct attempt 
 
 static const char *precision_name(const struct job *job)
 {
-    return job->inner != NULL ? "f64, inner f32" : job->o->mixed ? "mixed" : spmv_type_name(job->o->type);
+    return job->o->inner ? "f64, inner f32" : job->o->mixed ? "mixed" : spmv_type_name(job->type);
 }
 
-json_t *json_estimate(const spmv_cg_result *result)
+json_t *json_estimate(const spmv_solver_result *result)
 {
     return result->error_estimate < 0 ? json_null() : json_number(result->error_estimate);
 }
 
+/* False: there is none. */
+static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
+{
+    spmv_solver_info solver;
+    return spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK && solver.precond != NULL &&
+           spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
+}
+
 static json_t *json_cg(const struct job *job, const struct attempt *a)
 {
-    const spmv_cg_result *r = &a->result;
-    json_t *cg = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:I}", "precond", r->precond,
-                           "precision", precision_name(job), "status", status_word(a->stop), "iterations",
-                           (json_int_t)r->iterations, "rtol", json_number(job->o->rtol), "recurrence_residual",
+    const spmv_solver_result *r = &a->result;
+    json_t *cg = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:I}", "solver",
+                           r->method, "why_solver", r->why_method, "precond", r->precond, "precision",
+                           precision_name(job), "status", status_word(a->stop), "iterations", (json_int_t)r->iterations,
+                           "rtol", json_number(job->o->rtol), "recurrence_residual",
                            json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual),
                            "setup_seconds", json_number(a->setup_seconds + starting_seconds(job, a)),
-                           "seconds_per_iteration", json_number(seconds_per_iteration(job, a)), "method", r->method,
-                           "why", r->why, "restarts", (json_int_t)r->restarts);
+                           "seconds_per_iteration", json_number(seconds_per_iteration(job, a)), "method", r->rung,
+                           "why", r->why_rung, "restarts", (json_int_t)r->restarts);
     spmv_preconditioner_info info;
-    if (a->m != NULL && spmv_preconditioner_describe(a->m, &info, sizeof info) == SPMV_OK && info.layout[0] != '\0')
+    if (describe_preconditioner(a, &info) && info.layout[0] != '\0')
         json_put(cg, "precond_layout", json_text(info.layout));
     if (a->error != NULL)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
@@ -140,7 +149,7 @@ static void remark_profile(const struct job *job, const struct attempt *a)
         const char *name;
         double seconds;
     } parts[] = {{"load", job->in.seconds},
-                 {"plan", job->p.info.seconds + job->upload_seconds + job->inner_seconds + a->setup_seconds},
+                 {"plan", job->p.info.seconds + job->upload_seconds + a->setup_seconds},
                  {"solve", a->seconds},
                  {"check", job->look_seconds + job->made_seconds + a->check_seconds}};
     double all = 0;
@@ -154,7 +163,8 @@ static void remark_profile(const struct job *job, const struct attempt *a)
 static void remark_preconditioner(const struct attempt *a)
 {
     spmv_preconditioner_info info;
-    if (a->m == NULL || spmv_preconditioner_describe(a->m, &info, sizeof info) != SPMV_OK)
+    if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
+        strcmp(a->result.method, "direct") == 0)
         return;
     remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
     remark(strcmp(a->name, "auto") == 0 ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
@@ -162,12 +172,18 @@ static void remark_preconditioner(const struct attempt *a)
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
 }
 
+/* "textbook" for a rung of cg, else "gmres". */
+static const char *solver_words(const spmv_solver_result *r)
+{
+    return strcmp(r->method, "cg") == 0 ? r->rung : r->method;
+}
+
 /* A solve that ends at the tolerance with a large error is named: the residual does not show it. */
 static void remark_estimate(const struct job *job, const struct attempt *a)
 {
     const double estimate = a->result.error_estimate, norm = job_energy_norm(job, a->x, 0);
     if (estimate < 0)
-        remark(LEVEL_VERBOSE, "estimated error (energy norm): not available from %s", a->result.method);
+        remark(LEVEL_VERBOSE, "estimated error (energy norm): not available from %s", solver_words(&a->result));
     else
         remark(LEVEL_NORMAL, "estimated error (energy norm): %.3g, where x has %.3g", estimate, norm);
     const double tolerances = norm > 0 && job->o->rtol > 0 ? estimate / norm / job->o->rtol : 0;
@@ -180,7 +196,7 @@ static void remark_estimate(const struct job *job, const struct attempt *a)
 
 void job_remark(const struct job *job, const struct attempt *a)
 {
-    const spmv_cg_result *r = &a->result;
+    const spmv_solver_result *r = &a->result;
     remark_plan(job->in.argument, &job->p);
     remark_preconditioner(a);
     remark_profile(job, a);
@@ -189,9 +205,15 @@ void job_remark(const struct job *job, const struct attempt *a)
     else
         remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s", a->stop == SPMV_OK ? "solved" : "stopped",
                (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
-               r->method);
+               solver_words(r));
     if (job->in.view.rows > 0)
-        remark(LEVEL_VERBOSE, "reason for %s: %s", r->method, r->why);
+        remark(strcmp(job->o->solver, "auto") == 0 && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
+               "reason for %s: %s", r->method, r->why_method);
+    if (job->in.view.rows > 0 && r->rung[0] != '\0')
+        remark(LEVEL_VERBOSE, "reason for %s: %s", r->rung, r->why_rung);
+    if (!job->statistics.symmetric && solve_is_triangle(&job->in.view))
+        remark(LEVEL_NORMAL, "only one triangle of the matrix has entries: if the file stores half of a symmetric "
+                             "matrix, its first line must have symmetric instead of general");
     if (job->columns > 1)
         remark_columns(a);
     else

@@ -154,6 +154,12 @@ static void add_module(const struct known *row, const struct operation *operatio
     }
 }
 
+/* Whether conjugate gradients, which is what the bench solves with, can use it. */
+static bool is_symmetric(const char *precond)
+{
+    return strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0;
+}
+
 /* Replaces "all" in the list by every name. False: there is an unknown name, at *word, of *length
  * characters. */
 static bool expand_preconditioners(const char *names, char *list, size_t size, const char **word, size_t *length)
@@ -165,6 +171,8 @@ static bool expand_preconditioners(const char *names, char *list, size_t size, c
         bool there = all || is_word(*word, *length, "auto");
         for (int i = 0; spmv_preconditioner_name(i) != NULL; i++) {
             const char *const name = spmv_preconditioner_name(i);
+            if (!is_symmetric(name))
+                continue;
             there = there || is_word(*word, *length, name);
             if (all && used < size)
                 used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", name);
@@ -182,7 +190,8 @@ static spmv_status refuse_preconditioner(const char *word, size_t length, char *
     size_t used = (size_t)snprintf(why, WHY_SIZE, "unknown preconditioner \"%.*s\"; known: all, auto",
                                    (int)(length < 60 ? length : 60), word);
     for (int i = 0; spmv_preconditioner_name(i) != NULL && used < WHY_SIZE; i++)
-        used += (size_t)snprintf(why + used, WHY_SIZE - used, ", %s", spmv_preconditioner_name(i));
+        if (is_symmetric(spmv_preconditioner_name(i)))
+            used += (size_t)snprintf(why + used, WHY_SIZE - used, ", %s", spmv_preconditioner_name(i));
     return SPMV_ERROR_ARGUMENT;
 }
 

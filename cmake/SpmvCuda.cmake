@@ -18,7 +18,8 @@ if(NOT EXISTS "${_backend}")
   endif()
 elseif(NOT SPMV_CUDA STREQUAL "OFF")
   # Machine code for two generations of GPUs, and PTX that the driver compiles for later ones.
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  # CMake reads CUDAARCHS from the environment if the variable is not defined.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual CACHE STRING "GPU architectures")
   endif()
   # CMake searches CMAKE_CUDA_COMPILER, CUDACXX and PATH, which often lack the usual folder of the

@@ -10,7 +10,8 @@
 #   tests     all tests except those of installation; the five largest known twins
 #   asan      all tests with the address, leak and undefined-behaviour sanitizers
 #   ubsan     all tests, optimised, with clang's undefined-behaviour sanitizer
-#   release   CUDA code for every architecture of a release; its size (needs nvcc)
+#   release   the first step of release.sh (versions, Dockerfiles; needs a package index); CUDA code
+#             for every architecture of a release, its size (needs nvcc)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
 #   symbols   both libraries export only spmv_*
 #   python    the wheel of the Python package, its tests in a fresh environment (needs Python 3.11
@@ -112,6 +113,7 @@ stage_ubsan() {
 }
 
 stage_release() {
+    bash scripts/release.sh check || return 1
     local tree=$root/build/release
     build_tree "$tree" cuda_code -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
         -U CMAKE_CUDA_ARCHITECTURES || return 1

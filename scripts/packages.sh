@@ -2,7 +2,8 @@
 # Other scripts source this file: packages_install GROUP... installs what is missing;
 # packages_gpu_hint prints a note if there is a GPU without a CUDA toolkit, which no script here
 # installs. Run directly, it installs groups: `packages.sh peers` the libraries for benchmark peers,
-# `packages.sh amg` those of the preconditioner hypre-amg.
+# `packages.sh amg` those of the preconditioner hypre-amg, `packages.sh direct` that of the solver
+# direct.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -34,8 +35,14 @@ peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config -
 peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre && command -v mpiexec
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
 amg   | hypre (preconditioner hypre-amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
+direct | KLU of SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
+release | debhelper, dh-python | debhelper dh-python | debhelper dh-python | command -v dh && command -v dh_python3
+release | lintian            | lintian         | lintian         | command -v lintian
+release | debootstrap        | debootstrap     | debootstrap     | [ -x /usr/sbin/debootstrap ]
+release | Python headers, NumPy | python3-dev python3-numpy | python3-dev python3-numpy | [ -x /usr/bin/python3-config ] && /usr/bin/python3 -c 'import numpy'
+release | cairo              | libcairo2-dev   | libcairo2-dev   | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 TABLE
 }
 
@@ -59,6 +66,11 @@ packages_mmio() {
 packages_graphblas() {
     [ -e /usr/include/GraphBLAS.h ] || [ -e /usr/include/suitesparse/GraphBLAS.h ] || [ -e /usr/local/include/GraphBLAS.h ] ||
         [ -e /usr/local/include/suitesparse/GraphBLAS.h ]
+}
+
+packages_klu() {
+    [ -e /usr/include/suitesparse/klu.h ] || [ -e /usr/include/klu.h ] || [ -e /usr/local/include/suitesparse/klu.h ] ||
+        [ -e /usr/local/include/klu.h ]
 }
 
 packages_hypre() {

@@ -6,7 +6,8 @@
 # usage: prove_fresh.sh [FOLDER]    as root; default: a new folder under TMPDIR
 #
 # The folder is removed unless KEEP=1. SCRIPTS="demo.sh test.sh" lists the scripts to run, in this
-# order. Packages come from the sources of this machine's apt.
+# order. WITH=FOLDER copies a folder to /home/files there. Packages come from the sources of
+# this machine's apt.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -53,6 +54,8 @@ mkdir -p "$folder/home/spmv"
 git -C "$root" ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
     [ ! -e "$root/$file" ] || printf '%s\0' "$file"
 done | tar -C "$root" --null -cf - -T - | tar -C "$folder/home/spmv" --no-same-owner -xf -
+
+if [ -n "${WITH-}" ]; then cp -r "$WITH" "$folder/home/files"; fi
 
 for name in ${SCRIPTS:-demo.sh test.sh}; do
     echo "== $name in a fresh $suite ($(chroot "$folder" dpkg-query -f '.\n' -W | wc -l) packages)"

@@ -37,7 +37,7 @@ case ${1-} in
 "")
     cd "$root"
     # the files of the tree, without build outputs
-    check ./*.md NOTICE CMakeLists.txt app bench cmake data docs examples formats include primitives scripts solvers spmv tests
+    check ./*.md NOTICE CMakeLists.txt app bench cmake data docs examples formats include packaging primitives scripts solvers spmv tests
     echo "no misspelling"
     ;;
 --self-test) self_test ;;

@@ -146,6 +146,9 @@ static spmv_status supports(const struct cg *cg, const struct cg_method *method)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: method %s reports iterations when x has moved on; for on_iterate take textbook",
                             method->name);
+    if (type_is_complex(cg->s.info.type) && method != &cg_textbook)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: method %s is for real types only",
+                            method->name);
     return method->supports != NULL ? method->supports(cg) : SPMV_OK;
 }
 
@@ -218,7 +221,7 @@ spmv_status cg_open(struct cg *cg)
         TRY(choose(cg));
     s->measures = cg->method->measures;
     TRY(krylov_open(s));
-    TRY(context_lend(s->ctx, s->count * (int64_t)spmv_type_size(s->type), &cg->p));
+    TRY(context_lend(s->ctx, s->count * (int64_t)spmv_type_size(s->part), &cg->p));
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *cg->column, s->call, (void **)&cg->column));
     memset(cg->column, 0, (size_t)k * sizeof *cg->column);
     TRY(cg->method->prepare(cg));
@@ -256,7 +259,7 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
     if (s->precond != NULL && precond_is_identity(s->precond))
         s->precond = NULL;
     if (symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        TRY(cg_check_symmetry(cg));
+        TRY(krylov_check_symmetry(s));
     if (s->info.rows == 0)
         return krylov_solve_empty(s);
     st = cg_open(cg);

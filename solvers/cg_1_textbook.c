@@ -17,6 +17,9 @@
  * 2. A column that has stopped is not changed. One call divides the scalars of all columns; those
  * of stopped columns have no meaning.
  *
+ * Complex vectors (one right-hand side) are treated as real ones of twice the length: with a
+ * Hermitian A, p'A p and r'r are real, so alpha and beta are.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
@@ -34,19 +37,25 @@ struct textbook {
     double *values; /* host memory: RR, PQ, RZ */
 };
 
+/* Real numbers in a column. */
+static int64_t length(const struct krylov *s)
+{
+    return s->count / s->columns;
+}
+
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
     enum { APART = 32 }; /* alignment of each column, as that of separate memory */
-    const int64_t size = (int64_t)spmv_type_size(s->type), k = s->columns;
+    const int64_t size = (int64_t)spmv_type_size(s->part), k = s->columns;
     const bool several = k > 1;
     struct textbook *own = NULL;
     TRY(host_alloc(s->ctx, sizeof *own, "conjugate gradients", &cg->state));
     own = cg->state;
-    *own = (struct textbook){.x = s->x, .r = s->r, .p = cg->p, .q = s->q, .stride = s->n};
+    *own = (struct textbook){.x = s->x, .r = s->r, .p = cg->p, .q = s->q, .stride = length(s)};
     if (several)
-        own->stride = ceil_divide(s->n, APART) * APART;
+        own->stride = ceil_divide(own->stride, APART) * APART;
     TRY(host_alloc(s->ctx, 3 * k * (int64_t)sizeof *own->values, "conjugate gradients", (void **)&own->values));
     TRY(context_lend(s->ctx, SCALARS * k * size, &own->scalars));
     void **const vectors[] = {&own->z, &own->x, &own->r, &own->p, &own->q};
@@ -56,8 +65,8 @@ static spmv_status prepare(struct cg *cg)
     for (int i = begin; i < end; i++)
         *vectors[i] = (char *)own->memory + (i - begin) * k * own->stride * size;
     if (several) { /* also for columns that never run; all bits 0, also as floats */
-        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, own->scalars, SCALARS * k));
-        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, cg->p, s->count));
+        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, own->scalars, SCALARS * k));
+        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, cg->p, s->count));
     }
 done:
     return st;
@@ -74,13 +83,13 @@ static void release(struct cg *cg)
 static void *column_of(const struct cg *cg, void *vectors, int v)
 {
     const struct textbook *own = cg->state;
-    return (char *)vectors + (size_t)(v * own->stride) * spmv_type_size(cg->s.type);
+    return (char *)vectors + (size_t)(v * own->stride) * spmv_type_size(cg->s.part);
 }
 
 static void *scalar_of(const struct cg *cg, enum scalar scalar, int v)
 {
     const struct textbook *own = cg->state;
-    return (char *)own->scalars + (size_t)((int)scalar * cg->s.columns + v) * spmv_type_size(cg->s.type);
+    return (char *)own->scalars + (size_t)((int)scalar * cg->s.columns + v) * spmv_type_size(cg->s.part);
 }
 
 static bool runs(const struct cg *cg, int v)
@@ -112,11 +121,11 @@ static spmv_status squares(const struct cg *cg, enum scalar rho)
         const void *r = column_of(cg, own->r, v);
         if (!runs(cg, v))
             continue;
-        TRY(spmv_dot(s->ctx, s->type, r, r, scalar_of(cg, own->z != NULL ? RR : rho, v), s->n));
+        TRY(spmv_dot(s->ctx, s->part, r, r, scalar_of(cg, own->z != NULL ? RR : rho, v), length(s)));
         if (own->z == NULL)
             continue;
         TRY(cg_precondition(cg, r, column_of(cg, own->z, v)));
-        TRY(spmv_dot(s->ctx, s->type, r, column_of(cg, own->z, v), scalar_of(cg, rho, v), s->n));
+        TRY(spmv_dot(s->ctx, s->part, r, column_of(cg, own->z, v), scalar_of(cg, rho, v), length(s)));
     }
 done:
     return st;
@@ -136,8 +145,8 @@ static spmv_status start(const struct cg *cg)
     TRY(squares(cg, rho_of(cg)));
     for (int v = 0; v < s->columns && !cg->continues; v++)
         if (runs(cg, v))
-            TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, column_of(cg, own->z != NULL ? own->z : own->r, v),
-                         column_of(cg, own->p, v), s->n));
+            TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, column_of(cg, own->z != NULL ? own->z : own->r, v),
+                         column_of(cg, own->p, v), length(s)));
 done:
     return st;
 }
@@ -148,6 +157,10 @@ static spmv_status multiply(const struct cg *cg)
     spmv_status st = SPMV_OK;
     const struct krylov *s = &cg->s;
     const struct textbook *own = cg->state;
+    if (type_is_complex(s->type)) { /* Re p'q, and p'A p is real */
+        TRY(spmv_apply(s->plan, NULL, own->p, NULL, own->q));
+        return spmv_dot(s->ctx, s->part, own->p, own->q, scalar_of(cg, PQ, 0), length(s));
+    }
     if (s->columns == 1)
         return cg_multiply(cg, own->p, own->q, scalar_of(cg, PQ, 0));
     for (int v = 0; v < s->columns; v++)
@@ -157,8 +170,8 @@ static spmv_status multiply(const struct cg *cg)
     for (int v = 0; v < s->columns; v++)
         if (runs(cg, v)) {
             TRY(krylov_take(s, s->q, v, column_of(cg, own->q, v)));
-            TRY(spmv_dot(s->ctx, s->type, column_of(cg, own->p, v), column_of(cg, own->q, v), scalar_of(cg, PQ, v),
-                         s->n));
+            TRY(spmv_dot(s->ctx, s->part, column_of(cg, own->p, v), column_of(cg, own->q, v), scalar_of(cg, PQ, v),
+                         length(s)));
         }
 done:
     return st;
@@ -200,28 +213,28 @@ static spmv_status step(const struct cg *cg)
     const int k = s->columns;
     void *z = own->z != NULL ? own->z : own->r, *rho = scalar_of(cg, rho_of(cg), 0);
     /* alpha = rho / pq */
-    TRY(spmv_map_divide(ctx, s->type, rho, scalar_of(cg, PQ, 0), scalar_of(cg, ALPHA, 0), k));
-    TRY(spmv_map(ctx, SPMV_MAP_NEG, s->type, scalar_of(cg, ALPHA, 0), scalar_of(cg, MINUS_ALPHA, 0), k));
+    TRY(spmv_map_divide(ctx, s->part, rho, scalar_of(cg, PQ, 0), scalar_of(cg, ALPHA, 0), k));
+    TRY(spmv_map(ctx, SPMV_MAP_NEG, s->part, scalar_of(cg, ALPHA, 0), scalar_of(cg, MINUS_ALPHA, 0), k));
     for (int v = 0; v < k; v++)
         if (runs(cg, v)) {
             /* x = x + alpha p */
-            TRY(spmv_map_axpby(ctx, s->type, scalar_of(cg, ALPHA, v), column_of(cg, own->p, v), NULL,
-                               column_of(cg, own->x, v), s->n));
+            TRY(spmv_map_axpby(ctx, s->part, scalar_of(cg, ALPHA, v), column_of(cg, own->p, v), NULL,
+                               column_of(cg, own->x, v), length(s)));
             /* r = r - alpha q */
-            TRY(spmv_map_axpby(ctx, s->type, scalar_of(cg, MINUS_ALPHA, v), column_of(cg, own->q, v), NULL,
-                               column_of(cg, own->r, v), s->n));
+            TRY(spmv_map_axpby(ctx, s->part, scalar_of(cg, MINUS_ALPHA, v), column_of(cg, own->q, v), NULL,
+                               column_of(cg, own->r, v), length(s)));
             s->column[v].iterations++;
         }
     /* z = M^-1 r, rho_new = r'z */
     TRY(squares(cg, RHO_NEW));
     /* beta = rho_new / rho */
-    TRY(spmv_map_divide(ctx, s->type, scalar_of(cg, RHO_NEW, 0), rho, scalar_of(cg, BETA, 0), k));
+    TRY(spmv_map_divide(ctx, s->part, scalar_of(cg, RHO_NEW, 0), rho, scalar_of(cg, BETA, 0), k));
     for (int v = 0; v < k; v++)
         if (runs(cg, v)) /* p = z + beta p */
-            TRY(spmv_map_axpby(ctx, s->type, NULL, column_of(cg, z, v), scalar_of(cg, BETA, v),
-                               column_of(cg, own->p, v), s->n));
+            TRY(spmv_map_axpby(ctx, s->part, NULL, column_of(cg, z, v), scalar_of(cg, BETA, v),
+                               column_of(cg, own->p, v), length(s)));
     /* rho = rho_new */
-    TRY(spmv_map(ctx, SPMV_MAP_COPY, s->type, scalar_of(cg, RHO_NEW, 0), rho, k));
+    TRY(spmv_map(ctx, SPMV_MAP_COPY, s->part, scalar_of(cg, RHO_NEW, 0), rho, k));
 done:
     return st;
 }

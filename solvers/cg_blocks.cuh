@@ -67,6 +67,17 @@ inline void *copy_of(const queue &q, int which)
     return (char *)((cuda_state *)q.ctx->device)->staging + which * q.bytes;
 }
 
+/* Makes what the copies of the states need; ctx and bytes are set. */
+inline spmv_status open_copies(queue *q)
+{
+    return on_device(q->ctx, [&] {
+        spmv_status made = cuda_grow_staging(q->ctx, AHEAD * q->bytes);
+        for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
+            made = cuda_check(q->ctx, cudaEventCreateWithFlags(&q->told[k], cudaEventDisableTiming), "an event");
+        return made;
+    });
+}
+
 /* Prepares the queue for states on the device, one for each column. *q must be zero. close also
  * closes a partly opened queue. */
 inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool graphs)
@@ -86,12 +97,7 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
         st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->ran, "a solve", (void **)&q->ran);
     if (st == SPMV_OK)
         st = host_alloc(q->ctx, columns * (int64_t)sizeof *q->before, "a solve", (void **)&q->before);
-    return st != SPMV_OK ? st : on_device(q->ctx, [&] {
-        spmv_status made = cuda_grow_staging(q->ctx, AHEAD * q->bytes);
-        for (int k = 0; k < AHEAD && made == SPMV_OK; k++)
-            made = cuda_check(q->ctx, cudaEventCreateWithFlags(&q->told[k], cudaEventDisableTiming), "an event");
-        return made;
-    });
+    return st != SPMV_OK ? st : open_copies(q);
 }
 
 inline void close(queue *q)

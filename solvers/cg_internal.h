@@ -98,8 +98,4 @@ static inline bool cg_is_broken(const struct cg_column *c)
     return !isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0;
 }
 
-/* The option SPMV_SYMMETRY_SAMPLED: checks once for each set of values of the plan (cg_symmetry.c).
- * ctx, plan and info must be set. */
-spmv_status cg_check_symmetry(const struct cg *cg);
-
 #endif

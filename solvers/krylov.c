@@ -11,9 +11,10 @@
 #include "backend.h"
 #include "precond_internal.h"
 
+/* Bytes of a real number. */
 static int64_t size_of(const struct krylov *s)
 {
-    return (int64_t)spmv_type_size(s->type);
+    return (int64_t)spmv_type_size(s->part);
 }
 
 /* ------------------------------------------------------------- checks */
@@ -24,9 +25,10 @@ spmv_status krylov_check(const struct krylov *s)
     if (info->rows != info->cols)
         return context_fail(s->ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", s->call,
                             (long long)info->rows, (long long)info->cols);
-    if (type_is_complex(info->type))
-        return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: complex types are not supported, and the plan has type %s",
-                            s->call, spmv_type_name(info->type));
+    if (type_is_complex(info->type) && info->vectors != 1)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: several right-hand sides at once are not supported with type %s", s->call,
+                            spmv_type_name(info->type));
     if (info->x_stride != info->vectors || info->y_stride != info->vectors)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported",
@@ -51,12 +53,13 @@ spmv_status krylov_check_precond(const struct krylov *s, spmv_type type)
     if (precond_context(m) != s->ctx)
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: the preconditioner %s belongs to another context",
                             s->call, precond_name(m));
-    if (precond_type(m) != type)
+    if (precond_type(m) != type_part(type))
         return context_fail(s->ctx, SPMV_ERROR_TYPE, "%s: the preconditioner %s has type %s, the plan %s", s->call,
                             precond_name(m), spmv_type_name(precond_type(m)), spmv_type_name(type));
-    if (precond_rows(m) != s->info.rows)
-        return context_fail(s->ctx, SPMV_ERROR_SIZE, "%s: the preconditioner %s is for %lld rows, A has %lld", s->call,
-                            precond_name(m), (long long)precond_rows(m), (long long)s->info.rows);
+    if (precond_rows(m) != s->info.rows * type_parts(type))
+        return context_fail(s->ctx, SPMV_ERROR_SIZE, "%s: the preconditioner %s is for %lld rows, A has %lld%s",
+                            s->call, precond_name(m), (long long)precond_rows(m), (long long)s->info.rows,
+                            type_is_complex(type) ? " complex ones, which need twice as many real ones" : "");
     return SPMV_OK;
 }
 
@@ -68,8 +71,9 @@ spmv_status krylov_open(struct krylov *s)
     spmv_context *ctx = s->ctx;
     s->n = s->info.rows;
     s->columns = s->info.vectors;
-    s->count = s->n * s->columns;
     s->type = s->info.type;
+    s->part = type_part(s->type);
+    s->count = s->n * s->columns * type_parts(s->type);
     const int64_t k = s->columns, bytes = s->count * size_of(s);
     if (s->max_iterations == 0)
         s->max_iterations = max_i64(100, 10 * s->n);
@@ -112,14 +116,14 @@ spmv_status krylov_read(const struct krylov *s, const void *from, int count, dou
     spmv_status st = SPMV_OK;
     TRY(spmv_download(s->ctx, from, s->values, count * size_of(s)));
     for (int i = 0; i < count; i++)
-        to[i] = real_at(s->type, s->values, i);
+        to[i] = real_at(s->part, s->values, i);
 done:
     return st;
 }
 
 spmv_status krylov_set_cell(const struct krylov *s, double value)
 {
-    const union real cell = real_scalar(s->type, value);
+    const union real cell = real_scalar(s->part, value);
     return spmv_upload(s->ctx, &cell, s->cells, size_of(s));
 }
 
@@ -140,7 +144,7 @@ spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
         const void *column = s->columns > 1 ? s->one : u;
         if (s->columns > 1)
             TRY(krylov_take(s, u, v, s->one));
-        TRY(spmv_dot(s->ctx, s->type, column, column, (char *)s->cells + v * size_of(s), s->n));
+        TRY(spmv_dot(s->ctx, s->part, column, column, (char *)s->cells + v * size_of(s), s->count / s->columns));
     }
     TRY(krylov_read(s, s->cells, s->columns, norms));
     for (int v = 0; v < s->columns; v++)
@@ -162,8 +166,8 @@ static spmv_status replace_columns(const struct krylov *s, const bool *which, co
     if (chosen == 0)
         return SPMV_OK;
     if (chosen == s->columns)
-        return from != NULL ? spmv_map(s->ctx, SPMV_MAP_COPY, s->type, from, s->x, s->count)
-                            : spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->count);
+        return from != NULL ? spmv_map(s->ctx, SPMV_MAP_COPY, s->part, from, s->x, s->count)
+                            : spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->x, s->count);
     TRY(spmv_download(s->ctx, s->x, s->host, s->count * (int64_t)size));
     memset(old, 0, (size_t)s->count * size); /* zeros are all bits 0 */
     if (from != NULL)
@@ -181,8 +185,10 @@ done:
 spmv_status krylov_residual(const struct krylov *s, void *to)
 {
     spmv_status st = SPMV_OK;
-    const union real minus = real_scalar(s->type, -1), one = real_scalar(s->type, 1);
-    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->b, to, s->count));
+    spmv_c128 minus = {0}, one = {0}; /* scalars of the type, real or complex */
+    real_set(s->part, &minus, 0, -1);
+    real_set(s->part, &one, 0, 1);
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->b, to, s->count));
     TRY(spmv_apply(s->plan, &minus, s->x, &one, to));
 done:
     return st;
@@ -191,7 +197,7 @@ done:
 spmv_status krylov_start(const struct krylov *s)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->x, s->start_x, s->count));
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->x, s->start_x, s->count));
     TRY(krylov_residual(s, s->r));
 done:
     return st;
@@ -333,7 +339,7 @@ static spmv_status measure(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
     if (s->zero_start) /* all bits 0, also as floats */
-        TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->count));
+        TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->x, s->count));
     TRY(krylov_norms(s, s->b, s->norms));
     for (int v = 0; v < s->columns; v++) {
         spmv_cg_result *result = &s->result[v];
@@ -352,11 +358,11 @@ static double norm_of(const struct krylov *s, const void *numbers, int v, double
     double square = 0;
     *largest = 0;
     for (int64_t i = v; i < s->count; i += s->columns)
-        *largest = fmax(*largest, fabs(real_at(s->type, numbers, i)));
+        *largest = fmax(*largest, fabs(real_at(s->part, numbers, i)));
     if (*largest == 0)
         return 0;
     for (int64_t i = v; i < s->count; i += s->columns) {
-        const double part = real_at(s->type, numbers, i) / *largest;
+        const double part = real_at(s->part, numbers, i) / *largest;
         square += part * part;
     }
     return *largest * sqrt(square);
@@ -371,7 +377,7 @@ static spmv_status solve_zeros(struct krylov *s)
     for (int v = 0; v < s->columns; v++) {
         const double norm = s->result[v].norm_b;
         s->flags[v] = norm == 0 || (s->columns > 1 && isfinite(norm) &&
-                                    krylov_squares_vanish(s->type, norm, s->result[v].tolerance));
+                                    krylov_squares_vanish(s->part, norm, s->result[v].tolerance));
         zeros += s->flags[v];
     }
     if (zeros == 0)
@@ -433,14 +439,15 @@ static bool settle_column(struct krylov *s, int v, double residual)
     result->true_residual = back ? start : residual;
     result->error_estimate = back ? -1 : result->error_estimate;
     const bool arrived = result->true_residual <= result->tolerance;
-    if (stop == SPMV_OK && !arrived) {
+    if ((stop == SPMV_OK || stop == SPMV_ERROR_BREAKDOWN) && !arrived) {
         if (s->told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * start) {
             result->restarts++;
             return back;
         }
-        stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
-    } else if (arrived &&
-               (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE)) {
+        if (stop == SPMV_OK)
+            stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
+    } else if (arrived && (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION ||
+                           stop == SPMV_ERROR_NOT_FINITE || stop == SPMV_ERROR_BREAKDOWN)) {
         stop = SPMV_OK; /* the run stopped early, but x is good enough */
     }
     close_column(s, v, stop);
@@ -470,7 +477,7 @@ static spmv_status solve(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
     s->first = -1;
-    s->iterations = 0;
+    s->iterations = s->iterations_before;
     s->wanted_scale = 0;
     s->knows_residual = false;
     s->from_zero = s->zero_start;
@@ -480,7 +487,7 @@ static spmv_status solve(struct krylov *s)
         s->result[v].error_estimate = -1;
     }
     /* f32 has so small a range that checking first is worth a wait */
-    if (!s->measures || s->type == SPMV_F32) {
+    if (!s->measures || s->part == SPMV_F32) {
         TRY(measure(s));
         TRY(krylov_find_scale(s, false, false));
         if (s->wanted_scale != 0)

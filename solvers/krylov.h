@@ -30,7 +30,7 @@ struct krylov_column {
     enum column_stop stop;
 };
 
-/* One solve. Vectors have count elements of the type, in the context's memory. */
+/* One solve. Vectors have rows times columns elements of the type, in the context's memory. */
 struct krylov {
     const char *call; /* the public function, for messages */
     spmv_context *ctx;
@@ -38,8 +38,11 @@ struct krylov {
     spmv_plan_info info;
     const spmv_preconditioner *precond; /* NULL: none */
     spmv_type type;
-    int columns;
-    int64_t n, count; /* rows; rows times columns */
+    /* of the real and imaginary parts of complex vectors; otherwise type. A vector of n complex
+     * numbers is treated as one of 2 n real numbers where that is the same. */
+    spmv_type part;
+    int columns;      /* 1 with a complex type */
+    int64_t n, count; /* rows; real numbers of a vector: rows times columns, times 2 if complex */
     const void *b;
     void *x;
     void *r;       /* b - A x at the start of a run; then private to the method */
@@ -48,6 +51,7 @@ struct krylov {
 
     double rtol, atol;
     int64_t max_iterations;
+    int64_t iterations_before; /* of other solves that led to this x; the callback counts on */
     bool zero_start;
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
@@ -123,7 +127,7 @@ spmv_status krylov_residual(const struct krylov *s, void *to);
 /* The norms of the columns of v. */
 spmv_status krylov_norms(const struct krylov *s, const void *v, double *norms);
 
-/* Reads count scalars, at most 3 for each column; waits. */
+/* Reads count real scalars, at most 3 for each column; waits. */
 spmv_status krylov_read(const struct krylov *s, const void *from, int count, double *to);
 
 /* Writes the scalar to *s->cells. */
@@ -139,7 +143,7 @@ spmv_status krylov_give(const struct krylov *s, const void *from, int v, void *v
  * shrink until they underflow. */
 static inline double krylov_enough(spmv_type type, const struct krylov_column *c)
 {
-    const double last = real_limits_of(type).roundoff * c->start_residual;
+    const double last = real_limits_of(type_part(type)).roundoff * c->start_residual;
     return c->tolerance > last ? c->tolerance : last;
 }
 
@@ -172,6 +176,12 @@ double krylov_unscaled_square(const struct krylov *s, double value);
  * not finite, with their messages. */
 spmv_status krylov_fail_stagnation(const struct krylov *s, int v);
 spmv_status krylov_fail_overflow(const struct krylov *s, int v);
+
+/* ------------------------------------------------------------- symmetry (krylov_symmetry.c) */
+
+/* The option SPMV_SYMMETRY_SAMPLED: checks once for each set of values of the plan. call, ctx, plan
+ * and info must be set. SPMV_ERROR_NOT_SYMMETRIC. */
+spmv_status krylov_check_symmetry(const struct krylov *s);
 
 /* ------------------------------------------------------------- scaling (krylov_scale.c) */
 

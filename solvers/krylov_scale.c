@@ -26,8 +26,8 @@ bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance)
 static spmv_status largest_element(const struct krylov *s, const void *v, void *scratch, double *largest)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_map(s->ctx, SPMV_MAP_ABS, s->type, v, scratch, s->n));
-    TRY(spmv_reduce(s->ctx, SPMV_MAX, s->type, scratch, s->cells, s->n));
+    TRY(spmv_map(s->ctx, SPMV_MAP_ABS, s->part, v, scratch, s->count));
+    TRY(spmv_reduce(s->ctx, SPMV_MAX, s->part, scratch, s->cells, s->count));
     TRY(krylov_read(s, s->cells, 1, largest));
 done:
     return st;
@@ -37,15 +37,15 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
 {
     spmv_status st = SPMV_OK;
     const spmv_cg_result *result = s->result;
-    const bool narrow = s->type == SPMV_F32;
+    const bool narrow = s->part == SPMV_F32;
     /* p'Ap and r'M^-1 r are smaller than r'r if A or M^-1 is small. So a small b is scaled unless
      * the solve succeeded without. */
     const bool small = !(ran && success) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
     double largest = 0;
     int exponent = 0;
     if (s->columns > 1 || s->scale != 0 ||
-        (result->norm_b != 0 && !small && !squares_overflow(s->type, result->norm_b) &&
-         !krylov_squares_vanish(s->type, result->norm_b, result->tolerance)))
+        (result->norm_b != 0 && !small && !squares_overflow(s->part, result->norm_b) &&
+         !krylov_squares_vanish(s->part, result->norm_b, result->tolerance)))
         return SPMV_OK;
     TRY(largest_element(s, s->b, s->q, &largest));
     if (!(largest > 0 && isfinite(largest)))
@@ -58,7 +58,7 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
         return SPMV_OK;
     s->wanted_scale = ldexp(1, -exponent);
     if (ran && result->norm_b != 0 && !s->zero_start)
-        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->start_x, s->x, s->n));
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->start_x, s->x, s->count));
 done:
     return st;
 }
@@ -69,8 +69,8 @@ static spmv_status scaled_copy(const struct krylov *s, double factor, const void
     spmv_status st = SPMV_OK;
     TRY(krylov_set_cell(s, factor));
     /* all bits 0, also as a float */
-    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, to, s->n));
-    TRY(spmv_map_axpby(s->ctx, s->type, s->cells, from, NULL, to, s->n));
+    TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, to, s->count));
+    TRY(spmv_map_axpby(s->ctx, s->part, s->cells, from, NULL, to, s->count));
 done:
     return st;
 }
@@ -85,7 +85,7 @@ spmv_status krylov_unscaled_x(const struct krylov *s, const void **x)
 static spmv_status scale_x(const struct krylov *s, double factor)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->type, s->x, s->q, s->n));
+    TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->x, s->q, s->count));
     TRY(scaled_copy(s, factor, s->q, s->x));
 done:
     return st;
@@ -110,7 +110,7 @@ static spmv_status give_up_solution(const struct krylov *s, double largest, doub
 {
     spmv_status st = SPMV_OK;
     /* all bits 0, also as a float */
-    TRY(spmv_map_index(s->ctx, s->type, &(const double){0}, NULL, s->x, s->n));
+    TRY(spmv_map_index(s->ctx, s->part, &(const double){0}, NULL, s->x, s->count));
     s->result->true_residual = s->result->norm_b;
     s->result->error_estimate = -1;
     if (stop != SPMV_ERROR_NOT_FINITE && stop != SPMV_CANCELLED)
@@ -130,7 +130,7 @@ static spmv_status settle_scaled(struct krylov *s, const void *b, double scale, 
 {
     spmv_status st = SPMV_OK;
     spmv_cg_result *result = s->result;
-    const double most = real_limits_of(s->type).greatest;
+    const double most = real_limits_of(s->part).greatest;
     double largest = 0;
     TRY(undo_scale(s, scale));
     TRY(largest_element(s, s->q, s->r, &largest)); /* undo_scale leaves the scaled x in q */
@@ -161,7 +161,7 @@ spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct kr
     const bool zero_start = s->zero_start;
     double start = 0;
     void *scaled = NULL;
-    TRY(context_lend(s->ctx, s->n * (int64_t)spmv_type_size(s->type), &scaled));
+    TRY(context_lend(s->ctx, s->count * (int64_t)spmv_type_size(s->part), &scaled));
     s->scale = scale;
     s->atol = atol * scale;
     s->b = scaled;
@@ -170,7 +170,7 @@ spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct kr
         TRY(scale_x(s, scale));
         TRY(krylov_residual(s, s->r));
         TRY(krylov_norms(s, s->r, &start));
-        s->zero_start = !isnan(start) && squares_overflow(s->type, start);
+        s->zero_start = !isnan(start) && squares_overflow(s->part, start);
     }
     const spmv_status stop = solve(s);
     st = stop;

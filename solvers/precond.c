@@ -13,13 +13,15 @@
 #include "precond_loops.h"
 
 static const struct precond_kind kinds[] = {
-    {"none", PRECOND_NOTHING, precond_make_none},
-    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi},
-    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi},
-    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev},
-    {"ic0", PRECOND_MATRIX, precond_make_ic0},
-    {"amg", PRECOND_IN_CONTEXT, precond_make_amg},
-    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg},
+    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL},
+    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE},
+    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE},
+    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY},
+    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY},
+    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE},
+    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -33,7 +35,7 @@ static double now(void)
 
 void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size)
 {
-    const spmv_preconditioner_options defaults = {.size = sizeof defaults, .degree = -1};
+    const spmv_preconditioner_options defaults = {.size = sizeof defaults, .degree = -1, .drop = -1};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
@@ -259,6 +261,14 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
                             "spmv_preconditioner_create: shift %g (at least 0), strength %g (0 to 1): one is out of "
                             "its range",
                             o->shift, o->strength);
+    if (!(o->drop == -1 || (o->drop >= 0 && o->drop < 1)) || !(o->fill == 0 || (o->fill >= 1 && o->fill <= 1e6)))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_preconditioner_create: drop %g (0 to 1), fill %g (1 to 1e6): one is out of its range",
+                            o->drop, o->fill);
+    if (o->general != 0 && o->general != 1)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_create: general %d (0 or 1)", o->general);
+    o->drop = o->drop == -1 ? 1e-4 : o->drop;
+    o->fill = o->fill == 0 ? 10 : o->fill;
     o->block = o->block == 0 ? 16 : o->block;
     o->steps = o->steps == 0 ? 20 : o->steps;
     return SPMV_OK;
@@ -290,6 +300,11 @@ static spmv_status new_one(spmv_context *ctx, const char *name, spmv_type type, 
     return st;
 }
 
+static bool takes_any_sign(const struct precond_kind *kind, const spmv_preconditioner_options *o)
+{
+    return kind->signs == SIGNS_ANY || (kind->signs == SIGNS_GENERAL && o->general);
+}
+
 /* Makes one of this kind. */
 static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
                              const char *why, spmv_preconditioner **made)
@@ -297,7 +312,7 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
     spmv_status st = SPMV_OK;
     spmv_preconditioner *m = NULL;
     TRY(source_open(ctx, source, kind->needs));
-    if (kind->needs != PRECOND_NOTHING && source->bad < source->a->rows)
+    if (kind->needs != PRECOND_NOTHING && source->bad < source->a->rows && !takes_any_sign(kind, source->options))
         TRY(bad_diagonal(ctx, kind->name, source));
     TRY(new_one(ctx, kind->name, source->options->type, source->a->rows, &m));
     snprintf(m->why, sizeof m->why, "%s", why);

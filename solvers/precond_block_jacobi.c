@@ -5,9 +5,10 @@
  * are inverted here, in f64, by Cholesky, so that an application is one small dense matrix-vector
  * product for each block: block products and additions a row. Inversion is safe for such small
  * blocks. A block whose pivots vanish relative to its diagonal (A is not positive definite there,
- * or nearly not) is replaced by its diagonal, and the layout states this. Traffic an application:
- * block numbers a row and 2 vectors. Saad 2003, section 12.2; inversion: Golub and Van Loan, 4th
- * ed., section 4.2.
+ * or nearly not) is replaced by its diagonal, and the layout states this. With the option general,
+ * blocks are inverted by LU with partial pivoting, and one whose pivots vanish relative to their
+ * columns is replaced. Traffic an application: block numbers a row and 2 vectors. Saad 2003,
+ * section 12.2; inversion: Golub and Van Loan, 4th ed., sections 3.4 and 4.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -64,21 +65,21 @@ static void destroy(void *self)
     host_free(j);
 }
 
-/* The block of rows and columns first to first + n - 1 of A, from the lower triangle, so that it is
- * symmetric. */
-static void take_block(const spmv_csr *a, int64_t first, int n, double *block)
+/* The block of rows and columns first to first + n - 1 of A; unless it is general, only its lower
+ * triangle. */
+static void take_block(const spmv_csr *a, int64_t first, int n, bool general, double *block)
 {
     memset(block, 0, (size_t)(n * n) * sizeof *block);
     for (int i = 0; i < n; i++)
         for (int64_t k = row_first(a, first + i); k < row_first(a, first + i + 1); k++) {
             const int64_t j = a->col[k] - first;
-            if (j >= 0 && j <= i)
+            if (j >= 0 && j < (general ? n : i + 1))
                 block[i * n + j] += precond_value(a, k);
         }
 }
 
-/* Replaces the lower triangle by that of the inverse: the Cholesky factor L, its inverse, and L^-T
- * L^-1. Returns false if a pivot is within the rounding error (u) of 0. */
+/* Replaces the lower triangle of a symmetric block by that of the inverse: the Cholesky factor L,
+ * its inverse, and L^-T L^-1. Returns false if a pivot is within the rounding error (u) of 0. */
 static bool invert(double *a, int n, double u)
 {
     for (int j = 0; j < n; j++) {
@@ -111,6 +112,54 @@ static bool invert(double *a, int n, double u)
     return true;
 }
 
+static void swap_rows(double *a, int n, int i, int j)
+{
+    for (int k = 0; k < n && i != j; k++) {
+        const double swap = a[i * n + k];
+        a[i * n + k] = a[j * n + k];
+        a[j * n + k] = swap;
+    }
+}
+
+/* inverse = a^-1: the factors of P a = L U replace a, then L and U are solved for the rows of P.
+ * Returns false if a pivot is within the rounding error (u) of 0. */
+static bool invert_general(double *a, int n, double u, double *inverse)
+{
+    double largest[MOST] = {0};
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            largest[j] = fmax(largest[j], fabs(a[i * n + j]));
+            inverse[i * n + j] = i == j;
+        }
+    for (int k = 0; k < n; k++) {
+        int pivot = k;
+        for (int i = k + 1; i < n; i++)
+            if (fabs(a[i * n + k]) > fabs(a[pivot * n + k]))
+                pivot = i;
+        if (!(fabs(a[pivot * n + k]) > 8 * n * u * largest[k] && isfinite(a[pivot * n + k])))
+            return false;
+        swap_rows(a, n, k, pivot);
+        swap_rows(inverse, n, k, pivot);
+        for (int i = k + 1; i < n; i++) {
+            a[i * n + k] /= a[k * n + k];
+            for (int j = k + 1; j < n; j++)
+                a[i * n + j] -= a[i * n + k] * a[k * n + j];
+        }
+    }
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++)
+            for (int j = 0; j < n; j++)
+                inverse[i * n + j] -= a[i * n + k] * inverse[k * n + j];
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            for (int j = 0; j < n; j++)
+                inverse[i * n + j] -= a[i * n + k] * inverse[k * n + j];
+        for (int j = 0; j < n; j++)
+            inverse[i * n + j] /= a[i * n + i];
+    }
+    return true;
+}
+
 struct inversion {
     const struct precond_source *source;
     struct precond_blocks blocks;
@@ -126,14 +175,16 @@ static void invert_block(void *state, int64_t b)
     const int block = inversion->blocks.block;
     const int64_t first = b * block;
     const int n = (int)min_i64(block, inversion->blocks.rows - first);
-    double a[MOST * MOST];
+    const bool general = inversion->source->options->general;
+    double a[MOST * MOST], general_inverse[MOST * MOST];
     double *to = inversion->inverse + first * block;
-    take_block(&inversion->source->host, first, n, a);
-    inversion->fell[b] = !invert(a, n, inversion->u);
+    take_block(&inversion->source->host, first, n, general, a);
+    inversion->fell[b] = general ? !invert_general(a, n, inversion->u, general_inverse) : !invert(a, n, inversion->u);
     for (int j = 0; j < block; j++)
         for (int i = 0; i < block; i++)
             to[j * block + i] = i >= n || j >= n     ? 0
                                 : inversion->fell[b] ? (i == j ? 1 / inversion->source->diagonal[first + i] : 0)
+                                : general            ? general_inverse[i * n + j]
                                                      : a[i >= j ? i * n + j : j * n + i];
 }
 
@@ -151,6 +202,9 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
     TRY(host_alloc(m->ctx, numbers * 8, "inverse blocks", (void **)&inversion.inverse));
     TRY(host_alloc(m->ctx, count, "inverse blocks", (void **)&inversion.fell));
     tiles_each(m->ctx, count, invert_block, &inversion);
+    for (int64_t i = 0; i < m->rows; i++)
+        if (inversion.fell[i / blocks.block])
+            TRY(precond_check_reciprocal(m, i, source->diagonal[i]));
     for (int64_t i = 0; i < numbers; i++)
         if (!isfinite(real_rounded(m->type, inversion.inverse[i]))) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
@@ -173,8 +227,9 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
                            count == 1 ? "" : "s", blocks.block);
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 "; blocks that are not positive definite, replaced by their diagonal: %lld (the first at row %lld)",
-                 (long long)m->fallen, (long long)first * blocks.block + 1);
+                 "; blocks that are %s, replaced by their diagonal: %lld (the first at row %lld)",
+                 source->options->general ? "singular" : "not positive definite", (long long)m->fallen,
+                 (long long)first * blocks.block + 1);
 done:
     host_free(inversion.inverse);
     host_free(inversion.fell);

@@ -1,97 +1,22 @@
 /* Preconditioner hypre-amg: a V-cycle of algebraic multigrid by hypre's BoomerAMG, which a module
- * provides (modules/precond_hypre.c). This file finds and opens the module when it is first needed.
- *
- * The module is spmv_precond_hypre.so. It is searched in the folders of the environment variable
- * SPMV_MODULE_PATH (separated by :), then, relative to this library or program, in spmv/modules,
- * solvers/modules, ../lib/spmv/modules and ../solvers/modules. It is never unloaded, because MPI
- * does not support that.
+ * provides (modules/precond_hypre.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
-#endif
-#include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "matrix_internal.h"
 #include "precond_internal.h"
 #include "precond_module.h"
+#include "solver_module.h"
 
-enum { PATH_SIZE = 4096 };
-
-static const char file_name[] = "spmv_precond_hypre.so";
-static const char what_to_do[] =
-    "preconditioner hypre-amg needs the library hypre and a module: install hypre (Debian, Ubuntu: "
-    "libhypre-dev; scripts/packages.sh amg) and build again, or set SPMV_MODULE_PATH to the module's folder";
-
-/* Whether the module is in FOLDER/BEHIND; path is then its name. */
-static bool is_there(const char *folder, int length, const char *behind, char *path)
-{
-    const int n =
-        snprintf(path, PATH_SIZE, "%.*s/%s%s%s", length, folder, behind, *behind != '\0' ? "/" : "", file_name);
-    return n > 0 && n < PATH_SIZE && access(path, F_OK) == 0;
-}
-
-static bool is_near(const char *file, char *path)
-{
-    static const char *const near[] = {"spmv/modules", "solvers/modules", "../lib/spmv/modules", "../solvers/modules"};
-    const char *slash = strrchr(file, '/');
-    const int length = slash != NULL ? (int)(slash - file) : 0;
-    for (size_t i = 0; i < sizeof near / sizeof near[0] && slash != NULL; i++)
-        if (is_there(file, length, near[i], path))
-            return true;
-    return false;
-}
-
-static bool find_module(char *path)
-{
-    for (const char *list = getenv("SPMV_MODULE_PATH"); list != NULL && *list != '\0';) {
-        const size_t length = strcspn(list, ":");
-        if (length > 0 && length < PATH_SIZE && is_there(list, (int)length, "", path))
-            return true;
-        list += length + (list[length] == ':');
-    }
-    Dl_info library;
-    if (dladdr(file_name, &library) != 0 && library.dli_fname != NULL && is_near(library.dli_fname, path))
-        return true;
-    char program[PATH_SIZE];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return false;
-    program[n] = '\0';
-    return is_near(program, path);
-}
-
-/* Returns the module, or NULL with a message. */
 static const struct precond_module *open_module(spmv_context *ctx)
 {
-    char path[PATH_SIZE] = "";
-    if (!find_module(path)) {
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s was not found)", what_to_do, file_name);
-        return NULL;
-    }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL) {
-        const char *error = dlerror();
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (cannot open %.200s: %.300s)", what_to_do, path,
-                           error != NULL ? error : "no reason");
-        return NULL;
-    }
-    /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */
-    const struct precond_module *(*get)(void) = NULL;
-    void *symbol = dlsym(library, "spmv_precond_module");
-    memcpy(&get, &symbol, sizeof get);
-    const struct precond_module *module = get != NULL ? get() : NULL;
-    if (module == NULL || module->abi != PRECOND_MODULE_ABI) {
-        (void)context_fail(
-            ctx, SPMV_ERROR_UNSUPPORTED,
-            "preconditioner hypre-amg: %.300s is a module of another version: build both from the same source", path);
-        dlclose(library);
-        return NULL;
-    }
-    return module;
+    static const struct solver_module module = {
+        "preconditioner hypre-amg", "spmv_precond_hypre.so", "spmv_precond_module",
+        "preconditioner hypre-amg needs the library hypre and a module: install hypre (Debian, Ubuntu: libhypre-dev; "
+        "scripts/packages.sh amg) and build again, or set SPMV_MODULE_PATH to the module's folder",
+        PRECOND_MODULE_ABI};
+    return solver_module_open(ctx, &module);
 }
 
 struct amg {

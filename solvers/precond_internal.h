@@ -56,6 +56,9 @@ struct precond_kind {
     /* Fills apply, destroy, self and the informational members. On failure nothing is left in
      * self. */
     spmv_status (*make)(spmv_preconditioner *m, struct precond_source *source);
+
+    /* For which matrices a diagonal entry may be zero or negative; for others it is an error. */
+    enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
 };
 
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
@@ -68,7 +71,11 @@ spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
 /* Copies host numbers to the context's memory, rounded to m->type, counted in m->bytes. */
 spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory);
 
-/* The same for the reciprocals of the diagonal; SPMV_ERROR_NOT_FINITE if one overflows. */
+/* Checks that a diagonal entry and its reciprocal are finite in m->type. SPMV_ERROR_SINGULAR if the
+ * entry is 0, else SPMV_ERROR_NOT_FINITE; the message names the row. */
+spmv_status precond_check_reciprocal(const spmv_preconditioner *m, int64_t row, double diagonal);
+
+/* precond_upload for the reciprocals of the diagonal, each checked. */
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals);
 
 /* The value of entry k. */
@@ -82,6 +89,8 @@ spmv_status precond_make_jacobi(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_block_jacobi(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_chebyshev(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
 

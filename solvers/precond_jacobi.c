@@ -1,4 +1,5 @@
-/* Preconditioners none (M = I, a copy) and jacobi (M = D): one map an application.
+/* Preconditioners none (M = I, a copy) and jacobi (M = D): one map an application. With the option
+ * general, diagonal entries have either sign.
  *
  * Jacobi: C. G. J. Jacobi, Astronomische Nachrichten 22, 1845; as a preconditioner, Saad 2003,
  * section 10.2. It compensates for different scales of rows; it has no effect if all diagonal
@@ -37,16 +38,18 @@ static void destroy_jacobi(void *self)
     spmv_free(m->ctx, (void *)m->inverse_diagonal);
 }
 
-static spmv_status fail_overflow(const spmv_preconditioner *m, int64_t row, double diagonal)
+spmv_status precond_check_reciprocal(const spmv_preconditioner *m, int64_t row, double diagonal)
 {
-    return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                        "preconditioner %s: the diagonal entry of row %lld is %g, and its reciprocal overflows",
-                        m->name, (long long)row + 1, diagonal);
+    if (isfinite(diagonal) && isfinite(real_rounded(m->type, 1 / diagonal)))
+        return SPMV_OK;
+    return context_fail(m->ctx, diagonal == 0 ? SPMV_ERROR_SINGULAR : SPMV_ERROR_NOT_FINITE,
+                        "preconditioner %s: the diagonal entry of row %lld is %g%s", m->name, (long long)row + 1,
+                        diagonal, diagonal != 0 && isfinite(diagonal) ? ", and its reciprocal overflows" : "");
 }
 
 #ifdef SPMV_HAVE_CUDA
-/* From a diagonal on the device. The reciprocals are not negative, so their bits as integers are
- * below those of infinity, or equal if they overflow. */
+/* From a positive diagonal on the device. The reciprocals are not negative, so their bits as
+ * integers are below those of infinity, or equal if they overflow. */
 static spmv_status make_reciprocals_on_device(spmv_preconditioner *m, const double *diagonal, void **reciprocals)
 {
     spmv_status st = SPMV_OK;
@@ -62,7 +65,7 @@ static spmv_status make_reciprocals_on_device(spmv_preconditioner *m, const doub
     if (first < m->rows) {
         double entry = 0;
         TRY(spmv_download(ctx, diagonal + first, &entry, sizeof entry));
-        st = fail_overflow(m, first, entry);
+        st = precond_check_reciprocal(m, first, entry);
     }
 done:
     return st;
@@ -72,18 +75,20 @@ done:
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals)
 {
     spmv_status st = SPMV_OK;
+    const double *diagonal = source->diagonal;
     double *inverse = NULL;
 #ifdef SPMV_HAVE_CUDA
-    if (source->diagonal == NULL && source->device_diagonal != NULL)
+    if (diagonal == NULL && source->device_diagonal != NULL && source->bad >= m->rows)
         return make_reciprocals_on_device(m, source->device_diagonal, reciprocals);
 #endif
     TRY(host_alloc(m->ctx, m->rows * 8, "reciprocals of a diagonal", (void **)&inverse));
+    if (diagonal == NULL && m->rows > 0) {
+        TRY(spmv_download(m->ctx, source->device_diagonal, inverse, m->rows * 8));
+        diagonal = inverse;
+    }
     for (int64_t i = 0; i < m->rows; i++) {
-        inverse[i] = 1 / source->diagonal[i];
-        if (!isfinite(real_rounded(m->type, inverse[i]))) {
-            st = fail_overflow(m, i, source->diagonal[i]);
-            goto done;
-        }
+        TRY(precond_check_reciprocal(m, i, diagonal[i]));
+        inverse[i] = 1 / diagonal[i];
     }
     TRY(precond_upload(m, inverse, m->rows, reciprocals));
 done:

@@ -1,5 +1,4 @@
-/* The solver of a matrix: owns the plan, the preconditioner and what they borrow, and calls the
- * method (cg.c).
+/* The solver of a matrix: owns the plan, the preconditioner and what they borrow.
  *
  * The solver holds A as plain CSR in the context's memory: the caller's arrays, or a copy of arrays
  * in host memory. The plan borrows it, and the preconditioner is made from it, also again from new
@@ -11,30 +10,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "backend.h"
-#include "cg_internal.h"
-#include "plan_internal.h"
-#include "precond_internal.h"
+#include "solver_internal.h"
 
-enum { RUNG_NAME = 32 };
-
-struct spmv_solver {
-    spmv_context *ctx;
-    spmv_solver_options options; /* strings and structs that it points to are in this struct */
-    spmv_preconditioner_options precond_options;
-    char precond_name[PRECOND_NAME], rung[RUNG_NAME];
-    const char *why;    /* of the method */
-    spmv_csr a, narrow; /* in the context's memory; narrow: values in f32, for inner */
-    /* what the solver owns of a and narrow */
-    void *row_ptr, *col, *val, *narrow_val;
-    int64_t bytes; /* of these */
-    spmv_plan *plan, *inner;
-    spmv_preconditioner *precond; /* NULL: could not be made */
-    spmv_status failed;           /* why it could not be made, and the message */
-    char sentence[512];
-    spmv_cg_result *results; /* one per right-hand side */
-    double seconds;
-};
+enum { RESTART = 50, MOST_RESTART = KRYLOV_MOST_BASIS - 1 };
 
 static double now(void)
 {
@@ -50,12 +28,34 @@ void spmv_solver_options_init(spmv_solver_options *options, size_t size)
     result_write(options, size, &defaults, sizeof defaults);
 }
 
-static bool is_auto(const char *name)
+/* ------------------------------------------------------------- checks */
+
+/* "cg" is not in this list. */
+static const struct general_method *const general_methods[] = {&general_minres, &general_gmres, &general_bicgstab,
+                                                               &general_direct};
+
+enum { GENERAL_METHODS = sizeof general_methods / sizeof *general_methods };
+
+const char *spmv_solver_method_name(int index)
 {
-    return name == NULL || strcmp(name, "auto") == 0;
+    return index == 0 ? "cg" : index > 0 && index <= GENERAL_METHODS ? general_methods[index - 1]->name : NULL;
 }
 
-/* ------------------------------------------------------------- checks */
+/* Sets *method for a name other than "auto". */
+static spmv_status find_method(spmv_context *ctx, const char *name, const struct general_method **method)
+{
+    *method = NULL;
+    if (strcmp(name, "cg") == 0)
+        return SPMV_OK;
+    for (int i = 0; i < GENERAL_METHODS; i++)
+        if (strcmp(general_methods[i]->name, name) == 0) {
+            *method = general_methods[i];
+            return SPMV_OK;
+        }
+    return context_fail(
+        ctx, SPMV_ERROR_METHOD,
+        "spmv_solver_create: unknown method \"%.64s\"; there are: auto, cg, minres, gmres, bicgstab, direct", name);
+}
 
 static spmv_status check_rung(spmv_context *ctx, const char *rung)
 {
@@ -81,12 +81,35 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, const s
     if (a->rows != a->cols)
         return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_solver_create: the matrix has %lld rows and %lld columns",
                             (long long)a->rows, (long long)a->cols);
-    if ((a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_solver_create: complex types are not supported");
-    if (!is_auto(o->method) && strcmp(o->method, "cg") != 0)
-        return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_solver_create: unknown method \"%.64s\"; there are: auto, cg",
-                            o->method);
-    return is_auto(o->rung) ? SPMV_OK : check_rung(ctx, o->rung);
+    const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
+    if (complex && o->vectors != 1)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: several right-hand sides are not supported with complex types");
+    if (o->restart < 0 || o->restart > MOST_RESTART)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: restart %d (0 to %d)", o->restart,
+                            MOST_RESTART);
+    const struct general_method *method = NULL;
+    const spmv_status known = solver_is_auto(o->method) ? SPMV_OK : find_method(ctx, o->method, &method);
+    if (known != SPMV_OK)
+        return known;
+    if (method == &general_direct &&
+        ((!solver_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the method direct has no preconditioner");
+    if (o->plan != NULL && a->memory != SPMV_MEMORY_CONTEXT)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_solver_create: with the option plan the matrix must be in the context's memory");
+    const bool factor =
+        !solver_is_auto(o->precond) && (strcmp(o->precond, "ilu0") == 0 || strcmp(o->precond, "ilut") == 0);
+    const bool for_cg = o->inner != 0 || !solver_is_auto(o->rung) || (!solver_is_auto(o->method) && method == NULL);
+    if (factor && (for_cg || method == &general_minres))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the preconditioner %s is not symmetric: %s cannot use it", o->precond,
+                            solver_method_name(method));
+    if (method != NULL && (o->inner != 0 || !solver_is_auto(o->rung)))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the options inner and rung are for the method cg, not %s",
+                            method->name);
+    return solver_is_auto(o->rung) ? SPMV_OK : check_rung(ctx, o->rung);
 }
 
 /* ------------------------------------------------------------- the matrix */
@@ -155,8 +178,10 @@ static spmv_status narrow_values(spmv_solver *s)
     for (int64_t k = 0; k < n; k++) {
         rounded[k] = (float)values[k];
         if (isfinite(values[k]) && !isfinite(rounded[k])) {
-            st = context_fail(ctx, SPMV_ERROR_LIMIT, "spmv_solver: the value of entry %lld, %g, is too large for f32",
-                              (long long)k, values[k]);
+            st = context_fail(ctx, SPMV_ERROR_LIMIT,
+                              "spmv_solver: the inner iterations are in f32, and the value of entry %lld, %g, is too "
+                              "large for f32",
+                              (long long)k + 1, values[k]);
             goto done;
         }
     }
@@ -169,12 +194,13 @@ done:
 
 /* ------------------------------------------------------------- plans and preconditioner */
 
-static spmv_status make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, bool updates, spmv_plan **plan)
+static spmv_status make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
+                             spmv_plan **plan)
 {
     spmv_plan_options o;
     spmv_plan_options_init(&o, sizeof o);
     o.type = type;
-    o.vectors = s->options.vectors;
+    o.vectors = vectors;
     o.update_values = updates && a->val != NULL;
     /* no digit depends on this */
     if (s->ctx->backend->id == SPMV_BACKEND_CUDA && o.vectors == 1)
@@ -201,23 +227,78 @@ static spmv_status make_inner(spmv_solver *s, bool updates)
         s->narrow.val = s->narrow_val;
     }
     s->narrow.type = SPMV_F32;
-    TRY(make_plan(s, &s->narrow, SPMV_F32, updates, &s->inner));
+    TRY(make_plan(s, &s->narrow, SPMV_F32, 1, updates, &s->inner));
 done:
     return st;
 }
 
-/* Makes the preconditioner from the present values, in the type of the recurrence. */
-static spmv_status make_precond(spmv_solver *s)
+/* The right-hand sides of a product: a method other than cg has one at a time. */
+static int vectors_at_once(const spmv_solver *s)
 {
-    spmv_plan *const plan = s->inner != NULL ? s->inner : s->plan;
+    return s->method == NULL ? s->options.vectors : 1;
+}
+
+/* Chooses the method, if it is not named, and makes another plan if that needs one. */
+static spmv_status choose(spmv_solver *s, bool updates)
+{
+    spmv_status st = SPMV_OK;
+    const int before = vectors_at_once(s);
+    if (!s->free)
+        return SPMV_OK;
+    TRY(solver_choose_method(s));
+    if (vectors_at_once(s) != before) {
+        if (!s->borrows_plan)
+            spmv_plan_destroy(s->plan);
+        s->plan = NULL;
+        s->borrows_plan = false;
+        TRY(make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan));
+    }
+done:
+    return st;
+}
+
+/* The caller's plan, or one of its own. */
+static spmv_status take_plan(spmv_solver *s, bool updates)
+{
     spmv_plan_info info;
-    spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
+    spmv_plan *const given = s->options.plan;
+    if (given == NULL)
+        return make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan);
+    const spmv_status st = spmv_plan_describe(given, &info, sizeof info);
     if (st != SPMV_OK)
         return st;
-    s->precond_options.type = info.type;
-    s->precond_options.plan = info.vectors == 1 ? plan : NULL;
-    st = spmv_preconditioner_create(s->ctx, s->options.precond, s->inner != NULL ? &s->narrow : &s->a,
-                                    &s->precond_options, &s->precond);
+    if (spmv_plan_context(given) != s->ctx)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: the plan belongs to another context");
+    if (info.rows != s->a.rows || info.cols != s->a.cols || info.nnz != s->a.nnz)
+        return context_fail(s->ctx, SPMV_ERROR_SIZE,
+                            "spmv_solver_create: the plan is for %lld x %lld with %lld nonzeros, the matrix is %lld x "
+                            "%lld with %lld",
+                            (long long)info.rows, (long long)info.cols, (long long)info.nnz, (long long)s->a.rows,
+                            (long long)s->a.cols, (long long)s->a.nnz);
+    s->options.type = info.type;
+    s->borrows_plan = info.vectors == vectors_at_once(s);
+    s->plan = given;
+    return s->borrows_plan ? SPMV_OK : make_plan(s, &s->a, info.type, vectors_at_once(s), updates, &s->plan);
+}
+
+static void drop_precond(spmv_solver *s)
+{
+    if (s->precond != s->options.own_precond)
+        spmv_preconditioner_destroy(s->precond);
+    s->precond = NULL;
+}
+
+/* Makes what the method needs of the present values, besides the plan. */
+static spmv_status make_rest(spmv_solver *s)
+{
+    spmv_status st = SPMV_OK;
+    const bool direct = s->method == &general_direct;
+    if (direct)
+        st = direct_create(s->ctx, &s->a, &s->direct);
+    if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
+        s->precond = s->options.own_precond;
+    else if (st == SPMV_OK)
+        st = solver_make_precond(s, s->method, direct ? "none" : s->options.precond, &s->precond);
     s->failed = st;
     snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
     return st;
@@ -230,8 +311,13 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
 {
     s->options = *o;
     s->options.precond_options = NULL;
-    s->options.method = NULL;
-    s->why = is_auto(o->method) ? "the only method for symmetric positive definite matrices" : "requested by name";
+    s->options.method = NULL; /* s->method */
+    s->free = solver_is_auto(o->method);
+    if (!s->free) {
+        find_method(s->ctx, o->method, &s->method);
+        snprintf(s->why, sizeof s->why, "requested by name");
+    }
+    s->options.restart = o->restart != 0 ? o->restart : RESTART;
     if (o->precond != NULL) {
         snprintf(s->precond_name, sizeof s->precond_name, "%s", o->precond);
         s->options.precond = s->precond_name;
@@ -260,10 +346,11 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     s->ctx = ctx;
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
-    TRY(make_plan(s, &s->a, o.type, updates, &s->plan));
+    TRY(take_plan(s, updates));
+    TRY(choose(s, updates));
     if (o.inner != 0)
         TRY(make_inner(s, updates));
-    TRY(make_precond(s));
+    TRY(make_rest(s));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     s->seconds = now() - begin;
 done:
@@ -286,9 +373,13 @@ void spmv_solver_destroy(spmv_solver *s)
 {
     if (s == NULL)
         return;
-    spmv_preconditioner_destroy(s->precond);
+    drop_precond(s);
+    for (int i = 0; i < SOLVER_RESORTS; i++)
+        spmv_preconditioner_destroy(s->ilut[i]);
+    direct_destroy(s->direct);
     spmv_plan_destroy(s->inner);
-    spmv_plan_destroy(s->plan);
+    if (!s->borrows_plan)
+        spmv_plan_destroy(s->plan);
     void *const memory[] = {s->row_ptr, s->col, s->val, s->narrow_val};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(s->ctx, memory[i]);
@@ -308,15 +399,24 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
     spmv_context *const ctx = s->ctx;
     if (s->a.val == NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_update_values: a pattern has no values");
+    if (s->options.plan != NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_update_values: the solver was made with a plan of the caller");
     st = context_need(ctx, "spmv_solver_update_values", "values", values);
     if (st == SPMV_OK)
         st = spmv_synchronize(ctx); /* refuses a capture before anything changes */
     if (st != SPMV_OK)
         return st;
     const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
+    for (int i = 0; i < SOLVER_RESORTS; i++) {
+        spmv_preconditioner_destroy(s->ilut[i]);
+        s->ilut[i] = NULL;
+    }
+    s->used_precond = NULL;
     if (!renews) { /* it may use the plan */
-        spmv_preconditioner_destroy(s->precond);
-        s->precond = NULL;
+        drop_precond(s);
+        direct_destroy(s->direct);
+        s->direct = NULL;
     }
     if (s->val != NULL)
         TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->val,
@@ -330,15 +430,17 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         s->narrow.val = s->a.val;
     if (s->inner != NULL)
         TRY(spmv_plan_update_values(s->inner, s->narrow.val));
-    TRY(renews ? spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val)
-               : make_precond(s));
+    TRY(choose(s, true));
+    if (renews)
+        TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val));
+    else
+        TRY(make_rest(s));
     s->seconds = now() - begin;
 done:
     if (st != SPMV_OK) {
         s->failed = st;
         snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(ctx));
-        spmv_preconditioner_destroy(s->precond);
-        s->precond = NULL;
+        drop_precond(s);
     }
     return st;
 }
@@ -364,11 +466,11 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
 {
     spmv_preconditioner_info info;
     spmv_solver_result full = unsolved;
-    if (result == NULL || spmv_preconditioner_describe(s->precond, &info, sizeof info) != SPMV_OK)
+    if (result == NULL || spmv_preconditioner_describe(s->used_precond, &info, sizeof info) != SPMV_OK)
         return;
     full.setup_seconds = s->seconds;
     full.solve_seconds = seconds;
-    snprintf(full.why_method, sizeof full.why_method, "%s", s->why);
+    snprintf(full.why_method, sizeof full.why_method, "%s", s->why_used);
     snprintf(full.why_precond, sizeof full.why_precond, "%s", info.why);
     for (int v = 0; v < s->options.vectors; v++) {
         const spmv_cg_result *const r = &s->results[v];
@@ -380,12 +482,19 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.true_residual = r->true_residual;
         full.error_estimate = r->error_estimate;
         full.status = r->status;
-        full.method = "cg";
+        full.method = solver_method_name(s->used);
         full.rung = r->method;
         memcpy(full.precond, r->precond, sizeof full.precond);
         memcpy(full.why_rung, r->why, sizeof full.why_rung);
         give_result(result, size, v, &full);
     }
+}
+
+static spmv_status solve(spmv_solver *s, const void *b, void *x)
+{
+    bool outer = false;
+    const spmv_status st = context_hold(s->ctx, &outer);
+    return st != SPMV_OK ? st : context_release(s->ctx, outer, solver_solve_held(s, b, x));
 }
 
 spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
@@ -401,25 +510,8 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
             give_result(result, size, v, &full);
         return context_fail(s->ctx, s->failed, "%s", s->sentence);
     }
-    const spmv_solver_options *const o = &s->options;
-    spmv_cg_options cg;
-    spmv_cg_options_init(&cg, sizeof cg);
-    cg.rtol = o->rtol;
-    cg.atol = o->atol;
-    cg.max_iterations = o->max_iterations;
-    cg.zero_start = o->zero_start;
-    cg.on_iteration = o->on_iteration;
-    cg.on_iterate = o->on_iterate;
-    cg.user = o->user;
-    cg.method = o->rung;
-    cg.precond = s->precond;
-    cg.symmetry_check = o->symmetry_check;
-    cg.inner = s->inner;
-    for (int v = 0; v < o->vectors; v++) /* if spmv_cg has no memory for results */
-        s->results[v] =
-            (spmv_cg_result){.status = SPMV_ERROR_MEMORY, .method = "", .precond = "none", .error_estimate = -1};
     const double begin = now();
-    const spmv_status st = spmv_cg(s->plan, b, x, &cg, s->results, sizeof *s->results);
+    const spmv_status st = solve(s, b, x);
     give_results(s, now() - begin, result, size);
     return st;
 }
@@ -436,18 +528,21 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     const spmv_status st = context_need(s->ctx, "spmv_solver_describe", "info", info);
     if (st != SPMV_OK)
         return st;
-    full.method = "cg";
+    full.method = solver_method_name(s->method);
     full.why = s->why;
     full.seconds = s->seconds;
     full.plan = s->plan;
-    full.precond = s->precond;
+    full.precond = s->used_precond != NULL ? s->used_precond : s->precond;
     full.bytes = s->bytes;
-    if (spmv_plan_describe(s->plan, &plan, sizeof plan) == SPMV_OK)
+    if (!s->borrows_plan && spmv_plan_describe(s->plan, &plan, sizeof plan) == SPMV_OK)
         full.bytes += plan.bytes;
+    if (s->direct != NULL)
+        full.bytes += direct_bytes(s->direct);
     if (spmv_plan_describe(s->inner, &plan, sizeof plan) == SPMV_OK)
         full.bytes += plan.bytes;
-    if (spmv_preconditioner_describe(s->precond, &precond, sizeof precond) == SPMV_OK)
-        full.bytes += precond.bytes;
+    for (int i = -1; i < SOLVER_RESORTS; i++)
+        if (spmv_preconditioner_describe(i < 0 ? s->precond : s->ilut[i], &precond, sizeof precond) == SPMV_OK)
+            full.bytes += precond.bytes;
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

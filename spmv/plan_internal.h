@@ -85,7 +85,7 @@ struct spmv_method {
 enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
 #undef PLAN_TYPES_ENUM_
 
-/* The result of the solvers' symmetry check (solvers/cg_symmetry.c). */
+/* The result of the solvers' symmetry check (solvers/krylov_symmetry.c). */
 enum plan_symmetry { PLAN_SYMMETRY_UNKNOWN = 0, PLAN_SYMMETRIC, PLAN_NOT_SYMMETRIC };
 
 struct spmv_plan {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "general_system.h"
 #include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
@@ -254,6 +255,23 @@ static spmv_status make_preconditioner(spmv_context *ctx)
     return st;
 }
 
+/* Prepares a general system, of which the matching needs searches, and gives it new values. */
+static spmv_status general_system(spmv_context *ctx)
+{
+    static const int32_t row_ptr[] = {0, 3, 6, 9}, col[] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+    static const double val[] = {1, 1, 0.5, 1, 0.5, 0.25, 1, 0.5, 0.25};
+    const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
+    const struct general_system_options options = {.matching = MATCHING_ON};
+    struct general_system *s = (void *)ctx;
+    spmv_status st = general_system_create(ctx, &a, &options, &s);
+    if (st != SPMV_OK && s != NULL)
+        fail_msg("a system though making one failed");
+    if (st == SPMV_OK)
+        st = general_system_update_values(s, val);
+    general_system_destroy(s);
+    return st;
+}
+
 /* Makes a solver, solves, and gives it new values; preconditioner_name: its preconditioner. */
 static char solver_why[512];
 
@@ -463,6 +481,7 @@ static void each_allocation(void **state)
     fail_preconditioners(ctx);
     preconditioner_name = "ic0";
     assert_true(fail_each_allocation("make_and_solve", make_and_solve, ctx) > 0);
+    assert_true(fail_each_allocation("general_system", general_system, ctx) > 0);
     assert_true(fail_each_allocation("verify", verify, ctx) > 0);
     assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);

@@ -539,6 +539,7 @@ static void check_names(void)
                                      spmv_sort_rung_name(support_backend, w),
                                      spmv_histogram_rung_name(support_backend, w),
                                      spmv_preconditioner_name(w),
+                                     spmv_solver_method_name(w),
                                      spmv_spec_form(w, NULL)};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             assert_null(names[k]);
@@ -596,6 +597,7 @@ static const struct {
     {"spmv_function_takes", 0, check_names},
     {"spmv_predicate_takes", 0, check_names},
     {"spmv_preconditioner_name", 0, check_names},
+    {"spmv_solver_method_name", 0, check_names},
     {"spmv_compact_method_name", 0, check_names},
     {"spmv_reduce_rung_name", 0, check_names},
     {"spmv_scan_rung_name", 0, check_names},

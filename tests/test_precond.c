@@ -216,7 +216,8 @@ static void every_kind(void **state)
                     assert_true(info.rows == n && info.type == a.type && info.seconds >= 0 && info.bytes >= 0);
                     assert_true(strlen(info.why) > 0);
                     double *z = inverse_of(ctx, m, n);
-                    check_symmetric_positive(name, z, n, real_limits_of(a.type).roundoff);
+                    if (strcmp(name, "ilut") != 0) /* its dropping rules are not symmetric */
+                        check_symmetric_positive(name, z, n, real_limits_of(a.type).roundoff);
                     double *expected = inverse_diagonal_of(&a);
                     if (strcmp(name, "jacobi") == 0)
                         check_equal(name, z, expected, n, 4 * real_limits_of(a.type).roundoff);
@@ -885,6 +886,8 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &a, &options, &m), SPMV_ERROR_TYPE, "f32");
     const char *name = NULL;
     for (int k = 1; (name = spmv_preconditioner_name(k)) != NULL; k++) {
+        if (strncmp(name, "ilu", 3) == 0) /* test_ilu */
+            continue;
         b = support_csr(2, 2, row_ptr, col, zero);
         assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "row 2 is 0");
         b = support_csr(2, 2, row_ptr, col, negative);

@@ -1,9 +1,9 @@
-/* Preconditioners for conjugate gradients: z = M^-1 r for a matrix M near A, which reduces the
- * number of iterations (solvers.h).
+/* Preconditioners for iterative solvers: z = M^-1 r for a matrix M near A, which reduces the number
+ * of iterations (solvers.h).
  *
- * M is symmetric positive definite if A is. It is made once from the matrix and applied once per
- * iteration. Applications can supply their own (spmv_preconditioner_wrap). docs/preconditioners.md
- * says which one to choose.
+ * If A is symmetric positive definite, M is too, except for "ilu0" and "ilut". M is made once from
+ * the matrix and applied once per iteration. Applications can supply their own
+ * (spmv_preconditioner_wrap). docs/preconditioners.md says which one to choose.
  *
  *     spmv_preconditioner *m;
  *     spmv_preconditioner_create(ctx, "jacobi", &a, NULL, &m);
@@ -76,12 +76,26 @@ typedef struct spmv_preconditioner_options {
 
     /* amg: 1: the values may be replaced later (spmv_preconditioner_update_values); default 0 */
     int update_values;
+
+    /* jacobi, block-jacobi: 1: A is any square matrix; default 0: symmetric positive definite.
+     * With 1, jacobi takes diagonal entries of either sign, and block-jacobi inverts its blocks by
+     * LU with partial pivoting; a singular block is replaced by its diagonal (info.fallen). A
+     * diagonal entry of 0 that would be needed gives SPMV_ERROR_SINGULAR. */
+    int general;
+
+    /* ilut: entries below drop times the mean absolute value of their row are dropped, 0 <= drop <
+     * 1; default -1: 1e-4 */
+    double drop;
+
+    /* ilut: the most entries of the factors, relative to those of A, 1 to 1e6; default 0: 10 */
+    double fill;
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
 SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size);
 
-/* Makes a preconditioner for a symmetric positive definite matrix A. May wait.
+/* Makes a preconditioner for a symmetric positive definite matrix A; "none", "ilu0", "ilut", and
+ * with options.general "jacobi" and "block-jacobi", for any square matrix. May wait.
  *
  *   name          M (D is the diagonal of A)
  *   ------------  ---------------------------------------------------------------------------------
@@ -95,6 +109,11 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   ic0           L L', an incomplete Cholesky factorisation with the pattern of the lower triangle
  *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
  *                 0.001 and is doubled until all pivots are positive (info.shift). (3)
+ *   ilu0          L U, an incomplete LU factorisation with the pattern of A. (2) A pivot of at most
+ *                 2^-40 (f32: 2^-20) times the largest entry of its row is replaced by 0.001 times
+ *                 that entry (info.fallen).
+ *   ilut          L U Q', an incomplete LU factorisation with fill-in, dropping by options.drop and
+ *                 options.fill, and column pivoting. (6) Pivots are replaced as for ilu0.
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
@@ -115,21 +134,25 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (3) T. A. Manteuffel, Math. Comp. 34, 1980
  *   (4) P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996
  *   (5) N. Bell, S. Dalton, L. Olson, SIAM J. Sci. Comput. 34(4), 2012
+ *   (6) Y. Saad, Numer. Linear Algebra Appl. 1, 1994; Saad 2003, section 10.4.4
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
  *                    memory may change after the call. Arrays in the context's memory must outlive
  *                    "amg", and a "chebyshev" that makes its own plan. The arrays are checked as by
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
- *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. In the
- *                    memory of a GPU, "jacobi" and "auto" read only the diagonal, there, and do not
- *                    check the arrays. The caller guarantees symmetry.
+ *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
+ *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
+ *                    "jacobi" and "auto" read only the diagonal, there, and do not check the
+ *                    arrays. The caller guarantees symmetry where it is required.
  *   options          NULL means defaults
  *   *preconditioner  the preconditioner; NULL after an error
  *
  * Errors: SPMV_ERROR_METHOD (no such name; the message lists the names), SPMV_ERROR_NOT_SQUARE,
  * SPMV_ERROR_NOT_POSITIVE (a diagonal entry is missing or not positive, the message names the row;
- * or the set-up found that A is not positive definite), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_TYPE (also: complex),
+ * or the set-up found that A is not positive definite), SPMV_ERROR_SINGULAR (with options.general: a
+ * diagonal entry is missing or 0, the message names the row), SPMV_ERROR_NOT_FINITE,
+ * SPMV_ERROR_TYPE (also: complex),
  * SPMV_ERROR_UNSUPPORTED (the message says what to install or where it is supported),
  * SPMV_ERROR_ARGUMENT, SPMV_ERROR_SIZE (also: options.plan is for another matrix),
  * SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY.
@@ -191,10 +214,11 @@ typedef struct spmv_preconditioner_info {
     double seconds;         /* time of spmv_preconditioner_create */
     double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
     double shift;           /* ic0: the diagonal shift, relative to the diagonal; else 0 */
-    int64_t levels;         /* ic0: rows on the longest chain of dependent rows; amg: levels; else 0 */
+    int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
+                               amg: levels; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; amg: unknowns of the last level left out, because
-                               the matrix is singular; else 0 */
+                               factorisations; ilu0, ilut: replaced pivots; amg: unknowns of
+                               the last level left out, because the matrix is singular; else 0 */
 } spmv_preconditioner_info;
 
 /* Describes a preconditioner.

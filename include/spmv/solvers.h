@@ -122,7 +122,7 @@ typedef struct spmv_cg_result {
  *
  * b = 0 gives x = 0.
  *
- *   plan     products with A (the plan's op(A)); real type, without strides
+ *   plan     products with A (the plan's op(A)), without strides
  *   b        rows elements of the plan's type (rows times k for k right-hand sides)
  *   x        the same size: start and solution
  *   options  NULL means defaults
@@ -146,7 +146,7 @@ typedef struct spmv_cg_result {
  *   SPMV_CANCELLED           Cancelled by the callback. x is the iterate reached.
  *
  * Errors before any work, with x unchanged: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_SYMMETRIC,
- * SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE (a complex type; a preconditioner of another type),
+ * SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE (a preconditioner of another type),
  * SPMV_ERROR_SIZE (a preconditioner or inner plan of another size), SPMV_ERROR_METHOD (no such
  * method; the message lists them), SPMV_ERROR_UNSUPPORTED (a plan with strides, a method that
  * cannot do this), SPMV_ERROR_MEMORY.
@@ -226,7 +226,8 @@ typedef struct spmv_solver spmv_solver;
 typedef struct spmv_solver_options {
     size_t size; /* sizeof(spmv_solver_options), set by spmv_solver_options_init */
 
-    const char *method; /* "cg"; default NULL or "auto": chosen, today always "cg" */
+    /* A name of spmv_solver_method_name. Default NULL or "auto": chosen from the matrix. */
+    const char *method;
 
     /* The name of a preconditioner (spmv_preconditioner_name). Default NULL or "auto": chosen from
      * the matrix and the backend. */
@@ -257,22 +258,61 @@ typedef struct spmv_solver_options {
     const char *rung;        /* a name of spmv_cg_method_name; default NULL or "auto": chosen */
 
     spmv_iterate_fn on_iterate; /* as in spmv_cg_options; default NULL: none */
+
+    int restart; /* gmres: iterations between restarts, 1 to 200; default 0: 50 */
+
+    /* A plan for products with this matrix, whose type and number of vectors the solver takes. It
+     * must outlive the solver; the matrix must be in the context's memory; new values are not
+     * possible. Default NULL: the solver makes its own. */
+    spmv_plan *plan;
+
+    /* A preconditioner in place of the one that precond names, such as one's own
+     * (spmv_preconditioner_wrap). For a complex matrix of n rows it has 2 n rows, the real and
+     * imaginary parts in turn. It must outlive the solver. Default NULL: none is given. */
+    spmv_preconditioner *own_precond;
 } spmv_solver_options;
+
+/* The names of the methods; NULL after the last. Static storage. docs/solvers.md says when to take
+ * which.
+ *
+ *   name      for                              source
+ *   --------  -------------------------------  ---------------------------------------------------
+ *   cg        A symmetric (Hermitian)          as for spmv_cg
+ *             positive definite
+ *   minres    A real symmetric; M symmetric    C. C. Paige, M. A. Saunders, SIAM J. Numer. Anal. 12,
+ *             positive definite                1975
+ *   gmres     any A; restarted, flexible       Y. Saad, M. H. Schultz, SIAM J. Sci. Stat. Comput. 7,
+ *             right preconditioning            1986; Y. Saad, SIAM J. Sci. Comput. 14, 1993
+ *   bicgstab  any A; right preconditioning     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13,
+ *                                              1992
+ *   direct    any A that is not singular;      LU factors by the library KLU, which is loaded on
+ *             no preconditioner                first use, with iterative refinement
+ *
+ * "auto": cg if A is symmetric with a positive diagonal, minres if it is symmetric otherwise, else
+ * gmres, or bicgstab if the vectors of gmres would take more than 2 GiB. If cg finds that A is not
+ * positive definite, minres goes on from the x reached. If the preconditioner is "auto" too, and the
+ * method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with "ilut",
+ * then with "ilut" of more fill-in. The result names what was used last, and why. */
+SPMV_API const char *spmv_solver_method_name(int index);
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */
 SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size);
 
-/* Makes a solver for A x = b: a plan, and a preconditioner. May wait.
+/* Makes a solver for A x = b: a plan, and a preconditioner or factors. May wait.
  *
- *   a        square. SPMV_MEMORY_HOST: the solver copies the arrays; they may change after the
+ *   a        square, of any type of values. SPMV_MEMORY_HOST: the solver copies the arrays; they may change after the
  *            call. SPMV_MEMORY_CONTEXT: the solver borrows the arrays. They must outlive the solver
  *            and must not change (spmv_solver_update_values replaces the values). The caller
- *            guarantees ascending offsets, columns in range (spmv_matrix_check) and symmetry.
+ *            guarantees ascending offsets and columns in range (spmv_matrix_check).
  *   options  NULL means defaults; strings and precond_options need not outlive the call
  *   *solver  the solver; NULL after an error
  *
  * The preconditioner: spmv_preconditioner_create. "auto" falls back on another one if need be (the
- * text why_precond of the result has the reason); a named one that cannot be made is an error.
+ * text why_precond of the result has the reason); a named one that cannot be made is an error. For
+ * gmres and bicgstab, "ilu0" and "ilut" are made of the prepared matrix P R A S Q: scaled, with large
+ * entries on the diagonal where they are missing, reordered; so are "jacobi" and "block-jacobi" if a
+ * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the method "auto" means gmres.
+ * For a complex matrix, the preconditioner is made of the real matrix of twice the size.
  *
  * Memory: one copy of a matrix in host memory, in the context's memory; the plan's tables, and in
  * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with
@@ -280,8 +320,10 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * there is one right-hand side.
  *
  * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such method, rung or preconditioner; the
- * message lists the names), SPMV_ERROR_TYPE (also: complex; inner without f64),
- * SPMV_ERROR_UNSUPPORTED (also: inner with several right-hand sides), SPMV_ERROR_LIMIT (also:
+ * message lists the names), SPMV_ERROR_TYPE (also: inner without f64), SPMV_ERROR_SINGULAR (no
+ * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
+ * several right-hand sides; inner or a rung with another method than cg; a preconditioner with
+ * direct; direct without its module), SPMV_ERROR_LIMIT (also:
  * inner, and a value is too large for f32), those of spmv_plan_create and
  * spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
@@ -300,8 +342,8 @@ typedef struct spmv_solver_result {
     double recurrence_residual; /* ||r|| of the recurrence */
     double true_residual;       /* ||b - A x|| for the x returned */
     spmv_status status;         /* of this right-hand side; SPMV_ERROR_ARGUMENT before the solve */
-    const char *method;         /* "cg", "" before the solve; static storage */
-    const char *rung;           /* the rung of the method, "" before the solve; static storage */
+    const char *method;         /* the method, "" before the solve; static storage */
+    const char *rung;           /* the rung of cg, else ""; static storage */
     double setup_seconds;       /* time of spmv_solver_create or of the last new values */
     double solve_seconds;       /* time of this solve, of all right-hand sides */
     char precond[32];           /* name of the preconditioner */
@@ -311,15 +353,20 @@ typedef struct spmv_solver_result {
     double error_estimate;      /* as in spmv_cg_result */
 } spmv_solver_result;
 
-/* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, the
- * callback, scaling, the check of symmetry, aliasing and several right-hand sides holds here too.
+/* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
+ * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too. Methods
+ * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
+ * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
+ * cancellation x may be up to 16 iterations further.
  *
  *   b       rows elements of the solver's type (rows times k for k right-hand sides)
  *   x       the same size: start and solution
  *   result  NULL, or k structs (one for one right-hand side) that are size bytes apart
  *   size    sizeof(spmv_solver_result)
  *
- * Errors: those of spmv_cg; the status of spmv_solver_update_values if that has failed.
+ * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
+ * continue; the message says why; x is the last iterate); the status of spmv_solver_update_values if
+ * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
  * the same options. */
@@ -350,7 +397,8 @@ typedef struct spmv_solver_info {
     int64_t bytes;      /* memory that the solver owns, with plan and preconditioner */
     double seconds;     /* time of spmv_solver_create or of the last new values */
     spmv_plan *plan;    /* for spmv_plan_describe and products with A */
-    /* for spmv_preconditioner_describe; NULL after a failed spmv_solver_update_values */
+    /* for spmv_preconditioner_describe: of the last solve, before one that of the first solve; NULL
+     * after a failed spmv_solver_update_values */
     const spmv_preconditioner *precond;
 } spmv_solver_info;
 

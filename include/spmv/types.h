@@ -31,7 +31,7 @@
 
 /* The version of these headers. spmv_version returns that of the library. */
 #define SPMV_VERSION_MAJOR 0
-#define SPMV_VERSION_MINOR 1
+#define SPMV_VERSION_MINOR 9
 #define SPMV_VERSION_PATCH 0
 
 /* ---------------------------------------------------------------- statuses
@@ -69,9 +69,11 @@
     X(ERROR_ITERATIONS, 700, "iteration limit reached before the tolerance")                                           \
     X(ERROR_STAGNATION, 701, "no further progress before the tolerance")                                               \
     X(ERROR_NOT_FINITE, 702, "a number is not finite")                                                                 \
+    X(ERROR_BREAKDOWN, 703, "the method cannot continue")                                                              \
     X(ERROR_NOT_SQUARE, 800, "the matrix is not square")                                                               \
     X(ERROR_NOT_SYMMETRIC, 801, "the matrix is not symmetric")                                                         \
     X(ERROR_NOT_POSITIVE, 802, "the matrix is not positive definite")                                                  \
+    X(ERROR_SINGULAR, 803, "the matrix is singular")                                                                   \
     X(ERROR_CHECK, 900, "the check of the result failed")                                                              \
     X(CANCELLED, 1000, "cancelled by the event callback")
 

@@ -254,7 +254,7 @@ class Bench(unittest.TestCase):
         spoils = {
             "old": lambda path: self.plant(age=3700), "of the future": lambda path: self.plant(age=-3600),
             "empty": write(b""), "no text": write(bytes(range(256)) * 64), "cut off": edit(lambda text: text[:-20]),
-            "more text": edit(lambda text: text + "1\n"), "another boot": edit(lambda text: "0" + text[1:]),
+            "more text": edit(lambda text: text + "1\n"), "another boot": edit(lambda text: ("1" if text[0] == "0" else "0") + text[1:]),
             "0 GB/s": edit(lambda text: text.replace(" 5678000000000 ", " 0 ")),
             "long numbers": edit(lambda text: text.replace(" 5678000000000 ", " " + "9" * 5000 + " ")),
             "a FIFO": unlink_and(os.mkfifo), "a folder": unlink_and(os.mkdir), "a link": link,

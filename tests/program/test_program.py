@@ -808,9 +808,8 @@ class ExitCodes(Case):
         complex_file = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n"
         self.fails(4, "-", "--type", "f64", stdin=complex_file, says=["standard input:1:34: ", "complex", "not as f64"])
         self.fails(4, "-", "--type", "mixed", stdin=complex_file, says=["complex", "not as f32"])
-        self.fails(4, "solve", "-", stdin=complex_file, says=["complex values", "spmv solve"])
         self.fails(4, "explain", "-", stdin=complex_file, says=["complex values", "spmv explain"])
-        for words in ("solve", "poisson2d:3"), ("explain", "poisson2d:3"), ("bench", "--op", "scan"):
+        for words in ("explain", "poisson2d:3"), ("bench", "--op", "scan"):
             self.fails(4, *words, "--type", "c64", says="c64")
         self.fails(4, "poisson2d:3", "--type", "i32", says=["i32", "f64"])
 
@@ -1168,8 +1167,8 @@ class Solve(Case):
         cg = r["cg"]
         self.assertEqual(
             list(cg),
-            ["precond", "precision", "status", "iterations", "rtol", "recurrence_residual", "true_residual",
-             "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error",
+            ["solver", "why_solver", "precond", "precision", "status", "iterations", "rtol", "recurrence_residual",
+             "true_residual", "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error",
              "estimated_error_energy_norm", "energy_norm"],
         )  # fmt: skip
         self.assertEqual((cg["precond"], cg["precision"], cg["status"], cg["rtol"]), ("none", "f64", "ok", 1e-8))
@@ -1179,9 +1178,8 @@ class Solve(Case):
         self.assertTrue(0 < cg["estimated_error_energy_norm"] < 1e-6 * cg["energy_norm"])
         self.assertGreaterEqual(cg["setup_seconds"], 0)
         self.assertGreater(cg["seconds_per_iteration"], 0)
-        self.assertGreaterEqual(
-            r["seconds"]["median"], cg["setup_seconds"] + cg["iterations"] * cg["seconds_per_iteration"] * (1 - 1e-9)
-        )
+        # The iterations are a part of the time of the solve, which making the solver is not.
+        self.assertGreaterEqual(r["seconds"]["median"], cg["iterations"] * cg["seconds_per_iteration"] * (1 - 1e-9))
         self.assertLessEqual(result["verify"]["worst_error_over_bound"], 1)
         # The rung may use another order of summation.
         self.assertLess(abs(result["verify"]["true_residual"] - cg["true_residual"]), 1e-5 * cg["true_residual"])
@@ -1239,20 +1237,21 @@ class Solve(Case):
 
     def test_8_not_suited(self):
         self.fails(8, "solve", self.data("pattern5x8.mtx"), says=["5 x 8", "square"])
-        self.fails(8, "solve", self.data("skew3.mtx"), says="skew")
-        self.fails(8, "solve", "-", stdin=Matrix(2, 2, [(0, 1, 1.0)]).text(), says="not symmetric")
+        self.fails(8, "solve", self.data("skew3.mtx"), "--solver", "cg", says="skew")
+        self.fails(8, "solve", "-", "--solver", "cg", stdin=Matrix(2, 2, [(0, 1, 1.0)]).text(), says="not symmetric")
         differ = [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0), (1, 1, 1.0)]
-        self.fails(8, "solve", "-", stdin=Matrix(2, 2, differ).text(), says="the values are not")
+        self.fails(8, "solve", "-", "--solver", "cg", stdin=Matrix(2, 2, differ).text(), says="the values are not")
 
     def test_8_not_positive_names_the_iteration(self):
         first = symmetric([[1.0, 0.0], [0.0, -2.0]])
-        self.fails(8, "solve", "-", stdin=first.text(), says=["p'Ap", "iteration 0"])
+        self.fails(8, "solve", "-", "--solver", "cg", "--precond", "none", stdin=first.text(), says=["p'Ap", "iteration 0"])
         # The first direction has positive curvature, the second does not.
         later = self.write("later.mtx", symmetric([[1.0, 2.0], [2.0, 1.0]]).text())
         b = self.vector("b.txt", [1.0, 0.25])
-        self.fails(8, "solve", later, b, "--precond", "none", says=["p'Ap", "iteration 1"])
-        self.assertEqual(self.cg(later, b, code=8)["cg"]["status"], "not_positive")
-        self.assertEqual(len(self.history(later, b, "--precond", "none", code=8)), 2)
+        words = ["solve", later, b, "--solver", "cg", "--precond", "none"]
+        self.fails(8, *words, says=["p'Ap", "iteration 1"])
+        self.assertEqual(self.cg(*words[1:], code=8)["cg"]["status"], "not_positive")
+        self.assertEqual(len(self.history(*words[1:], code=8)), 2)
 
     def test_4_sizes(self):
         b = self.vector("b.txt", [1.0, 2.0])
@@ -1392,7 +1391,7 @@ class Solve(Case):
         self.assertIn("jacobi", done.stderr)
         self.assertNotIn("written as x", done.stderr)
         bad = self.write("bad.mtx", symmetric([[1.0, 0.0], [0.0, -2.0]]).text())
-        done = run("solve", bad, "--precond", "all")
+        done = run("solve", bad, "--solver", "cg", "--precond", "all")
         self.assertEqual((done.returncode, done.stdout), (8, ""))
         self.assertNotIn("written as x", done.stderr)
 
@@ -1402,7 +1401,7 @@ class Solve(Case):
         self.assertLess(cg["largest_error"], 1e-9)
         self.fails(4, "solve", "poisson2d:3", "--inner", "--type", "f32", says="--inner")
         large = symmetric([[1e40, 0.0], [0.0, 1.0]]).text()
-        self.fails(3, "solve", "-", "--inner", stdin=large, says=["--inner", "1e+40", "too large for f32"])
+        self.fails(3, "solve", "-", "--inner", stdin=large, says=["inner iterations", "1e+40", "too large for f32"])
         self.assertEqual(self.cg("poisson2d:20", "--inner", "--precond", "jacobi")["cg"]["precond"], "jacobi")
 
     def test_manufactured_solutions(self):
@@ -1583,12 +1582,13 @@ class SolveSeveral(Case):
     def test_8_indefinite_for_one_is_no_x_for_all(self):
         matrix = self.write("a.mtx", symmetric([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -2.0]]).text())
         b = self.write("b3.txt", "1 1\n2 0\n0 1\n")
-        done = self.fails(8, "solve", matrix, b, says=["right-hand side 2 of 2", "p'Ap"])
+        words = [matrix, b, "--solver", "cg", "--precond", "none"]
+        done = self.fails(8, "solve", *words, says=["right-hand side 2 of 2", "p'Ap"])
         self.assertIn("1 of 2 right-hand sides solved", done.stderr)
         # Also if another one failed first, and in other ways.
         self.write("b3.txt", "1e-200 1\n2e-200 0\n0 1\n")
-        self.fails(7, "solve", matrix, b, says="right-hand side 1 of 2")
-        self.assertEqual(self.cg(matrix, b, code=7)["right_hand_sides"][1]["status"], "not_positive")
+        self.fails(7, "solve", *words, says="right-hand side 1 of 2")
+        self.assertEqual(self.cg(*words, code=7)["right_hand_sides"][1]["status"], "not_positive")
 
     def test_history_has_the_largest_residual(self):
         history = os.path.join(self.folder, "h.csv")

@@ -28,6 +28,13 @@ class Solve(test_program.Case):
         return lines[-1]
 
 
+    def run_solve(self, code, *arguments):
+        """All of standard error, in one line."""
+        done = run("solve", *arguments, "--backend", "omp")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+
+
 class Advice(Solve):
     def test_a_failed_solve_ends_with_the_failure_and_what_to_try(self):
         done = run("solve", "poisson2d:30", "--max-iterations", "5")
@@ -84,29 +91,64 @@ class Advice(Solve):
             self.assertIn("without --inner", done.stderr)
         self.assertNotIn("try --inner", done.stderr)
 
-    def test_matrices_that_no_solver_takes(self):
+    def test_matrices_that_a_method_does_not_take(self):
         self.assertIn("not square", self.last(8, self.data("pattern5x8.mtx")))
-        self.assertIn("no solver for nonsymmetric matrices", self.last(8, self.data("skew3.mtx")))
+        skew = self.data("skew3.mtx")
+        self.assertIn("--solver gmres", self.last(8, skew, "--solver", "cg"))
+        self.assertIn("minres needs a symmetric matrix", self.run_solve(8, skew, "--solver", "minres"))
         triangle = Matrix(3, 3, [(0, 0, 2.0), (1, 0, 1.0), (1, 1, 2.0), (2, 1, 1.0), (2, 2, 2.0)])
         path = self.write("lower.mtx", triangle.text())
-        self.assertIn("must have symmetric instead of general", self.last(8, path))
-        # The suggested remedy works.
+        hint = "must have symmetric instead of general"
+        self.assertIn(hint, self.last(8, path, "--solver", "cg"))
+        # It is solved as it is, with the same hint. The suggested remedy works.
+        self.assertIn(hint, " ".join(self.ok("solve", path).stderr.split()))
         with open(path, encoding="utf-8") as file:
             text = file.read().replace("general", "symmetric")
-        self.ok("solve", self.write("symmetric.mtx", text))
+        self.assertNotIn(hint, self.ok("solve", self.write("symmetric.mtx", text)).stderr)
 
     def test_matrices_that_are_not_positive(self):
-        negative = Matrix(2, 2, [(0, 0, -2.0), (1, 1, -2.0), (0, 1, 1.0), (1, 0, 1.0)])
-        for precond in ("none", "jacobi", "all"):
-            said = self.last(8, self.write("negative.mtx", negative.text()), "--precond", precond)
+        negative = self.write("negative.mtx", Matrix(2, 2, [(0, 0, -2.0), (1, 1, -2.0), (0, 1, 1.0), (1, 0, 1.0)]).text())
+        for precond in ("none", "jacobi"):
+            said = self.last(8, negative, "--precond", precond, "--solver", "cg")
             self.assertIn("try -A and -b", said)
-        indefinite = Matrix(2, 2, [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 2.0), (1, 0, 2.0)])
-        path = self.write("indefinite.mtx", indefinite.text())
+        indefinite = self.write("indefinite.mtx", Matrix(2, 2, [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 2.0), (1, 0, 2.0)]).text())
         b = self.vector("b.txt", [1.0, -1.0])
-        self.assertIn("no solver for indefinite matrices", self.last(8, path, b))
+        self.assertIn("--solver minres", self.last(8, indefinite, b, "--solver", "cg"))
+        # The suggested remedy works, and auto takes it.
+        for solver in ("minres", "auto"):
+            result = json.loads(self.ok("solve", indefinite, b, "--solver", solver, "--json").stdout)["result"]["cg"]
+            self.assertEqual((result["solver"], result["status"]), ("minres", "ok"))
+        result = json.loads(self.ok("solve", negative, "--json").stdout)["result"]["cg"]
+        self.assertEqual(result["solver"], "minres")
+        self.assertIn("a diagonal entry is -2", result["why_solver"])
         pattern = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n2 1\n1 1\n"
         b = self.vector("b.txt", [0.0, 1.0])
-        self.assertIn("pattern without values", self.last(8, self.write("pattern.mtx", pattern), b))
+        said = self.last(8, self.write("pattern.mtx", pattern), b, "--solver", "cg")
+        self.assertIn("pattern without values", said)
+
+    def test_what_follows_a_failure(self):
+        # The cyclic shift: gmres makes no progress before the last step.
+        shift = self.write("shift.mtx", Matrix(30, 30, [(i, (i + 1) % 30, 1.0) for i in range(30)]).text())
+        b = self.vector("e1.txt", [1.0] + 29 * [0.0])
+        said = self.last(7, shift, b, "--solver", "gmres", "--precond", "none", "--restart", "29")
+        for remedy in ("--restart above 29", "--precond auto", "--solver direct"):
+            self.assertIn(remedy, said)
+        self.ok("solve", shift, b, "--restart", "30", "--precond", "none")
+        self.ok("solve", shift, b, "--restart", "29")
+        rotation = self.write("rotation.mtx", Matrix(2, 2, [(0, 1, 1.0), (1, 0, -1.0)]).text())
+        said = self.run_solve(7, rotation, "--solver", "bicgstab", "--precond", "none")
+        self.assertIn("a product with the first residual is 0 at iteration 0; try gmres", said)
+        singular = self.write("singular.mtx", Matrix(2, 2, [(0, 0, 1.0), (1, 0, 1.0)]).text())
+        self.assertIn("no inverse", self.last(8, singular, "--precond", "ilut"))
+
+    def test_complex_matrices(self):
+        entries = "\n".join(f"{i} {i} 3 1\n{i} {i % 9 + 1} -1 0.5" for i in range(1, 10))
+        path = self.write("c.mtx", f"%%MatrixMarket matrix coordinate complex general\n9 9 18\n{entries}\n")
+        for solver in ("auto", "gmres", "bicgstab"):
+            done = self.ok("solve", path, "--solver", solver, "--solution", "random", "--json", "-q")
+            result = json.loads(done.stdout)["result"]["cg"]
+            self.assertEqual((result["status"], result["precision"]), ("ok", "c128"))
+            self.assertLess(result["largest_error"], 1e-6)
 
     def test_not_finite(self):
         big = self.write("big.mtx", Matrix(2, 2, [(i, j, 3e38) for i in range(2) for j in range(2)]).text())

@@ -14,10 +14,13 @@
  * number, which the second term of the bound allows for. The sums u'(A v) are formed in long
  * double, part by part, so the result does not depend on the number of threads.
  *
+ * A complex matrix must be Hermitian: the real parts of u'A v and v'A u are compared, for complex
+ * vectors, whose real and imaginary parts are elements as above.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "cg_internal.h"
+#include "krylov.h"
 #include "matrix_internal.h"
 #include "plan_internal.h"
 #include "splitmix.h"
@@ -40,8 +43,8 @@ static double element_of(uint64_t bits, int which)
 }
 
 struct sample {
-    void *host, *in, *out; /* count elements of the plan's type each; host is in host memory */
-    int64_t count;         /* rows times vectors */
+    void *host, *in, *out; /* count real numbers each; host is in host memory */
+    int64_t count;         /* rows times vectors, times 2 if complex */
     spmv_type type;
     int team; /* threads for loops on the host */
 };
@@ -88,56 +91,57 @@ static void add_up(const struct sample *s, struct sums *sums)
 }
 
 /* One product with vector number `which`. */
-static spmv_status look(const struct cg *cg, const struct sample *s, int which, struct sums *sums)
+static spmv_status look(const struct krylov *k, const struct sample *s, int which, struct sums *sums)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = s->count * (int64_t)spmv_type_size(cg->s.info.type);
+    const int64_t bytes = s->count * (int64_t)spmv_type_size(s->type);
     fill(s, which);
-    TRY(spmv_upload(cg->s.ctx, s->host, s->in, bytes));
-    TRY(spmv_apply(cg->s.plan, NULL, s->in, NULL, s->out));
-    TRY(spmv_download(cg->s.ctx, s->out, s->host, bytes));
+    TRY(spmv_upload(k->ctx, s->host, s->in, bytes));
+    TRY(spmv_apply(k->plan, NULL, s->in, NULL, s->out));
+    TRY(spmv_download(k->ctx, s->out, s->host, bytes));
     add_up(s, sums);
 done:
     return st;
 }
 
 /* Compares all pairs and stores the result in the plan. */
-static void judge(const struct cg *cg, const struct sums *of)
+static void judge(const struct krylov *k, const struct sums *of)
 {
-    const struct real_limits limits = real_limits_of(cg->s.info.type);
-    const double nnz = (double)cg->s.info.nnz * cg->s.info.vectors;
+    const struct real_limits limits = real_limits_of(type_part(k->info.type));
+    const double nnz = (double)k->info.nnz * k->info.vectors;
     long double largest = 0;
     for (int v = 0; v < VECTORS; v++)
         largest = fmaxl(largest, of[v].square);
     const double bound =
-        MARGIN * limits.roundoff * sqrt((double)cg->s.info.nnz) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
-    cg->s.plan->symmetry = PLAN_SYMMETRIC;
+        MARGIN * limits.roundoff * sqrt((double)k->info.nnz) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
+    k->plan->symmetry = PLAN_SYMMETRIC;
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
         for (int v = 0; v < u; v++) {
             const double difference = fabs((double)(of[v].dot[u] - of[u].dot[v]));
             if (difference > bound) {
-                cg->s.plan->symmetry = PLAN_NOT_SYMMETRIC;
-                cg->s.plan->asymmetry = difference;
-                cg->s.plan->asymmetry_bound = bound;
+                k->plan->symmetry = PLAN_NOT_SYMMETRIC;
+                k->plan->asymmetry = difference;
+                k->plan->asymmetry_bound = bound;
             }
         }
 }
 
-static spmv_status sample(const struct cg *cg)
+static spmv_status sample(const struct krylov *k)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = cg->s.ctx;
+    spmv_context *ctx = k->ctx;
     struct sums of[VECTORS];
-    struct sample s = {.count = cg->s.info.rows * cg->s.info.vectors, .type = cg->s.info.type};
-    const int64_t bytes = s.count * (int64_t)spmv_type_size(cg->s.info.type);
+    const spmv_type type = k->info.type;
+    struct sample s = {.count = k->info.rows * k->info.vectors * type_parts(type), .type = type_part(type)};
+    const int64_t bytes = s.count * (int64_t)spmv_type_size(s.type);
     s.team = host_team(ctx, s.count);
     TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
     TRY(context_lend(ctx, bytes, &s.in));
     TRY(context_lend(ctx, bytes, &s.out));
     for (int v = 0; v < VECTORS; v++)
-        TRY(look(cg, &s, v, &of[v]));
-    judge(cg, of);
+        TRY(look(k, &s, v, &of[v]));
+    judge(k, of);
 done:
     host_free(s.host);
     context_take_back(ctx, s.in);
@@ -145,20 +149,19 @@ done:
     return st;
 }
 
-spmv_status cg_check_symmetry(const struct cg *cg)
+spmv_status krylov_check_symmetry(const struct krylov *k)
 {
     spmv_status st = SPMV_OK;
-    const spmv_plan *plan = cg->s.plan;
-    if (cg->s.info.rows == 0)
+    const spmv_plan *plan = k->plan;
+    if (k->info.rows == 0)
         return SPMV_OK;
     if (plan->symmetry == PLAN_SYMMETRY_UNKNOWN || plan->values_unseen)
-        TRY(sample(cg));
+        TRY(sample(k));
     if (plan->symmetry == PLAN_NOT_SYMMETRIC)
-        st =
-            context_fail(cg->s.ctx, SPMV_ERROR_NOT_SYMMETRIC,
-                         "spmv_cg: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
-                         "of modulus 1 to 2, rounding explains at most %.3g",
-                         plan->asymmetry, plan->asymmetry_bound);
+        st = context_fail(k->ctx, SPMV_ERROR_NOT_SYMMETRIC,
+                          "%s: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
+                          "of modulus 1 to 2, rounding explains at most %.3g",
+                          k->call, plan->asymmetry, plan->asymmetry_bound);
 done:
     return st;
 }

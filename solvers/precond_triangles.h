@@ -1,0 +1,38 @@
+/* Preconditioners that are products of two sparse triangles: the triangles on the host, and their
+ * solves.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRECOND_TRIANGLES_H
+#define PRECOND_TRIANGLES_H
+
+#include "precond_internal.h"
+
+/* A square matrix or a triangle in CSR, in host memory, in f64. Columns ascend, and every row has
+ * its diagonal entry. */
+struct host_rows {
+    int64_t rows;
+    int64_t *ptr; /* rows + 1 */
+    int32_t *col;
+    double *val;
+};
+
+/* Allocates rows with this many entries, and sets ptr[0]. */
+spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, struct host_rows *t);
+void host_rows_release(struct host_rows *t);
+
+/* The lower triangle of source->host, or all of it. Repeated entries are added. A missing diagonal
+ * entry becomes 0. */
+enum take { TAKE_LOWER, TAKE_ALL };
+spmv_status host_rows_take(spmv_context *ctx, const struct precond_source *source, enum take part, struct host_rows *t);
+
+/* Lets m apply z = Q U^-1 L^-1 r: sets self, apply, destroy and levels, and adds the levels to
+ * layout. Both triangles are copied; their columns may be in any order.
+ *
+ *   column  z[column[j]] = (U^-1 L^-1 r)[j], a permutation; NULL: Q is the identity
+ *
+ * Errors: SPMV_ERROR_NOT_FINITE if an entry, or the reciprocal of a diagonal entry, is not finite
+ * in m's type. */
+spmv_status triangles_make(spmv_preconditioner *m, const struct host_rows *lower, const struct host_rows *upper,
+                           const int32_t *column);
+
+#endif

@@ -1,0 +1,84 @@
+/* Modules of the solvers: how they are found and opened.
+ *
+ * A module is never unloaded, because MPI, which hypre needs, does not support that.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "solver_module.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* Whether FILE is in FOLDER/BEHIND; path is then its name. */
+static bool is_there(const char *file, const char *folder, int length, const char *behind, char *path)
+{
+    const int n = snprintf(path, PATH_SIZE, "%.*s/%s%s%s", length, folder, behind, *behind != '\0' ? "/" : "", file);
+    return n > 0 && n < PATH_SIZE && access(path, F_OK) == 0;
+}
+
+/* Whether it is in a folder near the library or program. */
+static bool is_near(const char *file, const char *library, char *path)
+{
+    static const char *const near[] = {"spmv/modules", "solvers/modules", "../lib/spmv/modules", "../solvers/modules"};
+    const char *slash = strrchr(library, '/');
+    const int length = slash != NULL ? (int)(slash - library) : 0;
+    for (size_t i = 0; i < sizeof near / sizeof near[0] && slash != NULL; i++)
+        if (is_there(file, library, length, near[i], path))
+            return true;
+    return false;
+}
+
+static bool find(const char *file, char *path)
+{
+    static const char here[] = ""; /* an address in this library */
+    for (const char *list = getenv("SPMV_MODULE_PATH"); list != NULL && *list != '\0';) {
+        const size_t length = strcspn(list, ":");
+        if (length > 0 && length < PATH_SIZE && is_there(file, list, (int)length, "", path))
+            return true;
+        list += length + (list[length] == ':');
+    }
+    Dl_info library;
+    if (dladdr(here, &library) != 0 && library.dli_fname != NULL && is_near(file, library.dli_fname, path))
+        return true;
+    char program[PATH_SIZE];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n <= 0)
+        return false;
+    program[n] = '\0';
+    return is_near(file, program, path);
+}
+
+const void *solver_module_open(spmv_context *ctx, const struct solver_module *module)
+{
+    char path[PATH_SIZE] = "";
+    if (!find(module->file, path)) {
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s was not found)", module->what_to_do, module->file);
+        return NULL;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        const char *error = dlerror();
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (cannot open %.200s: %.300s)", module->what_to_do, path,
+                           error != NULL ? error : "no reason");
+        return NULL;
+    }
+    /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */
+    const void *(*get)(void) = NULL;
+    void *symbol = dlsym(library, module->symbol);
+    memcpy(&get, &symbol, sizeof get);
+    const int *content = get != NULL ? get() : NULL; /* the first member of the struct is its abi */
+    if (content == NULL || *content != module->abi) {
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                           "%s: %.300s is a module of another version: build both from the same source",
+                           module->subject, path);
+        dlclose(library);
+        return NULL;
+    }
+    return content;
+}

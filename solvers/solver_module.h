@@ -1,0 +1,24 @@
+/* Finds and opens the modules of the solvers: libraries that are opened when a preconditioner or a
+ * solver needs them, so that libspmv does not link the packages behind them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SOLVER_MODULE_H
+#define SOLVER_MODULE_H
+
+#include "runtime.h"
+
+struct solver_module {
+    const char *subject;    /* begins the messages: "preconditioner hypre-amg" */
+    const char *file;       /* "spmv_precond_hypre.so" */
+    const char *symbol;     /* its only symbol, a function without arguments that returns a struct */
+    const char *what_to_do; /* the message if the module is missing: what needs what, the package */
+    int abi;                /* the first member of the struct */
+};
+
+/* Opens the module and returns the struct that its symbol returns. It is searched in the folders of
+ * the environment variable SPMV_MODULE_PATH (separated by :), then, relative to this library or
+ * program, in spmv/modules, solvers/modules, ../lib/spmv/modules and ../solvers/modules. It is never
+ * unloaded. NULL after an error: SPMV_ERROR_UNSUPPORTED with a message. */
+const void *solver_module_open(spmv_context *ctx, const struct solver_module *module);
+
+#endif

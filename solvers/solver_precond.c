@@ -1,0 +1,265 @@
+/* The preconditioner of a solver.
+ *
+ * For cg: as spmv_preconditioner_create makes it. For minres it must be positive definite: "auto"
+ * takes jacobi or none. For gmres and bicgstab, "auto" takes ilut, on a GPU jacobi or none, since
+ * triangular solves have little parallelism.
+ *
+ * Incomplete factors of a general matrix are made of a prepared matrix C = P R A S Q
+ * (general_system.h): M^-1 = S Q C~^-1 P R, where C~ are the factors. A, b and the norms of
+ * residuals stay as they are. jacobi and block-jacobi are prepared likewise if a diagonal entry is
+ * 0.
+ *
+ * For a complex matrix, M is made of the real matrix of twice the size that does the same to the
+ * real and imaginary parts: each entry a + b i becomes the block (a, -b; b, a).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "general_system.h"
+#include "matrix_internal.h"
+#include "solver_internal.h"
+
+/* ------------------------------------------------------------- the real equivalent */
+
+/* The real matrix equivalent to a complex one, in host memory. */
+struct equivalent {
+    spmv_csr a;
+    int64_t *row_ptr;
+    int32_t *col;
+    void *val;
+    void *copies[3]; /* of the complex matrix, if that is on a GPU */
+};
+
+static void equivalent_free(struct equivalent *e)
+{
+    host_free(e->row_ptr);
+    host_free(e->col);
+    host_free(e->val);
+    for (int i = 0; i < 3; i++)
+        host_free(e->copies[i]);
+}
+
+/* Sets *on_host: the matrix with its arrays in host memory. */
+static spmv_status fetch(spmv_context *ctx, const spmv_csr *a, struct equivalent *e, spmv_csr *on_host)
+{
+    spmv_status st = SPMV_OK;
+    const void *const from[] = {a->row_ptr, a->col, a->val};
+    const int64_t bytes[] = {(a->rows + 1) * (a->row_ptr_bits / 8), a->nnz * (int64_t)sizeof *a->col,
+                             a->nnz * (int64_t)spmv_type_size(a->type)};
+    *on_host = *a;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        return st;
+    for (int i = 0; i < 3; i++) {
+        TRY(host_alloc(ctx, bytes[i], "a copy of the matrix", &e->copies[i]));
+        if (bytes[i] > 0)
+            TRY(spmv_download(ctx, from[i], e->copies[i], bytes[i]));
+    }
+    on_host->row_ptr = e->copies[0];
+    on_host->col = e->copies[1];
+    on_host->val = e->copies[2];
+done:
+    return st;
+}
+
+/* Writes the two rows of row i; parts that are 0 are left out. */
+static void put_rows(struct equivalent *e, const spmv_csr *a, int64_t i)
+{
+    const spmv_type part = e->a.type;
+    for (int half = 0; half < 2; half++) {
+        int64_t at = e->row_ptr[2 * i + half];
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const double re = real_at(part, a->val, 2 * k), im = real_at(part, a->val, 2 * k + 1);
+            const double pair[2] = {half == 0 ? re : im, half == 0 ? -im : re};
+            for (int c = 0; c < 2; c++)
+                if (pair[c] != 0) {
+                    e->col[at] = 2 * a->col[k] + c;
+                    real_set(part, e->val, at++, pair[c]);
+                }
+        }
+        e->row_ptr[2 * i + half + 1] = at;
+    }
+}
+
+/* a: complex, in the context's memory. */
+static spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct equivalent *e)
+{
+    spmv_status st = SPMV_OK;
+    spmv_csr on_host;
+    const spmv_type part = type_part(a->type);
+    if (a->rows > INT32_MAX / 2)
+        return context_fail(ctx, SPMV_ERROR_LIMIT, "a preconditioner of a complex matrix of %lld rows: at most %d",
+                            (long long)a->rows, INT32_MAX / 2);
+    TRY(fetch(ctx, a, e, &on_host));
+    TRY(host_alloc(ctx, (2 * a->rows + 1) * (int64_t)sizeof *e->row_ptr, "row offsets", (void **)&e->row_ptr));
+    TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)sizeof *e->col, "columns", (void **)&e->col));
+    TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)spmv_type_size(part), "values", &e->val));
+    e->a = (spmv_csr){.rows = 2 * a->rows,
+                      .cols = 2 * a->cols,
+                      .row_ptr = e->row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = e->col,
+                      .val = e->val,
+                      .type = part,
+                      .memory = SPMV_MEMORY_HOST};
+    e->row_ptr[0] = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        put_rows(e, &on_host, i);
+    e->a.nnz = e->row_ptr[2 * a->rows];
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- prepared preconditioners */
+
+struct prepared {
+    struct general_system *system;
+    spmv_preconditioner *inner; /* of C */
+    spmv_context *ctx;
+    void *c, *y; /* vectors of C */
+};
+
+static spmv_status prepared_apply(void *self, const void *r, void *z)
+{
+    spmv_status st = SPMV_OK;
+    struct prepared *const p = self;
+    TRY(general_system_rhs(p->system, r, p->c));
+    TRY(spmv_preconditioner_apply(p->inner, p->c, p->y));
+    TRY(general_system_solution(p->system, p->y, z));
+done:
+    return st;
+}
+
+static void prepared_destroy(void *self)
+{
+    struct prepared *const p = self;
+    if (p == NULL)
+        return;
+    spmv_preconditioner_destroy(p->inner);
+    general_system_destroy(p->system);
+    spmv_free(p->ctx, p->c);
+    spmv_free(p->ctx, p->y);
+    host_free(p);
+}
+
+static spmv_status make_prepared(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                 const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    struct prepared *p = NULL;
+    const struct general_system_options steps = {.type = options->type};
+    const spmv_preconditioner_class methods = {
+        .size = sizeof methods, .name = name, .apply = prepared_apply, .destroy = prepared_destroy};
+    const int64_t bytes = a->rows * (int64_t)spmv_type_size(options->type);
+    TRY(host_alloc(ctx, sizeof *p, "a preconditioner", (void **)&p));
+    *p = (struct prepared){.ctx = ctx};
+    TRY(general_system_create(ctx, a, &steps, &p->system));
+    const spmv_csr c = general_system_matrix(p->system);
+    TRY(spmv_preconditioner_create(ctx, name, &c, options, &p->inner));
+    TRY(spmv_alloc(ctx, bytes, &p->c));
+    TRY(spmv_alloc(ctx, bytes, &p->y));
+    TRY(spmv_preconditioner_wrap(ctx, options->type, a->rows, &methods, p, made));
+    spmv_preconditioner *const m = *made;
+    const spmv_preconditioner *const inner = p->inner;
+    m->bytes = inner->bytes + 2 * bytes;
+    m->seconds = inner->seconds;
+    m->levels = inner->levels;
+    m->fallen = inner->fallen;
+    snprintf(m->why, sizeof m->why, "requested by name");
+    snprintf(m->layout, sizeof m->layout, "%.240s%s%.240s", general_system_describe(p->system),
+             inner->layout[0] != '\0' ? "; " : "", inner->layout);
+    p = NULL;
+done:
+    prepared_destroy(p);
+    return st;
+}
+
+/* ------------------------------------------------------------- by method */
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+/* Makes the named one of a general matrix. */
+static spmv_status make_general(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    static const char *const factors[] = {"ilu0", "ilut", NULL}, *const diagonals[] = {"jacobi", "block-jacobi", NULL};
+    spmv_preconditioner_options o = *options;
+    o.general = 1;
+    const bool factor = is_one_of(name, factors);
+    const spmv_status st = factor ? SPMV_OK : spmv_preconditioner_create(ctx, name, a, &o, made);
+    if (!factor && !(st == SPMV_ERROR_SINGULAR && is_one_of(name, diagonals)))
+        return st;
+    o.plan = NULL;
+    return make_prepared(ctx, name, a, &o, made);
+}
+
+static bool may_try_another(spmv_status st)
+{
+    return st == SPMV_ERROR_SINGULAR || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE ||
+           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_UNSUPPORTED;
+}
+
+/* "auto" for minres, gmres and bicgstab: the first of a list that can be made. */
+static spmv_status make_auto(spmv_context *ctx, const struct general_method *method, const spmv_csr *a,
+                             const spmv_preconditioner_options *options, spmv_preconditioner **made)
+{
+    static const char *const lists[][4] = {{"jacobi", "none"}, {"ilut", "jacobi", "none"}};
+    static const char *const reasons[] = {
+        "minres needs a positive definite one, and the diagonal is positive",
+        "an incomplete factor with fill-in: of the preconditioners for general matrices it solves the most systems",
+        "on a GPU, triangular solves cost more than the iterations they save"};
+    const bool minres = method == &general_minres, factor = !minres && ctx->backend->id != SPMV_BACKEND_CUDA;
+    const char *const *const list = lists[factor];
+    char failed[300] = "";
+    spmv_status st = SPMV_OK;
+    for (int i = 0; list[i] != NULL; i++) {
+        st = minres ? spmv_preconditioner_create(ctx, list[i], a, options, made)
+                    : make_general(ctx, list[i], a, options, made);
+        if (st == SPMV_OK) {
+            char *const why = (*made)->why;
+            if (i == 0)
+                snprintf(why, sizeof(*made)->why, "%s", reasons[minres ? 0 : factor ? 1 : 2]);
+            else
+                snprintf(why, sizeof(*made)->why, "the first choice, %s, cannot be made: %s", list[0], failed);
+            ctx->error[0] = '\0'; /* those before are no failure */
+            return st;
+        }
+        if (!may_try_another(st))
+            return st;
+        if (i == 0)
+            snprintf(failed, sizeof failed, "%.280s", spmv_last_error(ctx));
+    }
+    return st;
+}
+
+spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
+                                spmv_preconditioner **made)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan *const plan = s->inner != NULL ? s->inner : s->plan;
+    const spmv_csr *a = s->inner != NULL ? &s->narrow : &s->a;
+    struct equivalent e = {.row_ptr = NULL};
+    spmv_plan_info info;
+    *made = NULL;
+    TRY(spmv_plan_describe(plan, &info, sizeof info));
+    s->precond_options.type = type_part(info.type);
+    s->precond_options.plan = info.vectors == 1 && !type_is_complex(info.type) ? plan : NULL;
+    if (type_is_complex(info.type) && a->val != NULL && type_is_complex(a->type) && a->rows > 0) {
+        TRY(equivalent_make(s->ctx, a, &e));
+        a = &e.a;
+    }
+    if (method == NULL || (method == &general_minres && !solver_is_auto(name)))
+        TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
+    else if (solver_is_auto(name))
+        TRY(make_auto(s->ctx, method, a, &s->precond_options, made));
+    else
+        TRY(make_general(s->ctx, name, a, &s->precond_options, made));
+done:
+    equivalent_free(&e);
+    return st;
+}

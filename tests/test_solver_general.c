@@ -1,0 +1,711 @@
+/* The methods minres, gmres, bicgstab and direct of a solver, and what "auto" chooses: known
+ * answers in all types and with all preconditioners, every failure from a matrix that provokes it,
+ * statuses, callbacks, several right-hand sides, bits.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "matrix_internal.h"
+#include "runtime.h"
+#include "support.h"
+
+/* The host that plays a GPU runs only small cases. */
+#ifdef HOST_CUDA
+enum { SIZE = 40, SLOW = 1 };
+#else
+enum { SIZE = 700, SLOW = 0 };
+#endif
+
+enum { ENTRIES = 5, RUNS = SLOW ? 3 : 51 };
+
+/* A matrix by rows, with complex numbers; and its view. */
+struct matrix {
+    int64_t n, nnz;
+    spmv_type type;
+    int32_t *row_ptr, *col;
+    double *val; /* 2 a number */
+    void *typed; /* in host memory */
+    spmv_csr view;
+};
+
+static void add(struct matrix *a, int64_t row, int64_t col, double re, double im)
+{
+    if (col < 0 || col >= a->n)
+        return;
+    a->col[a->nnz] = (int32_t)col;
+    a->val[2 * a->nnz] = re;
+    a->val[2 * a->nnz + 1] = im;
+    a->row_ptr[row + 1] = (int32_t)++a->nnz;
+}
+
+static struct matrix new_matrix(int64_t n, int64_t entries, spmv_type type)
+{
+    return (struct matrix){.n = n,
+                           .type = type,
+                           .row_ptr = support_zeros(n + 1, 4),
+                           .col = support_zeros(entries, 4),
+                           .val = support_zeros(2 * entries, 8)};
+}
+
+static int parts_of(spmv_type type)
+{
+    return type_parts(type);
+}
+
+/* Numbers of the type, from complex ones. */
+static void *typed(spmv_type type, const double *pairs, int64_t n)
+{
+    double *const chosen = support_zeros(2 * n, 8);
+    const int parts = parts_of(type);
+    for (int64_t i = 0; i < n; i++)
+        for (int p = 0; p < parts; p++)
+            chosen[i * parts + p] = pairs[2 * i + p];
+    void *const numbers = support_as(type_part(type), chosen, n * parts, 0);
+    free(chosen);
+    return numbers;
+}
+
+static void finish(struct matrix *a)
+{
+    for (int64_t i = 0; i < a->n; i++) /* rows without entries */
+        if (a->row_ptr[i + 1] < a->row_ptr[i])
+            a->row_ptr[i + 1] = a->row_ptr[i];
+    a->typed = typed(a->type, a->val, a->nnz);
+    a->view = support_csr(a->n, a->n, a->row_ptr, a->col, NULL);
+    a->view.nnz = a->nnz;
+    a->view.val = a->typed;
+    a->view.type = a->type;
+}
+
+static void release(struct matrix *a)
+{
+    free(a->row_ptr);
+    free(a->col);
+    free(a->val);
+    free(a->typed);
+}
+
+/* Five diagonals: `diagonal` (of sign `sign` in every second row), lower and upper neighbours with
+ * different values, and two farther ones. skew: imaginary part of neighbours, Hermitian if lower
+ * equals upper. */
+static struct matrix diagonals(int64_t n, spmv_type type, double diagonal, double sign, double lower, double upper,
+                               double skew)
+{
+    struct matrix a = new_matrix(n, n * ENTRIES, type);
+    for (int64_t i = 0; i < n; i++) {
+        add(&a, i, i - 7, -0.25, 0);
+        add(&a, i, i - 1, lower, -skew);
+        add(&a, i, i, (i % 2 == 0 ? 1 : sign) * diagonal * (1 + (double)(i % 3) / 4), 0);
+        add(&a, i, i + 1, upper, skew);
+        add(&a, i, i + 7, -0.25, 0);
+    }
+    finish(&a);
+    return a;
+}
+
+static struct matrix nonsymmetric(int64_t n, spmv_type type)
+{
+    return diagonals(n, type, 3, 1, -1.5, -0.5, 0.25);
+}
+
+static struct matrix indefinite(int64_t n, spmv_type type)
+{
+    return diagonals(n, type, 3, -1, -1, -1, 0.25);
+}
+
+static struct matrix definite(int64_t n, spmv_type type)
+{
+    return diagonals(n, type, 3, 1, -1, -1, 0.25);
+}
+
+/* The cyclic shift: A e_i = e_i+1. */
+static struct matrix shift(int64_t n)
+{
+    struct matrix a = new_matrix(n, n, SPMV_F64);
+    for (int64_t i = 0; i < n; i++)
+        add(&a, i, (i + n - 1) % n, 1, 0);
+    finish(&a);
+    return a;
+}
+
+/* A system with a known solution. Vectors in the context's memory. */
+struct system {
+    spmv_context *ctx;
+    const struct matrix *a;
+    double *solution, *b; /* 2 n */
+    void *b_there, *x_there;
+};
+
+static int64_t vector_bytes(const struct matrix *a)
+{
+    return a->n * (int64_t)spmv_type_size(a->type);
+}
+
+/* b = A solution, in double precision. */
+static struct system new_system(spmv_context *ctx, const struct matrix *a)
+{
+    struct system s = {.ctx = ctx, .a = a, .solution = support_zeros(2 * a->n, 8), .b = support_zeros(2 * a->n, 8)};
+    for (int64_t i = 0; i < 2 * a->n; i++)
+        s.solution[i] = i % 2 == 1 && parts_of(a->type) == 1 ? 0 : 1 + (double)(i * 13 % 17) / 16;
+    for (int64_t i = 0; i < a->n; i++)
+        for (int32_t k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+            const double re = a->val[2 * k], im = parts_of(a->type) == 2 ? a->val[2 * k + 1] : 0;
+            const double *const x = &s.solution[2 * (int64_t)a->col[k]];
+            s.b[2 * i] += re * x[0] - im * x[1];
+            s.b[2 * i + 1] += re * x[1] + im * x[0];
+        }
+    void *const b = typed(a->type, s.b, a->n);
+    s.b_there = support_upload(ctx, b, vector_bytes(a));
+    s.x_there = support_upload(ctx, b, vector_bytes(a));
+    free(b);
+    return s;
+}
+
+static void close_system(struct system *s)
+{
+    spmv_free(s->ctx, s->b_there);
+    spmv_free(s->ctx, s->x_there);
+    free(s->solution);
+    free(s->b);
+}
+
+/* Part p of x_i, from host memory. */
+static double part_at(const struct system *s, const void *x, int64_t i, int p)
+{
+    const spmv_type type = s->a->type;
+    return p < parts_of(type) ? real_at(type_part(type), x, i * parts_of(type) + p) : 0;
+}
+
+static void *take_x(const struct system *s)
+{
+    void *const x = support_zeros(vector_bytes(s->a), 1);
+    assert_ok(s->ctx, spmv_download(s->ctx, s->x_there, x, vector_bytes(s->a)));
+    return x;
+}
+
+/* ||b - A x|| / ||b||, computed here. */
+static double relative_residual(const struct system *s, const void *x)
+{
+    const struct matrix *const a = s->a;
+    long double residual = 0, norm = 0;
+    for (int64_t i = 0; i < a->n; i++) {
+        long double re = s->b[2 * i], im = s->b[2 * i + 1];
+        for (int32_t k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+            const double v = a->val[2 * k], w = parts_of(a->type) == 2 ? a->val[2 * k + 1] : 0;
+            const double p = part_at(s, x, a->col[k], 0), q = part_at(s, x, a->col[k], 1);
+            re -= (long double)v * p - (long double)w * q;
+            im -= (long double)v * q + (long double)w * p;
+        }
+        residual += re * re + im * im;
+        norm += (long double)s->b[2 * i] * s->b[2 * i] + (long double)s->b[2 * i + 1] * s->b[2 * i + 1];
+    }
+    return (double)sqrtl(residual / norm);
+}
+
+static double largest_error(const struct system *s, const void *x)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < s->a->n; i++)
+        for (int p = 0; p < parts_of(s->a->type); p++)
+            largest = fmax(largest, fabs(part_at(s, x, i, p) - s->solution[2 * i + p]));
+    return largest;
+}
+
+static spmv_solver_options options_of(const char *method, const char *precond)
+{
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.method = method;
+    o.precond = precond;
+    o.zero_start = 1;
+    return o;
+}
+
+static spmv_status solve(const struct system *s, const spmv_solver_options *o, spmv_solver_result *result)
+{
+    return spmv_solve(s->ctx, &s->a->view, s->b_there, s->x_there, o, result, sizeof *result);
+}
+
+static bool direct_is_missing(spmv_context *ctx)
+{
+    struct matrix a = definite(3, SPMV_F64);
+    spmv_solver *solver = NULL;
+    const spmv_solver_options o = options_of("direct", NULL);
+    const spmv_status st = spmv_solver_create(ctx, &a.view, &o, &solver);
+    spmv_solver_destroy(solver);
+    release(&a);
+    return st == SPMV_ERROR_UNSUPPORTED;
+}
+
+/* Each method in each type. */
+static void known_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method;
+        struct matrix (*make)(int64_t n, spmv_type type);
+        bool complex;
+    } cases[] = {{"cg", definite, true},        {"minres", indefinite, false},  {"minres", definite, false},
+                 {"gmres", nonsymmetric, true}, {"gmres", indefinite, true},    {"bicgstab", nonsymmetric, true},
+                 {"bicgstab", definite, true},  {"direct", nonsymmetric, true}, {"direct", indefinite, true}};
+    static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
+    spmv_context *ctx = support_context();
+    const bool no_direct = direct_is_missing(ctx);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+            const bool narrow = type_part(types[t]) == SPMV_F32;
+            if ((!cases[c].complex && type_is_complex(types[t])) ||
+                (no_direct && strcmp(cases[c].method, "direct") == 0))
+                continue;
+            struct matrix a = cases[c].make(SIZE, types[t]);
+            struct system s = new_system(ctx, &a);
+            spmv_solver_options o = options_of(cases[c].method, NULL);
+            o.rtol = narrow ? 1e-5 : 1e-10;
+            spmv_solver_result result;
+            assert_ok(ctx, solve(&s, &o, &result));
+            void *const x = take_x(&s);
+            const double residual = relative_residual(&s, x), eps = narrow ? 1e-6 : 1e-14;
+            assert_true(residual <= o.rtol + eps);
+            assert_true(fabs(residual - result.true_residual / result.norm_b) <= eps);
+            assert_true(largest_error(&s, x) <= 20 * o.rtol);
+            assert_string_equal(result.method, cases[c].method);
+            assert_true(result.iterations > 0 && result.status == SPMV_OK);
+            free(x);
+            close_system(&s);
+            release(&a);
+        }
+    spmv_context_destroy(ctx);
+}
+
+/* gmres and bicgstab with each preconditioner that can be made. */
+static void preconditioners(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const spmv_type types[] = {SPMV_F64, SPMV_C128};
+    int made = 0;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        struct matrix a = nonsymmetric(SIZE, types[t]);
+        struct system s = new_system(ctx, &a);
+        for (int kind = 0; spmv_preconditioner_name(kind) != NULL; kind++)
+            for (int m = 0; m < 2; m++) {
+                const char *const name = spmv_preconditioner_name(kind);
+                const spmv_solver_options o = options_of(m == 0 ? "gmres" : "bicgstab", name);
+                spmv_solver_result result;
+                const spmv_status st = solve(&s, &o, &result);
+                /* these are for symmetric positive definite matrices */
+                if (st != SPMV_OK) {
+                    assert_true(strcmp(name, "amg") == 0 || strcmp(name, "hypre-amg") == 0 ||
+                                strcmp(name, "chebyshev") == 0 || strcmp(name, "ic0") == 0);
+                    continue;
+                }
+                void *const x = take_x(&s);
+                assert_true(relative_residual(&s, x) <= 1.001e-8);
+                assert_string_equal(result.precond, name);
+                if (strcmp(name, "ilut") == 0)
+                    assert_true(result.iterations <= 8);
+                made++;
+                free(x);
+            }
+        close_system(&s);
+        release(&a);
+    }
+    assert_true(made >= 2 * 2 * 5);
+    spmv_context_destroy(ctx);
+}
+
+/* In n steps without restart, gmres is exact; on the shift it makes no progress before. */
+static void exact_after_n_steps(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    spmv_context *ctx = support_context();
+    struct matrix a = shift(N);
+    struct system s = new_system(ctx, &a);
+    /* b = e_1 */
+    memset(s.b, 0, 2 * N * sizeof *s.b);
+    s.b[0] = 1;
+    void *const b = typed(a.type, s.b, N);
+    assert_ok(ctx, spmv_upload(ctx, b, s.b_there, vector_bytes(&a)));
+    free(b);
+    spmv_solver_options o = options_of("gmres", "none");
+    spmv_solver_result result;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_int_equal(result.iterations, N);
+    assert_int_equal(result.restarts, 0);
+    /* restarted earlier it stagnates at the first residual */
+    o.restart = N - 1;
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_STAGNATION, "stays at 1");
+    assert_true(result.true_residual == 1);
+    /* auto goes on with ilut, which permutes the rows to the diagonal */
+    o = options_of("auto", "auto");
+    o.restart = N - 1;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_string_equal(result.method, "gmres");
+    close_system(&s);
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+static spmv_status negate(void *self, const void *r, void *z)
+{
+    spmv_context *const ctx = self;
+    return spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, r, z, SIZE);
+}
+
+/* Every breakdown, each from a named matrix. */
+static void breakdowns(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    spmv_solver_result result;
+    spmv_solver_options o = options_of("bicgstab", "none");
+    /* a rotation by 90 degrees: (r0, A r0) = 0 */
+    struct matrix a = new_matrix(2, 2, SPMV_F64);
+    add(&a, 0, 1, 1, 0);
+    add(&a, 1, 0, -1, 0);
+    finish(&a);
+    struct system s = new_system(ctx, &a);
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN,
+                 "product with the first residual is 0 at iteration 0");
+    assert_true(result.status == SPMV_ERROR_BREAKDOWN && result.iterations == 0);
+    /* gmres solves it */
+    o.method = "gmres";
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_int_equal(result.iterations, 2);
+    close_system(&s);
+    release(&a);
+    /* a nilpotent matrix: the Krylov space of b = e_1 ends with A e_1 = 0 */
+    a = new_matrix(2, 1, SPMV_F64);
+    add(&a, 0, 1, 1, 0);
+    finish(&a);
+    s = new_system(ctx, &a);
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "Krylov space ends at iteration 0");
+    o.method = "bicgstab";
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "bicgstab");
+    close_system(&s);
+    release(&a);
+    /* a plane rotation in blocks beside 1: s and t = A s are orthogonal, so omega = 0 */
+    a = new_matrix(3, 5, SPMV_F64);
+    add(&a, 0, 0, 1, 0);
+    add(&a, 1, 2, 1, 0);
+    add(&a, 2, 1, -1, 0);
+    finish(&a);
+    s = new_system(ctx, &a);
+    const spmv_status st = solve(&s, &o, &result);
+    assert_true(st == SPMV_ERROR_BREAKDOWN || (st == SPMV_OK && result.true_residual <= result.tolerance));
+    close_system(&s);
+    release(&a);
+    /* infinite entries */
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    for (int m = 0; m < 3; m++) {
+        a = definite(SIZE, SPMV_F64);
+        s = new_system(ctx, &a);
+        ((double *)a.typed)[3] = INFINITY;
+        o = options_of(methods[m], "none");
+        o.symmetry_check = SPMV_SYMMETRY_TRUST;
+        assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_FINITE, "");
+        close_system(&s);
+        release(&a);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* minres refuses a preconditioner that is not positive definite, and a matrix that is not symmetric.
+ */
+static void minres_needs(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix a = nonsymmetric(SIZE, SPMV_F64);
+    struct system s = new_system(ctx, &a);
+    spmv_solver_options o = options_of("minres", "none");
+    spmv_solver_result result;
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_SYMMETRIC, "not symmetric");
+    close_system(&s);
+    release(&a);
+    a = indefinite(SIZE, SPMV_F64);
+    s = new_system(ctx, &a);
+    o.precond = "jacobi";
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "row 2");
+    o.precond = NULL;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_string_equal(result.precond, "none");
+    assert_non_null(strstr(result.why_precond, "row 2"));
+    const spmv_preconditioner_class methods = {.size = sizeof methods, .name = "minus", .apply = negate};
+    assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, SIZE, &methods, ctx, &o.own_precond));
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "preconditioner is not positive definite");
+    assert_string_equal(result.precond, "minus");
+    /* gmres takes it */
+    o.method = "gmres";
+    assert_ok(ctx, solve(&s, &o, &result));
+    spmv_preconditioner_destroy(o.own_precond);
+    close_system(&s);
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+/* What auto chooses, and why. */
+static void choice(void **state)
+{
+    (void)state;
+    static const struct {
+        struct matrix (*make)(int64_t n, spmv_type type);
+        spmv_type type;
+        const char *method, *why;
+    } cases[] = {{definite, SPMV_F64, "cg", "diagonal is positive"},
+                 {indefinite, SPMV_F64, "minres", "a diagonal entry is -"},
+                 {nonsymmetric, SPMV_F64, "gmres", "not symmetric"},
+                 {definite, SPMV_C128, "cg", "Hermitian"},
+                 {nonsymmetric, SPMV_C64, "gmres", "not symmetric"}};
+    spmv_context *ctx = support_context();
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct matrix a = cases[c].make(SIZE, cases[c].type);
+        struct system s = new_system(ctx, &a);
+        spmv_solver_options o = options_of(NULL, NULL);
+        o.rtol = 1e-4;
+        spmv_solver_result result;
+        assert_ok(ctx, solve(&s, &o, &result));
+        assert_string_equal(result.method, cases[c].method);
+        assert_non_null(strstr(result.why_method, cases[c].why));
+        close_system(&s);
+        release(&a);
+    }
+    /* a positive diagonal does not make this one definite: cg finds out, minres goes on */
+    struct matrix a = diagonals(SIZE, SPMV_F64, 0.5, 1, -1, -1, 0);
+    struct system s = new_system(ctx, &a);
+    spmv_solver_options o = options_of(NULL, "none");
+    spmv_solver_result result;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_string_equal(result.method, "minres");
+    assert_non_null(strstr(result.why_method, "conjugate gradients found"));
+    void *const x = take_x(&s);
+    assert_true(relative_residual(&s, x) <= 1.001e-8);
+    free(x);
+    o.method = "cg";
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "not positive definite");
+    close_system(&s);
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+struct seen {
+    int64_t next, stop_at;
+    double before;
+    bool falls;
+    struct system *s;
+};
+
+static int watch(int64_t iteration, double residual, void *user)
+{
+    struct seen *const seen = user;
+    assert_int_equal(iteration, seen->next);
+    seen->next++;
+    seen->falls = seen->falls && residual <= seen->before * (1 + 1e-12);
+    seen->before = residual;
+    return iteration == seen->stop_at;
+}
+
+/* The residual that is reported is that of the x that is shown. */
+static int compare(int64_t iteration, double residual, const void *x, void *user)
+{
+    struct seen *const seen = user;
+    void *const copy = support_zeros(vector_bytes(seen->s->a), 1);
+    (void)iteration;
+    assert_ok(seen->s->ctx, spmv_download(seen->s->ctx, x, copy, vector_bytes(seen->s->a)));
+    double norm = 0;
+    for (int64_t i = 0; i < 2 * seen->s->a->n; i++)
+        norm += seen->s->b[i] * seen->s->b[i];
+    assert_true(fabs(relative_residual(seen->s, copy) * sqrt(norm) - residual) <= 1e-10 * sqrt(norm));
+    seen->next++;
+    free(copy);
+    return 0;
+}
+
+/* Iterations are reported in order, once each; residuals of minres and gmres do not grow; a
+ * cancelled solve, the limit, and the iterates. */
+static void callbacks(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    spmv_context *ctx = support_context();
+    struct matrix a = indefinite(SIZE, SPMV_F64), b = nonsymmetric(SIZE, SPMV_F64);
+    for (int m = 0; m < 3; m++)
+        for (int precond = 0; precond < (m == 0 ? 1 : 2); precond++) {
+            struct system s = new_system(ctx, m == 0 ? &a : &b);
+            struct seen seen = {.stop_at = -1, .before = INFINITY, .falls = true, .s = &s};
+            spmv_solver_options o = options_of(methods[m], precond == 0 ? "none" : "jacobi");
+            spmv_solver_result result, stopped;
+            o.on_iteration = watch;
+            o.user = &seen;
+            o.restart = 5;
+            assert_ok(ctx, solve(&s, &o, &result));
+            assert_int_equal(seen.next, result.iterations + 1);
+            assert_true(seen.falls || m == 2);
+            seen = (struct seen){.stop_at = 3, .before = INFINITY, .falls = true, .s = &s};
+            assert_int_equal(solve(&s, &o, &stopped), SPMV_CANCELLED);
+            assert_true(stopped.iterations >= 3 && stopped.iterations <= result.iterations && seen.next == 4);
+            void *const x = take_x(&s);
+            assert_true(fabs(relative_residual(&s, x) - stopped.true_residual / stopped.norm_b) <= 1e-12);
+            free(x);
+            o.on_iteration = NULL;
+            o.max_iterations = 2;
+            assert_fails(ctx, solve(&s, &o, &stopped), SPMV_ERROR_ITERATIONS, "after 2 iterations");
+            assert_int_equal(stopped.iterations, 2);
+            o.max_iterations = 0;
+            o.on_iterate = compare;
+            seen.next = 0;
+            assert_ok(ctx, solve(&s, &o, &stopped));
+            assert_int_equal(seen.next, stopped.iterations + 1);
+            close_system(&s);
+        }
+    release(&a);
+    release(&b);
+    spmv_context_destroy(ctx);
+}
+
+/* b = 0 gives x = 0; tiny and huge b give the digits of b. */
+static void extremes(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    spmv_context *ctx = support_context();
+    struct matrix a = definite(SIZE, SPMV_F64);
+    for (int m = 0; m < 3; m++) {
+        struct system s = new_system(ctx, &a);
+        const spmv_solver_options o = options_of(methods[m], "none");
+        spmv_solver_result result;
+        assert_ok(ctx, solve(&s, &o, &result));
+        double *const x = take_x(&s), *const b = typed(a.type, s.b, a.n);
+        static const double scales[] = {0x1p-1000, 0x1p900, 0};
+        for (int k = 0; k < 3; k++) {
+            for (int64_t i = 0; i < a.n; i++)
+                b[i] = scales[k] * s.b[2 * i];
+            assert_ok(ctx, spmv_upload(ctx, b, s.b_there, vector_bytes(&a)));
+            assert_ok(ctx, solve(&s, &o, &result));
+            double *const y = take_x(&s);
+            for (int64_t i = 0; i < a.n; i++)
+                assert_true(fabs(y[i] - scales[k] * x[i]) <= 1e-6 * scales[k]);
+            free(y);
+        }
+        free(x);
+        free(b);
+        close_system(&s);
+    }
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+/* Several right-hand sides: each as alone. */
+static void several(void **state)
+{
+    (void)state;
+    enum { K = 3 };
+    spmv_context *ctx = support_context();
+    struct matrix a = nonsymmetric(SIZE, SPMV_F64);
+    struct system s = new_system(ctx, &a);
+    double *const b = support_zeros(K * a.n, 8), *const x = support_zeros(K * a.n, 8);
+    for (int64_t i = 0; i < a.n; i++)
+        for (int v = 0; v < K; v++)
+            b[i * K + v] = (v + 1) * s.b[2 * i];
+    void *const bs = support_upload(ctx, b, K * vector_bytes(&a)), *const xs =
+                                                                       support_upload(ctx, b, K * vector_bytes(&a));
+    spmv_solver_options o = options_of(NULL, NULL);
+    spmv_solver_result result[K], alone;
+    assert_ok(ctx, solve(&s, &o, &alone));
+    double *const one = take_x(&s);
+    o.vectors = K;
+    assert_ok(ctx, spmv_solve(ctx, &a.view, bs, xs, &o, result, sizeof *result));
+    assert_ok(ctx, spmv_download(ctx, xs, x, K * vector_bytes(&a)));
+    for (int v = 0; v < K; v++) {
+        assert_true(result[v].status == SPMV_OK && result[v].iterations == alone.iterations);
+        for (int64_t i = 0; i < a.n; i++)
+            assert_true(fabs(x[i * K + v] - (v + 1) * one[i]) <= 1e-6);
+    }
+    /* a limit names the first */
+    o.max_iterations = 1;
+    o.precond = "none";
+    assert_fails(ctx, spmv_solve(ctx, &a.view, bs, xs, &o, result, sizeof *result), SPMV_ERROR_ITERATIONS,
+                 "right-hand side 1 of 3");
+    free(b);
+    free(x);
+    free(one);
+    spmv_free(ctx, bs);
+    spmv_free(ctx, xs);
+    close_system(&s);
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+/* The same bits in every run and for any number of threads. */
+static void bits(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    static const int teams[] = {1, 2, 5};
+    for (int m = 0; m < 3; m++) {
+        void *first = NULL;
+        for (int t = 0; t < 3; t++) {
+            spmv_context *ctx = support_context_on(support_backend, teams[t]);
+            struct matrix a = m == 0 ? indefinite(SIZE, SPMV_F64) : nonsymmetric(SIZE, SPMV_F64);
+            struct system s = new_system(ctx, &a);
+            const spmv_solver_options o = options_of(methods[m], m == 0 ? "none" : NULL);
+            spmv_solver *solver = NULL;
+            spmv_solver_result result;
+            assert_ok(ctx, spmv_solver_create(ctx, &a.view, &o, &solver));
+            for (int run = 0; run < RUNS / 3; run++) {
+                assert_ok(ctx, spmv_solver_solve(solver, s.b_there, s.x_there, &result, sizeof result));
+                void *const x = take_x(&s);
+                if (first != NULL)
+                    assert_memory_equal(x, first, (size_t)vector_bytes(&a));
+                else
+                    first = x;
+                if (x != first)
+                    free(x);
+            }
+            spmv_solver_destroy(solver);
+            close_system(&s);
+            release(&a);
+            spmv_context_destroy(ctx);
+        }
+        free(first);
+    }
+}
+
+/* A singular matrix whose right-hand side is consistent, by structure and by values. */
+static void singular(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    struct matrix a = definite(SIZE, SPMV_F64);
+    /* the last row and column become zero */
+    for (int64_t i = 0; i < a.n; i++)
+        for (int32_t k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++)
+            if (a.col[k] == a.n - 1 || i == a.n - 1)
+                a.val[2 * k] = 0;
+    free(a.typed);
+    finish(&a);
+    struct system s = new_system(ctx, &a);
+    spmv_solver_options o = options_of("gmres", NULL);
+    spmv_solver_result result;
+    assert_ok(ctx, solve(&s, &o, &result));
+    assert_string_equal(result.precond, "none");
+    assert_non_null(strstr(result.why_precond, SLOW || support_backend == SPMV_BACKEND_CUDA ? "jacobi" : "ilut"));
+    void *const x = take_x(&s);
+    assert_true(relative_residual(&s, x) <= 1.001e-8);
+    free(x);
+    o.precond = "ilut";
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_SINGULAR, "singular");
+    if (!direct_is_missing(ctx)) {
+        o = options_of("direct", NULL);
+        assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_SINGULAR, "");
+    }
+    close_system(&s);
+    release(&a);
+    spmv_context_destroy(ctx);
+}
+
+SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps),
+             cmocka_unit_test(breakdowns), cmocka_unit_test(minres_needs), cmocka_unit_test(choice),
+             cmocka_unit_test(callbacks), cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits),
+             cmocka_unit_test(singular))
