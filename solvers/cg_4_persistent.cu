@@ -50,19 +50,6 @@ struct persistent {
     int64_t counter_at, history_at;
 };
 
-/* The limits of the device. Without cooperative launches, only one block can run. */
-spmv_status limits(spmv_context *ctx, int *shared_bytes, int *most_blocks)
-{
-    const cuda_state *const device = (const cuda_state *)ctx->device;
-    int cooperative = 0, shared = 0;
-    cudaError_t error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device->device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->device);
-    *shared_bytes = shared - cg_persistent::STATIC_BYTES;
-    *most_blocks = cooperative != 0 ? device->multiprocessors : 1;
-    return cuda_check(ctx, error, "cudaDeviceGetAttribute");
-}
-
 /* Sets *own to the first cut that the system fits. Returns false if there is none. */
 bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *own)
 {
@@ -90,10 +77,10 @@ bool choose(const struct cg *cg, int shared_most, int most_blocks, persistent *o
 spmv_status look(const struct cg *cg, persistent *own)
 {
     int shared = 0, blocks = 0;
-    const spmv_status st = on_device(cg->s.ctx, [&] { return limits(cg->s.ctx, &shared, &blocks); });
+    const spmv_status st = on_device(cg->s.ctx, [&] { return grid_barrier::limits(cg->s.ctx, &shared, &blocks); });
     if (st != SPMV_OK)
         return st;
-    return choose(cg, shared, blocks, own)
+    return choose(cg, shared - cg_persistent::STATIC_BYTES, blocks, own)
                ? SPMV_OK
                : context_fail(
                      cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
@@ -128,7 +115,7 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
     char *const memory = (char *)own->memory;
     cuda_state *const device = (cuda_state *)cg->s.ctx->device;
     const cudaStream_t stream = (cudaStream_t)cg->s.ctx->stream;
-    auto *const pairs = (cg_persistent::pair<T> *)own->pairs;
+    auto *const pairs = (grid_barrier::pair<T> *)own->pairs;
     cg_persistent::system<T, Stored> a = {};
     a.row_ptr = (const int32_t *)plan->a.row_ptr;
     a.col = plan->a.col;
@@ -163,7 +150,8 @@ spmv_status launch_steps(const struct cg *cg, int steps, bool begins, bool asks,
         const launch_shape shape = {how.blocks, how.threads + warp_lanes, own->shared_bytes,
                                     false,      how.blocks > 1,           cluster ? how.blocks : 0};
         int shared = 0, blocks = 0;
-        spmv_status st = limits(cg->s.ctx, &shared, &blocks);
+        spmv_status st = grid_barrier::limits(cg->s.ctx, &shared, &blocks);
+        shared -= cg_persistent::STATIC_BYTES;
         if (st == SPMV_OK && how.blocks > 1 && !cluster)
             st = cuda_check(cg->s.ctx, cudaMemsetAsync(a.arrived, 0, sizeof *a.arrived, stream), "a counter");
         const auto start = [&](auto kernel, uint64_t *known) {

@@ -35,13 +35,10 @@
  * A block has one more warp, the clerk. It adds the sums of the warps, passes the barrier, and adds
  * the sums of all blocks, while the other warps gather.
  *
- * Progress: the launch is cooperative, so all blocks run at once. A barrier is one counter: each
- * block adds 1 after its writes and waits until all blocks have. Release and acquire make these
- * writes visible after it, except in the multiprocessor's own cache, which loads of other blocks'
- * data bypass. The exchanged data have two sets, used in turn: a block that writes a set has passed
- * the barrier after the last use of that set. A single block does not wait. A few blocks
- * are a cluster where the device has clusters: they use its barrier, and its shared memory instead
- * of caches.
+ * Barriers: grid_barrier.cuh. The exchanged data have two sets, used in turn: a block that writes a
+ * set has passed the barrier after the last use of that set. A single block does not wait. A few
+ * blocks are a cluster where the device has clusters: they use its barrier, and its shared memory
+ * instead of caches.
  *
  * Bits: the number of blocks, the rows of a block and a thread, and the order of all sums depend on
  * n, the longest row, and whether the device has clusters and enough multiprocessors for all
@@ -52,10 +49,12 @@
 #define CG_4_PERSISTENT_CUH
 
 #include "block.cuh"
-#include "launch.cuh"
+#include "grid_barrier.cuh"
 
 namespace cg_persistent
 {
+
+using namespace grid_barrier;
 
 enum { GOES_ON, ENDED, BROKEN, LIMIT, ZERO }; /* ZERO: b is 0 */
 enum { MOST_STEPS = 2048, CLUSTER = 8 };
@@ -80,11 +79,6 @@ struct report {
     int stop;
 };
 
-/* The elements gathered from a row. */
-template <typename T> struct alignas(2 * sizeof(T)) pair {
-    T z, t;
-};
-
 template <typename T, typename Stored> struct system {
     const int32_t *row_ptr, *col;
     const Stored *val; /* NULL: a pattern */
@@ -103,48 +97,6 @@ template <typename T, typename Stored> struct system {
     int steps;                           /* the most steps of this launch */
     bool begins, from_zero;              /* the first launch; x starts as 0 */
 };
-
-__device__ inline void arrive([[maybe_unused]] unsigned *count)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
-#endif
-}
-
-__device__ inline void await_all([[maybe_unused]] const unsigned *count, [[maybe_unused]] unsigned all)
-{
-#ifdef __CUDA_ARCH__
-    unsigned now;
-    do
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
-    while ((int)(now - all) < 0);
-#endif
-}
-
-/* Loads what other blocks wrote in this launch. */
-template <typename T> __device__ T load_others(const T *from)
-{
-#ifdef __CUDA_ARCH__
-    return __ldcg(from);
-#else
-    return *from;
-#endif
-}
-
-template <typename T> __device__ pair<T> load_others(const pair<T> *from)
-{
-#ifdef __CUDA_ARCH__
-    if constexpr (sizeof(T) == sizeof(float)) {
-        const float2 both = __ldcg((const float2 *)from);
-        return {both.x, both.y};
-    } else {
-        const double2 both = __ldcg((const double2 *)from);
-        return {both.x, both.y};
-    }
-#else
-    return *from;
-#endif
-}
 
 /* The sum over 2 * from lanes, in each of them. */
 template <typename T> __device__ T sum_lanes(T v, int from)

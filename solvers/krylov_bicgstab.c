@@ -94,4 +94,13 @@ done:
     return st;
 }
 
-const struct general_method general_bicgstab = {.name = "bicgstab", .vectors = vectors, .begin = begin, .step = step};
+static void persistent(const struct general *g, struct krylov_persistent_vectors *at)
+{
+    at->r = general_vector(g, R);
+    at->r0 = general_vector(g, R0);
+    at->p = general_vector(g, P);
+    at->v = general_vector(g, V);
+}
+
+const struct general_method general_bicgstab = {
+    .name = "bicgstab", .vectors = vectors, .begin = begin, .step = step, .persistent = persistent};

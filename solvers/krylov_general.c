@@ -156,11 +156,28 @@ static spmv_status run_queued(struct general *g, int64_t base, int64_t *next)
 done:
     return st;
 }
+
+/* The same, many steps in each kernel. */
+static spmv_status run_persistent(struct general *g, int64_t base, int64_t *next)
+{
+    spmv_status st = SPMV_OK;
+    bool begins = true;
+    do {
+        TRY(krylov_persistent_steps(g, begins));
+        TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
+        TRY(tell(g, base, next));
+        begins = false;
+    } while (!g->host.ending && g->s.told == SPMV_OK);
+done:
+    return st;
+}
 #endif
 
 static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
 {
 #ifdef SPMV_HAVE_CUDA
+    if (g->persistent != NULL)
+        return run_persistent(g, base, next);
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
 #endif
@@ -261,8 +278,11 @@ static spmv_status open(struct general *g)
     g->v = (struct krylov_vectors){
         .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
 #ifdef SPMV_HAVE_CUDA
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->method->step != NULL)
-        TRY(krylov_queue_open(g, &g->queue));
+    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->method->step != NULL) {
+        TRY(krylov_persistent_open(g, &g->persistent));
+        if (g->persistent == NULL)
+            TRY(krylov_queue_open(g, &g->queue));
+    }
 #endif
 done:
     return st;
@@ -272,6 +292,7 @@ static void close(struct general *g)
 {
 #ifdef SPMV_HAVE_CUDA
     krylov_queue_close(g->queue);
+    krylov_persistent_close(g, g->persistent);
 #endif
     void *const lent[] = {g->small, g->vectors, g->z, g->shown};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)

@@ -11,6 +11,7 @@
 #include "krylov_passes.h"
 
 struct direct;
+struct krylov_persistent;
 struct krylov_queue;
 struct general_method;
 
@@ -23,12 +24,19 @@ struct general {
 
     struct krylov_vectors v;
     struct krylov_state host;   /* the last copy of the state */
-    struct krylov_queue *queue; /* cuda */
-    void *small;                /* memory of the state, its arrays and the parts of sums */
-    void *vectors;              /* memory of the method's vectors, `stride` elements apart */
+    struct krylov_queue *queue; /* cuda; NULL with persistent */
+    struct krylov_persistent *persistent;
+    void *small;   /* memory of the state, its arrays and the parts of sums */
+    void *vectors; /* memory of the method's vectors, `stride` elements apart */
     int64_t stride;
     void *z;     /* M^-1 of a vector; without M the vector itself is used */
     void *shown; /* gmres with on_iterate: the iterate */
+};
+
+/* The vectors that a kernel of many steps works on, besides x. */
+struct krylov_persistent_vectors {
+    void *p, *basis, *directions; /* gmres; directions: M^-1 of the basis, NULL without M */
+    void *r, *r0, *v;             /* bicgstab; and p */
 };
 
 struct general_method {
@@ -45,6 +53,8 @@ struct general_method {
     spmv_status (*end)(struct general *g);
     /* *x = the present iterate. NULL: x itself. */
     spmv_status (*iterate)(struct general *g, const void **x);
+    /* Fills in the vectors. NULL: no kernel of many steps. */
+    void (*persistent)(const struct general *g, struct krylov_persistent_vectors *at);
     bool two_steps; /* steps alternate: a group has an even number */
 };
 
@@ -85,6 +95,16 @@ spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int st
 
 /* Waits for that copy. */
 spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct krylov_state *state);
+
+/* ------------------------------------------------------------- krylov_persistent.cu */
+
+/* Many steps in one kernel. *persistent stays NULL if the method or the system is not suited. */
+spmv_status krylov_persistent_open(struct general *g, struct krylov_persistent **persistent);
+void krylov_persistent_close(struct general *g, struct krylov_persistent *persistent);
+
+/* Queues a kernel that runs until the end of the cycle, or for less than KRYLOV_RING steps. begins: the first one after
+ * the method's begin. */
+spmv_status krylov_persistent_steps(struct general *g, bool begins);
 #endif
 
 #endif

@@ -102,5 +102,17 @@ done:
     return st;
 }
 
-const struct general_method general_gmres = {
-    .name = "gmres", .vectors = vectors, .begin = begin, .step = step, .end = end, .iterate = iterate};
+static void persistent(const struct general *g, struct krylov_persistent_vectors *at)
+{
+    at->p = general_vector(g, P);
+    at->basis = general_vector(g, BASIS);
+    at->directions = g->s.precond != NULL ? directions(g) : NULL;
+}
+
+const struct general_method general_gmres = {.name = "gmres",
+                                             .vectors = vectors,
+                                             .begin = begin,
+                                             .step = step,
+                                             .end = end,
+                                             .iterate = iterate,
+                                             .persistent = persistent};

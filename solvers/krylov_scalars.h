@@ -18,7 +18,7 @@
 #define KRYLOV_SHARED static inline
 #endif
 
-enum { KRYLOV_RING = 32, KRYLOV_COEFFICIENTS = 16, KRYLOV_MOST_SUMS = 2 };
+enum { KRYLOV_RING = 256, KRYLOV_COEFFICIENTS = 16, KRYLOV_MOST_SUMS = 2 };
 
 struct krylov_scalar {
     double re, im;

@@ -277,6 +277,42 @@ static void known_answers(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* gmres and bicgstab of sizes for which a GPU takes one kernel for many steps, of one block to all
+ * of them, with the basis of gmres in shared memory, partly there, and longer than that; and of
+ * larger ones. Short cycles end before the tolerance is reached. */
+static void sizes(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1, 2, 31, SLOW ? 33 : 257, SLOW ? 65 : 33600, SLOW ? 66 : 80000, SLOW ? 67 : 700001};
+    static const char *const methods[] = {"gmres", "bicgstab"}, *const preconds[] = {"none", "jacobi"};
+    static const int restarts[] = {50, 5};
+    spmv_context *ctx = support_context();
+    const int count = support_backend == SPMV_BACKEND_CUDA ? 7 : 4;
+    for (int k = 0; k < count; k++) {
+        const spmv_type type = k % 2 == 0 ? SPMV_F64 : SPMV_F32;
+        struct matrix a = nonsymmetric(rows[k], type);
+        struct system s = new_system(ctx, &a);
+        for (int m = 0; m < 2; m++)
+            for (int c = 0; c < 2; c++)
+                for (int r = 0; r < 2; r++) {
+                    spmv_solver_options o = options_of(methods[m], preconds[c]);
+                    o.rtol = type == SPMV_F64 ? 1e-10 : 1e-5;
+                    o.restart = restarts[r];
+                    spmv_solver_result result;
+                    assert_ok(ctx, solve(&s, &o, &result));
+                    void *const x = take_x(&s);
+                    const double residual = relative_residual(&s, x), eps = type == SPMV_F64 ? 1e-13 : 1e-6;
+                    assert_true(residual <= o.rtol + eps);
+                    assert_true(fabs(residual - result.true_residual / result.norm_b) <= eps);
+                    assert_true(largest_error(&s, x) <= 20 * o.rtol * sqrt((double)a.n));
+                    free(x);
+                }
+        close_system(&s);
+        release(&a);
+    }
+    spmv_context_destroy(ctx);
+}
+
 /* gmres and bicgstab with each preconditioner that can be made. */
 static void preconditioners(void **state)
 {
@@ -705,7 +741,7 @@ static void singular(void **state)
     spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps),
-             cmocka_unit_test(breakdowns), cmocka_unit_test(minres_needs), cmocka_unit_test(choice),
-             cmocka_unit_test(callbacks), cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits),
-             cmocka_unit_test(singular))
+SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(preconditioners),
+             cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns), cmocka_unit_test(minres_needs),
+             cmocka_unit_test(choice), cmocka_unit_test(callbacks), cmocka_unit_test(extremes),
+             cmocka_unit_test(several), cmocka_unit_test(bits), cmocka_unit_test(singular))
