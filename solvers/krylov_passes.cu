@@ -1,10 +1,8 @@
 /* The passes over vectors of minres, gmres and bicgstab on CUDA (krylov_passes.h).
  *
- * Idea:       Gram-Schmidt reads a basis of many vectors; all else is small. A thread keeps an
- *             element of w and lets the basis pass by, in groups of 32 vectors, so many loads are in
- *             flight. A warp adds up the products of a group at once, with one shuffle each instead
- *             of five. A pass that subtracts and projects has the last group still in registers, and
- *             the others in the caches.
+ * Idea:       Gram-Schmidt reads a basis of many vectors; all else is small. A block takes a tile of
+ *             rows at a time. A pass that subtracts and projects reads the tile's part of the basis
+ *             once and keeps it in shared memory.
  * Sums:       each block stores its part. The last block to arrive adds the parts in a fixed order
  *             and computes the scalars of the next pass, so the host need not wait.
  * Launches:   one a pass.
@@ -13,7 +11,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
-#include "complex.cuh"
+#include "krylov_basis.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -23,39 +21,13 @@ extern "C" {
 namespace
 {
 
+using namespace krylov_basis;
+
 /* FEW_BLOCKS: two for each multiprocessor of an H100; MANY_BLOCKS: for vectors of more than FEW_FOR
  * elements, where the time for the parts does not show.  */
 enum { BLOCK = 256, WARPS = BLOCK / warp_lanes, FEW_BLOCKS = 264, FEW_FOR = 1 << 20, MANY_BLOCKS = 4 * FEW_BLOCKS };
 enum { HEAD = 256 /* bytes before the parts: the counter */ };
 
-/* A sum of parts: double, or a complex number of doubles. */
-template <typename T> struct sum_of {
-    using type = double;
-};
-template <> struct sum_of<spmv_c64> {
-    using type = spmv_c128;
-};
-template <> struct sum_of<spmv_c128> {
-    using type = spmv_c128;
-};
-template <typename T> using sum_type = typename sum_of<T>::type;
-
-__device__ double widened(float a)
-{
-    return (double)a;
-}
-__device__ double widened(double a)
-{
-    return a;
-}
-__device__ spmv_c128 widened(spmv_c64 a)
-{
-    return {(double)a.re, (double)a.im};
-}
-__device__ spmv_c128 widened(spmv_c128 a)
-{
-    return a;
-}
 __device__ krylov_scalar scalar_from(double a)
 {
     return {a, 0};
@@ -78,19 +50,6 @@ template <typename T> __device__ T value_of(krylov_scalar a)
     }
 }
 
-__device__ double shuffled(double a, int mask)
-{
-    return __shfl_xor_sync(0xffffffffu, a, mask);
-}
-__device__ float shuffled(float a, int mask)
-{
-    return __shfl_xor_sync(0xffffffffu, a, mask);
-}
-template <typename C> __device__ C shuffled(C a, int mask)
-{
-    return {__shfl_xor_sync(0xffffffffu, a.re, mask), __shfl_xor_sync(0xffffffffu, a.im, mask)};
-}
-
 int blocks_for(int64_t n)
 {
     const int64_t most = n > FEW_FOR ? (int64_t)MANY_BLOCKS : (int64_t)FEW_BLOCKS, wanted = (n - 1) / BLOCK + 1;
@@ -106,14 +65,6 @@ __device__ own_range range_of_block(int64_t n)
     const int64_t lines = (n + warp_lanes - 1) / warp_lanes;
     const int64_t end = lines * (blockIdx.x + 1) / gridDim.x * warp_lanes;
     return {lines * blockIdx.x / gridDim.x * warp_lanes, end < n ? end : n};
-}
-
-/* The sum over the lanes of a warp, in all lanes. */
-template <typename S> __device__ S sum_of_warp(S value)
-{
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2)
-        value += shuffled(value, mask);
-    return value;
 }
 
 /* Where the parts are: `sums` for each block. */
@@ -256,8 +207,8 @@ template <typename T, int INPUTS, int OUTPUTS> __global__ void __launch_bounds__
 
 /* ------------------------------------------------------------- Gram-Schmidt */
 
-/* Basis vectors at a time; a thread has an element of each in registers. */
-template <typename T> constexpr int group_of = sizeof(T) > 8 ? 16 : 32;
+/* Basis vectors whose elements a thread loads at once. */
+template <typename T> constexpr int batch_of = std::is_floating_point_v<T> ? 32 : sizeof(T) > 8 ? 8 : 16;
 
 template <typename T> struct projection {
     const T *basis;
@@ -268,50 +219,33 @@ template <typename T> struct projection {
     int64_t n;
     krylov_state *state;
     void *parts;
-    int room;
+    int room, kept; /* kept: vectors of a tile in shared memory */
 };
 
-/* The lanes of each half of a group of 2 MASK lanes keep one half of the 2 HALF values, summed over
- * both; and so on, until each lane has one value. */
-template <int HALF, int MASK, typename T, int COUNT> __device__ void fold_group(T (&value)[COUNT])
-{
-    if constexpr (HALF > 0) {
-        const bool upper = (threadIdx.x & MASK) != 0;
-#pragma unroll
-        for (int k = 0; k < HALF; k++) {
-            const T keep = upper ? value[k + HALF] : value[k], give = upper ? value[k] : value[k + HALF];
-            value[k] = keep + shuffled(give, MASK);
-        }
-        fold_group<HALF / 2, MASK / 2>(value);
-    } else if constexpr (MASK > 0) {
-        value[0] += shuffled(value[0], MASK);
-        fold_group<0, MASK / 2>(value);
-    }
-}
-
-/* Adds up COUNT values over the warp at once, with about one shuffle each. Lane l gets the sum of
- * value l COUNT / 32. */
-template <typename T, int COUNT> __device__ T sum_group(T (&value)[COUNT])
-{
-    fold_group<COUNT / 2, warp_lanes / 2>(value);
-    return value[0];
-}
-
-/* Shared memory of a projection: sums of each warp, later the arrays of finish_column; totals;
- * factors. room: the most sums. */
+/* Shared memory of a projection: a tile of w; sums of the block; totals; what finish_second needs;
+ * factors; the tile of the basis. room: the most sums. */
 template <typename T> struct room_of {
-    sum_type<T> *of_warps, *totals;
-    T *pass;
+    T *tile;
+    sum_type<T> *sums, *totals;
+    krylov_scalar *h, *sines;
+    double *cosines;
+    T *pass, *kept;
 
-    static int bytes(int room)
+    static int bytes(int room, int kept)
     {
-        return room * (int)((WARPS + 1) * sizeof(sum_type<T>) + sizeof(T));
+        return (kept + 1) * BLOCK * (int)sizeof(T) +
+               room * (int)(2 * sizeof(sum_type<T>) + 2 * sizeof(krylov_scalar) + sizeof(double) + sizeof(T));
     }
-    __device__ room_of(unsigned char *memory, int room)
+    __device__ room_of(unsigned char *memory, int room, int vectors)
     {
-        of_warps = (sum_type<T> *)memory;
-        totals = of_warps + WARPS * room;
-        pass = (T *)(totals + room);
+        tile = (T *)memory;
+        kept = tile + BLOCK;
+        sums = (sum_type<T> *)(kept + vectors * BLOCK);
+        totals = sums + room;
+        h = (krylov_scalar *)(totals + room);
+        sines = h + room;
+        cosines = (double *)(sines + room);
+        pass = (T *)(cosines + room);
     }
 };
 
@@ -327,19 +261,17 @@ template <typename T> __device__ void finish_first(krylov_state *s, const sum_ty
 
 /* The new column of the Hessenberg matrix, from the coefficients of both passes. The rotations are
  * read from shared memory, since each depends on the one before. */
-template <typename T> __device__ void finish_second(krylov_state *s, const sum_type<T> *totals, void *shared)
+template <typename T> __device__ void finish_second(krylov_state *s, const room_of<T> &shared)
 {
-    static_assert(2 * sizeof(krylov_scalar) + sizeof(double) <= WARPS * sizeof(sum_type<T>), "the arrays fit");
-    krylov_scalar *const h = (krylov_scalar *)shared, *const sines = h + s->most + 1;
-    double *const cosines = (double *)(sines + s->most + 1);
+    const sum_type<T> *const totals = shared.totals;
     const int j = s->j, thread = (int)threadIdx.x;
     double projected = 0;
     for (int i = thread; i <= j; i += BLOCK) {
         const krylov_scalar sum = scalar_from(totals[i]);
         s->pass[i] = sum;
-        h[i] = scalar_sum(s->h[i], sum);
-        sines[i] = s->sines[i];
-        cosines[i] = s->cosines[i];
+        shared.h[i] = scalar_sum(s->h[i], sum);
+        shared.sines[i] = s->sines[i];
+        shared.cosines[i] = s->cosines[i];
     }
     if (thread < warp_lanes) {
         for (int i = thread; i <= j; i += warp_lanes) {
@@ -350,9 +282,11 @@ template <typename T> __device__ void finish_second(krylov_state *s, const sum_t
     }
     __syncthreads();
     if (thread == 0)
-        gmres_column(s, gmres_norm(scalar_from(totals[j + 1]).re, projected), h, cosines, sines);
+        gmres_column(s, gmres_norm(scalar_from(totals[j + 1]).re, projected), shared.h, shared.cosines, shared.sines);
 }
 
+/* A tile of rows at a time: each thread has a row for the subtraction, then each warp some vectors
+ * for the sums, two at a time. A subtraction keeps the tile's part of the basis for the sums. */
 template <typename T> __global__ void __launch_bounds__(BLOCK) project(projection<T> a)
 {
     using S = sum_type<T>;
@@ -361,71 +295,59 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) project(projectio
     await_kernel_before();
     if (a.state->ending != 0)
         return;
-    constexpr int GROUP = group_of<T>;
     const int thread = (int)threadIdx.x, lane = thread % warp_lanes, warp = thread / warp_lanes;
-    const room_of<T> shared(memory, a.room);
-    S *const of_warp = shared.of_warps + warp * a.room;
-    const int vectors = a.state->j + 1, sums = vectors + 1;
+    const room_of<T> shared(memory, a.room, a.kept);
+    const int vectors = a.state->j + 1, sums = vectors + 1, near = vectors < a.kept ? vectors : a.kept;
     for (int i = thread; i < vectors && a.subtracts; i += BLOCK)
-        shared.pass[i] = value_of<T>(scalar_scaled(-1, a.state->pass[i]));
-    for (int i = lane; i < sums; i += warp_lanes)
-        of_warp[i] = S();
+        shared.pass[i] = value_of<T>(a.state->pass[i]);
+    for (int i = thread; i < sums; i += BLOCK)
+        shared.sums[i] = S();
     __syncthreads();
     const own_range own = range_of_block(a.n);
-    S norm = S();
-    const int last = (vectors - 1) / GROUP * GROUP; /* the first of the last group */
     for (int64_t first = own.begin; first < own.end; first += BLOCK) {
-        const int64_t e = first + thread;
-        const bool mine = e < own.end;
-        const T *const column = a.basis + (mine ? e : own.begin);
-        T w = mine ? a.w[e] : T(), element[GROUP];
-        const auto load = [&](int i) {
-#pragma unroll
-            for (int k = 0; k < GROUP; k++)
-                element[k] = i + k < vectors ? column[(i + k) * a.stride] : T();
-        };
-        for (int i = 0; i <= last && a.subtracts; i += GROUP) {
-            load(i);
-#pragma unroll
-            for (int k = 0; k < GROUP; k++)
-                if (i + k < vectors)
-                    w += shared.pass[i + k] * element[k];
+        const int64_t left = own.end - first;
+        const int count = left < BLOCK ? (int)left : (int)BLOCK;
+        const T *const rows = a.basis + first;
+        if (thread < count) {
+            T w[CHAINS] = {a.w[first + thread]};
+            if (a.subtracts) {
+                subtract_vectors<batch_of<T>>(w, 0, near, shared.pass, rows + thread, a.stride,
+                                              [&](int i, T v) { shared.kept[i * BLOCK + thread] = v; });
+                subtract_vectors<batch_of<T>>(w, near, vectors, shared.pass, rows + thread, a.stride, [](int, T) {});
+                w[0] = a.w[first + thread] = sum_chains(w);
+            }
+            shared.tile[thread] = w[0];
         }
-        if (!mine)
-            w = T();
-        else if (a.subtracts)
-            a.w[e] = w;
-        norm += widened(conjugated(w) * w);
-        for (int i = last; i >= 0; i -= GROUP) { /* after a subtraction the last group is at hand */
-            if (!a.subtracts || i != last)
-                load(i);
-#pragma unroll
-            for (int k = 0; k < GROUP; k++)
-                element[k] = conjugated(element[k]) * w;
-            const T sum = sum_group(element);
-            const int k = i + lane / (warp_lanes / GROUP);
-            if (lane % (warp_lanes / GROUP) == 0 && k < vectors)
-                of_warp[k] += widened(sum);
+        __syncthreads();
+        for (int i = warp; i < sums; i += 2 * WARPS) {
+            const int other = i + WARPS;
+            const auto kept = [&](int k) { return k < vectors ? shared.kept + k * BLOCK : shared.tile; };
+            const auto any = [&](int k) -> const T * {
+                return k < vectors && k >= near ? rows + k * a.stride : kept(k);
+            };
+            S sum[2];
+            if (near == vectors)
+                multiply_two(shared.tile, count, kept(i), kept(other), sum);
+            else
+                multiply_two(shared.tile, count, any(i), any(other), sum);
+            if (lane == 0) {
+                shared.sums[i] += sum[0];
+                if (other < sums)
+                    shared.sums[other] += sum[1];
+            }
         }
+        __syncthreads();
     }
-    norm = sum_of_warp(norm);
-    if (lane == 0)
-        of_warp[vectors] = norm;
-    __syncthreads();
     S *const parts = parts_in<T>(a.parts);
-    for (int i = thread; i < sums; i += BLOCK) {
-        S part = shared.of_warps[i];
-        for (int w = 1; w < WARPS; w++)
-            part += shared.of_warps[w * a.room + i];
-        parts[(int64_t)blockIdx.x * sums + i] = part;
-    }
+    for (int i = thread; i < sums; i += BLOCK)
+        parts[(int64_t)blockIdx.x * sums + i] = shared.sums[i];
     if (!is_last_block(a.parts))
         return;
     add_parts<T>(parts, sums, shared.totals);
     if (a.finish == GMRES_FIRST)
         finish_first<T>(a.state, shared.totals);
     else
-        finish_second<T>(a.state, shared.totals, memory);
+        finish_second<T>(a.state, shared);
 }
 
 /* ------------------------------------------------------------- the rest */
@@ -448,7 +370,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) store(storing<T> 
         return;
     const int j = a.s->j, vectors = a.subtracts ? j : 0;
     for (int i = (int)threadIdx.x; i < vectors; i += BLOCK)
-        pass[i] = value_of<T>(scalar_scaled(-1, a.s->pass[i]));
+        pass[i] = value_of<T>(a.s->pass[i]);
     __syncthreads();
     const own_range own = range_of_block(a.n);
     const T by = value_of<T>(a.s->c[a.factor]);
@@ -456,7 +378,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) store(storing<T> 
         T rest = a.from[e];
 #pragma unroll 16
         for (int i = 0; i < vectors; i++)
-            rest += pass[i] * a.basis[i * a.stride + e];
+            rest += negative(pass[i]) * a.basis[i * a.stride + e];
         const T value = by * rest;
         a.basis[j * a.stride + e] = value;
         if (a.copy != nullptr)
@@ -524,6 +446,16 @@ template <typename Body> spmv_status with_vectors(const krylov_vectors *v, const
     }
 }
 
+/* Shared memory of a block of which a multiprocessor holds two. 0: unknown. */
+int shared_for_two(spmv_context *ctx)
+{
+    enum { RESERVED = 1024 /* a block */ };
+    int bytes = 0;
+    const cudaError_t error = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                                     ((const cuda_state *)ctx->device)->device);
+    return error == cudaSuccess && bytes > 2 * RESERVED ? bytes / 2 - RESERVED : 0;
+}
+
 template <typename T, int INPUTS, int OUTPUTS>
 spmv_status launch_combination(const krylov_vectors *v, const krylov_combination *from)
 {
@@ -587,16 +519,32 @@ extern "C" spmv_status krylov_combine_cuda(const krylov_vectors *v, const krylov
 
 extern "C" spmv_status krylov_project_cuda(const krylov_vectors *v, const krylov_projection *from)
 {
-    /* of the pass that subtracts, the part of the basis that all blocks have at hand fits the caches */
-    const int most = blocks_for(v->n), blocks = from->subtracts && most > FEW_BLOCKS ? (int)FEW_BLOCKS : most;
+    const int most = blocks_for(v->n), wanted = from->subtracts ? (int)FEW_BLOCKS : 2 * (int)FEW_BLOCKS;
+    const int blocks = most < wanted ? most : wanted;
     return on_device(v->ctx, [&] {
         return with_vectors(v, [&](auto of) {
             using T = decltype(of);
-            const projection<T> a = {(const T *)from->basis, from->stride, (T *)from->w, from->subtracts,
-                                     from->finish,           v->n,         v->state,     v->parts,
-                                     from->most + 1};
-            return launch_shaped(v->ctx, "krylov projection", {blocks, BLOCK, room_of<T>::bytes(a.room), true},
-                                 project<T>, a);
+            static uint64_t known;
+            const int room = from->most + 1, shared = shared_for_two(v->ctx);
+            const int least = room_of<T>::bytes(room, 0), spare = (shared - least) / (BLOCK * (int)sizeof(T));
+            const int kept = !from->subtracts || spare < 0 ? 0 : spare < from->most ? spare : from->most;
+            const projection<T> a = {(const T *)from->basis,
+                                     from->stride,
+                                     (T *)from->w,
+                                     from->subtracts,
+                                     from->finish,
+                                     v->n,
+                                     v->state,
+                                     v->parts,
+                                     room,
+                                     kept};
+            const spmv_status ready =
+                once_a_device(v->ctx, "krylov projection", &known, (const void *)project<T>,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize, shared > least ? shared : least);
+            return ready != SPMV_OK
+                       ? ready
+                       : launch_shaped(v->ctx, "krylov projection",
+                                       {blocks, BLOCK, room_of<T>::bytes(room, kept), true}, project<T>, a);
         });
     });
 }

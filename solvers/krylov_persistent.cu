@@ -34,6 +34,7 @@
 
 #include "block.cuh"
 #include "grid_barrier.cuh"
+#include "krylov_basis.cuh"
 #include "spmv_types.cuh"
 
 extern "C" {
@@ -45,10 +46,11 @@ namespace
 {
 
 using namespace grid_barrier;
+using namespace krylov_basis;
 
 /* ROWS_LEAST: fewer rows a block would need more blocks, which slow the barriers down. MOST_BLOCKS:
  * with rows; the clerk is one more, all multiprocessors of an H100. */
-enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
+enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, TILE = BLOCK, BATCH = 16, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
 
 /* Steps of a launch of bicgstab; the state notes the residuals of one launch. */
 enum { MOST_STEPS = 128 };
@@ -59,7 +61,7 @@ static_assert((int)KRYLOV_RING > (int)KRYLOV_MOST_BASIS && (int)KRYLOV_RING > (i
 enum { STATIC_BYTES = 6144 };
 
 /* Above, kernels of one pass each are faster. */
-enum { BICGSTAB_MOST_ROWS = 250000 };
+enum { GMRES_MOST_ROWS = 1500000, BICGSTAB_MOST_ROWS = 250000 };
 
 /* Longer rows would be the work of one warp for too long. */
 enum { LONGEST_ROW = 2048 };
@@ -104,13 +106,6 @@ template <typename T, typename Stored> __device__ own_rows rows_of_block(const d
 {
     const int first = (int)blockIdx.x * a.rows_each, left = a.rows - first;
     return {first, left < 0 ? 0 : left < a.rows_each ? left : a.rows_each};
-}
-
-__device__ double sum_of_warp(double value)
-{
-    for (int mask = warp_lanes / 2; mask > 0; mask /= 2)
-        value += __shfl_xor_sync(0xffffffffu, value, mask);
-    return value;
 }
 
 /* The barrier, in two halves. For all threads of all blocks; *passed counts. */
@@ -234,7 +229,7 @@ template <typename T, typename Stored> struct gmres_run {
 
 /* The dynamic shared memory. */
 template <typename T> struct gmres_memory {
-    double *first, *second; /* the sums of the two passes */
+    double *first, *second, *sums; /* the sums of the two passes; the block's part of the present ones */
     krylov_scalar *h, *sines;
     double *cosines;
     T *w, *kept;
@@ -242,7 +237,7 @@ template <typename T> struct gmres_memory {
 
     static __host__ __device__ int bytes(int most, int rows_each, int kept)
     {
-        return (most + 2) * (int)(3 * sizeof(double) + 2 * sizeof(krylov_scalar)) +
+        return (most + 2) * (int)(4 * sizeof(double) + 2 * sizeof(krylov_scalar)) +
                (kept + 1) * rows_each * (int)sizeof(T);
     }
     /* The matrix lies between w and the basis. */
@@ -250,7 +245,8 @@ template <typename T> struct gmres_memory {
     {
         first = (double *)memory;
         second = first + most + 2;
-        h = (krylov_scalar *)(second + most + 2);
+        sums = second + most + 2;
+        h = (krylov_scalar *)(sums + most + 2);
         sines = h + most + 2;
         cosines = (double *)(sines + most + 2);
         w = (T *)(cosines + most + 2);
@@ -258,20 +254,6 @@ template <typename T> struct gmres_memory {
         kept = (T *)(matrix + matrix_bytes);
     }
 };
-
-/* one'w and two'w over the block's rows. */
-template <typename T> __device__ void multiply_two(const T *w, int count, const T *one, const T *two, double (&sum)[2])
-{
-    double first = 0, second = 0;
-#pragma unroll 8
-    for (int r = (int)threadIdx.x % warp_lanes; r < count; r += warp_lanes) {
-        const double its = (double)w[r];
-        first += (double)one[r] * its;
-        second += (double)two[r] * its;
-    }
-    sum[0] = sum_of_warp(first);
-    sum[1] = sum_of_warp(second);
-}
 
 template <typename T, typename Stored> __global__ void __launch_bounds__(BLOCK) gmres_steps(gmres_run<T, Stored> g)
 {
@@ -288,49 +270,42 @@ template <typename T, typename Stored> __global__ void __launch_bounds__(BLOCK) 
     if (load_others(&state->ending) != 0)
         return;
     const bool is_near = copy_rows(g.a, own, near);
-    /* The parts of the sums of v_i'w, i < vectors, and w'w. A warp has two sums at a time. */
-    const auto project = [&](int vectors, double *parts) {
+    /* Adds v_i'w, i < vectors, and w'w over the rows from `begin` on, less than `end`, to the sums. A
+     * warp has two at a time. */
+    const auto project = [&](int vectors, int begin, int end) {
         const int warp = thread / warp_lanes;
         for (int i = warp; i <= vectors; i += 2 * WARPS) {
             const int other = i + WARPS;
-            const auto kept = [&](int k) { return k < vectors ? shared.kept + k * g.a.rows_each : shared.w; };
+            const auto kept = [&](int k) { return (k < vectors ? shared.kept + k * g.a.rows_each : shared.w) + begin; };
             const auto any = [&](int k) -> const T * {
-                return k < vectors && k >= g.kept ? g.basis + k * g.stride + own.first : kept(k);
+                return k < vectors && k >= g.kept ? g.basis + k * g.stride + own.first + begin : kept(k);
             };
             double sum[2];
             if (vectors <= g.kept || other < g.kept)
-                multiply_two<T>(shared.w, own.count, kept(i), kept(other), sum);
+                multiply_two(shared.w + begin, end - begin, kept(i), kept(other), sum);
             else
-                multiply_two<T>(shared.w, own.count, any(i), any(other), sum);
+                multiply_two(shared.w + begin, end - begin, any(i), any(other), sum);
             if (thread % warp_lanes == 0) {
-                parts[i * gridDim.x + blockIdx.x] = sum[0];
+                shared.sums[i] = (begin == 0 ? 0 : shared.sums[i]) + sum[0];
                 if (other <= vectors)
-                    parts[other * gridDim.x + blockIdx.x] = sum[1];
+                    shared.sums[other] = (begin == 0 ? 0 : shared.sums[other]) + sum[1];
             }
         }
     };
+    /* Stores the block's part of each sum. */
+    const auto hand_in = [&](int sums, double *parts) {
+        __syncthreads();
+        for (int d = thread; d < sums; d += BLOCK)
+            parts[d * gridDim.x + blockIdx.x] = own.count > 0 ? shared.sums[d] : 0;
+    };
     /* w - the sum over i < vectors of by[i] v_i, for a row of the block */
     const auto rest = [&](int r, int vectors, const double *by) {
-        enum { CHAINS = 4 };
-        T sum[CHAINS] = {};
+        T sum[CHAINS] = {shared.w[r]};
         const int near_vectors = vectors < g.kept ? vectors : g.kept;
-        const T *const kept = shared.kept + r, *const far = g.basis + own.first + r;
-        int i = 0;
-#pragma unroll 2
-        for (; i + CHAINS <= near_vectors; i += CHAINS)
-#pragma unroll
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] += (T)by[i + c] * kept[(i + c) * g.a.rows_each];
-        for (; i < near_vectors; i++)
-            sum[0] += (T)by[i] * kept[i * g.a.rows_each];
-#pragma unroll 2
-        for (; i + CHAINS <= vectors; i += CHAINS)
-#pragma unroll
-            for (int c = 0; c < CHAINS; c++)
-                sum[c] += (T)by[i + c] * far[(i + c) * g.stride];
-        for (; i < vectors; i++)
-            sum[0] += (T)by[i] * far[i * g.stride];
-        return shared.w[r] - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        const auto nothing = [](int, T) {};
+        subtract_vectors<BATCH>(sum, 0, near_vectors, by, shared.kept + r, g.a.rows_each, nothing);
+        subtract_vectors<BATCH>(sum, near_vectors, vectors, by, g.basis + own.first + r, g.stride, nothing);
+        return sum_chains(sum);
     };
     /* A new basis vector's element. */
     const auto keep = [&](int i, int r, T value) {
@@ -363,16 +338,21 @@ template <typename T, typename Stored> __global__ void __launch_bounds__(BLOCK) 
     for (int j = 0;; j++) {
         multiply_rows(g.a, near, is_near, own, (const T *)g.p, [&](int r, pair<T> sum) { shared.w[r] = sum.z; });
         __syncthreads();
-        project(j + 1, g.place.parts);
+        project(j + 1, 0, own.count);
+        hand_in(j + 2, g.place.parts);
         arrive_block(g.place);
         if (is_clerk && j > 0)
             rotate(j - 1);
         await_blocks(g.place, &passed);
         add_parts(g.place.parts, j + 2, shared.first);
-        for (int r = thread; r < own.count; r += BLOCK)
-            shared.w[r] = rest(r, j + 1, shared.first);
-        __syncthreads();
-        project(j + 1, g.place.parts + g.place.set);
+        for (int begin = 0; begin < own.count; begin += TILE) { /* its part of the basis stays in the caches */
+            const int end = begin + TILE < own.count ? begin + TILE : own.count;
+            for (int r = begin + thread; r < end; r += BLOCK)
+                shared.w[r] = rest(r, j + 1, shared.first);
+            __syncthreads();
+            project(j + 1, begin, end);
+        }
+        hand_in(j + 2, g.place.parts + g.place.set);
         arrive_block(g.place);
         await_blocks(g.place, &passed);
         if (load_others(&state->ending) != 0) /* since the step before */
@@ -564,7 +544,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
     const int64_t spread = (n - 1) / MOST_BLOCKS + 1;
     const int64_t each = ((spread > ROWS_LEAST ? spread : (int64_t)ROWS_LEAST) + line - 1) / line * line;
     const int64_t blocks = (n - 1) / each + 1, all = blocks > 1 && is_gmres(g) ? blocks + 1 : blocks;
-    if (all > most_blocks || (!is_gmres(g) && n > BICGSTAB_MOST_ROWS))
+    if (all > most_blocks || n > (is_gmres(g) ? GMRES_MOST_ROWS : BICGSTAB_MOST_ROWS))
         return false;
     const auto matrix_bytes = [&](int64_t cells) {
         return (int64_t)(a->type == SPMV_F32 ? near_rows<float>::bytes((int)each, (int)cells)

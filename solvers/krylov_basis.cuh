@@ -1,0 +1,123 @@
+/* For kernels of Gram-Schmidt over a basis of many vectors: the arithmetic of a row and of a warp.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KRYLOV_BASIS_CUH
+#define KRYLOV_BASIS_CUH
+
+#include "block.cuh"
+#include "complex.cuh"
+
+namespace krylov_basis
+{
+
+/* Sums: double, or a complex number of doubles. */
+template <typename T> struct sum_of {
+    using type = double;
+};
+template <> struct sum_of<spmv_c64> {
+    using type = spmv_c128;
+};
+template <> struct sum_of<spmv_c128> {
+    using type = spmv_c128;
+};
+template <typename T> using sum_type = typename sum_of<T>::type;
+
+__device__ inline double widened(float a)
+{
+    return (double)a;
+}
+__device__ inline double widened(double a)
+{
+    return a;
+}
+__device__ inline spmv_c128 widened(spmv_c64 a)
+{
+    return {(double)a.re, (double)a.im};
+}
+__device__ inline spmv_c128 widened(spmv_c128 a)
+{
+    return a;
+}
+
+__device__ inline float negative(float a)
+{
+    return -a;
+}
+__device__ inline double negative(double a)
+{
+    return -a;
+}
+template <typename C> __device__ C negative(C a)
+{
+    return {-a.re, -a.im};
+}
+
+__device__ inline double shuffled(double a, int mask)
+{
+    return __shfl_xor_sync(0xffffffffu, a, mask);
+}
+__device__ inline spmv_c128 shuffled(spmv_c128 a, int mask)
+{
+    return {__shfl_xor_sync(0xffffffffu, a.re, mask), __shfl_xor_sync(0xffffffffu, a.im, mask)};
+}
+
+/* The sum over the lanes of a warp, in all lanes. */
+template <typename S> __device__ S sum_of_warp(S value)
+{
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2)
+        value += shuffled(value, mask);
+    return value;
+}
+
+/* Adds -by[i] v_i, begin <= i < end, to the four parts of a sum, which hide the latency of the
+ * arithmetic, and calls see(i, v_i), perhaps twice. column: the element of v_0; the others follow,
+ * `stride` elements apart. BATCH: loads in flight; after the last vector they repeat it. */
+enum { CHAINS = 4 };
+template <int BATCH, typename T, typename By, typename Stride, typename See>
+__device__ void subtract_vectors(T (&sum)[CHAINS], int begin, int end, const By *by, const T *column, Stride stride,
+                                 const See &see)
+{
+    const auto batch = [&](int i, auto size) {
+        constexpr int SIZE = decltype(size)::value;
+        T v[SIZE];
+#pragma unroll
+        for (int k = 0; k < SIZE; k++)
+            v[k] = column[(i + k < end ? i + k : end - 1) * stride];
+#pragma unroll
+        for (int k = 0; k < SIZE; k++) {
+            see(i + k < end ? i + k : end - 1, v[k]);
+            if (i + k < end)
+                sum[k % CHAINS] += negative((T)by[i + k]) * v[k];
+        }
+    };
+    int i = begin;
+    for (; end - i > BATCH / 2; i += BATCH)
+        batch(i, std::integral_constant<int, BATCH>());
+    if (i < end)
+        batch(i, std::integral_constant<int, BATCH / 2>());
+}
+
+template <typename T> __device__ T sum_chains(const T (&sum)[CHAINS])
+{
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* sum = one'w and two'w over `count` rows, by one warp, in all lanes. */
+template <typename T>
+__device__ void multiply_two(const T *w, int count, const T *one, const T *two, sum_type<T> (&sum)[2])
+{
+    using S = sum_type<T>;
+    S first = S(), second = S();
+#pragma unroll 8
+    for (int r = (int)threadIdx.x % warp_lanes; r < count; r += warp_lanes) {
+        const T its = w[r];
+        first += widened(conjugated(one[r]) * its);
+        second += widened(conjugated(two[r]) * its);
+    }
+    sum[0] = sum_of_warp(first);
+    sum[1] = sum_of_warp(second);
+}
+
+} // namespace krylov_basis
+
+#endif
