@@ -153,9 +153,9 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLipiiiddO", to_context, &c, to_csr, &a, &o.method, &o.precond,
-                          &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.symmetry_check,
-                          &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &arrays))
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddO", to_context, &c, to_csr, &a, &o.method, &o.precond,
+                          &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.restart,
+                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &arrays))
         return NULL;
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;

@@ -153,6 +153,38 @@ def test_preconditioners_that_fail(system):
     assert info < 0
 
 
+@pytest.mark.parametrize("method", ["auto", "gmres", "bicgstab"])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_systems_that_are_not_symmetric(method, dtype):
+    A = spmv.generate("convdiff2d:20,10").astype(dtype)
+    x = vector(400).astype(dtype)
+    if dtype is np.complex128:
+        A = A + 0.5j * sp.eye_array(400, format="csr")
+        x = x + 1j * x[::-1]
+    b = A @ x
+    result = spmv.solve(A, b, method=method, rtol=1e-12)
+    assert result.converged and result.method == ("gmres" if method == "auto" else method)
+    assert result.x.dtype == dtype and abs(result.x - x).max() < 1e-8
+    assert result.true_residual <= result.tolerance
+
+
+def test_restart_and_limits():
+    A, b = spmv.generate("convdiff2d:30,10"), np.ones(900)
+    counts = [spmv.solve(A, b, method="gmres", preconditioner="none", restart=m).iterations for m in (5, 100)]
+    assert counts[0] > counts[1]
+    with pytest.raises(ValueError, match="restart"):
+        spmv.solve(A, b, method="gmres", restart=1000)
+    with pytest.raises(ValueError, match="symmetric"):
+        spmv.solve(A, b, method="minres")
+
+
+def test_indefinite():
+    A = (spmv.generate("poisson2d:20") - 2.5 * sp.eye_array(400)).tocsr()
+    x = vector(400)
+    result = spmv.solve(A, A @ x, rtol=1e-12)
+    assert result.converged and result.method == "minres" and abs(result.x - x).max() < 1e-6
+
+
 def test_failures(system):
     A, x, b = system
     _, info = spmv.cg(A, b, rtol=1e-10, maxiter=3)

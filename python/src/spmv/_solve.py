@@ -63,7 +63,7 @@ def _shown(context: Context, n: int, dtype: np.dtype, like: View, callback: Call
 
 
 class Solver:
-    """A solver for A x = b with a symmetric positive definite A, for many right-hand sides.
+    """A solver for A x = b with a square A, for many right-hand sides.
 
     It makes a plan and a preconditioner once.
 
@@ -73,15 +73,17 @@ class Solver:
         As for ``Plan``.
     preconditioner : str, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
-        ``"ic0"`` or ``"amg"``.
+        ``"ic0"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"`` and ``"ilut"``.
     method : str, optional
-        ``"auto"`` (the default) or ``"cg"``.
+        ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"`` or ``"direct"``.
     rtol, atol : float, optional
         The solve ends when ``norm(b - A x) <= max(rtol * norm(b), atol)``. Default 1e-8 and 0.
     maxiter : int, optional
         Default: 10 times the rows, at least 100.
+    restart : int, optional
+        Steps of a cycle of GMRES, at most 200. Default 50.
     dtype : numpy.dtype, optional
-        float64 or float32, as for ``Plan``.
+        float64, float32, complex128 or complex64, as for ``Plan``.
     vectors : int, optional
         Right-hand sides that one call solves; default 1.
     mixed : bool, optional
@@ -114,6 +116,7 @@ class Solver:
         rtol: float = 1e-8,
         atol: float = 0.0,
         maxiter: int | None = None,
+        restart: int | None = None,
         dtype: Any = None,
         vectors: int = 1,
         mixed: bool = False,
@@ -136,14 +139,14 @@ class Solver:
             raise ValueError(f"vectors is {vectors}, must be at least 1")
         self.shape = matrix.shape
         borrow = (matrix.device != "cpu" or not context.is_cuda) and not (copy and matrix.device == "cpu")
-        self._args = (method, preconditioner, rung, mixed, rtol, atol, maxiter, check_symmetry, given, borrow)
+        self._args = (method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check_symmetry, given)
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
         self._keep = matrix.keep if borrow else None
         self._iterating: Any = None
         self._handle = self._make(_iterates)
 
     def _make(self, iterates: bool) -> Any:
-        method, preconditioner, rung, mixed, rtol, atol, maxiter, check, given, _ = self._args
+        method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check, given = self._args
         return _core.solver(
             self._context._handle,
             self._parts,
@@ -156,6 +159,7 @@ class Solver:
             float(rtol),
             float(atol),
             int(maxiter or 0),
+            int(restart or 0),
             int(bool(check)),
             iterates,
             int(given["block"]),
@@ -193,7 +197,8 @@ class Solver:
         -------
         Result
             Its x is of the kind of b. If the solver stops early, ``converged`` is False and
-            ``message`` says why. A matrix that is not symmetric is a ValueError.
+            ``message`` says why. With ``method="cg"`` or ``"minres"``, a matrix that is not symmetric is
+            a ValueError.
         """
         context, n, k = self._context, self.shape[0], self._vectors
         rhs, given = taken(b, "b", self._dtype, context)
@@ -262,6 +267,9 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
 
     Examples
     --------
+    >>> import numpy as np, spmv
+    >>> spmv.solve(spmv.generate("convdiff2d:20,5"), np.ones(400)).method
+    'gmres'
     >>> import numpy as np, spmv
     >>> result = spmv.solve(spmv.generate("poisson2d:20"), np.ones(400), rtol=1e-10)
     >>> result.converged, result.true_residual <= result.tolerance
