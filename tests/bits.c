@@ -6,7 +6,7 @@
  *   BACKEND      ref, omp or cuda. Exit status 77 if this machine does not have it.
  *   --threads N  maximum number of OpenMP threads
  *   --group NAME one group of cases: maps, moves, compacts, pairs, sorts, products, solves,
- *                matrices or files
+ *                multiplies, matrices or files
  *   --only TEXT  prints only the cases whose name contains TEXT
  *   --flip NAME  flips one bit of the first word of this case before hashing, to test a comparison
  *   --check      computes everything twice, with one thread and with three; fails if a hash differs
@@ -1163,8 +1163,50 @@ static void precond_of(const char *matrix, const spmv_csr *a, spmv_type type, co
     spmv_free(ctx, r);
 }
 
+/* minres of the matrix; gmres and bicgstab of it with a smaller lower triangle. */
+static void general_of(const char *matrix, const struct sparse *from, spmv_type type)
+{
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    static const char *const preconds[] = {"none", "jacobi", "block-jacobi", "ilu0", "ilut"};
+    double *const values = allocate(from->view.nnz * 8);
+    struct sparse a = *from;
+    a.val = values;
+    a.view.val = values;
+    for (int m = 0; m < COUNT(methods); m++) {
+        for (int64_t i = 0; i < a.view.rows; i++)
+            for (int64_t k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++)
+                values[k] = m > 0 && a.col[k] < i ? 0.5 * from->val[k] : from->val[k];
+        spmv_csr typed;
+        void *const arrays = retype(&a, type, &typed);
+        for (int p = 0; p < COUNT(preconds); p++) {
+            const int64_t bytes = typed.rows * (int64_t)spmv_type_size(type);
+            spmv_solver_options options;
+            spmv_solver_options_init(&options, sizeof options);
+            options.method = methods[m];
+            options.precond = preconds[p];
+            options.max_iterations = ITERATIONS;
+            options.restart = ITERATIONS / 3;
+            options.rtol = type == SPMV_F32 || type == SPMV_C64 ? 1e-5 : 1e-10;
+            spmv_solver_result result = {.iterations = 0};
+            void *b = send_random(type, typed.rows, 51, false), *x = send_random(type, typed.rows, 52, false);
+            begin("%s.%s.%s.%s", methods[m], matrix, spmv_type_name(type), preconds[p]);
+            const spmv_status st = spmv_solve(ctx, &typed, b, x, &options, &result, sizeof result);
+            const bool ran = st == SPMV_OK || st / 100 == 7;
+            const double numbers[] = {(double)result.iterations,  (double)result.restarts, result.norm_b,
+                                      result.recurrence_residual, result.true_residual,    (double)st};
+            take(numbers, ran ? sizeof numbers : 0);
+            take_result(ran ? SPMV_OK : st, x, bytes);
+            end(ran ? SPMV_OK : st);
+            spmv_free(ctx, b);
+        }
+        free(arrays);
+    }
+    free(values);
+}
+
 static void solves(void)
 {
+    static const spmv_type general[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
     const char *name;
     for (int irregular = 0; irregular < 2; irregular++) {
         const char *matrix = irregular ? "links" : "grid";
@@ -1180,6 +1222,8 @@ static void solves(void)
                 precond_of(matrix, &a.view, SPMV_F64, name);
                 precond_of(matrix, &single, SPMV_F32, name);
             }
+        for (int t = 0; t < COUNT(general); t++)
+            general_of(matrix, &a, general[t]);
         free(values);
         sparse_free(&a);
     }
@@ -1205,6 +1249,31 @@ static void end_matrix(spmv_status status, spmv_matrix *matrix)
     }
     end(status);
     spmv_matrix_destroy(matrix);
+}
+
+/* A A by every method. */
+static void multiplies(void)
+{
+    static const spmv_type of[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
+    for (int irregular = 0; irregular < 2; irregular++) {
+        struct sparse a;
+        positive_definite(irregular, &a);
+        for (int t = 0; t < COUNT(of); t++) {
+            spmv_csr typed;
+            void *const values = retype(&a, of[t], &typed);
+            const char *method = "auto";
+            for (int m = 0; method != NULL; method = spmv_multiply_method_name(backend, m++)) {
+                spmv_multiply_options options;
+                spmv_multiply_options_init(&options, sizeof options);
+                options.method = method;
+                spmv_matrix *c = NULL;
+                begin("multiply.%s.%s.%s", irregular ? "links" : "grid", spmv_type_name(of[t]), method);
+                end_matrix(spmv_multiply(ctx, &typed, &typed, &options, &c), c);
+            }
+            free(values);
+        }
+        sparse_free(&a);
+    }
 }
 
 static void statistics_of(const char *name, const spmv_csr *a)
@@ -1526,9 +1595,10 @@ static const struct group {
     const char *name;
     void (*run)(void);
     bool on_gpu;
-} groups[] = {{"maps", maps, true},     {"moves", moves, true},        {"compacts", compacts, true},
-              {"pairs", pairs, true},   {"sorts", sorts, true},        {"products", products, true},
-              {"solves", solves, true}, {"matrices", matrices, false}, {"files", files, false}};
+} groups[] = {{"maps", maps, true},     {"moves", moves, true},           {"compacts", compacts, true},
+              {"pairs", pairs, true},   {"sorts", sorts, true},           {"products", products, true},
+              {"solves", solves, true}, {"multiplies", multiplies, true}, {"matrices", matrices, false},
+              {"files", files, false}};
 
 static spmv_status open_context(int threads)
 {
