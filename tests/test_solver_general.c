@@ -313,6 +313,45 @@ static void sizes(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Eigenvalues that crowd at 1 and reach down to 1/1000, far from normal: with one pass of Gram-Schmidt
+ * a step, gmres does not get below 1 % in n steps. */
+static struct matrix crowded(int64_t n, spmv_type type)
+{
+    struct matrix a = new_matrix(n, n * ENTRIES, type);
+    for (int64_t i = 0; i < n; i++) {
+        add(&a, i, i, pow(10, -3 * pow((double)i / (double)n, 3)), 0);
+        add(&a, i, i + 1, 0.1, 0.02);
+    }
+    finish(&a);
+    return a;
+}
+
+/* The basis of gmres stays orthogonal, and its triangle is that of A: the residual of the recurrence
+ * is the true one, in one run. */
+static void recurrence(void **state)
+{
+    (void)state;
+    static const spmv_type types[] = {SPMV_F64, SPMV_C128};
+    static const char *const preconds[] = {"none", "jacobi"};
+    spmv_context *ctx = support_context();
+    for (int t = 0; t < 2; t++)
+        for (int p = 0; p < 2; p++) {
+            struct matrix a = p == 0 ? crowded(60, types[t]) : nonsymmetric(60, types[t]);
+            struct system s = new_system(ctx, &a);
+            spmv_solver_options o = options_of("gmres", preconds[p]);
+            o.rtol = 1e-11;
+            o.restart = 100;
+            spmv_solver_result result;
+            assert_ok(ctx, solve(&s, &o, &result));
+            assert_int_equal(result.restarts, 0);
+            assert_true(result.iterations <= 60);
+            assert_true(fabs(result.true_residual - result.recurrence_residual) <= 1e-13 * result.norm_b);
+            close_system(&s);
+            release(&a);
+        }
+    spmv_context_destroy(ctx);
+}
+
 /* gmres and bicgstab with each preconditioner that can be made. */
 static void preconditioners(void **state)
 {
@@ -419,6 +458,23 @@ static void breakdowns(void **state)
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "Krylov space ends at iteration 0");
     o.method = "bicgstab";
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "bicgstab");
+    close_system(&s);
+    release(&a);
+    /* rank 1, and b is not in the range: the Krylov space ends, up to rounding */
+    a = new_matrix(3, 9, SPMV_F64);
+    for (int64_t i = 0; i < 3; i++)
+        for (int64_t j = 0; j < 3; j++)
+            add(&a, i, j, (0.1 + 0.3 * (double)i) * (0.7 - 0.2 * (double)j), 0);
+    finish(&a);
+    s = new_system(ctx, &a);
+    s.b[0] += 1;
+    double *const outside = typed(a.type, s.b, a.n);
+    assert_ok(ctx, spmv_upload(ctx, outside, s.b_there, vector_bytes(&a)));
+    free(outside);
+    o.method = "gmres";
+    const spmv_status rank = solve(&s, &o, &result);
+    assert_true((rank == SPMV_ERROR_BREAKDOWN || rank == SPMV_ERROR_STAGNATION) && result.iterations <= 2);
+    o.method = "bicgstab";
     close_system(&s);
     release(&a);
     /* a plane rotation in blocks beside 1: s and t = A s are orthogonal, so omega = 0 */
@@ -741,7 +797,7 @@ static void singular(void **state)
     spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(preconditioners),
-             cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns), cmocka_unit_test(minres_needs),
-             cmocka_unit_test(choice), cmocka_unit_test(callbacks), cmocka_unit_test(extremes),
-             cmocka_unit_test(several), cmocka_unit_test(bits), cmocka_unit_test(singular))
+SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(recurrence),
+             cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns),
+             cmocka_unit_test(minres_needs), cmocka_unit_test(choice), cmocka_unit_test(callbacks),
+             cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits), cmocka_unit_test(singular))
