@@ -485,6 +485,9 @@ static json_t *json_verdict(const struct result *r, const char *reference)
 static json_t *json_cg(const struct trial *t, const struct result *r)
 {
     json_t *cg = json_object();
+    json_put(cg, "solver", json_string(t->work.operation->name));
+    if (t->work.problem.restart > 0)
+        json_put(cg, "restart", json_integer(t->work.problem.restart));
     json_put(cg, "precond", json_string(r->precond[0] != '\0' ? r->precond : "none"));
     json_put(cg, "precision", json_string(spmv_type_name(t->work.type)));
     json_put(cg, "status", json_string(result_converged(t, r) ? "ok" : "iterations"));

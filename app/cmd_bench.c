@@ -66,7 +66,11 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     }
     b->run.solutions = option_given(o, "precond");
     if (b->run.solutions && !b->run.operation->solver) {
-        complain("--precond is for --op cg, not for --op %s", o->op);
+        complain("--precond is for --op cg, gmres and bicgstab, not for --op %s", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (option_given(o, "restart") && strcmp(o->op, "gmres") != 0) {
+        complain("--restart is for --op gmres, not for --op %s", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
     if (!b->run.operation->on_matrix && is_complex(o->type)) {
@@ -258,6 +262,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .type = type,
                                 .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
                                 .vectors = b->vectors,
+                                .restart = b->o->restart,
                                 .solutions = b->run.solutions};
     trial->list = &b->run.list;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
@@ -445,7 +450,7 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
         return SPMV_ERROR_UNSUPPORTED;
     }
     if (b->run.solutions)
-        st = candidate_list_precondition(b->o->precond, &b->run.list, why);
+        st = candidate_list_precondition(b->run.operation, b->o->precond, &b->run.list, why);
     if (st != SPMV_OK)
         return report(st, why);
     st = open_outputs(b);

@@ -111,12 +111,12 @@ static const struct row rows[] = {
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
     {"solver", .argument = "NAME", TEXT(solver), .group = GROUP_SOLVE, .standard = "auto",
      .help = "the method, one of those below; auto: chosen from the matrix, and another one if that fails"},
-    {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE,
+    {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
     {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
-             "bench --op cg: names separated by commas, to measure whole solutions, else iterations; with a rung in "
-             "--method the default is none"},
+             "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with a rung "
+             "in --method the default is none"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,

@@ -154,15 +154,16 @@ static void add_module(const struct known *row, const struct operation *operatio
     }
 }
 
-/* Whether conjugate gradients, which is what the bench solves with, can use it. */
-static bool is_symmetric(const char *precond)
+/* Whether the solver can use it: ilu0 and ilut are not symmetric. */
+static bool can_use(const struct operation *operation, const char *precond)
 {
-    return strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0;
+    return operation->general || (strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0);
 }
 
 /* Replaces "all" in the list by every name. False: there is an unknown name, at *word, of *length
  * characters. */
-static bool expand_preconditioners(const char *names, char *list, size_t size, const char **word, size_t *length)
+static bool expand_preconditioners(const struct operation *operation, const char *names, char *list, size_t size,
+                                   const char **word, size_t *length)
 {
     size_t used = 0;
     list[0] = '\0';
@@ -171,7 +172,7 @@ static bool expand_preconditioners(const char *names, char *list, size_t size, c
         bool there = all || is_word(*word, *length, "auto");
         for (int i = 0; spmv_preconditioner_name(i) != NULL; i++) {
             const char *const name = spmv_preconditioner_name(i);
-            if (!is_symmetric(name))
+            if (!can_use(operation, name))
                 continue;
             there = there || is_word(*word, *length, name);
             if (all && used < size)
@@ -185,26 +186,27 @@ static bool expand_preconditioners(const char *names, char *list, size_t size, c
     return used < size;
 }
 
-static spmv_status refuse_preconditioner(const char *word, size_t length, char *why)
+static spmv_status refuse_preconditioner(const struct operation *operation, const char *word, size_t length, char *why)
 {
     size_t used = (size_t)snprintf(why, WHY_SIZE, "unknown preconditioner \"%.*s\"; known: all, auto",
                                    (int)(length < 60 ? length : 60), word);
     for (int i = 0; spmv_preconditioner_name(i) != NULL && used < WHY_SIZE; i++)
-        if (is_symmetric(spmv_preconditioner_name(i)))
+        if (can_use(operation, spmv_preconditioner_name(i)))
             used += (size_t)snprintf(why + used, WHY_SIZE - used, ", %s", spmv_preconditioner_name(i));
     return SPMV_ERROR_ARGUMENT;
 }
 
-spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why)
+spmv_status candidate_list_precondition(const struct operation *operation, const char *names,
+                                        struct candidate_list *list, char *why)
 {
     char wanted[WHY_SIZE];
     const char *word = NULL;
     size_t length = 0;
     const bool optional = list_has(names, ',', "all");
     const struct candidate_list before = *list;
-    if (!expand_preconditioners(names, wanted, sizeof wanted, &word, &length)) {
+    if (!expand_preconditioners(operation, names, wanted, sizeof wanted, &word, &length)) {
         if (word != NULL)
-            return refuse_preconditioner(word, length, why);
+            return refuse_preconditioner(operation, word, length, why);
         snprintf(why, WHY_SIZE, "the list of preconditioners is too long");
         return SPMV_ERROR_ARGUMENT;
     }

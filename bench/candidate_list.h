@@ -37,8 +37,9 @@ spmv_status candidate_list_make(const struct operation *operation, spmv_backend 
                                 const char *peers, const char *folder, struct candidate_list *list, char *why);
 
 /* Pairs each method of spmv with each name of the list (separated by commas; "all": every
- * preconditioner of the library). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with a
+ * preconditioner of the library that the operation can use). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with a
  * message in why. */
-spmv_status candidate_list_precondition(const char *names, struct candidate_list *list, char *why);
+spmv_status candidate_list_precondition(const struct operation *operation, const char *names,
+                                        struct candidate_list *list, char *why);
 
 #endif

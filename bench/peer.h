@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 4 };
+enum { PEER_ABI = 5 };
 
 /* The operations. Scans are inclusive and use the sum. */
 enum peer_op {
@@ -34,12 +34,17 @@ enum peer_op {
     PEER_SPMM,          /* Y = A X: spmv for several vectors, x and y row by row */
     PEER_SPMV_DOT,      /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
     PEER_SPGEMM,        /* y = the values of C = A A, pattern included in the time; columns ascend */
-    PEER_SPGEMM_NUMERIC /* the same, with the pattern of C made by open */
+    PEER_SPGEMM_NUMERIC, /* the same, with the pattern of C made by open */
+    /* as PEER_CG, by restarted GMRES and by BiCGStab; A need not be symmetric */
+    PEER_GMRES,
+    PEER_BICGSTAB
 };
+
+enum { PEER_MOST_RESTART = 200 };
 
 /* Result of a solve, in host memory. */
 struct peer_solved {
-    int64_t iterations; /* products with A in the loop, equal to updates of x */
+    int64_t iterations; /* products with A in the loop (PEER_BICGSTAB: pairs of them) */
     double residual;    /* ||r|| / ||b||, r by the recurrence, after the last update */
 };
 
@@ -72,10 +77,11 @@ struct peer_problem {
     const int32_t *index;   /* n, 0 <= index[i] < bins */
     int64_t bins;
 
-    const void *b;              /* rows; A is square and symmetric */
+    const void *b;              /* rows; A is square, for PEER_CG symmetric */
     double rtol;                /* stop when ||r|| <= rtol ||b||, r by the recurrence, ... */
     int64_t max_iterations;     /* ... or after this many iterations, which is not a failure */
     struct peer_solved *solved; /* host memory: written by every run */
+    int restart;                /* PEER_GMRES: iterations between restarts, 1 to PEER_MOST_RESTART */
 };
 
 struct peer {

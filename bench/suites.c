@@ -5,6 +5,7 @@
  *          list stays as it is, so that geometric means compare
  *   more   shapes that std lacks: long rows, linear programs, operators with own values, other twins
  *   cg     symmetric positive definite systems
+ *   general  systems that are not symmetric
  *   large  matrices that need the memory of a large GPU
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -128,6 +129,11 @@ static const char *const solvers[] = {
     "poisson3d:50", "poisson3d:100", "poisson3d:200", "stencil27:104",  NULL,
 };
 
+/* Systems for gmres and bicgstab: convection and diffusion, of 10,000 to 8 million rows. */
+static const char *const general[] = {
+    "convdiff2d:100", "convdiff2d:316", "convdiff3d:100", "convdiff3d:200", NULL,
+};
+
 static const struct {
     const char *name, *about;
     const char *const *specs;
@@ -136,6 +142,7 @@ static const struct {
     {"std", "14 generated matrices and 20 twins of up to 60 million nonzeros: under 8 minutes on a GPU", standard},
     {"more", "20 matrices that std lacks, of up to 99 million nonzeros: some minutes on a GPU", more},
     {"cg", "9 systems of 1,000 to 8 million rows, for --op cg: a minute on a GPU", solvers},
+    {"general", "4 systems that are not symmetric, of up to 8 million rows, for --op gmres and bicgstab", general},
     {"large", "hundreds of millions of nonzeros: 40 GB of memory", large},
 };
 enum { SUITES = sizeof suites / sizeof suites[0] };

@@ -166,7 +166,8 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
         plant(trial, result, host_result);
         return st;
     }
-    fail(result, SPMV_ERROR_DEVICE,
+    const bool ours_ended = slot->peer == NULL && slot->method.failed != SPMV_OK; /* the run gives the reason */
+    fail(result, ours_ended ? slot->method.failed : SPMV_ERROR_DEVICE,
          why[0] != '\0'       ? why
          : slot->peer == NULL ? spmv_last_error(work->ctx)
                               : "a run failed");

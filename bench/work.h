@@ -17,6 +17,8 @@
 #define OPERATION_LIST(X)                                                                                              \
     X(spmv)                                                                                                            \
     X(cg)                                                                                                              \
+    X(gmres)                                                                                                           \
+    X(bicgstab)                                                                                                        \
     X(spmm)                                                                                                            \
     X(spgemm)                                                                                                          \
     X(spgemm_numeric)                                                                                                  \
@@ -52,6 +54,7 @@ struct method {
     const char *layout;  /* how the matrix is stored, one sentence; NULL: not applicable */
     const char *precond; /* the preconditioner that ran; NULL: none */
     struct method_figures figures;
+    spmv_status failed; /* of a solver: the status of the last run */
     struct work *work;
     void *state; /* of the operation, for this method */
 };
@@ -71,6 +74,7 @@ struct operation {
     const char *operator_name, *kind; /* "add", "inclusive"; NULL: not applicable */
     bool on_matrix, on_file;          /* the operand is a matrix, or a file; neither: n elements */
     bool solver;                      /* a run is a whole solve, described in problem.solved */
+    bool general;                     /* a solver for matrices that need not be symmetric */
     int peer_op;                      /* enum peer_op; -1: no peers */
 
     /* The name of a backend's method: 0, 1, ... until NULL; without "auto". */
@@ -127,6 +131,7 @@ struct work {
     spmv_type type;
     int compression;     /* for spmv's plans */
     int vectors;         /* for spmm; 0: 1 */
+    int restart;         /* for gmres: iterations between restarts; 0: 50 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */
     const char *precond; /* for the next method that is opened; NULL or "": none */
     /* set by work_open */

@@ -896,7 +896,7 @@ static void choosing_preconditioners(void **state)
     char why[WHY_SIZE];
     const struct operation *const cg = operation_find("cg");
     assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto,textbook", "hypre", "/nowhere", &r, why), SPMV_OK);
-    assert_int_equal(candidate_list_precondition("ic0,auto", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition(cg, "ic0,auto", &r, why), SPMV_OK);
     static const char *const names[] = {"auto", "auto", "textbook", "textbook", "hypre-cg"};
     static const char *const preconds[] = {"ic0", "auto", "ic0", "auto", ""};
     assert_int_equal(r.count, 5);
@@ -910,17 +910,17 @@ static void choosing_preconditioners(void **state)
         known++;
     known -= 2;
     assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
-    assert_int_equal(candidate_list_precondition("all", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition(cg, "all", &r, why), SPMV_OK);
     assert_int_equal(r.count, known);
     assert_true(r.candidates[0].optional);
     assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
-    assert_int_equal(candidate_list_precondition("ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_precondition(cg, "ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "\"icc\""));
-    assert_int_equal(candidate_list_precondition("", &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_precondition(cg, "", &r, why), SPMV_ERROR_ARGUMENT);
     char many[1000] = "ic0";
     while (strlen(many) < 4 * CANDIDATES_MOST)
         strcat(many, ",ic0");
-    assert_int_equal(candidate_list_precondition(many, &r, why), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(candidate_list_precondition(cg, many, &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "more than 48"));
 }
 
@@ -940,7 +940,9 @@ static void solutions(void **state)
     for (int k = 0; k < 2; k++) {
         assert_int_equal(candidate_list_make(operation_find("cg"), support_backend, "auto", "none", NULL, &r, why),
                          SPMV_OK);
-        assert_int_equal(candidate_list_precondition("none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why), SPMV_OK);
+        assert_int_equal(
+            candidate_list_precondition(operation_find("cg"), "none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why),
+            SPMV_OK);
         start_trial(&t, &p, operation_find("cg"), &operand, k == 0 ? SPMV_F64 : SPMV_F32, &r);
         t.work.solutions = true;
         if (trial_run(&t) != SPMV_OK)
