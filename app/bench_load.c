@@ -10,7 +10,7 @@
 
 spmv_status bench_load_check(const struct options *o, int count)
 {
-    static const char *const others[] = {"vectors", "summary",  "peers",  "precond",
+    static const char *const others[] = {"vectors", "summary",  "peers",  "precond", "restart",
                                          "method",  "compress", "device", "seed"};
     if (count == 0 || o->csv || o->suite != NULL || o->size != 0)
         return report(SPMV_ERROR_ARGUMENT, "--op load needs files; its results are a table or, with --json, JSON");

@@ -205,6 +205,14 @@ static void keep_verdict(struct bench *b, spmv_status status)
         b->verdict = status;
 }
 
+/* Whether the failure only says that a preconditioner that "all" names is not for this matrix. */
+static bool is_unsuited(const struct bench *b, const struct result *r)
+{
+    const int class = spmv_status_class(r->failed_status); /* 7: no convergence, 8: an unsuited matrix */
+    return b->run.solutions && r->candidate->optional &&
+           (r->failed_status == SPMV_ERROR_UNSUPPORTED || (b->run.operation->general && (class == 7 || class == 8)));
+}
+
 /* Reports wrong results. Wrong results or changing bits of spmv make the run fail; those of a peer
  * do not. */
 static void judge(struct bench *b, const struct bench_case *c)
@@ -220,7 +228,7 @@ static void judge(struct bench *b, const struct bench_case *c)
         if (r->bit_different > 0 && !r->figures.bits_may_differ)
             complain("CHECK FAILED: %s %s by %s: %d of %d repeats gave different bits", c->name,
                      spmv_type_name(c->trial->work.type), r->candidate->name, r->bit_different, r->bit_repeats);
-        if (r->candidate->optional && b->run.solutions && r->failed_status == SPMV_ERROR_UNSUPPORTED)
+        if (is_unsuited(b, r))
             continue;
         if (r->failed[0] != '\0')
             complain("%s %s by %s: %s", c->name, spmv_type_name(c->trial->work.type), r->candidate->name,

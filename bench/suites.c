@@ -131,7 +131,7 @@ static const char *const solvers[] = {
 
 /* Systems for gmres and bicgstab: convection and diffusion, of 10,000 to 8 million rows. */
 static const char *const general[] = {
-    "convdiff2d:100", "convdiff2d:316", "convdiff3d:100", "convdiff3d:200", NULL,
+    "convdiff2d:100,1", "convdiff2d:316,1", "convdiff3d:100,1", "convdiff3d:200,1", NULL,
 };
 
 static const struct {

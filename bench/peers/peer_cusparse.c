@@ -30,7 +30,6 @@ enum format { CSR, COO, SELL };
 static const int heights[] = {8, 16, 32};
 enum {
     HEIGHTS = sizeof heights / sizeof heights[0],
-    TRIALS = 10,
     MOST_PADDING = 8,         /* more than this many times the nonzeros is refused ... */
     PADDING_ALLOWED = 1 << 20 /* ... from this many stored elements on */
 };
@@ -141,46 +140,19 @@ static bool make_sell(struct product *p, int height, const int32_t *row_ptr, int
            product_make_buffer(p, why, why_size);
 }
 
-/* *milliseconds of TRIALS products, after a warm-up. */
-static bool time_trials(struct product *p, cudaEvent_t begins, cudaEvent_t ends, float *milliseconds, char *why,
-                        size_t why_size)
-{
-    int failed = run_product(p);
-    if (bad_cuda(cudaEventRecord(begins, p->stream), "cudaEventRecord", why, why_size))
-        return false;
-    for (int t = 0; t < TRIALS && failed == 0; t++)
-        failed = run_product(p);
-    if (failed != 0) {
-        snprintf(why, why_size, "cusparseSpMV on sliced ELLPACK failed");
-        cudaStreamSynchronize(p->stream);
-        return false;
-    }
-    return !bad_cuda(cudaEventRecord(ends, p->stream), "cudaEventRecord", why, why_size) &&
-           !bad_cuda(cudaEventSynchronize(ends), "cudaEventSynchronize", why, why_size) &&
-           !bad_cuda(cudaEventElapsedTime(milliseconds, begins, ends), "cudaEventElapsedTime", why, why_size);
-}
-
 /* The fastest height; 0 if none is possible, with the reason in why. */
 static int choose_height(struct product *p, const int32_t *row_ptr, int32_t *offsets, char *why, size_t why_size)
 {
-    cudaEvent_t begins = NULL, ends = NULL;
     float best = INFINITY, milliseconds = 0;
     int height = 0;
-    if (!bad_cuda(cudaEventCreate(&begins), "cudaEventCreate", why, why_size) &&
-        !bad_cuda(cudaEventCreate(&ends), "cudaEventCreate", why, why_size)) {
-        for (int h = 0; h < HEIGHTS; h++) {
-            if (make_sell(p, heights[h], row_ptr, offsets, why, why_size) &&
-                time_trials(p, begins, ends, &milliseconds, why, why_size) && milliseconds < best) {
-                best = milliseconds;
-                height = heights[h];
-            }
-            product_drop_matrix(p);
+    for (int h = 0; h < HEIGHTS; h++) {
+        if (make_sell(p, heights[h], row_ptr, offsets, why, why_size) &&
+            product_time(p, &milliseconds, why, why_size) && milliseconds < best) {
+            best = milliseconds;
+            height = heights[h];
         }
+        product_drop_matrix(p);
     }
-    if (begins != NULL)
-        cudaEventDestroy(begins);
-    if (ends != NULL)
-        cudaEventDestroy(ends);
     return height;
 }
 

@@ -33,12 +33,12 @@ static inline void sparse_version(char *text, size_t size)
         snprintf(text, size, "cuSPARSE");
 }
 
-/* The constant 1 or 0 in the type. */
+/* The constant -1, 0 or 1 in the type. */
 static inline const void *sparse_scalar(cudaDataType type, int value)
 {
-    static const float f32[] = {0, 1};
-    static const double f64[] = {0, 1};
-    return type == CUDA_R_32F ? (const void *)&f32[value] : (const void *)&f64[value];
+    static const float f32[] = {-1, 0, 1};
+    static const double f64[] = {-1, 0, 1};
+    return type == CUDA_R_32F ? (const void *)&f32[value + 1] : (const void *)&f64[value + 1];
 }
 
 static inline cudaDataType sparse_type(const struct peer_problem *problem)

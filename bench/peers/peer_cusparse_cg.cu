@@ -16,63 +16,12 @@
 #include <cstdlib>
 #include <new>
 
-#include "peer_cublas.h"
-#include "peer_cusparse.h"
+#include "cublas_calls.h"
 
 namespace
 {
 
 enum { BLOCK = 32, WORKSPACE = 32 << 20 };
-
-struct refusal {
-    char *why;
-    size_t size;
-};
-
-bool bad(cudaError_t error, const char *call, refusal r)
-{
-    return bad_cuda(error, call, r.why, r.size);
-}
-
-bool bad(cusparseStatus_t status, const char *call, refusal r)
-{
-    return bad_sparse(status, call, r.why, r.size);
-}
-
-bool bad(cublasStatus_t status, const char *call, refusal r)
-{
-    return bad_blas(status, call, r.why, r.size);
-}
-
-cublasStatus_t dot(cublasHandle_t h, int n, const double *x, const double *y, double *result)
-{
-    return cublasDdot(h, n, x, 1, y, 1, result);
-}
-
-cublasStatus_t dot(cublasHandle_t h, int n, const float *x, const float *y, float *result)
-{
-    return cublasSdot(h, n, x, 1, y, 1, result);
-}
-
-cublasStatus_t axpy(cublasHandle_t h, int n, const double *a, const double *x, double *y)
-{
-    return cublasDaxpy(h, n, a, x, 1, y, 1);
-}
-
-cublasStatus_t axpy(cublasHandle_t h, int n, const float *a, const float *x, float *y)
-{
-    return cublasSaxpy(h, n, a, x, 1, y, 1);
-}
-
-cublasStatus_t scal(cublasHandle_t h, int n, const double *a, double *x)
-{
-    return cublasDscal(h, n, a, x, 1);
-}
-
-cublasStatus_t scal(cublasHandle_t h, int n, const float *a, float *x)
-{
-    return cublasSscal(h, n, a, x, 1);
-}
 
 /* On the device. rr[k]: r'r before iteration k of a block, rr[k + 1] after it; one: 1. */
 template <typename T> struct scalars {
@@ -269,39 +218,23 @@ template <typename T> int run_graph(void *state)
 
 template <typename T> bool capture(const solver<T> *c, int count, cudaGraphExec_t *exec, refusal r)
 {
-    cudaGraph_t graph = nullptr;
-    if (count == 0)
-        return true;
-    if (bad(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture", r))
-        return false;
-    bool fine = true;
-    for (int k = 0; k < count && fine; k++)
-        fine = first_half(c, k, r) && second_half(c, k, r);
-    if (fine && count == BLOCK) {
-        carry<<<1, 1, 0, c->stream>>>(c->s, count);
-        fine = !bad(cudaGetLastError(), "the kernel that carries", r);
-    }
-    const cudaError_t ended = cudaStreamEndCapture(c->stream, &graph);
-    fine = fine && !bad(ended, "cudaStreamEndCapture", r) &&
-           !bad(cudaGraphInstantiate(exec, graph, 0), "cudaGraphInstantiate", r) &&
-           !bad(cudaGraphUpload(*exec, c->stream), "cudaGraphUpload", r);
-    if (graph != nullptr)
-        cudaGraphDestroy(graph);
-    return fine;
-}
-
-template <typename T, typename P> bool get(P **memory, size_t count, refusal r)
-{
-    void *m = nullptr;
-    const bool fine = !bad(device_alloc(count * sizeof(P), &m), "cudaMalloc", r);
-    *memory = static_cast<P *>(m);
-    return fine;
+    const auto record = [=] {
+        bool fine = true;
+        for (int k = 0; k < count && fine; k++)
+            fine = first_half(c, k, r) && second_half(c, k, r);
+        if (fine && count == BLOCK) {
+            carry<<<1, 1, 0, c->stream>>>(c->s, count);
+            fine = !bad(cudaGetLastError(), "the kernel that carries", r);
+        }
+        return fine;
+    };
+    return count == 0 || capture_graph(c->stream, record, exec, r);
 }
 
 template <typename T> bool make_vectors(solver<T> *c, refusal r)
 {
     const auto n = static_cast<size_t>(c->problem.rows);
-    return get<T>(&c->r, n, r) && get<T>(&c->p, n, r) && get<T>(&c->q, n, r) && get<T>(&c->s, 1, r) &&
+    return get(&c->r, n, r) && get(&c->p, n, r) && get(&c->q, n, r) && get(&c->s, 1, r) &&
            !bad(device_alloc(WORKSPACE, &c->workspace), "cudaMalloc", r) &&
            !bad(cudaMallocHost(reinterpret_cast<void **>(&c->host_rr), (BLOCK + 1) * sizeof(T)), "cudaMallocHost", r) &&
            !bad(cudaMemsetAsync(c->p, 0, n * sizeof(T), c->stream), "cudaMemsetAsync", r);
@@ -326,14 +259,6 @@ template <typename T> bool make_matrix(solver<T> *c, refusal r)
                 "cusparseSpMV_preprocess", r);
 }
 
-template <typename T> bool make_blas(solver<T> *c, refusal r)
-{
-    return !bad(cublasCreate(&c->blas), "cublasCreate", r) &&
-           !bad(cublasSetStream(c->blas, c->stream), "cublasSetStream", r) &&
-           !bad(cublasSetWorkspace(c->blas, c->workspace, WORKSPACE), "cublasSetWorkspace", r) &&
-           !bad(cublasSetPointerMode(c->blas, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode", r);
-}
-
 template <typename T> int open_solver(const peer_problem *problem, bool graph, void **state, char *why, size_t why_size)
 {
     const refusal r = {why, why_size};
@@ -348,8 +273,8 @@ template <typename T> int open_solver(const peer_problem *problem, bool graph, v
     /* The first iteration loads the kernels, which is not allowed during a capture. */
     const bool ready =
         !bad(use_device_of(c->stream), "cudaSetDevice", r) && make_vectors(c, r) && make_matrix(c, r) &&
-        make_blas(c, r) && start(c, r) && first_half(c, 0, r) && second_half(c, 0, r) &&
-        !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r) &&
+        blas_handle(c->stream, c->workspace, WORKSPACE, &c->blas, r) && start(c, r) && first_half(c, 0, r) &&
+        second_half(c, 0, r) && !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r) &&
         (!graph || (capture(c, static_cast<int>(BLOCK), &c->block, r) && capture(c, c->rest_count, &c->rest, r))) &&
         !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r);
     if (ready) {
