@@ -720,7 +720,7 @@ static void suites(void **state)
                          "are allowed");
         }
     }
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 6);
     assert_null(suite_find("none"));
     spmv_context_destroy(ctx);
 }
@@ -926,7 +926,58 @@ static void choosing_preconditioners(void **state)
 
 /* Each run creates its preconditioner and solves. The benchmark compares whole solutions, not
  * iterations. */
+static void solve_by(const struct places *p, const char *op, const char *spec, const char *preconds, spmv_type type)
+{
+    static struct trial t;
+    static struct candidate_list r;
+    spmv_csr a;
+    char why[WHY_SIZE];
+    const struct operation *const operation = operation_find(op);
+    spmv_matrix *const m = make_matrix(p->checker, spec, &a);
+    const struct operand operand = {.matrix = &a, .seed = 1};
+    assert_int_equal(candidate_list_make(operation, support_backend, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_precondition(operation, preconds, &r, why), SPMV_OK);
+    start_trial(&t, p, operation, &operand, type, &r);
+    t.work.solutions = true;
+    if (trial_run(&t) != SPMV_OK)
+        fail_msg("%s: %s", op, t.work.error);
+    assert_int_equal(t.count, r.count);
+    for (int o = 0; o < t.count; o++) {
+        const struct result *const result = &t.results[o];
+        if (result->failed[0] != '\0')
+            fail_msg("%s %s: %s", op, result->candidate->precond, result->failed);
+        assert_true(result->checked && result->measured && !result->wrong && result_converged(&t, result));
+        assert_int_equal(result->bit_different, 0);
+        assert_true(result_steps(&t, result) == 1 && result_gbs(&t, result) == 0);
+        if (strcmp(result->candidate->precond, "auto") == 0)
+            assert_string_not_equal(result->precond, "auto");
+        else
+            assert_string_equal(result->precond, result->candidate->precond);
+    }
+    /* the first is without a preconditioner, the last but one factors */
+    const struct result *const factors = &t.results[t.count - 2];
+    assert_true(factors->figures.setup_seconds > 0);
+    assert_true(factors->solved.iterations < t.results[0].solved.iterations);
+    trial_close(&t);
+    spmv_matrix_destroy(m);
+}
+
 static void solutions(void **state)
+{
+    (void)state;
+    struct places p;
+    open_places(&p);
+    for (int k = 0; k < 2; k++) {
+        const spmv_type type = k == 0 ? SPMV_F64 : SPMV_F32;
+        solve_by(&p, "cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,ic0,auto", type);
+        solve_by(&p, "gmres", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
+        solve_by(&p, "bicgstab", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
+    }
+    close_places(&p);
+}
+
+/* Without a restart GMRES takes fewer iterations. A smaller basis is fewer bytes. */
+static void restarted(void **state)
 {
     (void)state;
     static struct trial t;
@@ -935,35 +986,31 @@ static void solutions(void **state)
     spmv_csr a;
     char why[WHY_SIZE];
     open_places(&p);
-    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40", &a);
+    spmv_matrix *const m = make_matrix(p.checker, "convdiff2d:40,1", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(candidate_list_make(operation_find("cg"), support_backend, "auto", "none", NULL, &r, why),
-                         SPMV_OK);
-        assert_int_equal(
-            candidate_list_precondition(operation_find("cg"), "none,jacobi,block-jacobi,chebyshev,ic0,auto", &r, why),
-            SPMV_OK);
-        start_trial(&t, &p, operation_find("cg"), &operand, k == 0 ? SPMV_F64 : SPMV_F32, &r);
-        t.work.solutions = true;
+    static const int restarts[] = {0, 50, 200, 5};
+    int64_t iterations[4];
+    double bytes[4];
+    assert_int_equal(candidate_list_make(operation_find("gmres"), support_backend, "auto", "none", NULL, &r, why),
+                     SPMV_OK);
+    for (int k = 0; k < 4; k++) {
+        start_trial(&t, &p, operation_find("gmres"), &operand, SPMV_F64, &r);
+        t.work.restart = restarts[k];
         if (trial_run(&t) != SPMV_OK)
             fail_msg("%s", t.work.error);
-        assert_int_equal(t.count, 6);
-        for (int o = 0; o < t.count; o++) {
-            const struct result *const result = &t.results[o];
-            if (result->failed[0] != '\0')
-                fail_msg("%s: %s", result->candidate->precond, result->failed);
-            assert_true(result->checked && result->measured && !result->wrong && result_converged(&t, result));
-            assert_int_equal(result->bit_different, 0);
-            assert_true(result_steps(&t, result) == 1 && result_gbs(&t, result) == 0);
-            if (o < 5)
-                assert_string_equal(result->precond, result->candidate->precond);
-            else
-                assert_string_not_equal(result->precond, "auto");
-        }
-        assert_true(t.results[4].figures.setup_seconds > 0);
-        assert_true(t.results[4].solved.iterations < t.results[0].solved.iterations);
+        assert_true(t.results[0].checked && !t.results[0].wrong && result_converged(&t, &t.results[0]));
+        assert_int_equal(t.work.problem.restart, k == 0 ? 50 : restarts[k]);
+        iterations[k] = t.results[0].solved.iterations;
+        bytes[k] = t.work.model_bytes;
         trial_close(&t);
     }
+    assert_int_equal(iterations[0], iterations[1]);
+    assert_true(iterations[2] > 50 && iterations[1] > iterations[2]);
+    assert_true(bytes[0] == bytes[1] && bytes[2] > bytes[1]);
+    /* whole cycles of 5 steps read 3 vectors of the basis on average, 3 times each */
+    const double vector = 1600 * sizeof(double), matrix = (double)a.nnz * 12 + 4 * 1601, mean = (7 + 3 * 3) * vector;
+    assert_true(iterations[3] % 5 == 0 ? bytes[3] == matrix + mean
+                                       : bytes[3] < matrix + mean && bytes[3] > matrix + mean - 3 * vector);
     spmv_matrix_destroy(m);
     close_places(&p);
 }
@@ -976,4 +1023,4 @@ SUPPORT_MAIN(cmocka_unit_test(quiet_figures), cmocka_unit_test(noisy_figures), c
              cmocka_unit_test(at_the_limit), cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs),
              cmocka_unit_test(processor_lists), cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load),
              cmocka_unit_test(spread_of_rows), cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),
-             cmocka_unit_test(choosing_preconditioners), cmocka_unit_test(solutions))
+             cmocka_unit_test(choosing_preconditioners), cmocka_unit_test(solutions), cmocka_unit_test(restarted))

@@ -691,6 +691,9 @@ static void odd_modules_are_refused(void **state)
     assert_non_null(f);
     fputs("this is no library\n", f);
     fclose(f);
+    char other_version[80];
+    snprintf(other_version, sizeof other_version, "made for version %d of the interface, this program has %d",
+             PEER_ABI + 1, PEER_ABI);
     const struct {
         const char *name, *folder, *sentence;
     } cases[] = {
@@ -701,7 +704,7 @@ static void odd_modules_are_refused(void **state)
         {"librsb", broken, "building it needs librsb (Debian: librsb-dev)"},
         {"eigen", broken, "spmv_peer_eigen.so: "},
         {"eigen", broken, "it needs Eigen 3.4 (Debian: libeigen3-dev)"},
-        {"loops", PEERS_ODD "ABI", "made for version 5 of the interface, this program has 4"},
+        {"loops", PEERS_ODD "ABI", other_version},
         {"loops", PEERS_ODD "SYMBOL", "no function spmv_peer_module"},
         {"loops", PEERS_ODD "NOTHING", "its library does not start; it needs OpenMP"},
         {"loops", PEERS_ODD "NAMES", "has loops-guide instead of \"loops-guided\""},

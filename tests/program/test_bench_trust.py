@@ -361,7 +361,7 @@ class Bench(unittest.TestCase):
 
     def test_preconditioners_that_there_are_not(self):
         for words, sentence in ((("--op", "cg", "--precond", "none,icc"), 'unknown preconditioner icc; '),
-                                (("--precond", "jacobi"), "--precond is for --op cg, not for --op spmv"),
+                                (("--precond", "jacobi"), "--precond is for --op cg, gmres and bicgstab, not for --op spmv"),
                                 (("--op", "load", "--precond", "jacobi"), "--precond is not for bench --op load")):
             done = self.run_bench("poisson2d:9", *words)
             self.assertEqual(done.returncode, 1, done.stderr)
