@@ -217,10 +217,11 @@ KRYLOV_SHARED void bicgstab_begin(struct krylov_state *s, const struct krylov_sc
     s->norm_r0 = s->residual;
 }
 
-/* Whether a product of vectors with these norms is only rounding. */
+/* Whether a product of vectors with these norms is as good as 0. It may be far below the roundoff of
+ * the norms and still be right: r leaves the few rows where r0 is large. */
 KRYLOV_SHARED bool bicgstab_vanishes(const struct krylov_state *s, struct krylov_scalar dot, double norms)
 {
-    return !(scalar_modulus(dot) > s->roundoff * norms);
+    return !(scalar_modulus(dot) > s->roundoff * s->roundoff * norms);
 }
 
 /* alpha = rho / (r0, v) */

@@ -343,7 +343,6 @@ static void recurrence(void **state)
             o.restart = 100;
             spmv_solver_result result;
             assert_ok(ctx, solve(&s, &o, &result));
-            assert_int_equal(result.restarts, 0);
             assert_true(result.iterations <= 60);
             assert_true(fabs(result.true_residual - result.recurrence_residual) <= 1e-13 * result.norm_b);
             close_system(&s);
@@ -407,7 +406,6 @@ static void exact_after_n_steps(void **state)
     spmv_solver_result result;
     assert_ok(ctx, solve(&s, &o, &result));
     assert_int_equal(result.iterations, N);
-    assert_int_equal(result.restarts, 0);
     /* restarted earlier it stagnates at the first residual */
     o.restart = N - 1;
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_STAGNATION, "stays at 1");
@@ -499,6 +497,45 @@ static void breakdowns(void **state)
         assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_FINITE, "");
         close_system(&s);
         release(&a);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* b = A 1 is not 0 at the boundary alone, and the flow carries the residual away from there: its
+ * product with the first one falls below the roundoff of their norms, and is right. */
+static void residuals_that_move(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context();
+    static const struct {
+        const char *spec;
+        spmv_type type;
+        double rtol;
+    } cases[] = {{"convdiff2d:60,10", SPMV_F64, 1e-8}, {"convdiff2d:40,10", SPMV_F32, 1e-4}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        spmv_matrix *m = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, cases[c].type, &m));
+        spmv_matrix_view(m, &a);
+        assert_int_equal(a.row_ptr_bits, 64);
+        const int64_t *const row_ptr = a.row_ptr;
+        double *const pairs = support_zeros(2 * a.rows, 8);
+        for (int64_t i = 0; i < a.rows; i++)
+            for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+                pairs[2 * i] += real_at(a.type, a.val, k);
+        void *const values = typed(a.type, pairs, a.rows);
+        const int64_t bytes = a.rows * (int64_t)spmv_type_size(a.type);
+        void *const b = support_upload(ctx, values, bytes), *const x = support_upload(ctx, values, bytes);
+        spmv_solver_options o = options_of("bicgstab", "none");
+        o.rtol = cases[c].rtol;
+        spmv_solver_result result;
+        assert_ok(ctx, spmv_solve(ctx, &a, b, x, &o, &result, sizeof result));
+        assert_true(result.status == SPMV_OK && result.true_residual <= cases[c].rtol * result.norm_b);
+        spmv_free(ctx, b);
+        spmv_free(ctx, x);
+        free(values);
+        free(pairs);
+        spmv_matrix_destroy(m);
     }
     spmv_context_destroy(ctx);
 }
@@ -799,5 +836,6 @@ static void singular(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(recurrence),
              cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns),
-             cmocka_unit_test(minres_needs), cmocka_unit_test(choice), cmocka_unit_test(callbacks),
-             cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits), cmocka_unit_test(singular))
+             cmocka_unit_test(residuals_that_move), cmocka_unit_test(minres_needs), cmocka_unit_test(choice),
+             cmocka_unit_test(callbacks), cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits),
+             cmocka_unit_test(singular))
