@@ -1,4 +1,4 @@
-/* Timing: a clock and the summary of repeated measurements.
+/* The summary of repeated measurements.
  *
  * The median is used and not the mean, because it is insensitive to single interruptions.
  *
@@ -6,14 +6,6 @@
 #include "timing.h"
 
 #include <stdlib.h>
-#include <time.h>
-
-double monotonic_seconds(void)
-{
-    struct timespec t = {0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int compare_doubles(const void *left, const void *right)
 {

@@ -499,7 +499,7 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_ty
                             (long long)a->cols);
     if (*type == SPMV_TYPE_DEFAULT)
         *type = of;
-    if ((*type != SPMV_F64 && *type != SPMV_F32) || (of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
+    if (!type_is_real(*type) || (of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "a matrix of type %s with vectors of type %s: f64 and f32 are supported, and an f32 matrix "
                             "with f64 vectors",

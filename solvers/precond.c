@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "clock.h"
 #include "matrix_internal.h"
 #include "precond_internal.h"
 #include "precond_loops.h"
@@ -25,13 +25,6 @@ static const struct precond_kind kinds[] = {
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size)
 {
@@ -226,17 +219,12 @@ done:
     return st;
 }
 
-static bool is_real(spmv_type type)
-{
-    return type == SPMV_F64 || type == SPMV_F32;
-}
-
 static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *type)
 {
     const spmv_type of = a->val != NULL ? a->type : SPMV_F64;
     if (*type == SPMV_TYPE_DEFAULT)
         *type = of;
-    if (!is_real(*type) || (a->val != NULL && of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
+    if (!type_is_real(*type) || (a->val != NULL && of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
         return context_fail(ctx, SPMV_ERROR_TYPE,
                             "spmv_preconditioner_create: a matrix of type %s with vectors of type %s: f64 and f32 are "
                             "supported, and an f32 matrix with f64 vectors",
@@ -361,7 +349,7 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
                                        const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
 {
     spmv_status st = SPMV_OK;
-    const double begin = now();
+    const double begin = monotonic_seconds();
     spmv_preconditioner_options o;
     struct precond_source source = {.a = a, .options = &o, .bad = INT64_MAX};
     st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
@@ -404,7 +392,7 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
             ctx->error[0] = '\0'; /* what it fell back from is no failure */
     }
     if (st == SPMV_OK)
-        (*preconditioner)->seconds = now() - begin;
+        (*preconditioner)->seconds = monotonic_seconds() - begin;
 done:
     source_close(ctx, &source);
     return st;
@@ -422,7 +410,7 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     if (methods == NULL || !options_read(&c, sizeof c, methods) || c.name == NULL || c.apply == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_wrap: a class needs its size, a name and apply");
-    if (!is_real(type))
+    if (!type_is_real(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_preconditioner_wrap: vectors of type %s, not f64 or f32",
                             spmv_type_name(type));
     if (rows < 0)

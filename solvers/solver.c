@@ -8,18 +8,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "clock.h"
 #include "solver_internal.h"
 
 enum { RESTART = 50, MOST_RESTART = KRYLOV_MOST_BASIS - 1 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void spmv_solver_options_init(spmv_solver_options *options, size_t size)
 {
@@ -334,7 +327,7 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
                           spmv_solver **solver)
 {
-    const double begin = now();
+    const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
     spmv_solver *s = NULL;
     spmv_solver_options o;
@@ -352,7 +345,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
         TRY(make_inner(s, updates));
     TRY(make_rest(s));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
-    s->seconds = now() - begin;
+    s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
         spmv_solver_destroy(s);
@@ -392,7 +385,7 @@ void spmv_solver_destroy(spmv_solver *s)
 
 spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
 {
-    const double begin = now();
+    const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
     if (s == NULL)
         return SPMV_ERROR_ARGUMENT;
@@ -435,7 +428,7 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val));
     else
         TRY(make_rest(s));
-    s->seconds = now() - begin;
+    s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
         s->failed = st;
@@ -510,9 +503,9 @@ spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solve
             give_result(result, size, v, &full);
         return context_fail(s->ctx, s->failed, "%s", s->sentence);
     }
-    const double begin = now();
+    const double begin = monotonic_seconds();
     const spmv_status st = solve(s, b, x);
-    give_results(s, now() - begin, result, size);
+    give_results(s, monotonic_seconds() - begin, result, size);
     return st;
 }
 

@@ -3,17 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <time.h>
 
 #include "backend.h"
+#include "clock.h"
 #include "spgemm_internal.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void spmv_multiply_options_init(spmv_multiply_options *options, size_t size)
 {
@@ -218,7 +211,7 @@ spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, cons
 {
     spmv_multiply_options o;
     spmv_multiply_plan *plan = NULL;
-    const double begin = now();
+    const double begin = monotonic_seconds();
     spmv_status st = context_need(ctx, "spmv_multiply_plan_create", "plan", plan_out);
     if (st != SPMV_OK)
         return st;
@@ -241,7 +234,7 @@ spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, cons
     TRY(count_products(plan));
     TRY(plan->products > 0 ? plan->method->symbolic(plan) : no_entries(plan));
     TRY(spmv_synchronize(ctx));
-    plan->seconds = now() - begin;
+    plan->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
         spmv_multiply_plan_destroy(plan);

@@ -4,18 +4,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "matrix_internal.h"
 #include "plan_internal.h"
 #include "reals.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void spmv_plan_options_init(spmv_plan_options *options, size_t size)
 {
@@ -145,7 +138,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     spmv_status st = SPMV_OK;
     spmv_plan_options o;
     spmv_plan *plan = NULL;
-    const double begin = now();
+    const double begin = monotonic_seconds();
     spmv_plan_options_init(&o, sizeof o);
     TRY(options_take(ctx, "plan", &o, sizeof o, options));
     TRY(plan_check_view(ctx, "spmv_plan_create", a));
@@ -171,7 +164,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     TRY(epilogue_prepare(plan));
     if (!plan->settled)
         TRY(spmv_synchronize(ctx));
-    plan->seconds = now() - begin;
+    plan->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
         spmv_plan_destroy(plan);

@@ -153,7 +153,8 @@ static void end(spmv_status status)
 
 /* ---------------------------------------------------------------- memory and numbers */
 
-/* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014) */
+/* splitmix64 (G. L. Steele, D. Lea, C. H. Flood, OOPSLA 2014), as in splitmix.h. It stands here again
+ * because this program is built with the public headers of earlier versions only. */
 static uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -5,11 +5,11 @@
 #include "mtx_read.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "binary_form.h"
 #include "binary_notes.h"
 #include "binary_vector.h"
+#include "clock.h"
 #include "coordinates.h"
 #include "entries.h"
 #include "matrix_cache.h"
@@ -18,13 +18,6 @@ void spmv_read_options_init(spmv_read_options *options, size_t size)
 {
     const spmv_read_options defaults = {.size = sizeof defaults};
     result_write(options, size, &defaults, sizeof defaults);
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static spmv_status check_options(spmv_context *ctx, const spmv_read_options *given, spmv_read_options *options)
@@ -338,7 +331,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
                                size_t info_size)
 {
     spmv_status st = SPMV_OK;
-    const double start = seconds_now();
+    const double start = monotonic_seconds();
     struct text_source source = {.owns_fd = false};
     spmv_read_options options;
     spmv_read_info info = {.size = sizeof info};
@@ -353,7 +346,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
                      : text_open(ctx, path, &limits, &source));
     source.max_comments = options.comments ? options.max_bytes : 0;
     TRY(read_any(&source, &options, matrix, &info));
-    info.seconds = seconds_now() - start;
+    info.seconds = monotonic_seconds() - start;
     result_write(info_out, info_size, &info, sizeof info);
 done:
     text_close(&source);

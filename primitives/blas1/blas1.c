@@ -7,7 +7,7 @@ static spmv_status check(spmv_context *ctx, const char *name, spmv_type type, in
 {
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (type != SPMV_F64 && type != SPMV_F32)
+    if (!type_is_real(type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "%s: type %s; supported: f32 and f64", name, spmv_type_name(type));
     if (n < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", name, (long long)n);

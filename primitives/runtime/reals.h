@@ -30,11 +30,15 @@ static inline spmv_type type_part(spmv_type type)
     return type == SPMV_C64 ? SPMV_F32 : type == SPMV_C128 ? SPMV_F64 : type;
 }
 
+static inline bool type_is_real(spmv_type type)
+{
+    return type == SPMV_F64 || type == SPMV_F32;
+}
+
 /* Whether files, vectors of solvers and generated matrices have such values: real or complex. */
 static inline bool type_is_floating(spmv_type type)
 {
-    const spmv_type part = type_part(type);
-    return part == SPMV_F64 || part == SPMV_F32;
+    return type_is_real(type_part(type));
 }
 
 /* X(NAME, name, T) for each real type. */

@@ -7,7 +7,7 @@
 
 static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
 {
-    if (key_type != SPMV_I32 && key_type != SPMV_I64 && key_type != SPMV_F32 && key_type != SPMV_F64)
+    if (key_type != SPMV_I32 && key_type != SPMV_I64 && !type_is_real(key_type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_sort_by_key: keys of type %s; supported: i32, i64, f32 and f64",
                             spmv_type_name(key_type));
     if (r->begin_bit < 0 || r->end_bit > 8 * r->key_bytes || r->begin_bit > r->end_bit)
@@ -93,7 +93,7 @@ spmv_status spmv_sort_rung(spmv_context *ctx, const char *rung, spmv_type key_ty
 {
     struct sort_request r = {.key_bytes = (int)spmv_type_size(key_type),
                              .value_bytes = value_bytes,
-                             .real = key_type == SPMV_F32 || key_type == SPMV_F64,
+                             .real = type_is_real(key_type),
                              .begin_bit = begin_bit,
                              .end_bit = end_bit,
                              .in_keys = in_keys,
