@@ -72,20 +72,27 @@ struct krylov_state {
     double *cosines;
 };
 
-/* The functions. Each takes the sums of the pass before it. */
+/* The functions that a combination of vectors may end with, X(NAME, function). Each takes the sums of
+ * the pass before it. */
+#define KRYLOV_FINISH_LIST(X)                                                                                          \
+    X(BICGSTAB_BEGIN, bicgstab_begin) /* r'r */                                                                        \
+    X(BICGSTAB_ALPHA, bicgstab_alpha) /* (r0, v) */                                                                    \
+    X(BICGSTAB_OMEGA, bicgstab_omega) /* (t, s), t't */                                                                \
+    X(BICGSTAB_STEP, bicgstab_step)   /* (r0, r), r'r */                                                               \
+    X(MINRES_BEGIN, minres_begin)     /* r'z, r'r */                                                                   \
+    X(MINRES_DELTA, minres_delta)     /* (z, A z) */                                                                   \
+    X(MINRES_GAMMA, minres_gamma)     /* v'z */                                                                        \
+    X(MINRES_STEP, minres_step)       /* r'r; without a preconditioner no sum */                                       \
+    X(GMRES_BEGIN, gmres_begin)       /* r'r */
+
 enum krylov_finish {
     FINISH_NOTHING,
-    BICGSTAB_BEGIN, /* r'r */
-    BICGSTAB_ALPHA, /* (r0, v) */
-    BICGSTAB_OMEGA, /* (t, s), t't */
-    BICGSTAB_STEP,  /* (r0, r), r'r */
-    MINRES_BEGIN,   /* r'z, r'r */
-    MINRES_DELTA,   /* (z, A z) */
-    MINRES_GAMMA,   /* v'z */
-    MINRES_STEP,    /* r'r; without a preconditioner no sum */
-    GMRES_BEGIN,    /* r'r */
-    GMRES_FIRST,    /* v_i'w, w'w */
-    GMRES_SECOND    /* the same again */
+#define ROW(NAME, function) NAME,
+    KRYLOV_FINISH_LIST(ROW)
+#undef ROW
+    /* of projections */
+    GMRES_FIRST, /* v_i'w, w'w */
+    GMRES_SECOND /* the same again */
 };
 
 /* Places of coefficients. */
@@ -171,12 +178,9 @@ KRYLOV_SHARED void krylov_break(struct krylov_state *s, enum krylov_broken what,
     s->ending = 1;
 }
 
-/* Notes the residual of a new iteration, and whether it is the last. */
-KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
+/* Ends the run if this residual is small enough or the last one. */
+KRYLOV_SHARED void krylov_judge(struct krylov_state *s, double residual)
 {
-    s->iterations++;
-    s->residual = residual;
-    s->history[s->iterations % KRYLOV_RING] = residual;
     if (residual - residual != 0)
         krylov_break(s, BROKEN_NOT_FINITE, residual);
     else if (residual <= s->enough)
@@ -184,6 +188,15 @@ KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
     else if (s->iterations >= s->limit)
         s->stop = KRYLOV_LIMIT;
     s->ending = s->ending || s->stop != KRYLOV_RUNS;
+}
+
+/* Notes the residual of a new iteration, and whether it is the last. */
+KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
+{
+    s->iterations++;
+    s->residual = residual;
+    s->history[s->iterations % KRYLOV_RING] = residual;
+    krylov_judge(s, residual);
 }
 
 /* The first residual of a run, or of another cycle of it. False: no step follows. */
@@ -198,13 +211,7 @@ KRYLOV_SHARED bool krylov_begun(struct krylov_state *s, double residual)
         s->enough = s->tolerance > last ? s->tolerance : last;
         s->history[s->iterations % KRYLOV_RING] = residual;
     }
-    if (residual - residual != 0)
-        krylov_break(s, BROKEN_NOT_FINITE, residual);
-    else if (residual <= s->enough)
-        s->stop = KRYLOV_DONE;
-    else if (s->iterations >= s->limit)
-        s->stop = KRYLOV_LIMIT;
-    s->ending = s->stop != KRYLOV_RUNS;
+    krylov_judge(s, residual);
     return !s->ending;
 }
 
@@ -446,36 +453,14 @@ KRYLOV_SHARED void krylov_finish_scalars(enum krylov_finish which, struct krylov
                                          const struct krylov_scalar *sum)
 {
     switch (which) {
+#define CASE(NAME, function)                                                                                           \
+    case NAME:                                                                                                         \
+        function(s, sum);                                                                                              \
+        break;
+        KRYLOV_FINISH_LIST(CASE)
+#undef CASE
     case FINISH_NOTHING:
-        break;
-    case BICGSTAB_BEGIN:
-        bicgstab_begin(s, sum);
-        break;
-    case BICGSTAB_ALPHA:
-        bicgstab_alpha(s, sum);
-        break;
-    case BICGSTAB_OMEGA:
-        bicgstab_omega(s, sum);
-        break;
-    case BICGSTAB_STEP:
-        bicgstab_step(s, sum);
-        break;
-    case MINRES_BEGIN:
-        minres_begin(s, sum);
-        break;
-    case MINRES_DELTA:
-        minres_delta(s, sum);
-        break;
-    case MINRES_GAMMA:
-        minres_gamma(s, sum);
-        break;
-    case MINRES_STEP:
-        minres_step(s, sum);
-        break;
-    case GMRES_BEGIN:
-        gmres_begin(s, sum);
-        break;
-    case GMRES_FIRST: /* of projections */
+    case GMRES_FIRST:
     case GMRES_SECOND:
         break;
     }
