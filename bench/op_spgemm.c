@@ -22,12 +22,9 @@ struct state {
 /* Absolute values of n numbers; NULL: out of memory. */
 static void *absolute(spmv_type type, const void *values, int64_t n)
 {
-    char *const to = malloc((size_t)n * spmv_type_size(type) + 1);
+    void *const to = malloc((size_t)n * spmv_type_size(type) + 1);
     for (int64_t k = 0; to != NULL && k < n; k++)
-        if (type == SPMV_F32)
-            ((float *)(void *)to)[k] = fabsf(((const float *)values)[k]);
-        else
-            ((double *)(void *)to)[k] = fabs(((const double *)values)[k]);
+        real_set(type, to, k, fabs(real_at(type, values, k)));
     return to;
 }
 
@@ -138,15 +135,10 @@ static int run_both(void *state)
 
 /* ------------------------------------------------------------------------------ check */
 
-static double number(spmv_type type, const void *array, int64_t i)
-{
-    return type == SPMV_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
-}
-
 static spmv_status check(struct work *work, const void *host_result, struct check *check)
 {
     const struct state *const state = work->state;
-    const double unit = work->type == SPMV_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2;
+    const double unit = real_limits_of(work->type).roundoff;
     const int64_t *const row_ptr = state->matrix.host.row_ptr;
     spmv_csr right, size;
     spmv_matrix_view(state->right, &right);
@@ -155,8 +147,8 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     for (int64_t i = 0; i < right.rows; i++) {
         const double factor = 2 * (double)(row_ptr[i + 1] - row_ptr[i] + 3) * unit;
         for (int64_t e = ((const int64_t *)right.row_ptr)[i]; e < ((const int64_t *)right.row_ptr)[i + 1]; e++) {
-            const double error = fabs(number(work->type, host_result, e) - number(work->type, right.val, e));
-            const double bound = factor * number(work->type, size.val, e);
+            const double error = fabs(real_at(work->type, host_result, e) - real_at(work->type, right.val, e));
+            const double bound = factor * real_at(work->type, size.val, e);
             const double ratio = error == 0 ? 0 : error / bound <= DBL_MAX ? error / bound : INFINITY;
             if (ratio > check->ratio)
                 *check = (struct check){.ratio = ratio, .at = i};

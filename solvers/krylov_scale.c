@@ -8,18 +8,38 @@
 
 #include "krylov.h"
 
+struct scale_limits {
+    double square; /* squares of numbers somewhat larger than this norm may overflow */
+    double vanish; /* squares of smaller norms vanish */
+    double small;  /* a smaller norm of b is scaled unless the solve succeeded without */
+    int exponent;  /* 2 to this power and its reciprocal are normal numbers */
+};
+#define SCALE_LIMITS_F32 0x1p40, 0x1p-56, 0x1p-10, 126
+#define SCALE_LIMITS_F64 0x1p480, 0x1p-500, 0x1p-200, 1022
+
+static struct scale_limits scale_limits_of(spmv_type type)
+{
+    switch ((int)type) {
+#define CASE(NAME, name, T)                                                                                            \
+    case SPMV_##NAME:                                                                                                  \
+        return (struct scale_limits){SCALE_LIMITS_##NAME};
+        REAL_LIST(CASE)
+#undef CASE
+    }
+    return (struct scale_limits){NAN, NAN, NAN, 0};
+}
+
 /* Whether squares of numbers somewhat larger than this norm overflow; true for NaN. */
 static bool squares_overflow(spmv_type type, double norm)
 {
-    return !(norm <= (type == SPMV_F32 ? 0x1p40 : 0x1p480));
+    return !(norm <= scale_limits_of(type).square);
 }
 
 bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance)
 {
-    const bool narrow = type == SPMV_F32;
     /* two unit roundoffs below norm_b */
-    const double least = fmax(tolerance, (narrow ? 0x1p-48 : 0x1p-106) * norm_b);
-    return least < (narrow ? 0x1p-56 : 0x1p-500);
+    const double unit = real_limits_of(type).roundoff, least = fmax(tolerance, unit * unit * norm_b);
+    return least < scale_limits_of(type).vanish;
 }
 
 /* *largest = max |v_i|. Writes |v| to scratch. */
@@ -37,10 +57,10 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
 {
     spmv_status st = SPMV_OK;
     const spmv_cg_result *result = s->result;
-    const bool narrow = s->part == SPMV_F32;
+    const struct scale_limits limits = scale_limits_of(s->part);
     /* p'Ap and r'M^-1 r are smaller than r'r if A or M^-1 is small. So a small b is scaled unless
      * the solve succeeded without. */
-    const bool small = !(ran && success) && result->norm_b < (narrow ? 0x1p-10 : 0x1p-200);
+    const bool small = !(ran && success) && result->norm_b < limits.small;
     double largest = 0;
     int exponent = 0;
     if (s->columns > 1 || s->scale != 0 ||
@@ -51,9 +71,7 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success)
     if (!(largest > 0 && isfinite(largest)))
         return SPMV_OK;
     frexp(largest, &exponent);
-    /* so that the scale and its reciprocal are normal numbers */
-    const int most = narrow ? 126 : 1022;
-    exponent = exponent > most ? most : exponent < -most ? -most : exponent;
+    exponent = exponent > limits.exponent ? limits.exponent : exponent < -limits.exponent ? -limits.exponent : exponent;
     if (exponent == 0)
         return SPMV_OK;
     s->wanted_scale = ldexp(1, -exponent);
