@@ -68,21 +68,7 @@ template <typename T> __device__ T load_whole(const T *from)
     return ((const whole<T> *)from)->element;
 }
 
-/* Calls body with an object of this complex type. */
-template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
-{
-    switch ((int)type) {
-#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
-    case SPMV_##NAME:                                                                                                  \
-        return body(D());
-        SPMV_COMPLEX_LIST(CASE, )
-#undef CASE
-    default:
-        return SPMV_ERROR_TYPE;
-    }
-}
-
-/* The same for any type of matrix values. */
+/* Calls body with an object of this type of matrix values. */
 template <typename Body> spmv_status with_value(spmv_type type, const Body &body)
 {
     switch ((int)type) {
@@ -95,6 +81,27 @@ template <typename Body> spmv_status with_value(spmv_type type, const Body &body
     default:
         return SPMV_ERROR_TYPE;
     }
+}
+
+/* The same for a real or complex type, and for a complex type. */
+template <typename Body> spmv_status with_floating(spmv_type type, const Body &body)
+{
+    return with_value(type, [&](auto of) -> spmv_status {
+        if constexpr (std::is_integral<decltype(of)>::value)
+            return SPMV_ERROR_TYPE;
+        else
+            return body(of);
+    });
+}
+
+template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
+{
+    return with_value(type, [&](auto of) -> spmv_status {
+        if constexpr (std::is_arithmetic<decltype(of)>::value)
+            return SPMV_ERROR_TYPE;
+        else
+            return body(of);
+    });
 }
 
 #endif

@@ -36,62 +36,22 @@ struct expand_job {
     int64_t stride;
 };
 
-#define VALUE float
-#define PART float
-#define COMPLEX 0
-#define TYPED(name) name##_f32
-#include "krylov_passes_typed.h"
-#undef VALUE
-#undef PART
-#undef TYPED
-#define VALUE double
-#define PART double
-#define TYPED(name) name##_f64
-#include "krylov_passes_typed.h"
-#undef VALUE
-#undef PART
-#undef COMPLEX
-#undef TYPED
-#define VALUE spmv_c64
-#define PART float
-#define COMPLEX 1
-#define TYPED(name) name##_c64
-#include "krylov_passes_typed.h"
-#undef VALUE
-#undef PART
-#undef TYPED
-#define VALUE spmv_c128
-#define PART double
-#define TYPED(name) name##_c128
-#include "krylov_passes_typed.h"
-#undef VALUE
-#undef PART
-#undef COMPLEX
-#undef TYPED
+#define TEMPLATE "krylov_passes_typed.h"
+#include "each_floating.h"
 
-#define BY_TYPE(function)                                                                                              \
-    static void function(void *state, int64_t tile)                                                                    \
-    {                                                                                                                  \
-        const struct function##_job *const job = state;                                                                \
-        switch ((int)job->v->type) {                                                                                   \
-        case SPMV_F32:                                                                                                 \
-            function##_tile_f32(job, tile);                                                                            \
-            break;                                                                                                     \
-        case SPMV_F64:                                                                                                 \
-            function##_tile_f64(job, tile);                                                                            \
-            break;                                                                                                     \
-        case SPMV_C64:                                                                                                 \
-            function##_tile_c64(job, tile);                                                                            \
-            break;                                                                                                     \
-        case SPMV_C128:                                                                                                \
-            function##_tile_c128(job, tile);                                                                           \
-            break;                                                                                                     \
-        }                                                                                                              \
-    }
-BY_TYPE(combine)
-BY_TYPE(project)
-BY_TYPE(store)
-BY_TYPE(expand)
+typedef void tile_fn(void *job, int64_t tile);
+#define ENTRY(type) combine_tile_##type
+static tile_fn *const combine[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
+#undef ENTRY
+#define ENTRY(type) project_tile_##type
+static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
+#undef ENTRY
+#define ENTRY(type) store_tile_##type
+static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
+#undef ENTRY
+#define ENTRY(type) expand_tile_##type
+static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
+#undef ENTRY
 
 int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
 {
@@ -118,7 +78,7 @@ spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_c
     struct combine_job job = {v, a};
     if (v->state->ending && !a->always)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_of(v->n), combine, &job);
+    tiles_each(v->ctx, tiles_of(v->n), combine[v->type], &job);
     struct krylov_scalar sums[KRYLOV_MOST_SUMS] = {{0, 0}};
     const struct krylov_scalar *const parts = v->parts;
     for (int64_t t = 0; t < tiles_of(v->n); t++)
@@ -135,7 +95,7 @@ spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_p
     struct krylov_scalar *const parts = v->parts;
     if (v->state->ending)
         return SPMV_OK;
-    tiles_each(v->ctx, tiles_of(v->n), project, &job);
+    tiles_each(v->ctx, tiles_of(v->n), project[v->type], &job);
     for (int64_t t = 1; t < tiles_of(v->n); t++)
         for (int d = 0; d < job.sums; d++)
             parts[d] = scalar_sum(parts[d], parts[t * job.sums + d]);
@@ -151,7 +111,7 @@ spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_sto
     ON_CUDA(krylov_store_cuda(v, a));
     struct store_job job = {v, a};
     if (!v->state->ending)
-        tiles_each(v->ctx, tiles_of(v->n), store, &job);
+        tiles_each(v->ctx, tiles_of(v->n), store[v->type], &job);
     return SPMV_OK;
 }
 
@@ -159,7 +119,7 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
 {
     ON_CUDA(krylov_expand_cuda(v, basis, stride, x, to));
     struct expand_job job = {v, basis, x, to, stride};
-    tiles_each(v->ctx, tiles_of(v->n), expand, &job);
+    tiles_each(v->ctx, tiles_of(v->n), expand[v->type], &job);
     return SPMV_OK;
 }
 

@@ -431,21 +431,6 @@ __global__ void __launch_bounds__(BLOCK) solve_triangle(krylov_state *s)
         s->g[i] = g[i];
 }
 
-/* Calls body(T()) for the type of the vectors. */
-template <typename Body> spmv_status with_vectors(const krylov_vectors *v, const Body &body)
-{
-    switch ((int)v->type) {
-    case SPMV_F32:
-        return body(float());
-    case SPMV_F64:
-        return body(double());
-    case SPMV_C64:
-        return body(spmv_c64());
-    default:
-        return body(spmv_c128());
-    }
-}
-
 /* Shared memory of a block of which a multiprocessor holds two. 0: unknown. */
 int shared_for_two(spmv_context *ctx)
 {
@@ -490,7 +475,7 @@ extern "C" int64_t krylov_parts_bytes_cuda(int sums)
 extern "C" spmv_status krylov_combine_cuda(const krylov_vectors *v, const krylov_combination *a)
 {
     return on_device(v->ctx, [&] {
-        return with_vectors(v, [&](auto of) {
+        return with_floating(v->type, [&](auto of) {
             using T = decltype(of);
             switch (10 * a->inputs + a->outputs) {
 #define CASE(inputs, outputs)                                                                                          \
@@ -522,7 +507,7 @@ extern "C" spmv_status krylov_project_cuda(const krylov_vectors *v, const krylov
     const int most = blocks_for(v->n), wanted = from->subtracts ? (int)FEW_BLOCKS : 2 * (int)FEW_BLOCKS;
     const int blocks = most < wanted ? most : wanted;
     return on_device(v->ctx, [&] {
-        return with_vectors(v, [&](auto of) {
+        return with_floating(v->type, [&](auto of) {
             using T = decltype(of);
             static uint64_t known;
             const int room = from->most + 1, shared = shared_for_two(v->ctx);
@@ -552,7 +537,7 @@ extern "C" spmv_status krylov_project_cuda(const krylov_vectors *v, const krylov
 extern "C" spmv_status krylov_store_cuda(const krylov_vectors *v, const krylov_storing *from)
 {
     return on_device(v->ctx, [&] {
-        return with_vectors(v, [&](auto of) {
+        return with_floating(v->type, [&](auto of) {
             using T = decltype(of);
             const storing<T> a = {v->state,     from->factor, (const T *)from->from, (T *)from->basis, (T *)from->copy,
                                   from->stride, v->n,         from->subtracts};
@@ -565,7 +550,7 @@ extern "C" spmv_status krylov_expand_cuda(const krylov_vectors *v, const void *b
                                           void *to)
 {
     return on_device(v->ctx, [&] {
-        return with_vectors(v, [&](auto of) {
+        return with_floating(v->type, [&](auto of) {
             using T = decltype(of);
             return launch_early(v->ctx, "krylov expansion", blocks_for(v->n), BLOCK, expand<T>,
                                 (const krylov_state *)v->state, (const T *)basis, stride, (const T *)x, (T *)to, v->n);

@@ -1,5 +1,4 @@
-/* The arithmetic of one type of values, then TEMPLATE (each_floating.h). Products and sums are
- * rounded in the type.
+/* The arithmetic of one type of values (each_floating.h). Products and sums are rounded in the type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static inline T TYPED(times)(T a, T b)
@@ -40,5 +39,3 @@ static inline T TYPED(term)(const T *a, int64_t k, const T *b, int64_t l)
 #endif
     return a == NULL ? (b == NULL ? one : b[l]) : b == NULL ? a[k] : TYPED(times)(a[k], b[l]);
 }
-
-#include TEMPLATE

@@ -444,18 +444,7 @@ done:
 extern "C" spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
     return on_device(plan->ctx, [=]() -> spmv_status {
-        switch ((int)plan->type) {
-        case SPMV_F32:
-            return queue_sums<float>(plan, a, b, c);
-        case SPMV_F64:
-            return queue_sums<double>(plan, a, b, c);
-        case SPMV_C64:
-            return queue_sums<spmv_c64>(plan, a, b, c);
-        case SPMV_C128:
-            return queue_sums<spmv_c128>(plan, a, b, c);
-        default:
-            return context_fail(plan->ctx, SPMV_ERROR_TYPE, "no sparse product of type %s", spmv_type_name(plan->type));
-        }
+        return with_floating(plan->type, [=](auto of) { return queue_sums<decltype(of)>(plan, a, b, c); });
     });
 }
 

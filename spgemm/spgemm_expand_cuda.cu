@@ -43,18 +43,6 @@ template <typename T> spmv_status run(spmv_context *ctx, const spgemm_sums &s)
 
 extern "C" spmv_status spgemm_expand_sums_cuda(spmv_context *ctx, const struct spgemm_sums *sums)
 {
-    return on_device(ctx, [&] {
-        switch ((int)sums->type) {
-        case SPMV_F32:
-            return run<float>(ctx, *sums);
-        case SPMV_F64:
-            return run<double>(ctx, *sums);
-        case SPMV_C64:
-            return run<spmv_c64>(ctx, *sums);
-        case SPMV_C128:
-            return run<spmv_c128>(ctx, *sums);
-        default:
-            return SPMV_ERROR_TYPE;
-        }
-    });
+    return on_device(ctx,
+                     [&] { return with_floating(sums->type, [&](auto of) { return run<decltype(of)>(ctx, *sums); }); });
 }

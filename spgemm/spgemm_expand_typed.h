@@ -1,6 +1,8 @@
 /* The typed part of spgemm_expand_sums.c (each_floating.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "floating_typed.h"
+
 static void TYPED(expand_sums)(spmv_context *ctx, const struct spgemm_sums *s)
 {
     const T *const a = s->a_values, *const b = s->b_values;

@@ -1,6 +1,8 @@
 /* The numeric phase of spgemm_omp.c for one type (each_floating.h). a or b is NULL for a pattern.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "floating_typed.h"
+
 /* A row of C with n entries whose columns start at col[0]; sums has an element for each column from
  * there on. */
 static inline void TYPED(row_over_span)(const struct spmv_multiply_plan *plan, int64_t i, const T *a, const T *b,

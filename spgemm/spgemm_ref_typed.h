@@ -1,6 +1,8 @@
 /* The typed part of spgemm_ref.c (each_floating.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "floating_typed.h"
+
 /* The place of column j in a row of C. */
 static int64_t TYPED(place)(const int32_t *col, int64_t n, int32_t j)
 {

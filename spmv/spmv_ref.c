@@ -38,17 +38,8 @@ static struct wide plus(struct wide a, struct wide b)
     return (struct wide){a.re + b.re, a.im + b.im};
 }
 
-#define VALUE spmv_c64
-#define PART float
-#define TYPED(name) name##_c64
-#include "spmv_ref_complex.h"
-#undef VALUE
-#undef PART
-#undef TYPED
-#define VALUE spmv_c128
-#define PART double
-#define TYPED(name) name##_c128
-#include "spmv_ref_complex.h"
+#define TEMPLATE "spmv_ref_complex.h"
+#include "each_complex.h"
 
 spmv_status definition_ref_apply(const spmv_plan *plan, const struct plan_product *product)
 {

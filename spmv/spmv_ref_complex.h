@@ -1,8 +1,8 @@
 /* The definition of a product of complex numbers and of its epilogue (spmv_ref.c), included once
- * for each type: VALUE; PART, the type of its real and imaginary parts; and TYPED(name).
+ * for each type (each_complex.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-static struct wide TYPED(widen)(VALUE z)
+static struct wide TYPED(widen)(T z)
 {
     return (struct wide){(long double)z.re, (long double)z.im};
 }
@@ -10,9 +10,9 @@ static struct wide TYPED(widen)(VALUE z)
 static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_product *p)
 {
     const spmv_csr *a = &plan->a;
-    const VALUE alpha = *(const VALUE *)p->alpha, *x = p->x;
-    VALUE *const y = p->y;
-    const VALUE *val = a->val;
+    const T alpha = *(const T *)p->alpha, *x = p->x;
+    T *const y = p->y;
+    const T *val = a->val;
     for (int64_t i = 0; i < a->rows; i++) {
         struct wide sum = {0, 0};
         for (int64_t k = offset_at(a->row_ptr, a->row_ptr_bits, i); k < offset_at(a->row_ptr, a->row_ptr_bits, i + 1);
@@ -21,25 +21,25 @@ static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_pr
             sum = plus(sum, val != NULL ? times(TYPED(widen)(val[k]), factor) : factor);
         }
         sum = times(TYPED(widen)(alpha), sum);
-        VALUE *out = &y[i * plan->y_stride + v];
+        T *out = &y[i * plan->y_stride + v];
         if (!p->beta_zero)
-            sum = plus(sum, times(TYPED(widen)(*(const VALUE *)p->beta), TYPED(widen)(*out)));
-        *out = (VALUE){(PART)sum.re, (PART)sum.im};
+            sum = plus(sum, times(TYPED(widen)(*(const T *)p->beta), TYPED(widen)(*out)));
+        *out = (T){(PART)sum.re, (PART)sum.im};
     }
 }
 
-static void TYPED(epilogue)(int64_t n, const VALUE *y, const spmv_epilogue *e)
+static void TYPED(epilogue)(int64_t n, const T *y, const spmv_epilogue *e)
 {
-    const VALUE *w = e->w;
-    VALUE *z = e->z;
+    const T *w = e->w;
+    T *z = e->z;
     struct wide sum = {0, 0};
     for (int64_t i = 0; i < n && z != NULL; i++) {
         const struct wide own = TYPED(widen)(y[i]);
-        const struct wide add = e->gamma != NULL ? times(TYPED(widen)(*(const VALUE *)e->gamma), own) : own;
-        z[i] = (VALUE){(PART)(z[i].re + add.re), (PART)(z[i].im + add.im)};
+        const struct wide add = e->gamma != NULL ? times(TYPED(widen)(*(const T *)e->gamma), own) : own;
+        z[i] = (T){(PART)(z[i].re + add.re), (PART)(z[i].im + add.im)};
     }
     for (int64_t i = 0; i < n && w != NULL; i++)
-        sum = plus(sum, times(TYPED(widen)((VALUE){w[i].re, -w[i].im}), TYPED(widen)(y[i])));
+        sum = plus(sum, times(TYPED(widen)((T){w[i].re, -w[i].im}), TYPED(widen)(y[i])));
     if (w != NULL)
-        *(VALUE *)e->dot = (VALUE){(PART)sum.re, (PART)sum.im};
+        *(T *)e->dot = (T){(PART)sum.re, (PART)sum.im};
 }

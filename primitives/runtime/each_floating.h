@@ -1,0 +1,13 @@
+/* Includes TEMPLATE once for each real type, with IS_COMPLEX 0 (each_real.h), and for each complex
+ * type (each_complex.h). FLOATING_TABLE is a table by type with the entries ENTRY(f64) and so on.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#define FLOATING_TABLE                                                                                                 \
+    {                                                                                                                  \
+        [SPMV_F32] = ENTRY(f32), [SPMV_F64] = ENTRY(f64), [SPMV_C64] = ENTRY(c64), [SPMV_C128] = ENTRY(c128)           \
+    }
+
+#define IS_COMPLEX 0
+#include "each_real.h"
+#undef IS_COMPLEX
+#include "each_complex.h"
