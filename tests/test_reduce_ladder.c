@@ -295,7 +295,7 @@ static void statuses(void **state)
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     const char *const first = rungs()->name;
     assert_fails(ctx, spmv_reduce_rung(ctx, "bush", SPMV_ADD, SPMV_F64, in, out, 2), SPMV_ERROR_METHOD,
-                 "unknown rung bush");
+                 "unknown rung \"bush\"");
     FOR_RUNGS(r)
     assert_non_null(strstr(spmv_last_error(ctx), r->name));
     assert_fails(ctx, spmv_reduce_rung(ctx, "", SPMV_ADD, SPMV_F64, in, out, 2), SPMV_ERROR_METHOD, "auto");

@@ -52,6 +52,19 @@ static spmv_status run(spmv_context *ctx, enum method method, const struct filte
                                                                                    scratch);
 }
 
+/* Checks the arguments and runs. flags: of the filter, named `name` by the caller. */
+static spmv_status run_flagged(spmv_context *ctx, const char *caller, const char *name, const void *flags,
+                               enum method method, const struct filter *filter, spmv_type type, const void *in,
+                               void *out, int64_t *count, int64_t n)
+{
+    const spmv_status st = check(ctx, caller, type, in, out, count, n);
+    if (st != SPMV_OK)
+        return st;
+    if (flags == NULL && n > 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", caller, name);
+    return run(ctx, method, filter, type, in, out, count, n);
+}
+
 spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in, const uint8_t *flags,
                             void *out, int64_t *count, int64_t n)
 {
@@ -66,13 +79,8 @@ spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type typ
         return context_fail(
             ctx, SPMV_ERROR_METHOD, "spmv_compact_by: unknown method %.60s; there are: auto, %s, %s%s%s", method,
             names[OWN], names[IN_STEPS], names[BELOW] != NULL ? ", " : "", names[BELOW] != NULL ? names[BELOW] : "");
-    const spmv_status st = check(ctx, "spmv_compact", type, in, out, count, n);
-    if (st != SPMV_OK)
-        return st;
-    if (flags == NULL && n > 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_compact: flags is NULL");
-    const struct filter filter = {.mask = flags};
-    return run(ctx, (enum method)which, &filter, type, in, out, count, n);
+    return run_flagged(ctx, "spmv_compact", "flags", flags, (enum method)which, &(struct filter){.mask = flags}, type,
+                       in, out, count, n);
 }
 
 spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, const uint8_t *flags, void *out,
@@ -84,13 +92,8 @@ spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, cons
 spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const void *in, const uint32_t *bits, void *out,
                               int64_t *count, int64_t n)
 {
-    const spmv_status st = check(ctx, "spmv_compact_bits", type, in, out, count, n);
-    if (st != SPMV_OK)
-        return st;
-    if (bits == NULL && n > 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_compact_bits: bits is NULL");
-    const struct filter filter = {.bits = bits};
-    return run(ctx, OWN, &filter, type, in, out, count, n);
+    return run_flagged(ctx, "spmv_compact_bits", "bits", bits, OWN, &(struct filter){.bits = bits}, type, in, out,
+                       count, n);
 }
 
 spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate, int when, spmv_type type,

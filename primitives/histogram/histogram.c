@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
 #include "histogram_request.h"
+#include "rungs.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct histogram_request *r)
 {
@@ -23,19 +24,12 @@ static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct h
 /* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct histogram_rung **rung)
 {
-    char names[256] = "auto";
-    const bool automatic = name == NULL || strcmp(name, "auto") == 0;
-    *rung = NULL;
-    for (const struct histogram_rung *r = ctx->backend->histogram_rungs; r->name != NULL; r++) {
-        if (automatic || strcmp(name, r->name) == 0)
-            *rung = r;
-        strncat(names, ", ", sizeof names - strlen(names) - 1);
-        strncat(names, r->name, sizeof names - strlen(names) - 1);
-    }
-    if (*rung != NULL)
-        return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_histogram_rung: unknown rung \"%s\" on %s; there are: %s", name,
-                        spmv_backend_name(ctx->backend->id), names);
+    const struct rung_list list = RUNG_LIST(ctx->backend->histogram_rungs);
+    const void *found = rung_is_auto(name) ? rung_last(list) : NULL;
+    const spmv_status st =
+        found != NULL ? SPMV_OK : rung_find(ctx, "spmv_histogram_rung", list, name, strlen(name), &found);
+    *rung = found;
+    return st;
 }
 
 spmv_status spmv_histogram_rung(spmv_context *ctx, const char *rung, spmv_type count_type, const int32_t *index,
@@ -76,8 +70,5 @@ spmv_status spmv_histogram(spmv_context *ctx, spmv_type count_type, const int32_
 const char *spmv_histogram_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    for (int k = 0; table != NULL && table->histogram_rungs[k].name != NULL; k++)
-        if (k == index)
-            return table->histogram_rungs[k].name;
-    return NULL;
+    return table != NULL ? rung_name_at(RUNG_LIST(table->histogram_rungs), index) : NULL;
 }

@@ -1,11 +1,9 @@
 /* reduce: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
-
-#include "backend.h"
 #include "map_fill.h"
 #include "reduce_ladder.h"
+#include "rungs.h"
 
 static spmv_status check(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in,
                          const void *out, int64_t n)
@@ -57,30 +55,16 @@ spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op o
 const char *spmv_reduce_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    if (table == NULL || index < 0)
-        return NULL;
-    const struct reduce_rung *rung = table->reduce_rungs();
-    while (index > 0 && rung->name != NULL) {
-        rung++;
-        index--;
-    }
-    return rung->name;
+    return table != NULL ? rung_name_at(RUNG_LIST(table->reduce_rungs()), index) : NULL;
 }
 
-static spmv_status find_rung(spmv_context *ctx, const char *name, const struct reduce_rung *rungs,
+static spmv_status find_rung(spmv_context *ctx, const char *what, const char *name, const struct reduce_rung *rungs,
                              const struct reduce_rung **found)
 {
-    char list[512] = "";
-    size_t used = 0;
-    for (const struct reduce_rung *r = rungs; r->name != NULL; r++) {
-        if (strcmp(r->name, name) == 0) {
-            *found = r;
-            return SPMV_OK;
-        }
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, ", %s", r->name);
-    }
-    return context_fail(ctx, SPMV_ERROR_METHOD, "reduce: unknown rung %s; there are: auto%s", name, list);
+    const void *rung = NULL;
+    const spmv_status st = rung_find(ctx, what, RUNG_LIST(rungs), name, strlen(name), &rung);
+    *found = rung;
+    return st;
 }
 
 static spmv_status check_order(spmv_context *ctx, const struct reduce_rung *rung, spmv_op op)
@@ -95,12 +79,12 @@ static spmv_status check_order(spmv_context *ctx, const struct reduce_rung *rung
 spmv_status spmv_reduce_rung(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in, void *out,
                              int64_t n)
 {
-    if (name == NULL || strcmp(name, "auto") == 0)
+    if (rung_is_auto(name))
         return spmv_reduce(ctx, op, type, in, out, n);
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     const struct reduce_rung *rung = NULL;
-    spmv_status st = find_rung(ctx, name, ctx->backend->reduce_rungs(), &rung);
+    spmv_status st = find_rung(ctx, "spmv_reduce_rung", name, ctx->backend->reduce_rungs(), &rung);
     if (st == SPMV_OK)
         st = check(ctx, "spmv_reduce_rung", op, type, in, out, n);
     if (st == SPMV_OK)
@@ -118,10 +102,10 @@ spmv_status spmv_reduce_trace(spmv_context *ctx, const char *name, spmv_op op, s
                               void *host_out, int64_t n, spmv_trace_fn trace, void *user)
 {
     static const char what[] = "spmv_reduce_trace";
-    const bool by_default = name == NULL || strcmp(name, "auto") == 0;
+    const bool by_default = rung_is_auto(name);
     const struct reduce_rung *rung = NULL;
     void *scratch = NULL;
-    spmv_status st = find_rung(ctx, by_default ? "divergent" : name, reduce_rungs_ref(), &rung);
+    spmv_status st = find_rung(ctx, what, by_default ? "divergent" : name, reduce_rungs_ref(), &rung);
     if (st == SPMV_OK)
         st = check(ctx, what, op, type, host_in, host_out, n);
     if (st == SPMV_OK)

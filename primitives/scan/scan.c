@@ -1,10 +1,9 @@
 /* scan: the public front; the rungs by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "backend.h"
+#include "rungs.h"
 #include "scan_ladder.h"
 
 /* Argument checks shared by all calls. what: the call's name. */
@@ -22,57 +21,43 @@ spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind,
     return SPMV_OK;
 }
 
-spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
-                      int64_t n)
+/* Checks the arguments and gets the scratch. */
+static spmv_status prepare(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,
+                           const void *in, const void *out, int64_t n, void **scratch)
 {
-    spmv_status st = scan_check(ctx, "spmv_scan", kind, op, type, n);
+    const spmv_status st = scan_check(ctx, what, kind, op, type, n);
     if (st != SPMV_OK || n == 0)
         return st;
     if (in == NULL || out == NULL)
-        return context_need(ctx, "spmv_scan", in == NULL ? "in" : "out", NULL);
+        return context_need(ctx, what, in == NULL ? "in" : "out", NULL);
+    return context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), scratch);
+}
+
+spmv_status spmv_scan(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
+                      int64_t n)
+{
     void *scratch = NULL;
-    st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
-    return st != SPMV_OK ? st : ctx->backend->scan(ctx, kind, op, type, in, out, n, scratch);
+    const spmv_status st = prepare(ctx, "spmv_scan", kind, op, type, in, out, n, &scratch);
+    return st != SPMV_OK || n == 0 ? st : ctx->backend->scan(ctx, kind, op, type, in, out, n, scratch);
 }
 
 spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op, spmv_type type,
                           const void *in, void *out, int64_t n)
 {
+    void *scratch = NULL;
     if (!spmv_function_takes(function, type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_map_scan: no function %s for type %s",
                             spmv_function_name(function), spmv_type_name(type));
-    spmv_status st = scan_check(ctx, "spmv_map_scan", kind, op, type, n);
-    if (st != SPMV_OK || n == 0)
-        return st;
-    if (in == NULL || out == NULL)
-        return context_need(ctx, "spmv_map_scan", in == NULL ? "in" : "out", NULL);
-    void *scratch = NULL;
-    st = context_scratch(ctx, ctx->backend->scan_scratch(ctx, type, n), &scratch);
-    return st != SPMV_OK ? st : ctx->backend->map_scan(ctx, function, kind, op, type, in, out, n, scratch);
+    const spmv_status st = prepare(ctx, "spmv_map_scan", kind, op, type, in, out, n, &scratch);
+    return st != SPMV_OK || n == 0 ? st : ctx->backend->map_scan(ctx, function, kind, op, type, in, out, n, scratch);
 }
 
 /* ---------------------------------------------------------------- by name */
 
 const char *spmv_scan_rung_name(spmv_backend backend, int index)
 {
-    const struct backend_table *table = backend_find(backend);
-    for (int k = 0; table != NULL && index >= 0 && table->scan_rungs()[k].name != NULL; k++)
-        if (k == index)
-            return table->scan_rungs()[k].name;
-    return NULL;
-}
-
-/* Writes "auto, definition, hillis-steele, ...". */
-static void list_rungs(const struct scan_rung *rungs, char *text, size_t size)
-{
-    size_t used = (size_t)snprintf(text, size, "auto");
-    for (; rungs->name != NULL && used < size; rungs++)
-        used += (size_t)snprintf(text + used, size - used, ", %s", rungs->name);
-}
-
-bool scan_rung_is_auto(const char *name)
-{
-    return name == NULL || strcmp(name, "auto") == 0;
+    const struct backend_table *const table = backend_find(backend);
+    return table != NULL ? rung_name_at(RUNG_LIST(table->scan_rungs()), index) : NULL;
 }
 
 static bool is_block(int64_t block)
@@ -86,15 +71,11 @@ spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct sca
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     const size_t length = strcspn(name, ":");
-    const struct scan_rung *rung = rungs;
-    while (rung->name != NULL && (strlen(rung->name) != length || memcmp(rung->name, name, length) != 0))
-        rung++;
-    if (rung->name == NULL) {
-        char known[256];
-        list_rungs(rungs, known, sizeof known);
-        return context_fail(ctx, SPMV_ERROR_METHOD, "%s: unknown rung \"%s\" on %s; there are: %s", what, name,
-                            spmv_backend_name(ctx->backend->id), known);
-    }
+    const void *place = NULL;
+    const spmv_status st = rung_find(ctx, what, RUNG_LIST(rungs), name, length, &place);
+    if (st != SPMV_OK)
+        return st;
+    const struct scan_rung *const rung = place;
     *found = rung;
     *block = rung->block;
     if (name[length] == '\0')
@@ -133,7 +114,7 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
     static const char what[] = "spmv_scan_rung";
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (scan_rung_is_auto(rung))
+    if (rung_is_auto(rung))
         return spmv_scan(ctx, kind, op, type, in, out, n);
     const struct scan_rung *found = NULL;
     struct scan_request request = {
@@ -158,7 +139,7 @@ static spmv_status find_by_block(spmv_context *ctx, const char *what, const char
 {
     const struct scan_rung *const rungs = ctx->backend->scan_rungs();
     int block;
-    if (scan_rung_is_auto(name)) {
+    if (rung_is_auto(name)) {
         for (const struct scan_rung *r = rungs; r->name != NULL; r++)
             if (r->by_block)
                 *found = r;
@@ -245,8 +226,8 @@ spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind 
     const struct scan_rung *found = NULL;
     struct scan_request request = {
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = host_in, .out = host_out, .n = n};
-    spmv_status st = scan_rung_find(ctx, what, scan_rungs_ref(), scan_rung_is_auto(rung) ? "blelloch" : rung, &found,
-                                    &request.block);
+    spmv_status st =
+        scan_rung_find(ctx, what, scan_rungs_ref(), rung_is_auto(rung) ? "blelloch" : rung, &found, &request.block);
     if (st == SPMV_OK)
         st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)

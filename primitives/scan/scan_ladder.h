@@ -55,7 +55,6 @@ struct scan_rung {
 
 /* Shared by the fronts of both (scan.c). what: the call's name. */
 spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type, int64_t n);
-bool scan_rung_is_auto(const char *name);
 
 /* Finds the rung "NAME" or "NAME:BLOCK" in a table, and its block size (0: none). */
 spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "backend.h"
+#include "rungs.h"
 #include "sort_request.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
@@ -31,19 +32,11 @@ static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sor
 /* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct sort_rung **rung)
 {
-    char names[256] = "auto";
-    const bool automatic = name == NULL || strcmp(name, "auto") == 0;
-    *rung = NULL;
-    for (const struct sort_rung *r = ctx->backend->sort_rungs; r->name != NULL; r++) {
-        if (automatic || strcmp(name, r->name) == 0)
-            *rung = r;
-        strncat(names, ", ", sizeof names - strlen(names) - 1);
-        strncat(names, r->name, sizeof names - strlen(names) - 1);
-    }
-    if (*rung != NULL)
-        return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_sort_rung: unknown rung \"%s\" on %s; there are: %s", name,
-                        spmv_backend_name(ctx->backend->id), names);
+    const struct rung_list list = RUNG_LIST(ctx->backend->sort_rungs);
+    const void *found = rung_is_auto(name) ? rung_last(list) : NULL;
+    const spmv_status st = found != NULL ? SPMV_OK : rung_find(ctx, "spmv_sort_rung", list, name, strlen(name), &found);
+    *rung = found;
+    return st;
 }
 
 static spmv_status copy(spmv_context *ctx, const void *from, void *to, int bytes, int64_t n)
@@ -127,8 +120,5 @@ spmv_status spmv_sort_by_key(spmv_context *ctx, spmv_type key_type, int begin_bi
 const char *spmv_sort_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    for (int k = 0; table != NULL && table->sort_rungs[k].name != NULL; k++)
-        if (k == index)
-            return table->sort_rungs[k].name;
-    return NULL;
+    return table != NULL ? rung_name_at(RUNG_LIST(table->sort_rungs), index) : NULL;
 }
