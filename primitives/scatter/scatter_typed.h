@@ -1,30 +1,9 @@
-/* scatter for one type (each_type.h), of all elements or of those with a flag.
+/* scatter for one type (each_type.h): moves_typed.h. flags: see there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-
-/* bits, and flags if NULL, are constants after inlining. One unsigned comparison checks the range
- * of the index: a negative one becomes a large number. */
-static inline void TYPED(scatter_to)(const struct move *m, const uint8_t *flags, int bits, int64_t from, int64_t to)
-{
-    const T *const in = m->in;
-    const void *const index = m->index;
-    const uint64_t cells = (uint64_t)m->cells;
-    T *const out = m->out;
-    for (int64_t i = from; i < to; i++) {
-        const int64_t at = offset_at(index, bits, i);
-        if ((flags == NULL || flags[i - from] != 0) && (uint64_t)at < cells)
-            out[at] = in[i];
-    }
-}
+#include "moves_typed.h"
 
 static void TYPED(scatter)(const struct move *m, const uint8_t *flags, int64_t from, int64_t to)
 {
-    if (m->index_bits == 32 && flags == NULL)
-        TYPED(scatter_to)(m, NULL, 32, from, to);
-    else if (m->index_bits == 32)
-        TYPED(scatter_to)(m, flags, 32, from, to);
-    else if (flags == NULL)
-        TYPED(scatter_to)(m, NULL, 64, from, to);
-    else
-        TYPED(scatter_to)(m, flags, 64, from, to);
+    TYPED(move_flagged)(m, true, flags, from, to);
 }
