@@ -80,6 +80,37 @@ template <typename P> bool get(P **memory, size_t count, refusal r)
     return fine;
 }
 
+/* Release a handle if there is one. */
+inline void drop(cudaGraphExec_t graph)
+{
+    if (graph != nullptr)
+        cudaGraphExecDestroy(graph);
+}
+
+inline void drop(cusparseConstSpMatDescr_t matrix)
+{
+    if (matrix != nullptr)
+        cusparseDestroySpMat(matrix);
+}
+
+inline void drop(cusparseDnVecDescr_t vector)
+{
+    if (vector != nullptr)
+        cusparseDestroyDnVec(vector);
+}
+
+inline void drop(cusparseHandle_t handle)
+{
+    if (handle != nullptr)
+        cusparseDestroy(handle);
+}
+
+inline void drop(cublasHandle_t handle)
+{
+    if (handle != nullptr)
+        cublasDestroy(handle);
+}
+
 /* Captures what record queues on the stream as a graph. Kernels must have been loaded before, by a
  * run without a capture. */
 template <typename F> bool capture_graph(cudaStream_t stream, F record, cudaGraphExec_t *exec, refusal r)
@@ -95,6 +126,18 @@ template <typename F> bool capture_graph(cudaStream_t stream, F record, cudaGrap
     if (graph != nullptr)
         cudaGraphDestroy(graph);
     return fine;
+}
+
+/* A module of these peers, with the versions of both libraries. */
+template <size_t COUNT> const peer_module *module_of(const peer (&peers)[COUNT])
+{
+    static char library[96];
+    static const peer_module module = {PEER_ABI, library, peers, static_cast<int>(COUNT)};
+    char sparse[32], blas[32];
+    sparse_version(sparse, sizeof sparse);
+    blas_version(blas, sizeof blas);
+    snprintf(library, sizeof library, "%s, %s", sparse, blas);
+    return &module;
 }
 
 #endif

@@ -39,11 +39,9 @@ static void close_product(void *state)
 static int open_product(const struct peer_problem *problem, cusparseSpMVAlg_t algorithm, void **state, char *why,
                         size_t why_size)
 {
-    struct product_dot *const d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(why, why_size, "no memory");
+    struct product_dot *const d = new_state(sizeof *d, why, why_size);
+    if (d == NULL)
         return -1;
-    }
     struct product *const p = &d->product;
     if (product_begin(p, problem, algorithm, why, why_size) && begin_blas(d, why, why_size) &&
         product_make_csr(p, why, why_size) && product_preprocess(p, why, why_size) &&

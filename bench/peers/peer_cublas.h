@@ -11,23 +11,18 @@
 /* True if the call failed, with a message in why. */
 static inline bool bad_blas(cublasStatus_t status, const char *call, char *why, size_t why_size)
 {
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return false;
-    cudaGetLastError();
-    snprintf(why, why_size, "%s: %s (%s)", call, cublasGetStatusString(status), cublasGetStatusName(status));
-    return true;
+    return bad_call(status == CUBLAS_STATUS_SUCCESS, call, cublasGetStatusString(status), cublasGetStatusName(status),
+                    why, why_size);
 }
 
 /* "cuBLAS 12.6.3", the version of the loaded library; without numbers if it is unknown. */
 static inline void blas_version(char *text, size_t size)
 {
-    int major = 0, minor = 0, patch = 0;
-    if (cublasGetProperty(MAJOR_VERSION, &major) == CUBLAS_STATUS_SUCCESS &&
-        cublasGetProperty(MINOR_VERSION, &minor) == CUBLAS_STATUS_SUCCESS &&
-        cublasGetProperty(PATCH_LEVEL, &patch) == CUBLAS_STATUS_SUCCESS)
-        snprintf(text, size, "cuBLAS %d.%d.%d", major, minor, patch);
-    else
-        snprintf(text, size, "cuBLAS");
+    int version[3] = {0, 0, 0};
+    const bool known = cublasGetProperty(MAJOR_VERSION, &version[0]) == CUBLAS_STATUS_SUCCESS &&
+                       cublasGetProperty(MINOR_VERSION, &version[1]) == CUBLAS_STATUS_SUCCESS &&
+                       cublasGetProperty(PATCH_LEVEL, &version[2]) == CUBLAS_STATUS_SUCCESS;
+    library_version("cuBLAS", known, version, text, size);
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Code common to GPU modules: messages for CUDA errors, and the device of a stream.
+/* Code common to GPU modules: messages for failed calls and versions of libraries, memory, and the
+ * device of a stream.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PEER_CUDA_H
@@ -7,15 +8,40 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-/* True if the call failed, with a message in why. */
-static inline bool bad_cuda(cudaError_t error, const char *call, char *why, size_t why_size)
+/* True if the call failed, with a message in why: what the error means, and its name. */
+static inline bool bad_call(bool well, const char *call, const char *meaning, const char *name, char *why,
+                            size_t why_size)
 {
-    if (error == cudaSuccess)
+    if (well)
         return false;
     cudaGetLastError();
-    snprintf(why, why_size, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+    snprintf(why, why_size, "%s: %s (%s)", call, meaning, name);
     return true;
+}
+
+static inline bool bad_cuda(cudaError_t error, const char *call, char *why, size_t why_size)
+{
+    return bad_call(error == cudaSuccess, call, cudaGetErrorString(error), cudaGetErrorName(error), why, why_size);
+}
+
+/* "cuBLAS 12.6.3" from major, minor and patch; only the library's name if they are unknown. */
+static inline void library_version(const char *library, bool known, const int *version, char *text, size_t size)
+{
+    if (known)
+        snprintf(text, size, "%s %d.%d.%d", library, version[0], version[1], version[2]);
+    else
+        snprintf(text, size, "%s", library);
+}
+
+/* Memory of zeros for a state; NULL with a message in why. Release with free. */
+static inline void *new_state(size_t bytes, char *why, size_t why_size)
+{
+    void *const state = calloc(1, bytes);
+    if (state == NULL)
+        snprintf(why, why_size, "no memory");
+    return state;
 }
 
 /* Makes the stream's device the current one, because a module has its own CUDA runtime. */

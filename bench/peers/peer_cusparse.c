@@ -181,11 +181,9 @@ static bool make_best_sell(struct product *p, char *why, size_t why_size)
 static int open_product(const struct peer_problem *problem, enum format format, cusparseSpMVAlg_t algorithm,
                         bool preprocessed, void **state, char *why, size_t why_size)
 {
-    struct product *const p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        snprintf(why, why_size, "no memory");
+    struct product *const p = new_state(sizeof *p, why, why_size);
+    if (p == NULL)
         return -1;
-    }
     bool ready =
         product_begin(p, problem, algorithm, why, why_size) && (format == CSR   ? product_make_csr(p, why, why_size)
                                                                 : format == COO ? make_coo(p, why, why_size)

@@ -13,24 +13,19 @@
 /* True if the call failed, with a message in why. */
 static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *why, size_t why_size)
 {
-    if (status == CUSPARSE_STATUS_SUCCESS)
-        return false;
-    cudaGetLastError();
-    snprintf(why, why_size, "%s: %s (%s)", call, cusparseGetErrorString(status), cusparseGetErrorName(status));
-    return true;
+    return bad_call(status == CUSPARSE_STATUS_SUCCESS, call, cusparseGetErrorString(status),
+                    cusparseGetErrorName(status), why, why_size);
 }
 
 /* "cuSPARSE 12.6.3", the version of the loaded library; without numbers if it is unknown.
  * cusparseGetVersion would need a GPU. */
 static inline void sparse_version(char *text, size_t size)
 {
-    int major = 0, minor = 0, patch = 0;
-    if (cusparseGetProperty(MAJOR_VERSION, &major) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(MINOR_VERSION, &minor) == CUSPARSE_STATUS_SUCCESS &&
-        cusparseGetProperty(PATCH_LEVEL, &patch) == CUSPARSE_STATUS_SUCCESS)
-        snprintf(text, size, "cuSPARSE %d.%d.%d", major, minor, patch);
-    else
-        snprintf(text, size, "cuSPARSE");
+    int version[3] = {0, 0, 0};
+    const bool known = cusparseGetProperty(MAJOR_VERSION, &version[0]) == CUSPARSE_STATUS_SUCCESS &&
+                       cusparseGetProperty(MINOR_VERSION, &version[1]) == CUSPARSE_STATUS_SUCCESS &&
+                       cusparseGetProperty(PATCH_LEVEL, &version[2]) == CUSPARSE_STATUS_SUCCESS;
+    library_version("cuSPARSE", known, version, text, size);
 }
 
 /* The constant -1, 0 or 1 in the type. */

@@ -75,20 +75,13 @@ template <typename T> void close_solver(void *state)
     auto *const c = static_cast<solver<T> *>(state);
     if (c == nullptr)
         return;
-    if (c->block != nullptr)
-        cudaGraphExecDestroy(c->block);
-    if (c->rest != nullptr)
-        cudaGraphExecDestroy(c->rest);
-    if (c->matrix != nullptr)
-        cusparseDestroySpMat(c->matrix);
-    if (c->p_vector != nullptr)
-        cusparseDestroyDnVec(c->p_vector);
-    if (c->q_vector != nullptr)
-        cusparseDestroyDnVec(c->q_vector);
-    if (c->sparse != nullptr)
-        cusparseDestroy(c->sparse);
-    if (c->blas != nullptr)
-        cublasDestroy(c->blas);
+    drop(c->block);
+    drop(c->rest);
+    drop(c->matrix);
+    drop(c->p_vector);
+    drop(c->q_vector);
+    drop(c->sparse);
+    drop(c->blas);
     void *const memory[] = {c->buffer, c->workspace, c->r, c->p, c->q, c->s};
     for (void *m : memory)
         cudaFree(m);
@@ -150,17 +143,31 @@ template <typename T> bool read_rr(const solver<T> *c, int first, int count, ref
            !bad(cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", r);
 }
 
-template <typename T> int tell(const solver<T> *c, int64_t iterations, T rr, T rr0)
+/* A solve as the host knows it. */
+template <typename T> struct solve {
+    T rr0, rr, enough; /* enough: the same value as computed on the device */
+    int64_t iterations;
+};
+
+template <typename T> bool begin(const solver<T> *c, solve<T> *s, refusal r)
 {
-    c->problem.solved->iterations = iterations;
-    c->problem.solved->residual = rr0 > 0 ? std::sqrt(static_cast<double>(rr) / static_cast<double>(rr0)) : 0;
-    return 0;
+    if (!start(c, r) || !read_rr(c, 0, 1, r))
+        return false;
+    const T rr = c->host_rr[0];
+    *s = {rr, rr, static_cast<T>(c->problem.rtol * c->problem.rtol) * rr, 0};
+    return true;
 }
 
-/* The same value as computed on the device. */
-template <typename T> T enough_of(const solver<T> *c, T rr0)
+template <typename T> bool goes_on(const solver<T> *c, const solve<T> &s)
 {
-    return static_cast<T>(c->problem.rtol * c->problem.rtol) * rr0;
+    return s.rr > s.enough && s.iterations < c->problem.max_iterations;
+}
+
+template <typename T> int tell(const solver<T> *c, const solve<T> &s)
+{
+    c->problem.solved->iterations = s.iterations;
+    c->problem.solved->residual = s.rr0 > 0 ? std::sqrt(static_cast<double>(s.rr) / static_cast<double>(s.rr0)) : 0;
+    return 0;
 }
 
 template <typename T> int run_host(void *state)
@@ -168,28 +175,26 @@ template <typename T> int run_host(void *state)
     const auto *const c = static_cast<const solver<T> *>(state);
     char why[256];
     const refusal r = {why, sizeof why};
-    if (!start(c, r) || !read_rr(c, 0, 1, r))
+    solve<T> s;
+    if (!begin(c, &s, r))
         return -1;
-    const T rr0 = c->host_rr[0], enough = enough_of(c, rr0);
-    T rr = rr0;
-    int64_t iterations = 0;
-    while (rr > enough && iterations < c->problem.max_iterations) {
-        if (!first_half(c, static_cast<int>(iterations % BLOCK), r) ||
-            !read_rr(c, static_cast<int>(iterations % BLOCK) + 1, 1, r))
+    while (goes_on(c, s)) {
+        const int k = static_cast<int>(s.iterations % BLOCK);
+        if (!first_half(c, k, r) || !read_rr(c, k + 1, 1, r))
             return -1;
-        rr = c->host_rr[0];
-        iterations++;
-        if (!(rr > enough))
+        s.rr = c->host_rr[0];
+        s.iterations++;
+        if (!(s.rr > s.enough))
             break;
-        if (!second_half(c, static_cast<int>((iterations - 1) % BLOCK), r))
+        if (!second_half(c, k, r))
             return -1;
-        if (iterations % BLOCK == 0) {
+        if (s.iterations % BLOCK == 0) {
             carry<<<1, 1, 0, c->stream>>>(c->s, static_cast<int>(BLOCK));
             if (bad(cudaGetLastError(), "the kernel that carries", r))
                 return -1;
         }
     }
-    return tell(c, iterations, rr, rr0);
+    return tell(c, s);
 }
 
 template <typename T> int run_graph(void *state)
@@ -197,23 +202,21 @@ template <typename T> int run_graph(void *state)
     const auto *const c = static_cast<const solver<T> *>(state);
     char why[256];
     const refusal r = {why, sizeof why};
-    if (!start(c, r) || !read_rr(c, 0, 1, r))
+    solve<T> s;
+    if (!begin(c, &s, r))
         return -1;
-    const T rr0 = c->host_rr[0], enough = enough_of(c, rr0);
-    T rr = rr0;
-    int64_t iterations = 0;
-    while (rr > enough && iterations < c->problem.max_iterations) {
-        const bool whole = c->problem.max_iterations - iterations >= BLOCK;
+    while (goes_on(c, s)) {
+        const bool whole = c->problem.max_iterations - s.iterations >= BLOCK;
         const int count = whole ? static_cast<int>(BLOCK) : c->rest_count;
         if (bad(cudaGraphLaunch(whole ? c->block : c->rest, c->stream), "cudaGraphLaunch", r) ||
             !read_rr(c, 1, count, r))
             return -1;
-        for (int k = 0; k < count && rr > enough; k++) {
-            rr = c->host_rr[k];
-            iterations++;
+        for (int k = 0; k < count && s.rr > s.enough; k++) {
+            s.rr = c->host_rr[k];
+            s.iterations++;
         }
     }
-    return tell(c, iterations, rr, rr0);
+    return tell(c, s);
 }
 
 template <typename T> bool capture(const solver<T> *c, int count, cudaGraphExec_t *exec, refusal r)
@@ -355,11 +358,5 @@ const peer peers[] = {
 
 const struct peer_module *spmv_peer_module(void)
 {
-    static char library[96];
-    static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    char sparse[32], blas[32];
-    sparse_version(sparse, sizeof sparse);
-    blas_version(blas, sizeof blas);
-    snprintf(library, sizeof library, "%s, %s", sparse, blas);
-    return &module;
+    return module_of(peers);
 }

@@ -98,8 +98,7 @@ template <typename T> class calls : public solver
     ~calls() override
     {
         product_end(&a);
-        if (blas != nullptr)
-            cublasDestroy(blas);
+        drop(blas);
         for (cudaEvent_t event : copied)
             if (event != nullptr)
                 cudaEventDestroy(event);
@@ -223,18 +222,6 @@ template <typename T> class calls : public solver
         }
     }
 };
-
-void drop(cudaGraphExec_t graph)
-{
-    if (graph != nullptr)
-        cudaGraphExecDestroy(graph);
-}
-
-void drop(cusparseDnVecDescr_t vector)
-{
-    if (vector != nullptr)
-        cusparseDestroyDnVec(vector);
-}
 
 /* ---------------------------------------------------------------- gmres */
 
@@ -650,11 +637,5 @@ const peer peers[] = {
 
 const struct peer_module *spmv_peer_module(void)
 {
-    static char library[96];
-    static const peer_module module = {PEER_ABI, library, peers, sizeof peers / sizeof peers[0]};
-    char sparse[32], blas[32];
-    sparse_version(sparse, sizeof sparse);
-    blas_version(blas, sizeof blas);
-    snprintf(library, sizeof library, "%s, %s", sparse, blas);
-    return &module;
+    return module_of(peers);
 }

@@ -51,11 +51,9 @@ static bool make_plan(struct state *s, cusparseSpMVOpAlg_t algorithm, char *why,
 static int open_operation(const struct peer_problem *problem, cusparseSpMVOpAlg_t algorithm, void **state, char *why,
                           size_t why_size)
 {
-    struct state *const s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        snprintf(why, why_size, "no memory");
+    struct state *const s = new_state(sizeof *s, why, why_size);
+    if (s == NULL)
         return -1;
-    }
     if (product_begin(&s->product, problem, CUSPARSE_SPMV_ALG_DEFAULT, why, why_size) &&
         sparse_csr(problem, &s->product.matrix, why, why_size) && make_plan(s, algorithm, why, why_size)) {
         *state = s;

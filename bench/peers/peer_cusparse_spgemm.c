@@ -172,11 +172,9 @@ static void close_spgemm(void *state)
 static int open_spgemm(const struct peer_problem *problem, cusparseSpGEMMAlg_t algorithm, void **state, char *why,
                        size_t why_size)
 {
-    struct spgemm *const p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        snprintf(why, why_size, "no memory");
+    struct spgemm *const p = new_state(sizeof *p, why, why_size);
+    if (p == NULL)
         return -1;
-    }
     p->problem = *problem;
     p->stream = problem->stream;
     p->type = sparse_type(problem);

@@ -104,11 +104,9 @@ void spmm_close(void *state)
 int spmm_open(const struct peer_problem *problem, cusparseSpMMAlg_t algorithm, bool by_columns, void **state, char *why,
               size_t why_size)
 {
-    struct spmm *const p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        snprintf(why, why_size, "no memory");
+    struct spmm *const p = new_state(sizeof *p, why, why_size);
+    if (p == NULL)
         return -1;
-    }
     p->problem = *problem;
     p->stream = problem->stream;
     p->type = sparse_type(problem);
