@@ -6,9 +6,6 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set(SPMV_HAVE_CUDA OFF)
-if(NOT SPMV_CUDA MATCHES "^(AUTO|ON|OFF)$")
-  message(FATAL_ERROR "SPMV_CUDA is \"${SPMV_CUDA}\"; it must be AUTO, ON or OFF")
-endif()
 
 # Without the table of the backend the source tree has no CUDA backend.
 set(_backend "${PROJECT_SOURCE_DIR}/primitives/runtime/backend_cuda.c")
