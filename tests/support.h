@@ -1,8 +1,9 @@
 /* Shared by all test programs: cmocka, the backend named in argv[1], a context on it, random
  * numbers.
  *
- * A test program ends with SUPPORT_MAIN(cmocka_unit_test(...), ...). A program that takes more
- * arguments than the backend has its own main, which starts with support_begin(argc, argv).
+ * A test program ends with SUPPORT_MAIN(with_context(...), cmocka_unit_test(...), ...). A program
+ * that takes more arguments than the backend has its own main, which starts with
+ * support_begin(argc, argv).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_H
@@ -77,15 +78,16 @@ static inline void support_begin(int argc, char **argv)
         return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
     }
 
-/* Like SUPPORT_MAIN; with "brief" it runs only brief_test. */
-#define SUPPORT_MAIN_OR_BRIEF(brief_test, ...)                                                                         \
+/* Like SUPPORT_MAIN; with "brief" it runs only brief_tests, a list in parentheses. */
+#define SUPPORT_MAIN_OR_BRIEF(brief_tests, ...)                                                                        \
     int main(int argc, char **argv)                                                                                    \
     {                                                                                                                  \
         support_begin(argc, argv);                                                                                     \
-        const struct CMUnitTest kernels[] = {brief_test}, tests[] = {__VA_ARGS__};                                     \
-        return support_brief(argc, argv) ? cmocka_run_group_tests(kernels, NULL, NULL)                                 \
+        const struct CMUnitTest some[] = {SUPPORT_LIST brief_tests}, tests[] = {__VA_ARGS__};                          \
+        return support_brief(argc, argv) ? cmocka_run_group_tests(some, NULL, NULL)                                    \
                                          : cmocka_run_group_tests(tests, NULL, NULL);                                  \
     }
+#define SUPPORT_LIST(...) __VA_ARGS__
 
 /* A context on a backend with this number of threads (0: the default). */
 static inline spmv_context *support_context_on(spmv_backend backend, int threads)
@@ -106,6 +108,22 @@ static inline spmv_context *support_context(void)
 {
     return support_context_on(support_backend, 0);
 }
+
+/* Setup and teardown of with_context. */
+static inline int support_open(void **state)
+{
+    *state = support_context();
+    return 0;
+}
+static inline int support_close(void **state)
+{
+    spmv_context_destroy(*state);
+    return 0;
+}
+
+/* A test that finds a new context on the backend of argv[1] in *state. The context is destroyed
+ * after the test, also if it failed. */
+#define with_context(test) cmocka_unit_test_setup_teardown(test, support_open, support_close)
 
 /* Whether the host plays the context's GPU (tests/host_cuda). */
 static inline bool support_host_plays(const spmv_context *ctx)
@@ -152,34 +170,62 @@ static inline void *support_zeros(int64_t count, size_t size)
     return memory;
 }
 
-/* A matrix in host memory with offsets of 64 bits; val: NULL for a pattern. */
-static inline spmv_csr support_view(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col,
-                                    const void *val, spmv_type type)
+static inline void support_free_each(void *const *memory, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(memory[i]);
+}
+
+/* Releases each of these pointers with free. */
+#define support_free(...)                                                                                              \
+    support_free_each((void *const[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
+static inline void support_free_each_in(spmv_context *ctx, void *const *memory, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        spmv_free(ctx, memory[i]);
+}
+
+/* Releases each of these pointers into the context's memory. */
+#define support_free_in(ctx, ...)                                                                                      \
+    support_free_each_in(ctx, (void *const[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
+/* A matrix in host memory with offsets of row_ptr_bits; val: NULL for a pattern. */
+static inline spmv_csr support_csr_with(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr, int row_ptr_bits,
+                                        const int32_t *col, const void *val, spmv_type type)
 {
     return (spmv_csr){.rows = rows,
                       .cols = cols,
                       .nnz = nnz,
                       .row_ptr = row_ptr,
-                      .row_ptr_bits = 64,
+                      .row_ptr_bits = row_ptr_bits,
                       .col = col,
                       .val = val,
                       .type = type,
                       .memory = SPMV_MEMORY_HOST};
 }
 
+/* The same in the context's memory. */
+static inline spmv_csr support_csr_there(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr, int row_ptr_bits,
+                                         const int32_t *col, const void *val, spmv_type type)
+{
+    spmv_csr a = support_csr_with(rows, cols, nnz, row_ptr, row_ptr_bits, col, val, type);
+    a.memory = SPMV_MEMORY_CONTEXT;
+    return a;
+}
+
+/* In host memory, with offsets of 64 bits. */
+static inline spmv_csr support_view(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col,
+                                    const void *val, spmv_type type)
+{
+    return support_csr_with(rows, cols, nnz, row_ptr, 64, col, val, type);
+}
+
 /* A view of a small f64 matrix in host arrays, with 32-bit offsets. */
 static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *row_ptr, const int32_t *col,
                                    const double *val)
 {
-    return (spmv_csr){.rows = rows,
-                      .cols = cols,
-                      .nnz = row_ptr[rows],
-                      .row_ptr = row_ptr,
-                      .row_ptr_bits = 32,
-                      .col = col,
-                      .val = val,
-                      .type = SPMV_F64,
-                      .memory = SPMV_MEMORY_HOST};
+    return support_csr_with(rows, cols, row_ptr[rows], row_ptr, 32, col, val, SPMV_F64);
 }
 
 /* Copies host data into context memory. */
@@ -207,6 +253,18 @@ static inline void *support_upload_as(spmv_context *ctx, spmv_type type, const d
     void *const memory = support_upload(ctx, copy, (n + skew) * (int64_t)spmv_type_size(type));
     free(copy);
     return memory;
+}
+
+/* n elements of this real type in context memory, as doubles; release with free. */
+static inline double *support_download_as(spmv_context *ctx, spmv_type type, const void *memory, int64_t n)
+{
+    double *const values = support_zeros(n, sizeof *values);
+    void *const copy = support_zeros(n, sizeof *values);
+    assert_ok(ctx, spmv_download(ctx, memory, copy, n * (int64_t)spmv_type_size(type)));
+    for (int64_t i = 0; i < n; i++)
+        values[i] = real_at(type, copy, i);
+    free(copy);
+    return values;
 }
 
 #endif

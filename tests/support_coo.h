@@ -46,9 +46,7 @@ static inline struct entries support_entries(int64_t rows, int64_t cols, int64_t
 
 static inline void support_entries_free(struct entries *e)
 {
-    free(e->row);
-    free(e->col);
-    free(e->val);
+    support_free(e->row, e->col, e->val);
 }
 
 /* The number rounded to the type. */
@@ -100,8 +98,7 @@ static inline struct dense support_dense(int64_t rows, int64_t cols)
 
 static inline void support_dense_free(struct dense *d)
 {
-    free(d->there);
-    free(d->val);
+    support_free(d->there, d->val);
 }
 
 /* Adds one entry in the arithmetic of the type. Returns 1 if the cell already had one. */

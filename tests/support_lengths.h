@@ -16,9 +16,7 @@ struct matrix {
 
 static inline void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
+    support_free(m->row_ptr, m->col, m->val);
 }
 
 static inline double draw(bool whole, uint64_t *random)

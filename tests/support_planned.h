@@ -9,13 +9,11 @@
 
 #include "plan_internal.h"
 #include "support_lengths.h"
+#include "support_one_context.h"
 
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
 #endif
-
-static spmv_context *ctx;
-static bool brief; /* set by main: a few plans only */
 
 struct setting {
     const char *method;
@@ -38,15 +36,7 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
     p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
     p->col = support_upload(ctx, m->col, m->nnz * 4);
     p->val = s.pattern ? NULL : support_upload_as(ctx, s.stored, m->val, m->nnz, 0);
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = p->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = p->col,
-                        .val = p->val,
-                        .type = s.stored,
-                        .memory = SPMV_MEMORY_CONTEXT};
+    const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p->row_ptr, 64, p->col, p->val, s.stored);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = s.method;
@@ -82,9 +72,7 @@ static struct planned make_plan(const struct matrix *m, struct setting s)
 static void free_plan(struct planned *p)
 {
     spmv_plan_destroy(p->plan);
-    spmv_free(ctx, p->row_ptr);
-    spmv_free(ctx, p->col);
-    spmv_free(ctx, p->val);
+    support_free_in(ctx, p->row_ptr, p->col, p->val);
 }
 
 static const double alpha = 2, beta = -3;
@@ -112,8 +100,7 @@ static void *product_of(const struct planned *p, const double *x, const double *
     }
     assert_memory_equal(y[0], y[1], (size_t)bytes);
     spmv_free(ctx, dx);
-    free(poison);
-    free(y[1]);
+    support_free(poison, y[1]);
     return y[0];
 }
 
@@ -135,9 +122,7 @@ static void check_product(const char *name, const struct matrix *m, const struct
                      p->s.scaled ? ", scaled" : "", p->s.wide ? ", wide" : "", p->s.pattern ? ", pattern" : "",
                      (long long)i, (long long)m->rows, y, expected, p->plan->layout);
     }
-    free(got);
-    free(x);
-    free(y0);
+    support_free(got, x, y0);
 }
 
 #endif

@@ -93,8 +93,7 @@ static inline struct cut cut_at(const int64_t *positions, int64_t count, int64_t
 
 static inline void free_cut(struct cut *cut)
 {
-    free(cut->positions);
-    free(cut->flags);
+    support_free(cut->positions, cut->flags);
 }
 
 /* Uploads the cut. The caller frees the heads with spmv_free. */
@@ -181,6 +180,56 @@ static inline void check_heads_around_the_seams(cut_check *check)
     }
     free(positions);
     spmv_context_destroy(ctx);
+}
+
+/* Every pair, with segments longer than a tile and short ones, then runs of empty ones. */
+static inline void check_each_kernel(spmv_context *ctx, cut_check *check, uint64_t seed)
+{
+    const int64_t n = 3 * 7168 + 77;
+    FOR_PAIRS(p)
+    {
+        struct cut cut = make_cut((p - pairs) % 3 == 0 ? CUT_LONG : CUT_SHORT, n, seed);
+        check(ctx, p, &cut, "brief");
+        free_cut(&cut);
+    }
+    struct cut cut = make_cut(CUT_EMPTY_RUNS, n, seed);
+    check(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "empty segments");
+    free_cut(&cut);
+}
+
+/* Runs one operation on host arrays; the result is to be freed. */
+typedef void *segment_run(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
+                          int64_t n);
+
+/* The same bits of real sums and products for any number of threads, in the first `forms` forms.
+ * reduces: the result has an element for each segment, otherwise n. */
+static inline void check_any_team(segment_run *run, bool reduces, int forms, uint64_t seed)
+{
+    const int64_t n = 10 * HOST_TILE + 13;
+    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_RUNS};
+    const struct pair *const real[] = {pair_of(SPMV_ADD, SPMV_F32), pair_of(SPMV_ADD, SPMV_F64),
+                                       pair_of(SPMV_MUL, SPMV_F32), pair_of(SPMV_MUL, SPMV_F64)};
+    for (int k = 0; k < 4; k++) {
+        struct cut cut = make_cut(kinds[k], n, seed);
+        for (int q = 0; q < 4 * forms; q++) {
+            const struct pair *p = real[q % 4];
+            void *in = pair_values(p, n, false, seed + 2), *first = NULL;
+            for (int t = 0; t < teams(); t++) {
+                spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
+                const spmv_segments segments =
+                    upload_cut(ctx, &cut, segment_forms[q / 4].form, segment_forms[q / 4].bits);
+                void *got = run(ctx, p, &segments, in, n);
+                first = first != NULL ? first : got;
+                assert_same(got, first, p->size, reduces ? cut.count : n, p->name);
+                if (got != first)
+                    free(got);
+                free_segments(ctx, &segments);
+                spmv_context_destroy(ctx);
+            }
+            support_free(in, first);
+        }
+        free_cut(&cut);
+    }
 }
 
 #endif

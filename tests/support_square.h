@@ -72,9 +72,7 @@ static inline void support_square(spmv_context *ctx, const struct peer *peer, sp
     peer->close(state);
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         spmv_free(ctx, memory[i]);
-    free(values);
-    free(offsets);
-    free(got);
+    support_free(values, offsets, got);
     spmv_matrix_destroy(a);
     spmv_matrix_destroy(c);
     spmv_context_destroy(ref);

@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "plan_internal.h"
+#include "support_one_context.h"
 
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
@@ -27,9 +28,6 @@ enum { X_BYTES = 256, LARGE_X_BYTES = 1024, CAPACITY = 256, USUAL_COLS = 512, FE
 enum { X_BYTES = 96 * 1024, LARGE_X_BYTES = 224 * 1024, CAPACITY = 6144, USUAL_COLS = 4718592, FEW = 3071 };
 #endif
 enum { GROUP = 32 };
-
-static spmv_context *ctx;
-static bool brief;
 
 /* A matrix with rows of equal length. */
 static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool whole)
@@ -58,15 +56,7 @@ struct planned {
 
 static spmv_csr view_of(const struct planned *p)
 {
-    return (spmv_csr){.rows = p->m->rows,
-                      .cols = p->m->cols,
-                      .nnz = p->m->nnz,
-                      .row_ptr = p->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = p->col,
-                      .val = p->val,
-                      .type = p->v.type,
-                      .memory = SPMV_MEMORY_CONTEXT};
+    return support_csr_there(p->m->rows, p->m->cols, p->m->nnz, p->row_ptr, 64, p->col, p->val, p->v.type);
 }
 
 static spmv_status try_plan(struct planned *p)
@@ -157,9 +147,7 @@ static void check_variant(const char *name, const struct matrix *m, struct varia
     }
     free(got);
     free_plan(&p);
-    free(x);
-    free(y0);
-    free(expected);
+    support_free(x, y0, expected);
 }
 
 static void check_matrix(const char *name, const struct matrix *m)
@@ -182,8 +170,7 @@ static void layout_of(const struct matrix *m, struct variant v, char *text, size
     struct planned p = make_plan(m, v, x, y);
     snprintf(text, size, "%s", p.plan->layout);
     free_plan(&p);
-    free(x);
-    free(y);
+    support_free(x, y);
 }
 
 /* ------------------------------------------------------------- blocks, parts, runs */
@@ -460,8 +447,7 @@ static void bits_repeat(void **state)
             apply(&p);
             void *const again = result(&p);
             assert_memory_equal(first, again, bytes);
-            free(y);
-            free(again);
+            support_free(y, again);
             free_plan(&p);
             spmv_free(ctx, fresh);
         }
@@ -469,10 +455,7 @@ static void bits_repeat(void **state)
             assert_true(isfinite(f32 ? (double)((float *)first)[i] : ((double *)first)[i]));
         free(first);
     }
-    free(x);
-    free(y0);
-    free(others);
-    free(lengths);
+    support_free(x, y0, others, lengths);
     free_matrix(&m);
 }
 
@@ -509,8 +492,7 @@ static void memory_runs_out(void **state)
     }
     assert_true(refused > 20 && made > 5);
     free_plan(&p);
-    free(x);
-    free(y);
+    support_free(x, y);
     free_matrix(&m);
 #endif
 }
@@ -535,25 +517,7 @@ static void never_by_itself(void **state)
     assert_fails(ctx, spmv_plan_create(ctx, &a, &options, &plan), SPMV_ERROR_UNSUPPORTED, "of several vectors");
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(borders_of_blocks),
-        cmocka_unit_test(large_shape),
-        cmocka_unit_test(blocks_with_few_nonzeros),
-        cmocka_unit_test(few_is_few),
-        cmocka_unit_test(runs),
-        cmocka_unit_test(long_rows),
-        cmocka_unit_test(empty_rows),
-        cmocka_unit_test(least_matrices),
-        cmocka_unit_test(bits_repeat),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(never_by_itself),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+ONE_CONTEXT_MAIN(cmocka_unit_test(borders_of_blocks), cmocka_unit_test(large_shape),
+                 cmocka_unit_test(blocks_with_few_nonzeros), cmocka_unit_test(few_is_few), cmocka_unit_test(runs),
+                 cmocka_unit_test(long_rows), cmocka_unit_test(empty_rows), cmocka_unit_test(least_matrices),
+                 cmocka_unit_test(bits_repeat), cmocka_unit_test(memory_runs_out), cmocka_unit_test(never_by_itself))

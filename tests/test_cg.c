@@ -7,21 +7,14 @@
 
 #include "matrix_internal.h"
 #include "support.h"
-
-/* The host emulation of CUDA runs only small cases. */
-#ifdef HOST_CUDA
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_slow.h"
 
 /* ------------------------------------------------------- divide, axpby, dot */
 
 /* At sizes where tiles and teams begin, against loops in long double. */
 static void vector_operations(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t sizes[] = {1, 2, 7, 8, 9, 31, 32, 33, 8191, 8192, 8193, 24583, 32767, 32768, 100003};
     uint64_t seed = 4;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0] && !(SLOW && sizes[s] > 9000); s++) {
@@ -53,21 +46,14 @@ static void vector_operations(void **state)
         for (int64_t i = 0; i < n; i++)
             assert_true(quotient[i] == x[i] / (x[i] + out[i]));
         free(quotient);
-        spmv_free(ctx, dx);
-        spmv_free(ctx, dy);
-        spmv_free(ctx, ds);
-        spmv_free(ctx, dr);
-        free(x);
-        free(y);
-        free(out);
+        support_free_in(ctx, dx, dy, ds, dr);
+        support_free(x, y, out);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void vector_operations_single(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const float x[] = {1, 2, 3}, y[] = {4, 5, 6};
     float out[3], result = 0;
     void *dx = support_upload(ctx, x, sizeof x), *dy = support_upload(ctx, y, sizeof y);
@@ -88,10 +74,7 @@ static void vector_operations_single(void **state)
     assert_fails(ctx, spmv_dot(ctx, SPMV_F32, dx, dy, NULL, 3), SPMV_ERROR_ARGUMENT, "NULL");
     assert_fails(ctx, spmv_map_axpby(ctx, SPMV_F32, NULL, dx, NULL, dy, -1), SPMV_ERROR_ARGUMENT, "-1");
     assert_fails(ctx, spmv_map_divide(ctx, SPMV_F32, NULL, dx, dy, 1), SPMV_ERROR_ARGUMENT, "NULL");
-    spmv_free(ctx, dx);
-    spmv_free(ctx, dy);
-    spmv_free(ctx, dr);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, dx, dy, dr);
 }
 
 /* ------------------------------------------------------------------- solves */
@@ -137,8 +120,7 @@ static struct system system_ones(spmv_context *ctx, const char *spec, spmv_type 
 
 static void release(struct system *s)
 {
-    spmv_free(s->ctx, s->b);
-    spmv_free(s->ctx, s->x);
+    support_free_in(s->ctx, s->b, s->x);
     spmv_plan_destroy(s->plan);
     spmv_matrix_destroy(s->matrix);
 }
@@ -165,8 +147,7 @@ static double worst_error_from_ones(const struct system *s)
  * scipy.sparse.linalg.cg (SciPy 1.17.1). */
 static void poisson_as_others_solve_it(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct {
         const char *spec;
         int64_t iterations;
@@ -185,13 +166,11 @@ static void poisson_as_others_solve_it(void **state)
         assert_true(worst_error_from_ones(&s) < 1e-5);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void single_precision(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = system_ones(ctx, "poisson2d:40", SPMV_F32);
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
@@ -206,7 +185,6 @@ static void single_precision(void **state)
                  "true residual");
     assert_true(result.true_residual < 1e-5 * result.norm_b && result.true_residual > result.tolerance);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The same bits in a second solve, and on omp for any number of threads. */
@@ -266,8 +244,7 @@ static double *random_solution(const struct system *s, double factor)
 /* The estimate of the error in the energy norm, in the rungs that have one. */
 static void error_estimates(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const char *const specs[] = {"poisson2d:30", "diffusion2d:24,10000", "poisson3d:9"};
     static const char *const preconds[] = {"none", "jacobi", "chebyshev"};
     static const double rtols[] = {1e-2, 1e-5, 1e-8};
@@ -300,14 +277,12 @@ static void error_estimates(void **state)
                 free(u);
                 release(&s);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* The units of the estimate, and solves without one. */
 static void ends_of_error_estimates(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
@@ -335,15 +310,13 @@ static void ends_of_error_estimates(void **state)
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.error_estimate == 0);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 static const int32_t diagonal_ptr[] = {0, 1, 2}, diagonal_col[] = {0, 1};
 
 static void starts(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double val[] = {2, 8}, b[] = {2, 24}, exact[] = {1, 3}, far[] = {-7, 1e3}, zero[] = {0, 0};
     const spmv_csr a = support_csr(2, 2, diagonal_ptr, diagonal_col, val);
     struct system s = system_of(ctx, &a);
@@ -376,7 +349,6 @@ static void starts(void **state)
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.iterations == 0 && result.tolerance == 100);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 static int count_calls(int64_t iteration, double residual, void *user)
@@ -389,8 +361,7 @@ static int count_calls(int64_t iteration, double residual, void *user)
 
 static void every_failure(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_result result;
     spmv_cg_options options;
     const double b[] = {1, 1}, indefinite[] = {1, -2}, not_finite[] = {1, NAN}, good[] = {1, 2};
@@ -442,7 +413,6 @@ static void every_failure(void **state)
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_CANCELLED, "iteration 5");
     assert_true(calls == 6 && result.iterations >= 5); /* x may be a few iterations ahead */
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The iterates that a callback reads. */
@@ -465,8 +435,7 @@ static int read_iterate(int64_t iteration, double residual, const void *x, void 
  * the solve works on scaled numbers; methods that cannot show it say so. */
 static void callback_reads_iterates(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { SIDE = 12, N = SIDE * SIDE };
     struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
     double b[N], shown[N], reached[N];
@@ -521,7 +490,6 @@ static void callback_reads_iterates(void **state)
     options.inner = s.plan; /* refused for its type first */
     assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_TYPE);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* Solves one equation a x = b from a start value. */
@@ -546,8 +514,7 @@ static spmv_status solve_one(spmv_context *ctx, double a, double b, double start
  * start value. Squares may exceed the range. */
 static void ends_of_the_range(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_result result;
     double x = 0;
     assert_int_equal(solve_one(ctx, 4, 1e200, 3, &x, &result), SPMV_OK);
@@ -560,15 +527,13 @@ static void ends_of_the_range(void **state)
     /* starts from 0, because 3 is too far away to be of use */
     assert_int_equal(solve_one(ctx, 4, 1e-200, 3, &x, &result), SPMV_OK);
     assert_true(x == 1e-200 / 4 && result.iterations == 1 && result.norm_b == 1e-200);
-    spmv_context_destroy(ctx);
 }
 
 /* A tolerance below rounding errors ends with a status after a bounded number of iterations, with
  * the most exact x. */
 static void tolerance_out_of_reach(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = system_ones(ctx, SLOW ? "poisson2d:10" : "poisson2d:30", SPMV_F64);
     spmv_cg_result result, again;
     spmv_cg_options options;
@@ -582,7 +547,6 @@ static void tolerance_out_of_reach(void **state)
     (void)spmv_cg(s.plan, s.b, s.x, &options, &again, sizeof again);
     assert_true(again.true_residual <= result.true_residual);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* If the tolerance cannot be reached, a solve restarts until a restart gains nothing, reports the
@@ -590,8 +554,7 @@ static void tolerance_out_of_reach(void **state)
  * its previous x. */
 static void nothing_gets_worse(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
     options.rtol = 0;
@@ -617,15 +580,13 @@ static void nothing_gets_worse(void **state)
         free(b);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* An entry a_ij without its a_ji is detected at every position. */
 static void one_entry_alone(void **state)
 {
-    (void)state;
     enum { N = 16 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
     options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
@@ -651,14 +612,12 @@ static void one_entry_alone(void **state)
             release(&s);
         }
     assert_int_equal(found, places);
-    spmv_context_destroy(ctx);
 }
 
 /* 0 x 0 and 1 x 1. */
 static void tiny_systems(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t ptr[] = {0, 1}, col[] = {0};
     const double val[] = {4}, b[] = {2};
     spmv_csr a = support_csr(1, 1, ptr, col, val);
@@ -678,33 +637,14 @@ static void tiny_systems(void **state)
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
     assert_true(result.iterations == 0 && calls == 1);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vector_operations),
-        cmocka_unit_test(vector_operations_single),
-        cmocka_unit_test(poisson_as_others_solve_it),
-        cmocka_unit_test(single_precision),
-        cmocka_unit_test(bits_repeat),
-        cmocka_unit_test(starts),
-        cmocka_unit_test(error_estimates),
-        cmocka_unit_test(ends_of_error_estimates),
-        cmocka_unit_test(callback_reads_iterates),
-        cmocka_unit_test(every_failure),
-        cmocka_unit_test(ends_of_the_range),
-        cmocka_unit_test(tolerance_out_of_reach),
-        cmocka_unit_test(nothing_gets_worse),
-        cmocka_unit_test(one_entry_alone),
-        cmocka_unit_test(tiny_systems),
-    };
-    /* "brief": small vectors, and systems of a few rows */
-    const struct CMUnitTest some[] = {cmocka_unit_test(vector_operations), cmocka_unit_test(every_failure),
-                                      cmocka_unit_test(tiny_systems)};
-    if (support_brief(argc, argv))
-        return cmocka_run_group_tests(some, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* "brief": small vectors, and systems of a few rows */
+SUPPORT_MAIN_OR_BRIEF((with_context(vector_operations), with_context(every_failure), with_context(tiny_systems)),
+                      with_context(vector_operations), with_context(vector_operations_single),
+                      with_context(poisson_as_others_solve_it), with_context(single_precision),
+                      cmocka_unit_test(bits_repeat), with_context(starts), with_context(error_estimates),
+                      with_context(ends_of_error_estimates), with_context(callback_reads_iterates),
+                      with_context(every_failure), with_context(ends_of_the_range),
+                      with_context(tolerance_out_of_reach), with_context(nothing_gets_worse),
+                      with_context(one_entry_alone), with_context(tiny_systems))

@@ -8,13 +8,10 @@
 
 #include "support_cg.h"
 #include "support_dense.h"
+#include "support_slow.h"
 
-/* The host emulation of CUDA runs only small cases. */
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h> /* the host emulation can simulate a stream capture */
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
 #endif
 
 /* ------------------------------------------------------------------ systems */
@@ -49,14 +46,11 @@ static void make_plan(struct system *s, int columns)
 
 static void release(struct system *s)
 {
-    spmv_free(s->ctx, s->b);
-    spmv_free(s->ctx, s->x);
+    support_free_in(s->ctx, s->b, s->x);
     spmv_plan_destroy(s->plan);
     spmv_preconditioner_destroy(s->jacobi);
     spmv_matrix_destroy(s->matrix);
-    free(s->row_ptr);
-    free(s->col);
-    free(s->val);
+    support_free(s->row_ptr, s->col, s->val);
 }
 
 /* A system of a dense matrix with up to 16 rows. */
@@ -137,8 +131,7 @@ static bool is_rung(const char *name)
 
 static void names_and_choice(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = generated(ctx, "poisson2d:8", SPMV_F64, 1);
     spmv_cg_options options;
     spmv_cg_result result;
@@ -179,7 +172,6 @@ static void names_and_choice(void **state)
         spmv_plan_destroy(plan);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------- every way to stop */
@@ -300,8 +292,7 @@ static void check_ending(const struct ending *e, const spmv_cg_options *options,
 
 static void every_ending(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++)
         for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
@@ -309,13 +300,11 @@ static void every_ending(void **state)
             check_ending(&endings[e], &options, &s);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 static void cancelled(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     for (int i = 0; with_rung(i, &options); i++) {
@@ -331,15 +320,13 @@ static void cancelled(void **state)
         assert_true(at(&s, s.x, 50) != 0);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Symmetry by samples: an asymmetric matrix is refused by name, a symmetric one passes, in both
  * types, also with rounded sums. */
 static void symmetry(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     spmv_cg_options_init(&options, sizeof options);
@@ -379,7 +366,6 @@ static void symmetry(void **state)
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_ARGUMENT,
                  "symmetry_check");
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------- counts, accuracy, bits */
@@ -388,8 +374,7 @@ static void symmetry(void **state)
  * place to show this. */
 static void symmetry_is_remembered(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double good[] = {2, 1, 1, 2}, bad[] = {2, 1, 0.5, 2}, b[] = {3, 3};
     const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, 1, 0, 1};
     spmv_csr a = support_csr(2, 2, row_ptr, col, good);
@@ -429,15 +414,13 @@ static void symmetry_is_remembered(void **state)
     void *const memory[] = {(void *)a.row_ptr, (void *)a.col, val, there_b, there_x};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
-    spmv_context_destroy(ctx);
 }
 
 /* Iterations to a residual of 1e-8 relative to b = A * ones from x = 0, as counted by
  * scipy.sparse.linalg.cg (SciPy 1.17.1); jacobi with M = diag(A). */
 static void counts_as_scipy(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         const char *spec;
         bool scaled, jacobi;
@@ -467,15 +450,13 @@ static void counts_as_scipy(void **state)
                          (long long)result.iterations, (long long)known[k].count);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* ||x - ones|| <= ||b - A x|| / lambda_min, where lambda_min = 8 sin^2(pi / (2 (m + 1))) for
  * poisson2d:m. */
 static void error_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     const int m = SLOW ? 9 : 40;
@@ -500,7 +481,6 @@ static void error_bound(void **state)
             assert_true(sqrt(square) > 0.01 * result.true_residual);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* One hash of the bits of x and of the residuals of a solve. */
@@ -563,9 +543,8 @@ static void bits(void **state)
  * large diagonal. */
 static void long_rows(void **state)
 {
-    (void)state;
     enum { N = SLOW ? 60 : 30011 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t *row_ptr = calloc(N + 1, sizeof *row_ptr), *col = calloc(3 * N, sizeof *col);
     double *val = calloc(3 * N, sizeof *val);
     int32_t k = 0;
@@ -604,10 +583,7 @@ static void long_rows(void **state)
             }
             release(&s);
         }
-    free(row_ptr);
-    free(col);
-    free(val);
-    spmv_context_destroy(ctx);
+    support_free(row_ptr, col, val);
 }
 
 /* ------------------------------------------------------------- preconditioners */
@@ -687,8 +663,7 @@ static spmv_plan *plan_of_type(spmv_context *ctx, const spmv_csr *a, spmv_type t
 /* f32 values with f64 vectors; and f32 inner iterations that reach a residual f32 alone cannot. */
 static void precisions(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     const char *spec = SLOW ? "poisson2d:9" : "poisson2d:60";
@@ -724,14 +699,12 @@ static void precisions(void **state)
             release(&narrow);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* Failures of inner iterations come from the matrix, not from the type. */
 static void inner_failures(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     spmv_cg_options_init(&options, sizeof options);
@@ -768,7 +741,6 @@ static void inner_failures(void **state)
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_SIZE, "25 x 25");
     release(&s);
     release(&small);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------ several right-hand sides */
@@ -777,9 +749,8 @@ static void inner_failures(void **state)
  * size. */
 static void unlike_columns(void **state)
 {
-    (void)state;
     enum { K = 4 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++) {
         struct system s = generated(ctx, SLOW ? "poisson2d:7" : "poisson2d:50", SPMV_F64, K);
@@ -814,20 +785,16 @@ static void unlike_columns(void **state)
                 assert_true(at(&s, s.x, row * K + 1) == 0 && at(&s, s.x, row * K + 2) == 1);
             }
         }
-        free(b);
-        free(x);
-        free(column);
+        support_free(b, x, column);
         release(&s);
         release(&one);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* One column fails and the others are solved; the message names the column. */
 static void columns_that_fail(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double a[] = {1, 0, 0, 0, 2, 0, 0, 0, -2};
     const double b[] = {1, 1, 0, 2, 0, 0, 0, 1, 0}; /* columns (1, 2, 0), (1, 0, 1), (0, 0, 0) */
     spmv_cg_options options;
@@ -859,16 +826,14 @@ static void columns_that_fail(void **state)
         }
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": a few iterations by every rung, without a preconditioner, with a diagonal, and with
  * products, in both types, on a system with more rows than one block processes. */
 static void few_steps(void **state)
 {
-    (void)state;
     static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "ic0"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     int done = 0;
@@ -894,7 +859,6 @@ static void few_steps(void **state)
         release(&s);
     }
     assert_true(done >= 10);
-    spmv_context_destroy(ctx);
 }
 
 /* A first residual within the tolerance ends the solve before its first iteration, for every rung:
@@ -928,29 +892,9 @@ static void ended_at_the_start(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_choice),
-        cmocka_unit_test(every_ending),
-        cmocka_unit_test(cancelled),
-        cmocka_unit_test(symmetry),
-        cmocka_unit_test(symmetry_is_remembered),
-        cmocka_unit_test(counts_as_scipy),
-        cmocka_unit_test(error_bound),
-        cmocka_unit_test(bits),
-        cmocka_unit_test(long_rows),
-        cmocka_unit_test(bad_preconditioners),
-        cmocka_unit_test(precisions),
-        cmocka_unit_test(inner_failures),
-        cmocka_unit_test(unlike_columns),
-        cmocka_unit_test(columns_that_fail),
-        cmocka_unit_test(few_steps),
-        cmocka_unit_test(ended_at_the_start),
-    };
-    const struct CMUnitTest some[] = {cmocka_unit_test(ended_at_the_start), cmocka_unit_test(few_steps)};
-    if (support_brief(argc, argv))
-        return cmocka_run_group_tests(some, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps)), with_context(names_and_choice),
+                      with_context(every_ending), with_context(cancelled), with_context(symmetry),
+                      with_context(symmetry_is_remembered), with_context(counts_as_scipy), with_context(error_bound),
+                      cmocka_unit_test(bits), with_context(long_rows), cmocka_unit_test(bad_preconditioners),
+                      with_context(precisions), with_context(inner_failures), with_context(unlike_columns),
+                      with_context(columns_that_fail), with_context(few_steps), cmocka_unit_test(ended_at_the_start))

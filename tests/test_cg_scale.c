@@ -8,16 +8,11 @@
 #include <stdlib.h>
 
 #include "support_cg.h"
+#include "support_slow.h"
 #include "support_types.h"
 
-/* The host emulation of CUDA runs only small cases. */
-#ifdef HOST_CUDA
-#define SPEC "poisson2d:5"
-enum { N = 25, SLOW = 1 };
-#else
-#define SPEC "poisson2d:30"
-enum { N = 900, SLOW = 0 };
-#endif
+#define SPEC (SLOW ? "poisson2d:5" : "poisson2d:30")
+enum { N = SLOW ? 25 : 900 };
 
 /* A system whose matrix is 2^a times a generated one. */
 struct system {
@@ -51,8 +46,7 @@ static struct system make(spmv_context *ctx, spmv_type type, int exponent)
 
 static void release(struct system *s)
 {
-    spmv_free(s->ctx, s->b);
-    spmv_free(s->ctx, s->x);
+    support_free_in(s->ctx, s->b, s->x);
     spmv_plan_destroy(s->plan);
     spmv_matrix_destroy(s->matrix);
     free(s->val);
@@ -122,7 +116,6 @@ static bool sums_lose_digits(const spmv_cg_options *options, spmv_type type, int
 /* With A scaled by 2^a, and b and the start by 2^b, x is scaled by 2^(b - a). */
 static void powers_of_two_change_nothing(void **state)
 {
-    (void)state;
     static const struct {
         spmv_type type;
         int a, b;
@@ -131,7 +124,7 @@ static void powers_of_two_change_nothing(void **state)
         {SPMV_F32, -53, -53}, {SPMV_F32, -20, 0},     {SPMV_F32, 40, 0},     {SPMV_F64, 0, -525}, {SPMV_F64, 0, -800},
         {SPMV_F64, 0, 600},   {SPMV_F64, -200, -200}, {SPMV_F64, 300, -300},
     };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
@@ -174,14 +167,12 @@ static void powers_of_two_change_nothing(void **state)
                     fail_msg("%s, case %zu: told of %.17g ... %.17g and %.17g ... %.17g", options.method, c,
                              told[0].first, told[0].last, told[1].first, told[1].last);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* A b whose squares underflow, and atol: x = 0 is accepted or not. */
 static void absolute_tolerance(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     for (int i = 0; with_rung(i, &options); i++) {
@@ -200,15 +191,13 @@ static void absolute_tolerance(void **state)
         assert_true(residual_of(&s, &norm_b) <= 1.01L * options.atol);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Two right-hand sides, one so small that the squares of its residuals underflow: it counts as
  * solved only if x = 0 solves it. */
 static void one_of_several(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F32, 0);
     spmv_cg_options options;
     spmv_plan_options plan_options;
@@ -242,18 +231,15 @@ static void one_of_several(void **state)
         for (int i = 0; i < N; i++)
             assert_true(x[2 * i] > 0 && x[2 * i + 1] == 0);
     }
-    spmv_free(ctx, there_b);
-    spmv_free(ctx, there_x);
+    support_free_in(ctx, there_b, there_x);
     spmv_plan_destroy(plan);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* Messages and results of a failed solve are in the caller's units. */
 static void failures_in_the_callers_units(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result, scaled;
     char sentence[2][200];
@@ -279,14 +265,12 @@ static void failures_in_the_callers_units(void **state)
         assert_string_equal(sentence[1], expected);
         assert_string_not_equal(sentence[0], expected);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* NaN is detected whatever the scale of the other numbers. */
 static void not_a_number(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;
     const double bad = NAN;
@@ -298,14 +282,12 @@ static void not_a_number(void **state)
             assert_int_equal(spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_NOT_FINITE);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* A solution outside the type's range: the status reports it, and x is 0 or the start, never
  * infinity. */
 static void solutions_out_of_range(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         spmv_type type;
@@ -318,7 +300,7 @@ static void solutions_out_of_range(void **state)
         {"1e60", SPMV_F32, 1e-30, 1e30, "1e+60"},
         {"1e40", SPMV_F32, 1e-30, 1e10, "range of f32"},
     };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
@@ -347,8 +329,7 @@ static void solutions_out_of_range(void **state)
                 if (columns == 2 && st == SPMV_ERROR_UNSUPPORTED) {
                     /* the rung takes one right-hand side only */
                     spmv_plan_destroy(plan);
-                    spmv_free(ctx, there_b);
-                    spmv_free(ctx, there_x);
+                    support_free_in(ctx, there_b, there_x);
                     continue;
                 }
                 if (st != SPMV_ERROR_NOT_FINITE ||
@@ -364,10 +345,8 @@ static void solutions_out_of_range(void **state)
                 if (columns == 1 && strstr(cases[c].words, "1e+") != NULL)
                     assert_true(result[0].true_residual == result[0].norm_b && isfinite(result[0].norm_b));
                 spmv_plan_destroy(plan);
-                spmv_free(ctx, there_b);
-                spmv_free(ctx, there_x);
+                support_free_in(ctx, there_b, there_x);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------- inner iterations in f32 */
@@ -375,8 +354,7 @@ static void solutions_out_of_range(void **state)
 /* The number of iterations does not depend on the scale of M. */
 static void inner_with_preconditioners(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++)
         for (int p = 0; spmv_preconditioner_name(p) != NULL; p++) {
@@ -412,14 +390,12 @@ static void inner_with_preconditioners(void **state)
                 release(&s);
             }
         }
-    spmv_context_destroy(ctx);
 }
 
 /* With any iteration limit, the status says whether x meets the tolerance. */
 static void the_limit_and_the_tolerance(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, 0), narrow = make(ctx, SPMV_F32, 0);
     spmv_cg_options options;
     spmv_cg_result result;
@@ -440,7 +416,6 @@ static void the_limit_and_the_tolerance(void **state)
     assert_true(solved > 0 && stopped > 0);
     release(&narrow);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------- preconditioners */
@@ -475,8 +450,7 @@ static const spmv_preconditioner_class failing_class = {
  * two. */
 static void preconditioner_gives_up(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int late = 0; late < 2; late++) {
         const int calls = late ? late_call(ctx) : 0;
         struct system s = make(ctx, SPMV_F64, 0);
@@ -495,15 +469,13 @@ static void preconditioner_gives_up(void **state)
         spmv_preconditioner_destroy(options.precond);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* A preconditioner that fails while the right-hand side is scaled: x is the current iterate in the
  * caller's units. */
 static void preconditioner_ends_a_scaled_solve(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int late = 0; late < 2; late++) {
         const int calls = late ? late_call(ctx) : 0;
         double x[2][N];
@@ -524,14 +496,12 @@ static void preconditioner_ends_a_scaled_solve(void **state)
         }
         assert_memory_equal(x[0], x[1], sizeof x[0]);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* A preconditioner object that does nothing is accepted by every rung. */
 static void no_preconditioner(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++) {
         struct system s = make(ctx, SPMV_F64, 0);
@@ -552,32 +522,13 @@ static void no_preconditioner(void **state)
         spmv_preconditioner_destroy(options.precond);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(powers_of_two_change_nothing),
-        cmocka_unit_test(absolute_tolerance),
-        cmocka_unit_test(one_of_several),
-        cmocka_unit_test(failures_in_the_callers_units),
-        cmocka_unit_test(solutions_out_of_range),
-        cmocka_unit_test(not_a_number),
-        cmocka_unit_test(inner_with_preconditioners),
-        cmocka_unit_test(the_limit_and_the_tolerance),
-        cmocka_unit_test(preconditioner_gives_up),
-        cmocka_unit_test(preconditioner_ends_a_scaled_solve),
-        cmocka_unit_test(no_preconditioner),
-    };
-    /* "brief": a few solves of each kind that the rungs scale, stop early or refuse */
-    const struct CMUnitTest some[] = {
-        cmocka_unit_test(absolute_tolerance),
-        cmocka_unit_test(not_a_number),
-        cmocka_unit_test(no_preconditioner),
-    };
-    if (support_brief(argc, argv))
-        return cmocka_run_group_tests(some, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* "brief": a few solves of each kind that the rungs scale, stop early or refuse */
+SUPPORT_MAIN_OR_BRIEF((with_context(absolute_tolerance), with_context(not_a_number), with_context(no_preconditioner)),
+                      with_context(powers_of_two_change_nothing), with_context(absolute_tolerance),
+                      with_context(one_of_several), with_context(failures_in_the_callers_units),
+                      with_context(solutions_out_of_range), with_context(not_a_number),
+                      with_context(inner_with_preconditioners), with_context(the_limit_and_the_tolerance),
+                      with_context(preconditioner_gives_up), with_context(preconditioner_ends_a_scaled_solve),
+                      with_context(no_preconditioner))

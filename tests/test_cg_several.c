@@ -71,15 +71,7 @@ static struct system make(spmv_context *ctx, spmv_type type, int64_t side, int k
             }
         s.row_ptr[i + 1] = nnz;
     }
-    s.a = (spmv_csr){.rows = s.n,
-                     .cols = s.n,
-                     .nnz = nnz,
-                     .row_ptr = s.row_ptr,
-                     .row_ptr_bits = 32,
-                     .col = s.col,
-                     .val = s.val,
-                     .type = type,
-                     .memory = SPMV_MEMORY_HOST};
+    s.a = support_csr_with(s.n, s.n, nnz, s.row_ptr, 32, s.col, s.val, type);
     s.one = plan_for(&s, 1);
     s.several = plan_for(&s, k);
     s.host = calloc((size_t)(s.n * k), 8);
@@ -97,10 +89,7 @@ static void release(struct system *s)
         spmv_free(s->ctx, memory[i]);
     spmv_plan_destroy(s->one);
     spmv_plan_destroy(s->several);
-    free(s->row_ptr);
-    free(s->col);
-    free(s->val);
-    free(s->host);
+    support_free(s->row_ptr, s->col, s->val, s->host);
 }
 
 /* Element i of the exact solution of column v: between 1 and 2 for v = 0; larger and of both signs
@@ -236,14 +225,12 @@ static void compare(const struct system *s, const spmv_cg_options *options, cons
                 fail_msg("%s, %s, column %d: x[%lld] = %g, alone %g", options->method, name, v, (long long)i,
                          x[i * K + v], x_one[i]);
     }
-    free(x);
-    free(x_one);
+    support_free(x, x_one);
 }
 
 static void every_kind(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int type = 0; type < 2; type++) {
         struct system s = make(ctx, type == 0 ? SPMV_F64 : SPMV_F32, SIDE, K);
@@ -271,7 +258,6 @@ static void every_kind(void **state)
         assert_true(done >= 12); /* six kinds, by name and by auto */
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------ different ends */
@@ -280,8 +266,7 @@ static void every_kind(void **state)
  * larger. */
 static void unlike_columns(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, MOST);
     double *b = calloc((size_t)(s.n * MOST), sizeof *b), *x = malloc((size_t)(s.n * MOST) * sizeof *x);
     for (int kind = 0; kind == 0 || spmv_preconditioner_name(kind - 1) != NULL; kind++) {
@@ -322,17 +307,14 @@ static void unlike_columns(void **state)
         }
         spmv_preconditioner_destroy(m);
     }
-    free(b);
-    free(x);
+    support_free(b, x);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* M fails for the second of two columns in its fourth application. That column keeps its iterate,
  * the first continues, also through restarts (rtol out of reach). */
 static void broken_late(void **state)
 {
-    (void)state;
     static const struct {
         double factor, rtol;
         spmv_status status, first;
@@ -340,7 +322,7 @@ static void broken_late(void **state)
     } cases[] = {{NAN, 1e-10, SPMV_ERROR_NOT_FINITE, SPMV_OK, "in the preconditioner"},
                  {NAN, 1e-30, SPMV_ERROR_NOT_FINITE, SPMV_ERROR_STAGNATION, "right-hand side 1 of 2"},
                  {-0.25, 1e-10, SPMV_ERROR_NOT_POSITIVE, SPMV_OK, "the preconditioner is not positive definite"}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, 2);
     double *x = malloc((size_t)(s.n * 2) * sizeof *x), *x_one = malloc((size_t)s.n * sizeof *x_one);
     struct own own = {.s = &s};
@@ -373,20 +355,17 @@ static void broken_late(void **state)
         assert_true(fabs(r[1].true_residual - one.true_residual) <= 1e-10 * one.norm_b);
     }
     spmv_preconditioner_destroy(options.precond);
-    free(x);
-    free(x_one);
+    support_free(x, x_one);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* Iterations that made a column worse are undone: one that overflowed and, if the tolerance is out
  * of reach, any. The other columns keep theirs. By every rung, with and without M. */
 static void steps_taken_back(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 1, 2}, col[] = {0, 1};
     static const double val[] = {1e-310, 4}, b[] = {1, 0, 0, 8}, start[] = {5, 1, 0, 1};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int i = 0; with_rung(i, &options); i++) {
         double x[4];
@@ -403,8 +382,7 @@ static void steps_taken_back(void **state)
             assert_true(x[0] == 5 && x[2] == 0 && r[0].iterations == 1 && r[0].true_residual == 1);
             assert_true(r[1].status == SPMV_OK && fabs(x[3] - 2) < 1e-7);
         }
-        spmv_free(ctx, there_b);
-        spmv_free(ctx, there_x);
+        support_free_in(ctx, there_b, there_x);
         spmv_plan_destroy(plan);
     }
     struct system s = make(ctx, SPMV_F64, SIDE, K);
@@ -438,14 +416,12 @@ static void steps_taken_back(void **state)
             spmv_preconditioner_destroy(options.precond);
         }
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* Each column has its own iteration limit. */
 static void limits(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, K);
     struct own own;
     for (int kind = 0; kind < 5; kind++) {
@@ -469,7 +445,6 @@ static void limits(void **state)
         spmv_preconditioner_destroy(m);
     }
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------------- bits */
@@ -636,19 +611,15 @@ static void compare_starts(const struct system *s, spmv_preconditioner *m)
                              (long long)(j / s->k), x[j], x_one[j]);
         }
     }
-    free(one);
-    free(r);
-    free(x);
-    free(x_one);
+    support_free(one, r, x, x_one);
 }
 
 /* Numbers of columns around the width of a panel; 1 and 36 rows: fewer than those of a block, and
  * more with many columns. */
 static void every_width(void **state)
 {
-    (void)state;
     const int widths[] = {1, 2, 3, 4, 8, 16, 17, 33};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int type = 0; type < 2; type++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
             for (int side = 1; side <= 6; side += 5) {
@@ -660,14 +631,12 @@ static void every_width(void **state)
                 spmv_preconditioner_destroy(jacobi);
                 release(&s);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* A matrix in f32 with vectors in f64 gives the same as that matrix in f64. */
 static void mixed_types(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, K);
     float *narrow = malloc((size_t)s.a.nnz * sizeof *narrow);
     double *wide = s.val, *x = malloc((size_t)(s.n * K) * sizeof *x), *x_wide = malloc((size_t)(s.n * K) * sizeof *x);
@@ -702,20 +671,16 @@ static void mixed_types(void **state)
         }
     }
     spmv_plan_destroy(mixed);
-    free(narrow);
-    free(x);
-    free(x_wide);
+    support_free(narrow, x, x_wide);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* A converged column no longer changes: x has the bits that it has if all columns stop at that
  * iteration, and counts agree. The same bits in every run. */
 static void stands_still(void **state)
 {
-    (void)state;
     enum { MANY = 18 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_cg_options options;
     for (int type = 0; type < 2; type++)
         for (int kind = 0; kind < 2; kind++) {
@@ -762,20 +727,17 @@ static void stands_still(void **state)
                     }
                 }
             }
-            free(x);
-            free(again);
+            support_free(x, again);
             spmv_preconditioner_destroy(jacobi);
             release(&s);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* Two systems in one matrix, the second with a negative eigenvalue. Columns in the first are
  * solved; the column in the second breaks down at the same iteration as alone and keeps its x. */
 static void breaks_late(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, K);
     const int64_t half = s.n / 2;
     double *val = s.val, *b = calloc((size_t)(s.n * K), sizeof *b), *x = malloc((size_t)(s.n * K) * sizeof *x);
@@ -816,12 +778,8 @@ static void breaks_late(void **state)
             assert_true(x[j * K] == x[j * K + 2] && (j < half || x[j * K] == 0));
         }
     }
-    free(b);
-    free(x);
-    free(x_one);
-    free(column);
+    support_free(b, x, x_one, column);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------ the callback */
@@ -858,8 +816,7 @@ static void put_other_starts(const struct system *s)
  * allocations does not depend on the number of iterations. */
 static void told(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, MOST);
     struct history *first = malloc(sizeof *first), *h = malloc(sizeof *h);
     spmv_cg_options options;
@@ -910,10 +867,8 @@ static void told(void **state)
         for (int v = 0; v < MOST; v++)
             assert_int_equal(r[v].status, SPMV_CANCELLED);
     }
-    free(first);
-    free(h);
+    support_free(first, h);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The callback of a solve with several columns behaves as that of a single one: it gets iteration 0
@@ -921,8 +876,7 @@ static void told(void **state)
  * before is not cancelled. */
 static void told_as_one_is(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SIDE, K);
     struct history *h = malloc(sizeof *h);
     spmv_cg_options options;
@@ -953,7 +907,6 @@ static void told_as_one_is(void **state)
     }
     free(h);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------- more than one thread's share */
@@ -986,21 +939,18 @@ static void plain_steps(const struct system *s, int v, int steps, double *x)
         for (int64_t i = 0; i < s->n; i++)
             p[i] = r[i] + rr / old * p[i];
     }
-    free(r);
-    free(p);
-    free(q);
+    support_free(r, p, q);
 }
 
 /* More blocks than a thread adds at once, more than a block adds in all, and blocks with more rows
  * than a thread processes at once. */
 static void many_rows(void **state)
 {
-    (void)state;
     enum { STEPS = 3 };
     const struct {
         int side, k;
     } sizes[] = {{66, 16}, {46, 160}, {46, 2}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
         const int k = sizes[c].k;
         struct system s = make(ctx, SPMV_F64, sizes[c].side, k);
@@ -1025,22 +975,18 @@ static void many_rows(void **state)
             for (int v = 0; v < k; v++)
                 assert_int_equal(r[v].iterations, STEPS);
         }
-        free(x);
-        free(plain);
-        free(r);
+        support_free(x, plain, r);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* A row as long as the matrix: an arrow matrix. */
 static void long_row(void **state)
 {
-    (void)state;
     enum { N = 300 };
     static int32_t row_ptr[N + 1], col[4 * N];
     static double val[4 * N], b[N * K], x[N * K], x_one[N];
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t nnz = 0;
     for (int i = 0; i < N; i++) {
         for (int j = 0; j < N; j++)
@@ -1069,25 +1015,21 @@ static void long_row(void **state)
             options.zero_start = 1;
             assert_ok(ctx, spmv_cg(s.one, one_b, one_x, &options, &one, sizeof one));
             assert_ok(ctx, spmv_download(ctx, one_x, x_one, sizeof x_one));
-            spmv_free(ctx, one_b);
-            spmv_free(ctx, one_x);
+            support_free_in(ctx, one_b, one_x);
             assert_true(one.iterations > 2 && llabs(r[v].iterations - one.iterations) <= 1);
             for (int j = 0; j < N; j++) /* the smallest eigenvalue is above 1 */
                 assert_true(fabs(x[j * K + v] - x_one[j]) <= 2 * options.rtol * one.norm_b);
         }
     }
-    spmv_free(ctx, there_b);
-    spmv_free(ctx, there_x);
+    support_free_in(ctx, there_b, there_x);
     spmv_plan_destroy(s.one);
     spmv_plan_destroy(s.several);
-    spmv_context_destroy(ctx);
 }
 
 /* "auto" and the reason that it reports. */
 static void choice(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, 5, K);
     for (int kind = 0; kind < 3; kind++) { /* none, jacobi, user-defined */
         spmv_cg_options options;
@@ -1122,16 +1064,14 @@ static void choice(void **state)
         spmv_preconditioner_destroy(m);
     }
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": a few iterations by every rung, with and without M, in both types; with p'q fused into
  * the product, and with more columns than a panel, where it is not. */
 static void few_steps(void **state)
 {
-    (void)state;
     const int widths[] = {2, 5, 17};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int done = 0;
     for (int type = 0; type < 2; type++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
@@ -1156,7 +1096,6 @@ static void few_steps(void **state)
             release(&s);
         }
     assert_true(done >= 12);
-    spmv_context_destroy(ctx);
 }
 
 /* First residuals within the tolerance end all columns before their first iteration, for every
@@ -1188,31 +1127,10 @@ static void ended_at_the_start(void **state)
         }
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(unlike_columns),
-        cmocka_unit_test(broken_late),
-        cmocka_unit_test(steps_taken_back),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(same_bits),
-        cmocka_unit_test(every_width),
-        cmocka_unit_test(mixed_types),
-        cmocka_unit_test(stands_still),
-        cmocka_unit_test(breaks_late),
-        cmocka_unit_test(told),
-        cmocka_unit_test(told_as_one_is),
-        cmocka_unit_test(many_rows),
-        cmocka_unit_test(long_row),
-        cmocka_unit_test(choice),
-        cmocka_unit_test(few_steps),
-        cmocka_unit_test(ended_at_the_start),
-    };
-    const struct CMUnitTest some[] = {cmocka_unit_test(ended_at_the_start), cmocka_unit_test(few_steps),
-                                      cmocka_unit_test(long_row)};
-    if (support_brief(argc, argv))
-        return cmocka_run_group_tests(some, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps), with_context(long_row)),
+                      with_context(every_kind), with_context(unlike_columns), with_context(broken_late),
+                      with_context(steps_taken_back), with_context(limits), cmocka_unit_test(same_bits),
+                      with_context(every_width), with_context(mixed_types), with_context(stands_still),
+                      with_context(breaks_late), with_context(told), with_context(told_as_one_is),
+                      with_context(many_rows), with_context(long_row), with_context(choice), with_context(few_steps),
+                      cmocka_unit_test(ended_at_the_start))

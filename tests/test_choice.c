@@ -37,14 +37,12 @@ static void expect(spmv_context *ctx, int64_t rows, int64_t each, int64_t first,
             fail_msg("\"%s\" does not contain \"%s\"", info.layout, layout);
         spmv_plan_destroy(plan);
     }
-    free(row_ptr);
-    free(col);
+    support_free(row_ptr, col);
 }
 
 static void by_row_lengths(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     expect(ctx, 30000, 4, 4, "4 entries on average, 4 at most");
     expect(ctx, 30000, 4, 4,
            "lanes per row: 1 (100 % of these tiles); 16-bit columns in 100 % of the tiles; 0 rows longer");
@@ -52,7 +50,6 @@ static void by_row_lengths(void **state)
     expect(ctx, 300, 400, 200000, "lanes per row: 32");
     expect(ctx, 300, 3, 200000, "200000 at most");
     expect(ctx, 300, 3, 200000, "1 rows longer than a tile, 0 empty");
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(by_row_lengths))
+SUPPORT_MAIN(with_context(by_row_lengths))

@@ -16,8 +16,7 @@ static int64_t take_count(spmv_context *ctx, void *count)
 
 static void compact_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const float x[] = {3, 5, 2, 7, 28, 4, 3};
     const uint8_t flags[] = {1, 0, 0, 255, 2, 0, 128};
     const float want[] = {3, 7, 28, 3};
@@ -28,16 +27,13 @@ static void compact_by_hand(void **state)
     float *got = take_result(ctx, out, sizeof want, "compact");
     assert_same(got, want, 4, 4, "compact");
     free(got);
-    spmv_free(ctx, in);
-    spmv_free(ctx, keep);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, in, keep);
 }
 
 /* Every predicate on numbers around the scalar, true and false. NaN equals nothing and is
  * nonzero. */
 static void predicates_by_hand(void **state)
 {
-    (void)state;
     static const struct {
         spmv_predicate predicate;
         const char *name;
@@ -48,7 +44,7 @@ static void predicates_by_hand(void **state)
         {SPMV_IS_EQUAL, "equal", {0, 0, 1, 0, 0, 0}},     {SPMV_IS_NOT_EQUAL, "not_equal", {1, 1, 0, 1, 1, 1}},
         {SPMV_IS_NONZERO, "nonzero", {1, 0, 1, 1, 1, 1}},
     };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {-2, 0, 2, 3, NAN, -INFINITY}, two = 2;
     void *in = support_upload(ctx, x, sizeof x);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
@@ -74,14 +70,12 @@ static void predicates_by_hand(void **state)
     assert_int_equal(spmv_predicate_takes(SPMV_IS_LESS, SPMV_I64), 1);
     assert_int_equal(spmv_predicate_takes(SPMV_IS_LESS, (spmv_type)17), 0);
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 /* Counts 2, 0, 3, -5 (taken as 0), 0, 1: six outputs. Both forms, total and rank. */
 static void expand_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t counts[] = {2, 0, 3, -5, 0, 1};
     const int64_t wide[] = {2, 0, 3, -5, 0, 1, 99}, offsets_wanted[] = {0, 2, 2, 5, 5, 5, 6};
     const double x[] = {10, 20, 30, 40, 50, 60}, out_wanted[] = {10, 10, 30, 30, 30, 60};
@@ -104,11 +98,8 @@ static void expand_by_hand(void **state)
     void *got[] = {take_result(ctx, offsets, 56, "offsets"), take_result(ctx, in_place, 56, "offsets in place")};
     assert_same(got[0], offsets_wanted, 8, 7, "offsets");
     assert_same(got[1], offsets_wanted, 8, 7, "offsets in place");
-    free(got[0]);
-    free(got[1]);
-    spmv_free(ctx, narrow);
-    spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
+    support_free(got[0], got[1]);
+    support_free_in(ctx, narrow, in);
 }
 
 /* ------------------------------------------------- every type and size */
@@ -167,14 +158,12 @@ static void check_flags(spmv_context *ctx, const struct pair *p, enum flag_kind 
     void *const all[] = {flags, x, want, got, words, by_bits};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         free(all[k]);
-    spmv_free(ctx, in_block);
-    spmv_free(ctx, keep_block);
+    support_free_in(ctx, in_block, keep_block);
 }
 
 static void flags_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int m = 0; spmv_compact_method_name(support_backend, m) != NULL; m++) {
         const char *const method = spmv_compact_method_name(support_backend, m);
         FOR_TYPES(p)
@@ -189,14 +178,12 @@ static void flags_at_the_seams(void **state)
                 check_flags(ctx, p, kind, method, 3 * HOST_TILE + 7, 0);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Sizes around the tiles of the kernels: 256 threads with 64 bytes of elements each. */
 static void flags_at_the_tiles_of_a_gpu(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_TYPES(p)
     {
         const int64_t tile = 256 * 64 / p->size,
@@ -204,14 +191,12 @@ static void flags_at_the_tiles_of_a_gpu(void **state)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
             check_flags(ctx, p, k % 2 == 0 ? HALF : RUNS, "auto", sizes[k], 0);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Bytes to bits and back, with flags at any offset. */
 static void flags_to_bits_and_back(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t sizes[] = {0,
                              1,
                              2,
@@ -255,13 +240,10 @@ static void flags_to_bits_and_back(void **state)
             void *bits = take_result(ctx, to, bytes, "bits"), *again = take_result(ctx, back, n, "bytes");
             assert_same(bits, want, 4, bytes / 4, "bits");
             assert_same(again, ones, 1, n, "bytes again");
-            free(bits);
-            free(again);
+            support_free(bits, again);
             spmv_free(ctx, block);
         }
-        free(flags);
-        free(ones);
-        free(want);
+        support_free(flags, ones, want);
     }
     void *some = guarded_result(ctx, 8);
     assert_fails(ctx, spmv_flags_pack(ctx, some, some, -1), SPMV_ERROR_ARGUMENT, "n = -1");
@@ -269,7 +251,6 @@ static void flags_to_bits_and_back(void **state)
     assert_fails(ctx, spmv_flags_unpack(ctx, NULL, some, 1), SPMV_ERROR_ARGUMENT, "bits is NULL");
     assert_fails(ctx, spmv_compact_bits(ctx, SPMV_F32, some, NULL, some, some, 1), SPMV_ERROR_ARGUMENT, "bits is NULL");
     free(take_result(ctx, some, 8, "untouched"));
-    spmv_context_destroy(ctx);
 }
 
 /* The predicates by definition, for every type. */
@@ -325,21 +306,17 @@ static void check_predicate(spmv_context *ctx, const struct predicate_row *row, 
     assert_int_equal(take_count(ctx, count), kept);
     void *got = take_result(ctx, out, kept * p->size, spmv_predicate_name(row->predicate));
     assert_same(got, want, p->size, kept, spmv_predicate_name(row->predicate));
-    free(x);
-    free(want);
-    free(got);
+    support_free(x, want, got);
     spmv_free(ctx, in);
 }
 
 static void every_predicate_and_type(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int64_t sizes[] = {1, 33, 4097, 3 * HOST_TILE + 7, HOST_PARALLEL_TILES * HOST_TILE + 1};
     for (int r = 0; r < PREDICATE_ROWS; r++)
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
             check_predicate(ctx, &predicate_rows[r], (int)(k % 2), sizes[k]);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------ generalised compact */
@@ -402,14 +379,12 @@ static void check_expand(spmv_context *ctx, const struct pair *p, spmv_expand_fo
                          rank_wanted, got[0],  got[1], got[2], got[3]};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         free(all[k]);
-    spmv_free(ctx, numbers);
-    spmv_free(ctx, in);
+    support_free_in(ctx, numbers, in);
 }
 
 static void expand_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int form = SPMV_EXPAND_SCATTER; form <= SPMV_EXPAND_GATHER; form++) {
         FOR_TYPES(p)
         {
@@ -424,7 +399,6 @@ static void expand_at_the_seams(void **state)
             check_expand(ctx, p, (spmv_expand_form)form, 64, 1000, 3000);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------ threads */
@@ -456,16 +430,14 @@ static void any_number_of_threads(void **state)
         spmv_free(ctx, in);
         spmv_context_destroy(ctx);
     }
-    free(first);
-    free(x);
+    support_free(first, x);
 }
 
 /* ----------------------------------------------------------------- statuses */
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t zeros[4] = {0, 0, 0, 0};
     void *m = support_upload(ctx, zeros, sizeof zeros), *r = guarded_result(ctx, 8);
     int64_t *const o = m, *const c = r;
@@ -512,14 +484,12 @@ static void statuses(void **state)
     assert_null(spmv_compact_method_name(support_backend, support_backend == SPMV_BACKEND_CUDA ? 3 : 2));
     assert_null(spmv_compact_method_name((spmv_backend)77, 0));
     spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": every method, type and predicate of compact, both forms of expand, on several tiles. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 3 * 4096 + 77;
     for (int m = 0; spmv_compact_method_name(support_backend, m) != NULL; m++)
         FOR_TYPES(p)
@@ -530,12 +500,10 @@ static void each_kernel(void **state)
         FOR_TYPES(p)
     for (int bits = 32; bits <= 64; bits += 32)
         check_expand(ctx, p, (spmv_expand_form)form, bits, 3001, 0);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(compact_by_hand),
-                      cmocka_unit_test(predicates_by_hand), cmocka_unit_test(expand_by_hand),
-                      cmocka_unit_test(flags_at_the_seams), cmocka_unit_test(flags_at_the_tiles_of_a_gpu),
-                      cmocka_unit_test(flags_to_bits_and_back), cmocka_unit_test(every_predicate_and_type),
-                      cmocka_unit_test(expand_at_the_seams), cmocka_unit_test(any_number_of_threads),
-                      cmocka_unit_test(statuses))
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(compact_by_hand), with_context(predicates_by_hand),
+                      with_context(expand_by_hand), with_context(flags_at_the_seams),
+                      with_context(flags_at_the_tiles_of_a_gpu), with_context(flags_to_bits_and_back),
+                      with_context(every_predicate_and_type), with_context(expand_at_the_seams),
+                      cmocka_unit_test(any_number_of_threads), with_context(statuses))

@@ -176,10 +176,7 @@ static struct lines make_lines(int64_t rows, int64_t entries, const char *symmet
 
 static void free_lines(struct lines *l)
 {
-    free(l->row);
-    free(l->col);
-    free(l->val);
-    free(l->text);
+    support_free(l->row, l->col, l->val, l->text);
 }
 
 /* A file gives the matrix of its entries for any number of threads; duplicate entries are added. */
@@ -253,9 +250,7 @@ static void hermitian_products(void **state)
         spmv_matrix_destroy(matrix);
         spmv_context_destroy(ctx);
     }
-    free(x);
-    free(y);
-    free(want);
+    support_free(x, y, want);
     free_lines(&l);
 }
 

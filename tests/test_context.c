@@ -78,8 +78,7 @@ static void options_of_other_sizes(void **state)
 
 static void memory_goes_round(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     void *memory = &ctx;
     assert_ok(ctx, spmv_alloc(ctx, 0, &memory));
     assert_null(memory);
@@ -95,9 +94,7 @@ static void memory_goes_round(void **state)
     assert_ok(ctx, spmv_synchronize(ctx));
     assert_fails(ctx, spmv_upload(ctx, NULL, memory, 1), SPMV_ERROR_ARGUMENT, "NULL");
     assert_fails(ctx, spmv_download(ctx, memory, back, -5), SPMV_ERROR_ARGUMENT, "-5");
-    spmv_free(ctx, memory);
-    spmv_free(ctx, NULL);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, memory, NULL);
 }
 
 static void names_round_trip(void **state)
@@ -181,14 +178,12 @@ static void versions_agree(void **state)
 
 static void stream_of_a_host(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     if (support_backend != SPMV_BACKEND_CUDA) { /* test_cuda_context changes streams */
         assert_fails(ctx, spmv_context_set_stream(ctx, NULL), SPMV_ERROR_UNSUPPORTED, "no streams");
         assert_null(spmv_context_stream(ctx));
     }
     assert_int_equal(spmv_context_set_stream(NULL, NULL), SPMV_ERROR_ARGUMENT);
-    spmv_context_destroy(ctx);
 }
 
 /* A solve whose callback waits, in one thread, and calls on the same context in another one. */
@@ -231,8 +226,7 @@ static void *solve_and_meet(void *user)
         st = spmv_map_index(m->ctx, SPMV_F64, &(const double){1}, &(const double){0.5}, b, 400);
     if (st == SPMV_OK)
         st = spmv_cg(m->plan, b, x, &options, NULL, 0);
-    spmv_free(m->ctx, b);
-    spmv_free(m->ctx, x);
+    support_free_in(m->ctx, b, x);
     return st == SPMV_CANCELLED ? m : NULL;
 }
 
@@ -276,14 +270,13 @@ static void two_threads_meet(void **state)
     assert_true(number == 6); /* a corner: 4 x 3 - 2 x 3 */
     pthread_barrier_destroy(&m.begin);
     pthread_barrier_destroy(&m.end);
-    spmv_free(m.ctx, m.x);
-    spmv_free(m.ctx, m.y);
+    support_free_in(m.ctx, m.x, m.y);
     spmv_plan_destroy(m.plan);
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(m.ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(versions_agree), cmocka_unit_test(stream_of_a_host), cmocka_unit_test(two_threads_meet),
+SUPPORT_MAIN(cmocka_unit_test(versions_agree), with_context(stream_of_a_host), cmocka_unit_test(two_threads_meet),
              cmocka_unit_test(create_and_describe), cmocka_unit_test(auto_says_why), cmocka_unit_test(threads_are_kept),
-             cmocka_unit_test(options_of_other_sizes), cmocka_unit_test(memory_goes_round),
+             cmocka_unit_test(options_of_other_sizes), with_context(memory_goes_round),
              cmocka_unit_test(names_round_trip), cmocka_unit_test(identities), cmocka_unit_test(statuses))

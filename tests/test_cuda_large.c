@@ -37,8 +37,7 @@ static void expect_index(spmv_context *ctx, int32_t *a, int64_t n, int32_t first
     assert_ok(ctx, spmv_reduce(ctx, SPMV_MIN, SPMV_I32, a, extremes, n));
     assert_ok(ctx, spmv_reduce(ctx, SPMV_MAX, SPMV_I32, a, extremes + 1, n));
     assert_ok(ctx, spmv_download(ctx, extremes, host, sizeof host));
-    spmv_free(ctx, index);
-    spmv_free(ctx, extremes);
+    support_free_in(ctx, index, extremes);
     assert_int_equal(host[0], 0);
     assert_int_equal(host[1], 0);
 }
@@ -52,23 +51,19 @@ static int32_t at(spmv_context *ctx, const int32_t *a, int64_t i)
 
 static void map_and_reduce(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t *const a = filled(ctx, N, 5, 1), *const sum = array(ctx, 1);
     assert_int_equal(at(ctx, a, N - 1), (int32_t)(uint32_t)((uint64_t)N + 4));
     assert_int_equal(at(ctx, a, 77), 82);
     assert_ok(ctx, spmv_map_index(ctx, SPMV_I32, &one, &zero, a, N));
     assert_ok(ctx, spmv_reduce(ctx, SPMV_ADD, SPMV_I32, a, sum, N));
     assert_int_equal(at(ctx, sum, 0), (int32_t)(uint32_t)(uint64_t)N);
-    spmv_free(ctx, a);
-    spmv_free(ctx, sum);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, a, sum);
 }
 
 static void scans(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t *const a = filled(ctx, N, 1, 0);
     assert_ok(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, a, a, N));
     expect_index(ctx, a, N, 1, 1);
@@ -76,14 +71,12 @@ static void scans(void **state)
     assert_ok(ctx, spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, a, a, N));
     expect_index(ctx, a, N, 0, 1);
     spmv_free(ctx, a);
-    spmv_context_destroy(ctx);
 }
 
 /* Three segments; the second is long and crosses 2^31. */
 static void segments_across(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 1000, N - 10, N - 10, N};
     void *const heads = support_upload(ctx, positions, sizeof positions);
     const spmv_segments segments = {.form = SPMV_SEGMENT_OFFSETS, .heads = heads, .bits = 64, .count = 4};
@@ -97,17 +90,13 @@ static void segments_across(void **state)
     expect_index(ctx, a, 1000, 1, 1);
     expect_index(ctx, a + N - 10, 10, 1, 1);
     expect_index(ctx, a + 1000, N - 1010, 1, 1);
-    spmv_free(ctx, heads);
-    spmv_free(ctx, a);
-    spmv_free(ctx, sums);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, heads, a, sums);
 }
 
 /* More than 2^31 segments, all but a few empty. */
 static void many_segments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { ELEMENTS = 1000 };
     int32_t *const offsets = filled(ctx, N + 1, 0, 0), *const a = filled(ctx, ELEMENTS, 1, 0);
     const int32_t end = ELEMENTS;
@@ -119,17 +108,13 @@ static void many_segments(void **state)
     expect_index(ctx, sums, N - 1, 0, 0);
     assert_ok(ctx, spmv_segscan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, &segments, a, a, ELEMENTS));
     expect_index(ctx, a, ELEMENTS, 1, 1);
-    spmv_free(ctx, offsets);
-    spmv_free(ctx, sums);
-    spmv_free(ctx, a);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, offsets, sums, a);
 }
 
 /* Reverses the order and restores it. */
 static void gather_and_scatter(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     void *index = NULL;
     int32_t *const a = filled(ctx, N, 0, 1), *const b = array(ctx, N);
     if (spmv_alloc(ctx, N * 8, &index) != SPMV_OK) {
@@ -143,12 +128,10 @@ static void gather_and_scatter(void **state)
     assert_int_equal(at(ctx, b, N - 1), 0);
     assert_ok(ctx, spmv_map_index(ctx, SPMV_I32, &zero, &zero, a, N));
     assert_ok(ctx, spmv_scatter(ctx, SPMV_I32, b, index, 64, a, N, N));
-    spmv_free(ctx, index);
-    spmv_free(ctx, b);
+    support_free_in(ctx, index, b);
     expect_index(ctx, a, N, 0, 1);
     spmv_free(ctx, a);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(map_and_reduce), cmocka_unit_test(scans), cmocka_unit_test(segments_across),
-             cmocka_unit_test(many_segments), cmocka_unit_test(gather_and_scatter))
+SUPPORT_MAIN(with_context(map_and_reduce), with_context(scans), with_context(segments_across),
+             with_context(many_segments), with_context(gather_and_scatter))

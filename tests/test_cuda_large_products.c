@@ -70,22 +70,13 @@ static struct band make_band(int64_t length, bool with_values)
 
 static void free_band(struct band *b)
 {
-    spmv_free(ctx, b->row_ptr);
-    spmv_free(ctx, b->col);
-    spmv_free(ctx, b->val);
+    support_free_in(ctx, b->row_ptr, b->col, b->val);
 }
 
 static spmv_csr view_of(const struct band *b)
 {
-    return (spmv_csr){.rows = b->rows,
-                      .cols = b->rows + b->length - 1,
-                      .nnz = b->nnz,
-                      .row_ptr = b->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = b->col,
-                      .val = b->val,
-                      .type = b->val != NULL ? SPMV_F32 : SPMV_F64,
-                      .memory = SPMV_MEMORY_CONTEXT};
+    return support_csr_there(b->rows, b->rows + b->length - 1, b->nnz, b->row_ptr, 64, b->col, b->val,
+                             b->val != NULL ? SPMV_F32 : SPMV_F64);
 }
 
 /* NULL if the device has too little memory for the plan. */
@@ -117,8 +108,7 @@ static void expect(const char *what, double *y, int64_t n, double first, double 
     assert_ok(ctx, spmv_reduce(ctx, SPMV_MIN, SPMV_F64, y, extremes, n));
     assert_ok(ctx, spmv_reduce(ctx, SPMV_MAX, SPMV_F64, y, extremes + 1, n));
     assert_ok(ctx, spmv_download(ctx, extremes, host, sizeof host));
-    spmv_free(ctx, index);
-    spmv_free(ctx, extremes);
+    support_free_in(ctx, index, extremes);
     if (host[0] != 0 || host[1] != 0)
         fail_msg("%s: off by %g to %g", what, host[0], host[1]);
 }
@@ -139,8 +129,7 @@ static void check(const struct band *b, const char *method, int compression, con
     assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
     const double each = b->val != NULL ? 3 : 1, length = (double)b->length;
     expect(method, y, a.rows, each * (length * (length - 1) / 2), each * length);
-    spmv_free(ctx, x);
-    spmv_free(ctx, y);
+    support_free_in(ctx, x, y);
     spmv_plan_destroy(plan);
 }
 
@@ -187,8 +176,7 @@ static void two_vectors(void **state)
     assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
     const double length = (double)b.length;
     expect("two vectors", y, 2 * a.rows, length * (length - 1), length);
-    spmv_free(ctx, x);
-    spmv_free(ctx, y);
+    support_free_in(ctx, x, y);
     spmv_plan_destroy(plan);
     free_band(&b);
 }
@@ -212,9 +200,7 @@ static void one_row(void **state)
         for (int i = 0; i < 3; i++)
             assert_true(host[i] == 3.0 * (double)(offsets[i + 1] - offsets[i]));
     }
-    spmv_free(ctx, x);
-    spmv_free(ctx, y);
-    spmv_free(ctx, row_ptr);
+    support_free_in(ctx, x, y, row_ptr);
     spmv_plan_destroy(plan);
     free_band(&b);
 }

@@ -96,9 +96,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, bool pattern, bool 
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
+    support_free(m->row_ptr, m->col, m->val);
 }
 
 static double *make_vector(int64_t n, uint64_t seed, bool whole)
@@ -140,15 +138,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const struct matrix *m, const cha
                             spmv_operation operation)
 {
     void *const val = m->val != NULL ? in_type(type, m->val, m->row_ptr[m->rows]) : NULL;
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->row_ptr[m->rows],
-                        .row_ptr = m->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = m->col,
-                        .val = val,
-                        .type = type,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr_with(m->rows, m->cols, m->row_ptr[m->rows], m->row_ptr, 64, m->col, val, type);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = method;
@@ -240,10 +230,8 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
         free(expected);
     }
     spmv_plan_destroy(plan);
-    spmv_free(ctx, wide);
-    spmv_free(ctx, device_x);
-    free(x);
-    free(y0);
+    support_free_in(ctx, wide, device_x);
+    support_free(x, y0);
 }
 
 /* Every method, type and width of offsets, with and without values; transposed with 32-bit
@@ -268,20 +256,17 @@ static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols)
 
 static void products_at_seams(void **state)
 {
-    (void)state;
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     const int64_t rows[] = {133, 1, 3, 4, 5, 127, 128, 129, 1025};
     const size_t count = brief ? 1 : sizeof rows / sizeof rows[0];
     for (size_t r = 0; r < count; r++)
         check_matrix(ctx, rows[r], rows[r] % 2 ? 200 : 1);
-    spmv_context_destroy(ctx);
 }
 
 /* More rows than the grid has warps and threads, so each block processes several groups. */
 static void products_beyond_the_grid(void **state)
 {
-    (void)state;
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     const struct {
         const char *method;
         int64_t rows;
@@ -291,7 +276,6 @@ static void products_beyond_the_grid(void **state)
         check_product(ctx, &m, cases[k].method, (struct variant){.type = SPMV_F32, .scaled = true}, false);
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------- conjugate gradients */
@@ -321,8 +305,7 @@ static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv
     options.zero_start = 1;
     assert_ok(ctx, spmv_cg(plan, b, x, &options, result, sizeof *result));
     assert_ok(ctx, spmv_download(ctx, x, host, a.rows * (int64_t)spmv_type_size(type)));
-    spmv_free(ctx, x);
-    spmv_free(ctx, b);
+    support_free_in(ctx, x, b);
     spmv_plan_destroy(plan);
     spmv_matrix_destroy(matrix);
     return host;
@@ -330,8 +313,7 @@ static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv
 
 static void solves(void **state)
 {
-    (void)state;
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     const char *method;
     for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++) {
         for (int t = 0; t < 2; t++) {
@@ -345,7 +327,6 @@ static void solves(void **state)
             free(x);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* -------------------------------------------------------------------- repeats */
@@ -385,8 +366,7 @@ static void free_noise(struct noise *noise)
 
 static void bits_of_products_repeat(void **state)
 {
-    (void)state;
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     struct noise noise = make_noise();
     const int64_t rows = real_gpu ? 9001 : 301;
     struct matrix m = make_matrix(rows, rows, false, false);
@@ -412,23 +392,19 @@ static void bits_of_products_repeat(void **state)
             }
             for (int64_t k = 0; k < rows; k++)
                 assert_true(isfinite(t ? (double)((float *)first)[k] : ((double *)first)[k]));
-            free(first);
-            free(again);
+            support_free(first, again);
             spmv_plan_destroy(plan);
-            spmv_free(ctx, device_x);
-            spmv_free(ctx, device_y);
+            support_free_in(ctx, device_x, device_y);
         }
     }
     free(x);
     free_matrix(&m);
     free_noise(&noise);
-    spmv_context_destroy(ctx);
 }
 
 static void bits_of_solves_repeat(void **state)
 {
-    (void)state;
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     struct noise noise = make_noise();
     for (int t = 0; t < 2; t++) {
         const spmv_type type = t ? SPMV_F32 : SPMV_F64;
@@ -452,7 +428,6 @@ static void bits_of_solves_repeat(void **state)
         free(first);
     }
     free_noise(&noise);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------------------------------- graphs */
@@ -501,9 +476,7 @@ static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct varian
         upload_to(ctx, v.type, y0, m->rows, y);
         assert_int_equal(cudaGraphLaunch(replay, stream), cudaSuccess);
         expect(ctx, "replayed", v.type, expected, y, m->rows);
-        free(host_x);
-        free(y0);
-        free(expected);
+        support_free(host_x, y0, expected);
     }
     assert_int_equal(cudaGraphExecDestroy(replay), cudaSuccess);
     assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
@@ -540,12 +513,10 @@ static void graphs(void **state)
             capture_and_replay(ctx, plan, v, device_x, device_y, &m);
             free(expected);
             spmv_plan_destroy(plan);
-            spmv_free(ctx, device_x);
-            spmv_free(ctx, device_y);
+            support_free_in(ctx, device_x, device_y);
         }
     }
-    free(x);
-    free(y0);
+    support_free(x, y0);
     free_matrix(&m);
     spmv_context_destroy(ctx);
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
@@ -568,10 +539,9 @@ int main(int argc, char **argv)
     brief = strcmp(mode, "brief") == 0;
     repeat_often = strcmp(mode, "repeat") == 0;
     real_gpu = !plays_on_the_host();
-    const struct CMUnitTest once[] = {cmocka_unit_test(products_at_seams), cmocka_unit_test(solves)};
-    const struct CMUnitTest large[] = {cmocka_unit_test(products_beyond_the_grid)};
-    const struct CMUnitTest again[] = {cmocka_unit_test(bits_of_products_repeat),
-                                       cmocka_unit_test(bits_of_solves_repeat)};
+    const struct CMUnitTest once[] = {with_context(products_at_seams), with_context(solves)};
+    const struct CMUnitTest large[] = {with_context(products_beyond_the_grid)};
+    const struct CMUnitTest again[] = {with_context(bits_of_products_repeat), with_context(bits_of_solves_repeat)};
     const struct CMUnitTest captured[] = {cmocka_unit_test(graphs)};
     int failed = 0;
     if (!repeat_often)

@@ -76,8 +76,7 @@ static struct cut make_cut(enum cut_kind kind, int64_t n, uint64_t *random)
 
 static void free_cut(struct cut *cut)
 {
-    free(cut->positions);
-    free(cut->flags);
+    support_free(cut->positions, cut->flags);
 }
 
 /* An array on the device that starts `skew` bytes after an aligned address. *block is the memory to
@@ -268,10 +267,8 @@ static void check_reduce_and_scan(const struct pair *p, int64_t n, int skew, uin
             expect(p, "exclusive scan in place", expected, device, n);
         }
     }
-    spmv_free(context, in_block);
-    spmv_free(context, out_block);
-    free(in);
-    free(expected);
+    support_free_in(context, in_block, out_block);
+    support_free(in, expected);
 }
 
 static void check_segments(const struct pair *p, enum cut_kind cut_kind, int64_t n, int variant, uint64_t *random)
@@ -314,10 +311,8 @@ static void check_segments(const struct pair *p, enum cut_kind cut_kind, int64_t
         }
         spmv_free(context, heads_block);
     }
-    spmv_free(context, in_block);
-    spmv_free(context, out_block);
-    free(in);
-    free(expected);
+    support_free_in(context, in_block, out_block);
+    support_free(in, expected);
     free_cut(&cut);
 }
 
@@ -405,8 +400,7 @@ static void check_function(const struct function_pair *f, int64_t n, int skew, u
     assert_ok(context, context->backend->map(context, f->function, f->type, device, device, n));
     expect(p, spmv_function_name(f->function), expected, device, n);
     spmv_free(context, block);
-    free(in);
-    free(expected);
+    support_free(in, expected);
 }
 
 /* out[i] = a[i] op b[i] in place of b, and s op a[i], where s is the last element of b. */
@@ -427,11 +421,8 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
     p->combine(scalar, 0, a, expected, n);
     assert_ok(context, context->backend->map_scalar(context, p->op, p->type, scalar, device_a, device_b, n));
     expect(p, "map_scalar", expected, device_b, n);
-    spmv_free(context, a_block);
-    spmv_free(context, b_block);
-    free(a);
-    free(b);
-    free(expected);
+    support_free_in(context, a_block, b_block);
+    support_free(a, b, expected);
 }
 
 /* Element i = value, converted to the number type. */
@@ -466,8 +457,7 @@ static void check_index(spmv_type type, int64_t n, int skew)
     assert_ok(context, context->backend->map_index(context, type, first, NULL, device, n));
     expect(p, "fill", expected, device, n);
     spmv_free(context, block);
-    free(expected);
-    free(scalars);
+    support_free(expected, scalars);
 }
 
 /* a / b with b a power of two, alpha x + beta y with the scalars on the device or absent, and x .
@@ -596,14 +586,8 @@ static void move(spmv_type type, int bits, int64_t n, uint64_t *random)
     assert_ok(context, context->backend->scatter(context, &move));
     expect(&p, "scatter", expected, out, n);
 
-    spmv_free(context, in_block);
-    spmv_free(context, out_block);
-    spmv_free(context, index_block);
-    free(in);
-    free(kept);
-    free(expected);
-    free(index);
-    free(narrow);
+    support_free_in(context, in_block, out_block, index_block);
+    support_free(in, kept, expected, index, narrow);
 }
 
 static void gather_and_scatter_at_seams(void **state)
@@ -668,13 +652,9 @@ static void bits_repeat(void **state)
     }
     spmv_free(noise, noise_block);
     spmv_context_destroy(noise);
-    spmv_free(context, in_block);
-    spmv_free(context, out_block);
-    spmv_free(context, heads_block);
+    support_free_in(context, in_block, out_block, heads_block);
     free_cut(&cut);
-    free(in);
-    free(first);
-    free(again);
+    support_free(in, first, again);
 }
 
 int main(int argc, char **argv)

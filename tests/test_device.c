@@ -55,8 +55,7 @@ static void begin_work(const struct device *device, struct work *w)
 
 static void end_work(struct work *w)
 {
-    spmv_free(w->ctx, w->in);
-    spmv_free(w->ctx, w->out);
+    support_free_in(w->ctx, w->in, w->out);
     spmv_context_destroy(w->ctx);
 }
 

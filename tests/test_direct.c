@@ -54,9 +54,7 @@ static struct rows new_rows(int64_t n, int64_t entries, int parts)
 
 static void release(struct rows *r)
 {
-    free(r->row_ptr);
-    free(r->col);
-    free(r->val);
+    support_free(r->row_ptr, r->col, r->val);
 }
 
 static void add(struct rows *r, int64_t row, int64_t col, double re, double im)
@@ -186,8 +184,7 @@ static void release_view(struct view *v)
 {
     for (int i = 0; i < 3; i++)
         spmv_free(v->ctx, v->there[i]);
-    free(v->narrow);
-    free(v->val);
+    support_free(v->narrow, v->val);
 }
 
 static struct direct *create(spmv_context *ctx, const struct rows *r)
@@ -230,10 +227,9 @@ static spmv_status solve(spmv_context *ctx, struct direct *d, spmv_type type, in
 
 static void known_answers(void **state)
 {
-    (void)state;
     static const int64_t sizes[] = {1, 2, 3, 10, 33, 100, 400};
     static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C64, SPMV_C128};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int t = 0; t < 4; t++)
             for (int variant = 0; variant < 8; variant++) {
@@ -261,21 +257,17 @@ static void known_answers(void **state)
                                  (long long)n, variant, (long long)i, x[i], known[i]);
                 assert_true(direct_rcond(d) > 0 && direct_rcond(d) <= 1);
                 direct_destroy(d);
-                free(known);
-                free(b);
-                free(x);
+                support_free(known, b, x);
                 release(&r);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* Ones in columns i and i + 1 (backwards, so off the diagonal): exact. A repeated entry counts
  * twice. */
 static void patterns(void **state)
 {
-    (void)state;
     enum { N = 20 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct rows r = new_rows(N, 3 * N, 1);
     double known[N], b[N], x[N];
     for (int64_t i = 0; i < N; i++) {
@@ -303,15 +295,13 @@ static void patterns(void **state)
         release_view(&v);
     }
     release(&r);
-    spmv_context_destroy(ctx);
 }
 
 /* Rows whose sizes differ by factors of 2^600, with a known solution. */
 static void extreme_scales(void **state)
 {
-    (void)state;
     enum { N = 60 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct rows r = random_rows(N, 1, false, false, 9);
     double known[N], b[N], x[N];
     for (int64_t i = 0; i < N; i++) {
@@ -327,13 +317,11 @@ static void extreme_scales(void **state)
     assert_true(direct_rcond(d) > 0 && direct_rcond(d) < 0x1p-500);
     direct_destroy(d);
     release(&r);
-    spmv_context_destroy(ctx);
 }
 
 static void small_sizes(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double three[] = {3}, twelve[] = {12};
     double x[1] = {0};
     struct rows one = dense(1, three), none = new_rows(0, 0, 1);
@@ -351,16 +339,14 @@ static void small_sizes(void **state)
     direct_destroy(NULL);
     release(&one);
     release(&none);
-    spmv_context_destroy(ctx);
 }
 
 /* -------------------------------------------------- bits, new values, description */
 
 static void same_bits(void **state)
 {
-    (void)state;
     enum { N = 300 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int parts = 1; parts <= 2; parts++) {
         const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
         uint64_t seed = 5;
@@ -378,7 +364,6 @@ static void same_bits(void **state)
         direct_destroy(again);
         release(&r);
     }
-    spmv_context_destroy(ctx);
 }
 
 static spmv_status update(spmv_context *ctx, struct direct *d, const struct rows *r, const double *values)
@@ -391,9 +376,8 @@ static spmv_status update(spmv_context *ctx, struct direct *d, const struct rows
 
 static void new_values(void **state)
 {
-    (void)state;
     enum { N = 120 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int parts = 1; parts <= 2; parts++) {
         const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
         uint64_t seed = 8;
@@ -426,17 +410,14 @@ static void new_values(void **state)
         assert_string_equal(direct_describe(d), direct_describe(fresh));
         direct_destroy(fresh);
         direct_destroy(d);
-        free(values);
-        free(bad);
+        support_free(values, bad);
         release(&r);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void description(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     /* a diagonal matrix: the estimate is exact, and the factors are the diagonal */
     const double diagonal[] = {1, 0, 0, 0, 8, 0, 0, 0, 0x1p-7};
     /* the third row is the sum of the others, up to rounding in the factorisation */
@@ -465,7 +446,6 @@ static void description(void **state)
     release(&square);
     release(&general);
     release(&nearly_singular);
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------- refusals */
@@ -485,8 +465,7 @@ static void refused(spmv_context *ctx, const struct rows *r, spmv_status expecte
 
 static void singular(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         const char *text;
         double values[9];
@@ -513,13 +492,11 @@ static void singular(void **state)
     refused(ctx, &cancel, SPMV_ERROR_SINGULAR, "column 2");
     release(&zero);
     release(&cancel);
-    spmv_context_destroy(ctx);
 }
 
 static void not_finite(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double values[] = {1, 2, 0, 0, 5, 7, 1, 0, 1}, b[] = {1, 2, 3}, x[3];
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; i++) {
@@ -555,13 +532,11 @@ static void not_finite(void **state)
     release(&imaginary);
     release(&a);
     release(&c);
-    spmv_context_destroy(ctx);
 }
 
 static void wrong_arguments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct direct *d = NULL;
     struct rows r = grid(3);
     struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
@@ -583,13 +558,11 @@ static void wrong_arguments(void **state)
     direct_destroy(d);
     release_view(&v);
     release(&r);
-    spmv_context_destroy(ctx);
 }
 
 static void memory(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct direct *d = NULL;
     struct rows r = grid(30);
     struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
@@ -619,14 +592,12 @@ static void memory(void **state)
     direct_destroy(d);
     release_view(&v);
     release(&r);
-    spmv_context_destroy(ctx);
 }
 
 /* A file that is no module. */
 static void broken_module(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct rows r = grid(2);
     char folder[] = "/tmp/spmv_test_direct_XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
@@ -642,7 +613,6 @@ static void broken_module(void **state)
     remove(path);
     rmdir(folder);
     release(&r);
-    spmv_context_destroy(ctx);
 }
 
 /* Whether the module is available. If not, prints why. */
@@ -665,12 +635,12 @@ static bool have_module(void)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const struct CMUnitTest without[] = {cmocka_unit_test(broken_module)};
+    const struct CMUnitTest without[] = {with_context(broken_module)};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers), cmocka_unit_test(patterns),      cmocka_unit_test(extreme_scales),
-        cmocka_unit_test(small_sizes),   cmocka_unit_test(same_bits),     cmocka_unit_test(new_values),
-        cmocka_unit_test(description),   cmocka_unit_test(singular),      cmocka_unit_test(not_finite),
-        cmocka_unit_test(memory),        cmocka_unit_test(broken_module), cmocka_unit_test(wrong_arguments)};
+        with_context(known_answers), with_context(patterns),      with_context(extreme_scales),
+        with_context(small_sizes),   with_context(same_bits),     with_context(new_values),
+        with_context(description),   with_context(singular),      with_context(not_finite),
+        with_context(memory),        with_context(broken_module), with_context(wrong_arguments)};
     if (have_module() || getenv("SPMV_KLU_BUILT") != NULL)
         return cmocka_run_group_tests(tests, NULL, NULL);
     return cmocka_run_group_tests(without, NULL, NULL) == 0 ? SKIPPED : 1;

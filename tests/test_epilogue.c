@@ -73,8 +73,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, enum shape shape)
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
+    support_free(m->row_ptr, m->col);
 }
 
 /* ------------------------------------------------------------------ products */
@@ -109,8 +108,7 @@ struct outcome {
 
 static void free_outcome(struct outcome *o)
 {
-    free(o->y);
-    free(o->z);
+    support_free(o->y, o->z);
 }
 
 /* Returns false if the method does not support the variant. */
@@ -150,16 +148,8 @@ static bool begin(spmv_context *ctx, const struct matrix *m, const char *method,
 static void end(struct product *p)
 {
     spmv_plan_destroy(p->plan);
-    spmv_free(p->ctx, p->x);
-    spmv_free(p->ctx, p->y);
-    spmv_free(p->ctx, p->w);
-    spmv_free(p->ctx, p->z);
-    spmv_free(p->ctx, p->gamma);
-    spmv_free(p->ctx, p->dot);
-    free(p->host_x);
-    free(p->host_y);
-    free(p->host_w);
-    free(p->host_z);
+    support_free_in(p->ctx, p->x, p->y, p->w, p->z, p->gamma, p->dot);
+    support_free(p->host_x, p->host_y, p->host_w, p->host_z);
 }
 
 static spmv_status multiply(const struct product *p, const spmv_epilogue *e)
@@ -331,8 +321,7 @@ static void check_matrix(spmv_context *ctx, const struct matrix *m, bool all)
 
 static void every_method(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         int64_t rows, cols;
         enum shape shape;
@@ -346,15 +335,13 @@ static void every_method(void **state)
         check_matrix(ctx, &m, s == 1 && !brief);
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* So many tiles that the tree of their sums has three levels on a GPU, and more tiles than omp
  * threads. */
 static void many_tiles(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(280000, 500, ONES);
     check_product(ctx, &m, NULL, (struct variant){.types = &all_types[4], .w = OWN_W, .z = true});
     free_matrix(&m);
@@ -362,7 +349,6 @@ static void many_tiles(void **state)
     for (int t = 0; t < TYPES; t++)
         check_product(ctx, &m, NULL, (struct variant){.types = &all_types[t], .w = X_AS_W, .z = true, .gamma = true});
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* omp: 1 to 7 threads. */
@@ -404,10 +390,9 @@ static void any_number_of_threads(void **state)
  * nontemporal stores. */
 static void past_the_caches(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_OMP)
         skip();
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int shape = MIXED; shape <= NONE; shape++) {
         struct matrix m = make_matrix(9001, 9001, (enum shape)shape);
         for (int number = 0; number < 3 * REQUESTS; number++) {
@@ -431,13 +416,11 @@ static void past_the_caches(void **state)
         }
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void without_rows(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(0, 4, NONE);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
@@ -456,13 +439,11 @@ static void without_rows(void **state)
             end(&p);
         }
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(90, 90, MIXED);
     struct product p;
     assert_true(begin(ctx, &m, NULL, (struct variant){.types = &all_types[0], .w = OWN_W, .z = true}, &p));
@@ -499,14 +480,7 @@ static void refusals(void **state)
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.vectors = 2;
-    const spmv_csr a = {.rows = m.rows,
-                        .cols = m.cols,
-                        .nnz = m.nnz,
-                        .row_ptr = m.row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = m.col,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr_with(m.rows, m.cols, m.nnz, m.row_ptr, 64, m.col, NULL, SPMV_F64);
     double number[2] = {0, 0};
     spmv_epilogue e;
     spmv_epilogue_init(&e, sizeof e);
@@ -517,16 +491,14 @@ static void refusals(void **state)
                  "2 vectors");
     spmv_plan_destroy(plan);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 #ifdef SPMV_HAVE_CUDA
 static void misplaced(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(90, 90, MIXED);
     struct product p;
     assert_true(
@@ -547,7 +519,6 @@ static void misplaced(void **state)
     }
     end(&p);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* -------------------------------------------------------------------- graphs */
@@ -635,13 +606,13 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     brief = support_brief(argc, argv);
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(every_method), cmocka_unit_test(without_rows), cmocka_unit_test(refusals),
+        with_context(every_method), with_context(without_rows), with_context(refusals),
 #ifdef SPMV_HAVE_CUDA
-        cmocka_unit_test(misplaced),    cmocka_unit_test(graphs),
+        with_context(misplaced),    cmocka_unit_test(graphs),
 #endif
     };
-    const struct CMUnitTest long_ones[] = {cmocka_unit_test(many_tiles), cmocka_unit_test(any_number_of_threads),
-                                           cmocka_unit_test(past_the_caches)};
+    const struct CMUnitTest long_ones[] = {with_context(many_tiles), cmocka_unit_test(any_number_of_threads),
+                                           with_context(past_the_caches)};
     int failed = cmocka_run_group_tests(all, NULL, NULL);
     if (!brief)
         failed += cmocka_run_group_tests(long_ones, NULL, NULL);

@@ -64,8 +64,7 @@ static void check_cells(spmv_context *ctx, const char *spec, int64_t rows, int64
 
 static void against_cells(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     check_cells(ctx, "stencil27:1", 1, 1, cell_stencil27, 1);
     check_cells(ctx, "stencil27:2", 8, 8, cell_stencil27, 2);
     check_cells(ctx, "stencil27:3", 27, 27, cell_stencil27, 3);
@@ -84,7 +83,6 @@ static void against_cells(void **state)
     check_cells(ctx, "arrow:2,values=constant", 2, 2, cell_arrow, 0);
     check_cells(ctx, "arrow:12,values=constant", 12, 12, cell_arrow, 0);
     check_cells(ctx, "fem:7,1,1,values=constant", 7, 7, cell_band, 0);
-    spmv_context_destroy(ctx);
 }
 
 /* A row of LEN entries, a column of LEN at the same indices, and OTHERS entries in the other rows,
@@ -113,8 +111,7 @@ static void check_arrow(spmv_context *ctx, int64_t rows, int64_t len, int64_t ot
 
 static void arrows(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     check_arrow(ctx, 1, 1, 1);
     check_arrow(ctx, 3, 1, 2);
     check_arrow(ctx, 3, 2, 2);
@@ -125,7 +122,6 @@ static void arrows(void **state)
     check_arrow(ctx, 100, 99, 99);
     check_arrow(ctx, 100, 100, 100);
     check_arrow(ctx, 1000, 750, 5);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------ random patterns */
@@ -133,10 +129,9 @@ static void arrows(void **state)
 /* Row and column lengths are binomial; the sum is within four standard deviations. */
 static void uniform_rows(void **state)
 {
-    (void)state;
     enum { ROWS = 20000, COLS = 1000 };
     const double mean = 2.5, variance = mean * (1 - mean / COLS);
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a;
     spmv_matrix *m = generated(ctx, "uniform:20000,1000,2.5", SPMV_F64, &a);
     int64_t *column = column_lengths(&a), empty = 0;
@@ -164,15 +159,13 @@ static void uniform_rows(void **state)
     m = generated(ctx, "uniform:9,7,0", SPMV_F64, &a);
     assert_true(a.rows == 9 && a.nnz == 0);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 static void long_rows(void **state)
 {
-    (void)state;
     static const int64_t cases[][3] = {{1, 1, 1},    {7, 100, 6},   {7, 100, 7},
                                        {3, 100, 99}, {3, 100, 100}, {5, 50000, 2000}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char spec[64];
         spmv_csr a;
@@ -183,7 +176,6 @@ static void long_rows(void **state)
             assert_int_equal(length_of(&a, row), cases[c][2]);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void check_empty(spmv_context *ctx, const char *spec, int64_t rows, int64_t expected_empty, double mean)
@@ -206,8 +198,7 @@ static void check_empty(spmv_context *ctx, const char *spec, int64_t rows, int64
 
 static void empty_rows(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     check_empty(ctx, "empty:10000,0.95", 10000, 9500, 8);
     check_empty(ctx, "empty:10000,0.95,20.5", 10000, 9500, 20.5);
     check_empty(ctx, "empty:10000,0.5,1", 10000, 5000, 1);
@@ -215,7 +206,6 @@ static void empty_rows(void **state)
     check_empty(ctx, "empty:5000,1", 5000, 5000, 8);
     check_empty(ctx, "empty:1,0", 1, 0, 1);
     check_empty(ctx, "empty:3,0,3", 3, 0, 3);
-    spmv_context_destroy(ctx);
 }
 
 /* Checks the longest row, the sum, the exponent of the tail, and the hubs. */
@@ -248,8 +238,7 @@ static void check_powerlaw(spmv_context *ctx, int64_t rows, double mean, double 
 
 static void powerlaw_rows(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a;
     check_powerlaw(ctx, 50000, 8, 2, 5000);
     check_powerlaw(ctx, 50000, 8, 2.5, 5000);
@@ -267,7 +256,6 @@ static void powerlaw_rows(void **state)
     m = generated(ctx, "powerlaw:300,100,2,100", SPMV_F64, &a);
     assert_int_equal(a.nnz, 30000);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* A cell with i levels in the first quarter, k in the last and the rest in the others has
@@ -315,8 +303,7 @@ static void check_rmat(spmv_context *ctx, int scale, int edges, uint64_t seed)
 
 static void rmat_graphs(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     check_rmat(ctx, 12, 16, 1);
     check_rmat(ctx, 13, 4, 2);
     check_rmat(ctx, 11, 1, 3);
@@ -325,7 +312,6 @@ static void rmat_graphs(void **state)
     spmv_matrix *m = generated(ctx, "rmat:1,1000", SPMV_F64, &a);
     assert_true(a.rows == 2 && a.nnz == 4);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* Dense blocks, a symmetric pattern, the diagonal, the number of neighbours, and only near
@@ -358,9 +344,8 @@ static void check_fem(spmv_context *ctx, int64_t nodes, int64_t block, double ne
 
 static void fem_blocks(void **state)
 {
-    (void)state;
     static const double some[] = {1, 4.5, 7, 19, 22.8, 27, 60.25};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
         check_fem(ctx, 1000, 1, some[i]);
         check_fem(ctx, 777, 3, some[i]);
@@ -375,7 +360,6 @@ static void fem_blocks(void **state)
         assert_int_equal(a.nnz, 4 * nodes * nodes);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------ common to all */
@@ -402,8 +386,7 @@ enum { SPECS = sizeof specs / sizeof specs[0], FIRST_RANDOM = 8 };
 
 static void same_bits_for_any_team(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int s = 0; s < SPECS; s++) {
         spmv_csr a;
         spmv_matrix *m = generated(ctx, specs[s], SPMV_F64, &a);
@@ -411,15 +394,13 @@ static void same_bits_for_any_team(void **state)
         spmv_matrix_destroy(m);
         assert_same_for_any_team(specs[s], SPMV_F64);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* f32 values are rounded f64 values; constant and random values; another seed changes random values
  * and random patterns. */
 static void options_of_all(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int s = 0; s < SPECS; s++) {
         char spec[128];
         spmv_csr a, b;
@@ -456,7 +437,6 @@ static void options_of_all(void **state)
         spmv_matrix_destroy(n);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void refused_specs(void **state)
@@ -533,8 +513,7 @@ static void refused_specs(void **state)
  * form. */
 static void forms_are_listed(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const char *form, *about;
     int count = 0;
     for (; (form = spmv_spec_form(count, &about)) != NULL; count++) {
@@ -549,10 +528,9 @@ static void forms_are_listed(void **state)
     assert_null(about);
     assert_null(spmv_spec_form(-1, &about));
     assert_null(spmv_spec_form(INT_MAX, NULL));
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(against_cells), cmocka_unit_test(arrows), cmocka_unit_test(uniform_rows),
-             cmocka_unit_test(long_rows), cmocka_unit_test(empty_rows), cmocka_unit_test(powerlaw_rows),
-             cmocka_unit_test(rmat_graphs), cmocka_unit_test(fem_blocks), cmocka_unit_test(same_bits_for_any_team),
-             cmocka_unit_test(options_of_all), cmocka_unit_test(refused_specs), cmocka_unit_test(forms_are_listed))
+SUPPORT_MAIN(with_context(against_cells), with_context(arrows), with_context(uniform_rows), with_context(long_rows),
+             with_context(empty_rows), with_context(powerlaw_rows), with_context(rmat_graphs), with_context(fem_blocks),
+             with_context(same_bits_for_any_team), with_context(options_of_all), cmocka_unit_test(refused_specs),
+             with_context(forms_are_listed))

@@ -12,11 +12,10 @@
  * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
-
 #include <math.h>
 
 #include "plan_internal.h"
+#include "support_one_context.h"
 
 /* Constants of the kernel that adds carries: FEW parts are added by one thread; ADD threads per
  * block. */
@@ -26,9 +25,6 @@ enum { ADD = 64 };
 #else
 enum { ADD = 1024 };
 #endif
-
-static spmv_context *ctx;
-static bool brief;
 
 /* Vectors and values are given as pairs of real and imaginary part. */
 struct types {
@@ -99,9 +95,7 @@ static struct matrix make_matrix(const int64_t *lengths, int64_t rows, bool patt
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
+    support_free(m->row_ptr, m->col, m->val);
 }
 
 static spmv_plan *make_plan(const struct matrix *m, struct types types)
@@ -168,11 +162,8 @@ static void *multiply(spmv_plan *plan, const struct matrix *m, struct types type
     for (int i = 0; i < times; i++)
         assert_ok(ctx, spmv_apply(plan, scaled ? by : NULL, device_x, scaled ? plus : NULL, device_y));
     assert_ok(ctx, spmv_download(ctx, device_y, host_y, m->rows * size));
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    free(host_x);
-    free(by);
-    free(plus);
+    support_free_in(ctx, device_x, device_y);
+    support_free(host_x, by, plus);
     return host_y;
 }
 
@@ -196,10 +187,7 @@ static void check_matrix(const char *name, const struct matrix *m, struct types 
                          expected[2 * i + p], p);
     spmv_plan_destroy(plan);
     spmv_free(ctx, offsets);
-    free(y);
-    free(expected);
-    free(x);
-    free(y0);
+    support_free(y, expected, x, y0);
 }
 
 /* With and without values, scaled and not, with both widths of offsets. */
@@ -425,16 +413,10 @@ static void bits(struct types types, int64_t c)
     spmv_plan_destroy(plan);
     spmv_plan_destroy(sparse_plan);
     spmv_free(ctx, wide);
-    free(first);
-    free(again);
-    free(from_wide);
-    free(between);
-    free(x);
-    free(y0);
+    support_free(first, again, from_wide, between, x, y0);
     free_matrix(&m);
     free_matrix(&with_empty);
-    free(lengths);
-    free(sparse);
+    support_free(lengths, sparse);
 }
 
 static void test_bits(void **state)
@@ -470,23 +452,7 @@ static void test_layout(void **state)
     for_all_types(layout);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_around_tiles),
-        cmocka_unit_test(test_empty_rows_at_borders),
-        cmocka_unit_test(test_rows_over_many_tiles),
-        cmocka_unit_test(test_rows_over_every_border),
-        cmocka_unit_test(test_one_row),
-        cmocka_unit_test(test_huge_empty_stretches),
-        cmocka_unit_test(test_short_rows),
-        cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_layout),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+ONE_CONTEXT_MAIN(cmocka_unit_test(test_rows_around_tiles), cmocka_unit_test(test_empty_rows_at_borders),
+                 cmocka_unit_test(test_rows_over_many_tiles), cmocka_unit_test(test_rows_over_every_border),
+                 cmocka_unit_test(test_one_row), cmocka_unit_test(test_huge_empty_stretches),
+                 cmocka_unit_test(test_short_rows), cmocka_unit_test(test_bits), cmocka_unit_test(test_layout))

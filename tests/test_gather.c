@@ -8,8 +8,7 @@
 
 static void gather_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {3, 5, 2, 7, 28};
     const int32_t index[] = {4, 0, 0, -1, 2, 5, INT32_MIN, INT32_MAX, 3};
     /* 2^32 is 0 in 32 bits */
@@ -27,13 +26,11 @@ static void gather_by_hand(void **state)
         spmv_free(ctx, at);
     }
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 static void scatter_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t x[] = {3, 5, 2, 7, 28, 4, 3};
     const int32_t index[] = {4, 0, -1, 5, INT32_MIN, INT32_MAX, 2};
     const int64_t wide[] = {4, 0, -1, 5, INT64_MIN, ((int64_t)1 << 32) + 1, 2};
@@ -50,14 +47,12 @@ static void scatter_by_hand(void **state)
         spmv_free(ctx, at);
     }
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 /* No element to gather, no cell to scatter to: every index is invalid. */
 static void nothing_to_index(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t index[] = {0, -1, 1};
     const float before[] = {1, 2, 3};
     void *at = support_upload(ctx, index, sizeof index), *out = guarded_copy(ctx, before, sizeof before);
@@ -67,7 +62,6 @@ static void nothing_to_index(void **state)
     assert_memory_equal(got, before, sizeof before);
     free(got);
     spmv_free(ctx, at);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------- every type, width and size */
@@ -125,8 +119,7 @@ static void check_round(spmv_context *ctx, const struct pair *p, int bits, int64
     }
     assert_same(gathered, want_gathered, p->size, n, "gather");
     assert_same(scattered, want_scattered, p->size, n, "scatter");
-    spmv_free(ctx, in);
-    spmv_free(ctx, at);
+    support_free_in(ctx, in, at);
     void *const all[] = {index, x, y, gathered, scattered, want_gathered, want_scattered};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         free(all[k]);
@@ -134,8 +127,7 @@ static void check_round(spmv_context *ctx, const struct pair *p, int bits, int64
 
 static void every_type_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_TYPES(p)
     {
         FOR_SEAM_SIZES(n)
@@ -144,15 +136,13 @@ static void every_type_at_the_seams(void **state)
             check_round(ctx, p, 64, n);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- filters */
 
 static void filters_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {3, 5, 2, 7, NAN}, five = 5;
     const int32_t index[] = {3, -1, 4, 0, 1, 9, 2};
     const uint8_t mask[] = {1, 1, 0, 255, 0, 1, 2};
@@ -196,14 +186,12 @@ static void filters_by_hand(void **state)
     void *const all[] = {in, at, take, from};
     for (int k = 0; k < 4; k++)
         spmv_free(ctx, all[k]);
-    spmv_context_destroy(ctx);
 }
 
 /* The first bad index is reported, wherever it is. */
 static void checked_indices(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = 100003 };
     static const int64_t places[] = {0, 1, HOST_TILE - 1, HOST_TILE, 50000, N - 1};
     int64_t *index = host_array(N * 8);
@@ -242,7 +230,6 @@ static void checked_indices(void **state)
     assert_fails(ctx, spmv_index_check(ctx, at, 64, 0, 10, -3), SPMV_ERROR_ARGUMENT, "-3");
     spmv_free(ctx, at);
     free(index);
-    spmv_context_destroy(ctx);
 }
 
 /* Every predicate and type as a function of an element and the scalar. */
@@ -312,8 +299,7 @@ static void check_filtered(spmv_context *ctx, const struct pair *p, const struct
 
 static void filters_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_TYPES(p)
     {
         FOR_SEAM_SIZES(n)
@@ -328,13 +314,11 @@ static void filters_at_the_seams(void **state)
             }
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t zeros[2] = {0, 0};
     void *m = support_upload(ctx, zeros, sizeof zeros), *at = support_upload(ctx, zeros, sizeof zeros);
     assert_fails(ctx, spmv_gather(ctx, SPMV_F64, m, 2, at, 64, m, -1), SPMV_ERROR_ARGUMENT, "-1");
@@ -368,11 +352,9 @@ static void statuses(void **state)
                  "7");
     assert_fails(ctx, spmv_scatter_if(ctx, SPMV_IS_NONZERO, 1, SPMV_F64, NULL, m, at, 64, m, -2, 2),
                  SPMV_ERROR_ARGUMENT, "-2");
-    spmv_free(ctx, m);
-    spmv_free(ctx, at);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, m, at);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(gather_by_hand), cmocka_unit_test(scatter_by_hand), cmocka_unit_test(nothing_to_index),
-             cmocka_unit_test(every_type_at_the_seams), cmocka_unit_test(filters_by_hand),
-             cmocka_unit_test(checked_indices), cmocka_unit_test(filters_at_the_seams), cmocka_unit_test(statuses))
+SUPPORT_MAIN(with_context(gather_by_hand), with_context(scatter_by_hand), with_context(nothing_to_index),
+             with_context(every_type_at_the_seams), with_context(filters_by_hand), with_context(checked_indices),
+             with_context(filters_at_the_seams), with_context(statuses))

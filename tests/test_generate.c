@@ -48,9 +48,8 @@ static void check_poisson(spmv_context *ctx, int axes, int64_t n, spmv_type aske
 
 static void poisson_against_stencil(void **state)
 {
-    (void)state;
     static const int64_t sizes[] = {1, 2, 3, 7};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int axes = 2; axes <= 3; axes++) {
         for (int i = 0; i < 4; i++) {
             check_poisson(ctx, axes, sizes[i], SPMV_TYPE_DEFAULT, SPMV_F64);
@@ -58,17 +57,15 @@ static void poisson_against_stencil(void **state)
             check_poisson(ctx, axes, sizes[i], SPMV_F32, SPMV_F32);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* N = 1 and N = 2, by hand. */
 static void poisson_by_hand(void **state)
 {
-    (void)state;
     static const int64_t row_ptr[] = {0, 3, 6, 9, 12};
     static const int32_t col[] = {0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3};
     static const double val[] = {4, -1, -1, -1, 4, -1, -1, 4, -1, -1, -1, 4};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *m = NULL;
     spmv_csr a;
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:1", SPMV_F64, &m));
@@ -82,16 +79,14 @@ static void poisson_by_hand(void **state)
     assert_memory_equal(a.col, col, sizeof col);
     assert_memory_equal(a.val, val, sizeof val);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* The sum of a row is the number of its neighbours beyond the boundary; 5 N^2 - 4 N and 7 N^3 - 6
  * N^2 entries. */
 static void row_sums(void **state)
 {
-    (void)state;
     enum { N = 33 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int axes = 2; axes <= 3; axes++) {
         const int64_t n = N, points = axes == 2 ? n * n : n * n * n;
         spmv_matrix *m = NULL;
@@ -112,7 +107,6 @@ static void row_sums(void **state)
         }
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
@@ -125,7 +119,6 @@ static void same_bits_for_any_team(void **state)
 
 static void refused_specs(void **state)
 {
-    (void)state;
     static const struct refused_spec refused[] = {
         {"", SPMV_ERROR_SPEC, "poisson2d:N"},
         {"poisson4d:10", SPMV_ERROR_SPEC, "no generator has the name \"poisson4d\""},
@@ -155,11 +148,10 @@ static void refused_specs(void **state)
         {"poisson2d:99999999999999999999999x", SPMV_ERROR_SPEC, "expected poisson2d:N"},
     };
     assert_refused(refused, sizeof refused / sizeof refused[0]);
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *m = NULL;
     assert_fails(ctx, spmv_matrix_generate(ctx, NULL, SPMV_F64, &m), SPMV_ERROR_ARGUMENT, "NULL");
     assert_fails(ctx, spmv_matrix_generate(ctx, "poisson2d:3", SPMV_I32, &m), SPMV_ERROR_TYPE, "type i32");
-    spmv_context_destroy(ctx);
 }
 
 static void known_specs(void **state)
@@ -185,9 +177,8 @@ static const struct generator_request *with_arguments(struct generator_request *
 /* Parsing of several arguments. */
 static void several_arguments(void **state)
 {
-    (void)state;
     static const struct generator g = {.name = "banded", .form = "banded:N,K,B"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct generator_request r = {.self = &g};
     int64_t v[3] = {0};
     assert_ok(ctx, generator_integers(ctx, with_arguments(&r, "12,1,9223372036854775807"), 3, v));
@@ -198,9 +189,8 @@ static void several_arguments(void **state)
     assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,,3"), 3, v), SPMV_ERROR_SPEC, "banded:12,,3");
     assert_fails(ctx, generator_integers(ctx, with_arguments(&r, "12,1,3,4"), 3, v), SPMV_ERROR_SPEC,
                  "banded:12,1,3,4");
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(poisson_against_stencil), cmocka_unit_test(poisson_by_hand), cmocka_unit_test(row_sums),
-             cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(refused_specs), cmocka_unit_test(known_specs),
-             cmocka_unit_test(several_arguments))
+SUPPORT_MAIN(with_context(poisson_against_stencil), with_context(poisson_by_hand), with_context(row_sums),
+             cmocka_unit_test(same_bits_for_any_team), with_context(refused_specs), cmocka_unit_test(known_specs),
+             with_context(several_arguments))

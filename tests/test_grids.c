@@ -116,11 +116,9 @@ static void check_assembled(spmv_context *ctx, const struct problem *p)
 
 static void diffusion_assembled(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int i = 0; i < PROBLEMS; i++)
         check_assembled(ctx, &problems[i]);
-    spmv_context_destroy(ctx);
 }
 
 static void assert_dense(spmv_context *ctx, const char *spec, int64_t rows, const double *expected)
@@ -140,8 +138,7 @@ static void assert_dense(spmv_context *ctx, const char *spec, int64_t rows, cons
  * 2 each. ANISO acts on the faces in x direction only, those on the boundary included. */
 static void by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     assert_dense(ctx, "diffusion2d:1,1", 1, (const double[]){8});
     assert_dense(ctx, "diffusion3d:1,1", 1, (const double[]){12});
     assert_dense(ctx, "diffusion3d:1,1,10", 1, (const double[]){48});
@@ -151,7 +148,6 @@ static void by_hand(void **state)
     assert_dense(ctx, "convdiff2d:1,3", 1, (const double[]){8.5});
     assert_dense(ctx, "convdiff3d:1,4", 1, (const double[]){13});
     assert_dense(ctx, "convdiff2d:2,2", 4, (const double[]){7, -1, -1, 0, -3, 7, 0, -1, -2, 0, 7, -1, 0, -2, -3, 7});
-    spmv_context_destroy(ctx);
 }
 
 /* Symmetric to the bit, in f64 and f32; diagonal positive, other entries negative; the sum of a row
@@ -181,24 +177,21 @@ static void check_definite(spmv_context *ctx, const struct problem *p, spmv_type
 
 static void diffusion_definite(void **state)
 {
-    (void)state;
     static const struct problem larger[] = {{2, 33, 10000, 1, 1}, {2, 33, 100, 0.01, 5}, {3, 11, 100000000, 7, 1}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int i = 0; i < 3; i++) {
         check_definite(ctx, &larger[i], SPMV_F64);
         check_definite(ctx, &larger[i], SPMV_F32);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The logarithms of the coefficients are uniform: a cell alone in its grid has 8 k on the diagonal.
  * 4000 seeds: mean and variance within 5 standard deviations. */
 static void diffusion_coefficients(void **state)
 {
-    (void)state;
     enum { SEEDS = 4000 };
     const double contrast = 10000;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double sum = 0, squares = 0, least = 1, most = 0;
     for (int seed = 0; seed < SEEDS; seed++) {
         char spec[64];
@@ -216,14 +209,12 @@ static void diffusion_coefficients(void **state)
     assert_true(fabs(sum / SEEDS - 0.5) < 5 / sqrt(12.0 * SEEDS));
     assert_true(fabs(squares / SEEDS - 1.0 / 12) < 5 / sqrt(180.0 * SEEDS));
     assert_true(least >= -DBL_EPSILON && least < 0.01 && most <= 1 + DBL_EPSILON && most > 0.99);
-    spmv_context_destroy(ctx);
 }
 
 /* The seed changes coefficients; ANISO = 1 is the default. */
 static void diffusion_options(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a, b;
     spmv_matrix *const m = generated(ctx, "diffusion2d:20,100", SPMV_F64, &a);
     spmv_matrix *n = generated(ctx, "diffusion2d:20,100,1,seed=1,values=own", SPMV_F64, &b);
@@ -236,7 +227,6 @@ static void diffusion_options(void **state)
     assert_int_equal(differ, a.nnz);
     spmv_matrix_destroy(n);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------- convection and diffusion */
@@ -275,9 +265,8 @@ static void check_convdiff(spmv_context *ctx, int axes, int64_t n, double peclet
 
 static void convdiff_entries(void **state)
 {
-    (void)state;
     static const double peclets[] = {0, 0.5, 0.1, 2, 1234.5, 1e9};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t p = 0; p < sizeof peclets / sizeof peclets[0]; p++) {
         for (spmv_type type = SPMV_F64;; type = SPMV_F32) {
             check_convdiff(ctx, 2, 1, peclets[p], type);
@@ -289,15 +278,13 @@ static void convdiff_entries(void **state)
                 break;
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Row sums are not negative if PECLET has few digits, so that nothing is rounded. Not symmetric,
  * with the pattern symmetric; without wind it is the Laplacian. */
 static void convdiff_properties(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const char *const with[] = {"convdiff2d:30,6.5", "convdiff3d:9,6.5"};
     static const char *const without[] = {"convdiff2d:30,0", "convdiff3d:9,0"};
     static const char *const laplacians[] = {"poisson2d:30", "poisson3d:9"};
@@ -324,7 +311,6 @@ static void convdiff_properties(void **state)
         spmv_matrix_destroy(n);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------------------------- refused */
@@ -364,10 +350,9 @@ static void refused_specs(void **state)
 /* A matrix above the memory limit is refused before it is generated. */
 static void refused_for_memory(void **state)
 {
-    (void)state;
     static const char *const specs[] = {"diffusion2d:1000,10", "diffusion3d:100,10", "convdiff2d:1000,1",
                                         "convdiff3d:100,1"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_generate_options options;
     spmv_generate_options_init(&options, sizeof options);
     options.max_bytes = 1000000;
@@ -376,10 +361,8 @@ static void refused_for_memory(void **state)
         assert_fails(ctx, spmv_matrix_generate_within(ctx, specs[s], &options, &m), SPMV_ERROR_MEMORY, specs[s]);
         assert_null(m);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(diffusion_assembled), cmocka_unit_test(by_hand), cmocka_unit_test(diffusion_definite),
-             cmocka_unit_test(diffusion_coefficients), cmocka_unit_test(diffusion_options),
-             cmocka_unit_test(convdiff_entries), cmocka_unit_test(convdiff_properties), cmocka_unit_test(refused_specs),
-             cmocka_unit_test(refused_for_memory))
+SUPPORT_MAIN(with_context(diffusion_assembled), with_context(by_hand), with_context(diffusion_definite),
+             with_context(diffusion_coefficients), with_context(diffusion_options), with_context(convdiff_entries),
+             with_context(convdiff_properties), cmocka_unit_test(refused_specs), with_context(refused_for_memory))

@@ -20,8 +20,7 @@ static void *count(spmv_context *ctx, const char *rung, spmv_type type, const in
     char *all = host_array((bins + 1) * size);
     memcpy(all, got, (size_t)(bins * size));
     memcpy(all + bins * size, last, (size_t)size);
-    free(got);
-    free(last);
+    support_free(got, last);
     spmv_free(ctx, in);
     return all;
 }
@@ -42,15 +41,12 @@ static void check(spmv_context *ctx, const char *rung, const int32_t *index, int
     free(got);
     got = count(ctx, rung, SPMV_I32, index, n, bins);
     assert_same(got, narrow, 4, bins + 1, what);
-    free(got);
-    free(want);
-    free(narrow);
+    support_free(got, want, narrow);
 }
 
 static void by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t index[] = {2, 0, 2, 5, -1, 2, 4, INT32_MIN, INT32_MAX, 0};
     const int64_t want[] = {2, 0, 3, 0, 1, 4};
     int rungs = 0;
@@ -74,9 +70,7 @@ static void by_hand(void **state)
     assert_ok(ctx, spmv_histogram(ctx, SPMV_I32, in, NULL, 0, m, 10));
     assert_ok(ctx, spmv_download(ctx, m, zero, sizeof zero));
     assert_true(zero[0] == 10);
-    spmv_free(ctx, in);
-    spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, in, m);
 }
 
 /* Indices spread over slightly more than the bins; nearly all in one bin; ascending. */
@@ -99,8 +93,7 @@ static int32_t *indices(enum kind kind, int64_t n, int64_t bins)
 
 static void every_rung_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     /* around the size of shared memory; fewer and more bins than elements */
     static const int64_t bins[] = {0, 1, 2, 31, 255, 256, 3071, 6142, 6143, 6144, 50000};
     const bool gpu = support_backend == SPMV_BACKEND_CUDA;
@@ -116,7 +109,6 @@ static void every_rung_at_the_seams(void **state)
             }
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Enough elements for several parts, with numbers of bins that fit in parts and that do not. */
@@ -138,8 +130,7 @@ static void same_for_any_team(void **state)
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t x[4] = {0, 1, 0, 1};
     void *m = support_upload(ctx, x, sizeof x), *to = guarded_result(ctx, 16);
     assert_fails(ctx, spmv_histogram(ctx, SPMV_F64, m, to, 2, NULL, 4), SPMV_ERROR_TYPE, "f64");
@@ -157,15 +148,13 @@ static void statuses(void **state)
         assert_int_equal(untouched[b], GUARD_BYTE);
     free(untouched);
     spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": every rung on several tiles, with numbers of bins that fit in shared memory and that do
  * not. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int64_t bins[] = {1, 256, 6143, 50000};
     const int64_t n = 3 * 4096 + 77;
     FOR_RUNGS(rung)
@@ -174,9 +163,7 @@ static void each_kernel(void **state)
         check(ctx, rung, index, n, bins[b]);
         free(index);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(by_hand),
-                      cmocka_unit_test(every_rung_at_the_seams), cmocka_unit_test(same_for_any_team),
-                      cmocka_unit_test(statuses))
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(by_hand), with_context(every_rung_at_the_seams),
+                      cmocka_unit_test(same_for_any_team), with_context(statuses))

@@ -181,14 +181,7 @@ static void the_binary_form_of_more_than_2_31_entries(void **state)
     for (int64_t i = 0; i < FULL_ROWS; i++)
         for (int32_t j = 0; j < FULL_COLS; j++)
             col[i * FULL_COLS + j] = j;
-    const spmv_csr a = {.rows = FULL_ROWS,
-                        .cols = FULL_COLS,
-                        .nnz = nnz,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = col,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr_with(FULL_ROWS, FULL_COLS, nnz, row_ptr, 64, col, NULL, SPMV_F64);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)));
     assert_ok(ctx, spmv_matrix_write(ctx, &a, "/dev/null")); /* about 25 GB of text */
     spmv_matrix *matrix = NULL;
@@ -201,8 +194,7 @@ static void the_binary_form_of_more_than_2_31_entries(void **state)
     assert_memory_equal(b.row_ptr, row_ptr, (FULL_ROWS + 1) * sizeof *row_ptr);
     assert_true(memcmp(b.col, col, (size_t)nnz * sizeof *col) == 0);
     spmv_matrix_destroy(matrix);
-    free(col);
-    free(row_ptr);
+    support_free(col, row_ptr);
     spmv_context_destroy(ctx);
 }
 

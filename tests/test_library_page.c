@@ -36,10 +36,9 @@ static void expect(spmv_context *ctx, const void *y, const double *expected, int
 
 static void files(void **state)
 {
-    (void)state;
     static const char matrix[] = "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 3\n1 3 1\n3 2 2\n3 3 4\n";
     char a_path[128], x_path[128], y_path[128];
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     void *y = NULL;
     int64_t n = 0;
     put_file(in_folder("a.mtx", a_path), matrix, strlen(matrix));
@@ -56,7 +55,6 @@ static void files(void **state)
     unlink(a_path);
     unlink(x_path);
     unlink(y_path);
-    spmv_context_destroy(ctx);
 }
 
 static void arrays_on_the_cpu(void **state)
@@ -71,54 +69,40 @@ static void arrays_on_the_cpu(void **state)
 
 static void arrays_on_a_gpu(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     void *const r = support_upload(ctx, row_ptr, sizeof row_ptr), *const c = support_upload(ctx, col, sizeof col);
     void *const v = support_upload(ctx, val, sizeof val), *const x = support_upload(ctx, x123, sizeof x123);
     const double nan[3] = {NAN, NAN, NAN};
     void *const y = support_upload(ctx, nan, sizeof nan);
     assert_int_equal(multiply_on_device(3, 3, 5, r, c, v, x, y, spmv_context_stream(ctx)), SPMV_OK);
     expect(ctx, y, product, 3);
-    spmv_free(ctx, y);
-    spmv_free(ctx, x);
-    spmv_free(ctx, v);
-    spmv_free(ctx, c);
-    spmv_free(ctx, r);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, y, x, v, c, r);
 }
 
 static void new_values(void **state)
 {
-    (void)state;
     const double others[] = {1, 1, 1, 1, -1}, expected[] = {4, 2, -2};
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     void *const values = support_upload(ctx, others, sizeof others), *const x = support_upload(ctx, x123, sizeof x123);
     void *const y1 = support_upload(ctx, val, sizeof product), *const y2 = support_upload(ctx, val, sizeof product);
     assert_ok(ctx, multiply_twice(ctx, &a, values, x, y1, y2));
     expect(ctx, y1, product, 3);
     expect(ctx, y2, expected, 3);
-    spmv_free(ctx, y2);
-    spmv_free(ctx, y1);
-    spmv_free(ctx, x);
-    spmv_free(ctx, values);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, y2, y1, x, values);
 }
 
 static void several_vectors(void **state)
 {
-    (void)state;
     const double x[] = {1, 0, 2, 1, 3, 0}, y[] = {1, 2, 3, 4, 5, 6}, expected[] = {9, -2, 9, 2, 33, -6};
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     void *const device_x = support_upload(ctx, x, sizeof x), *const device_y = support_upload(ctx, y, sizeof y);
     assert_ok(ctx, multiply_block(ctx, &a, 2, device_x, device_y));
     expect(ctx, device_y, expected, 6);
-    spmv_free(ctx, device_y);
-    spmv_free(ctx, device_x);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, device_y, device_x);
 }
 
 static void checks(void **state)
@@ -132,9 +116,8 @@ static void checks(void **state)
 
 static void solves(void **state)
 {
-    (void)state;
     enum { N = 100 };
-    spmv_context *const ctx = support_context();
+    spmv_context *const ctx = *state;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     double b[N], x[N];
@@ -171,7 +154,6 @@ static void solves(void **state)
     for (int i = 0; i < 5; i++)
         spmv_free(ctx, there[i]);
     spmv_matrix_destroy(matrix);
-    spmv_context_destroy(ctx);
 }
 
 static void events(void **state)
@@ -202,8 +184,7 @@ static void readme(void **state)
     void *const device_x = support_upload(ctx, x, sizeof x), *const y = support_upload(ctx, V, sizeof expected);
     readme_page(R, C, V, device_x, y);
     expect(ctx, y, expected, 3);
-    spmv_free(ctx, y);
-    spmv_free(ctx, device_x);
+    support_free_in(ctx, y, device_x);
     spmv_context_destroy(ctx);
 }
 
@@ -211,10 +192,10 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files),           cmocka_unit_test(arrays_on_the_cpu),
-        cmocka_unit_test(arrays_on_a_gpu), cmocka_unit_test(new_values),
-        cmocka_unit_test(several_vectors), cmocka_unit_test(checks),
-        cmocka_unit_test(solves),          cmocka_unit_test(events),
+        with_context(files),           cmocka_unit_test(arrays_on_the_cpu),
+        with_context(arrays_on_a_gpu), with_context(new_values),
+        with_context(several_vectors), cmocka_unit_test(checks),
+        with_context(solves),          cmocka_unit_test(events),
         cmocka_unit_test(readme),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -11,10 +11,9 @@
  *  . . . . . . */
 static void locality_by_hand(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 3, 3, 6, 8, 8}, col[] = {0, 1, 3, 1, 2, 5, 0, 3};
     static const double val[] = {1, 1, 1, 1, 1, 1, 1, 1};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr a = support_csr(5, 6, row_ptr, col, val);
     struct matrix_locality l;
     spmv_statistics s;
@@ -36,22 +35,19 @@ static void locality_by_hand(void **state)
     assert_true(l.bw_frac == 0 && l.avg_neighbours == 0 && l.cross_row_similarity == 0);
     matrix_locality(ctx, &none, &l);
     assert_true(l.bw_frac == 0 && l.avg_neighbours == 0 && l.cross_row_similarity == 0);
-    spmv_context_destroy(ctx);
 }
 
 /* The largest column in use, together with column 0: c + 1 does not fit in 32 bits. */
 static void locality_at_the_last_column(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, INT32_MAX - 1, 0, INT32_MAX - 2};
     static const double val[] = {1, 1, 1, 1};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr a = support_csr(2, INT32_MAX, row_ptr, col, val);
     struct matrix_locality l;
     matrix_locality(ctx, &a, &l);
     assert_near(l.bw_frac, (2147483647.0 + 2147483646.0) / 2 / 2147483647.0);
     assert_true(l.avg_neighbours == 0 && l.cross_row_similarity == 0.5);
-    spmv_context_destroy(ctx);
 }
 
 /* Rows of random lengths, a third of them empty, dense enough for neighbours and matches; the same
@@ -86,10 +82,8 @@ static void against_definitions(void **state)
         assert_memory_equal(&l, &first, sizeof l);
         spmv_context_destroy(ctx);
     }
-    free(row_ptr);
-    free(col);
-    free(val);
+    support_free(row_ptr, col, val);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(locality_by_hand), cmocka_unit_test(locality_at_the_last_column),
+SUPPORT_MAIN(with_context(locality_by_hand), with_context(locality_at_the_last_column),
              cmocka_unit_test(against_definitions))

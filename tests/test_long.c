@@ -184,8 +184,7 @@ static void bits(void **state)
         free(y);
         free_plan(&p);
     }
-    free(expected);
-    free(x);
+    support_free(expected, x);
     free_matrix(&m);
 }
 
@@ -341,11 +340,7 @@ static void epilogue(void **state)
     void *const all[] = {dx, dw, dz, dy, dot_there, gamma_there};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         spmv_free(ctx, all[i]);
-    free(x);
-    free(w);
-    free(z);
-    free(y);
-    free(got);
+    support_free(x, w, z, y, got);
     free_plan(&p);
     free_matrix(&m);
 }
@@ -380,17 +375,6 @@ static void memory_runs_out(void **state)
 #endif
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seams),          cmocka_unit_test(empty_rows), cmocka_unit_test(many_units),
-        cmocka_unit_test(narrow_columns), cmocka_unit_test(bits),       cmocka_unit_test(choice),
-        cmocka_unit_test(new_values),     cmocka_unit_test(epilogue),   cmocka_unit_test(memory_runs_out),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+ONE_CONTEXT_MAIN(cmocka_unit_test(seams), cmocka_unit_test(empty_rows), cmocka_unit_test(many_units),
+                 cmocka_unit_test(narrow_columns), cmocka_unit_test(bits), cmocka_unit_test(choice),
+                 cmocka_unit_test(new_values), cmocka_unit_test(epilogue), cmocka_unit_test(memory_runs_out))

@@ -8,8 +8,8 @@
 #include "support.h"
 
 #include <math.h>
-#include <time.h>
 
+#include "clock.h"
 #include "lookback_rungs.h"
 
 static spmv_context *context;
@@ -83,14 +83,8 @@ static struct input make_input(struct pair pair, int64_t n, uint64_t seed)
 
 static void free_input(struct input *x)
 {
-    spmv_free(context, x->in);
-    spmv_free(context, x->out);
-    spmv_free(context, x->flags);
-    spmv_free(context, x->positions);
-    spmv_free(context, x->scratch);
-    free(x->host_in);
-    free(x->host_flags);
-    free(x->host_positions);
+    support_free_in(context, x->in, x->out, x->flags, x->positions, x->scratch);
+    support_free(x->host_in, x->host_flags, x->host_positions);
 }
 
 enum call {
@@ -270,8 +264,7 @@ static void every_shape_is_right_and_repeats(void **state)
                 void *const again = run(&lookback_rungs[r], &x, (enum call)call);
                 check(&lookback_rungs[r], &x, (enum call)call, first);
                 assert_memory_equal(first, again, (size_t)(results_of(&x, (enum call)call) * x.size));
-                free(first);
-                free(again);
+                support_free(first, again);
             }
         }
         free_input(&x);
@@ -316,13 +309,6 @@ static void other_pairs_are_refused(void **state)
 
 /* ------------------------------------------------------------------- timing */
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds of one of several queued calls: the minimum of three rounds after a warm-up. rung NULL: a
  * copy. */
 static double time_of(const struct lookback_rung *rung, const struct input *x, enum call call)
@@ -331,14 +317,14 @@ static double time_of(const struct lookback_rung *rung, const struct input *x, e
     double least = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
         assert_ok(context, spmv_synchronize(context));
-        const double start = seconds();
+        const double start = monotonic_seconds();
         for (int k = 0; k < QUEUED; k++)
             if (rung == NULL)
                 assert_ok(context, spmv_map(context, SPMV_MAP_COPY, x->type, x->in, x->out, x->n));
             else
                 queue(rung, x, call);
         assert_ok(context, spmv_synchronize(context));
-        const double each = (seconds() - start) / QUEUED;
+        const double each = (monotonic_seconds() - start) / QUEUED;
         if (round > 0 && each < least)
             least = each;
     }
@@ -401,11 +387,7 @@ static void time_shapes(int log2_n)
             print_times(&x, lengths[l]);
         }
         free(flags);
-        spmv_free(context, x.in);
-        spmv_free(context, x.out);
-        spmv_free(context, x.flags);
-        spmv_free(context, x.positions);
-        spmv_free(context, x.scratch);
+        support_free_in(context, x.in, x.out, x.flags, x.positions, x.scratch);
     }
 }
 

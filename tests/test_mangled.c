@@ -44,8 +44,7 @@ static int read_table(void **state)
 static int free_table(void **state)
 {
     (void)state;
-    free(table);
-    free(documentation);
+    support_free(table, documentation);
     return 0;
 }
 

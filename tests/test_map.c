@@ -64,8 +64,7 @@ static void *map_binary(spmv_context *ctx, spmv_op op, spmv_type type, const voi
     void *at_a = support_upload(ctx, a, bytes), *at_b = support_upload(ctx, b, bytes);
     void *to = place == ELSEWHERE ? guarded_result(ctx, bytes) : guarded_copy(ctx, place == OVER_A ? a : b, bytes);
     assert_ok(ctx, spmv_map_binary(ctx, op, type, place == OVER_A ? to : at_a, place == OVER_B ? to : at_b, to, n));
-    spmv_free(ctx, at_a);
-    spmv_free(ctx, at_b);
+    support_free_in(ctx, at_a, at_b);
     return take_result(ctx, to, bytes, spmv_op_name(op));
 }
 
@@ -102,8 +101,7 @@ static void *map_index(spmv_context *ctx, spmv_type type, const void *first, con
 
 static void functions_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double d[] = {4, -0.25, 0, -3};
     const float f[] = {4, -0.25f, 0, -3};
     const int32_t i[] = {4, -3, 0, INT32_MIN};
@@ -123,13 +121,11 @@ static void functions_by_hand(void **state)
     CHECK_VALUES(int64_t, LIST(4, 3, 0, INT64_MIN), map(ctx, SPMV_MAP_ABS, SPMV_I64, l, n, ELSEWHERE));
     CHECK_VALUES(int32_t, LIST(16, 9, 0, 0), map(ctx, SPMV_MAP_SQUARE, SPMV_I32, i, n, ELSEWHERE));
     CHECK_VALUES(int64_t, LIST(16, 9, 0, 0), map(ctx, SPMV_MAP_SQUARE, SPMV_I64, l, n, ELSEWHERE));
-    spmv_context_destroy(ctx);
 }
 
 static void operators_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double a[] = {1, 2, 3, 2}, b[] = {3, 1, 4, 5};
     const int32_t i[] = {INT32_MAX, -3, 65536}, j[] = {1, 2, 65537};
     const double p[] = {0, 7, 0, 7}, q[] = {5, 0, 0, 9}; /* last is not commutative */
@@ -145,13 +141,11 @@ static void operators_by_hand(void **state)
     CHECK_VALUES(double, LIST(3, 3, 6, 7),
                  map_scalar(ctx, SPMV_ADD, SPMV_F64, &(double){2}, (double[]){1, 1, 4, 5}, n, ELSEWHERE));
     CHECK_VALUES(int32_t, LIST(-2, -6, 131072), map_scalar(ctx, SPMV_MUL, SPMV_I32, &(int32_t){2}, i, n, ELSEWHERE));
-    spmv_context_destroy(ctx);
 }
 
 static void nan_wins(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double a[] = {(double)NAN, 1, (double)NAN}, b[] = {1, (double)NAN, (double)NAN};
     const spmv_op ops[] = {SPMV_MIN, SPMV_MAX};
     for (int k = 0; k < 2; k++) {
@@ -159,13 +153,11 @@ static void nan_wins(void **state)
         assert_true(isnan(got[0]) && isnan(got[1]) && isnan(got[2]));
         free(got);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void index_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double d[] = {10, 0.5}, minus_infinity = -(double)INFINITY;
     const int32_t i[] = {INT32_MAX, 1};
     const int64_t l[] = {-3, -2};
@@ -180,15 +172,13 @@ static void index_by_hand(void **state)
     double *got = map_index(ctx, SPMV_F64, &first, &step, 4);
     assert_true(got[3] == 0x1p-50);
     free(got);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------- every pair at the seams */
 
 static void every_function_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (const struct function_pair *p = function_pairs; p < function_pairs + FUNCTION_PAIRS; p++) {
         FOR_SEAM_SIZES(n)
         {
@@ -200,11 +190,9 @@ static void every_function_at_the_seams(void **state)
                 assert_same(got, want, p->size, n, p->name);
                 free(got);
             }
-            free(in);
-            free(want);
+            support_free(in, want);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* out[i] = a[i] op b[i], or a[0] op b[i] */
@@ -223,8 +211,7 @@ static bool is_zero(const void *x, int64_t size)
 
 static void every_operator_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_PAIRS(p)
     {
         FOR_SEAM_SIZES(n)
@@ -246,19 +233,15 @@ static void every_operator_at_the_seams(void **state)
                 assert_same(got, want, p->size, n, p->name);
                 free(got);
             }
-            free(a);
-            free(b);
-            free(want);
+            support_free(a, b, want);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Both operands and the result share one array: a[i] = a[i] op a[i]. */
 static void all_in_one_place(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = HOST_TILE + 5;
     int64_t *x = pair_values(pair_of(SPMV_ADD, SPMV_I64), n, true, 67);
     void *memory = guarded_copy(ctx, x, n * 8);
@@ -266,9 +249,7 @@ static void all_in_one_place(void **state)
     int64_t *got = take_result(ctx, memory, n * 8, "one place");
     for (int64_t i = 0; i < n; i++)
         assert_true((uint64_t)got[i] == 2 * (uint64_t)x[i]);
-    free(x);
-    free(got);
-    spmv_context_destroy(ctx);
+    support_free(x, got);
 }
 
 #define DEFINE_INDEX(NAME, name, value, T, D, CLASS, ARG)                                                              \
@@ -285,18 +266,18 @@ SPMV_NUMBER_LIST(DEFINE_INDEX, )
 
 static void every_index_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
 #define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(ctx, n);
-    FOR_SEAM_SIZES(n){SPMV_NUMBER_LIST(CALL, )}
+    FOR_SEAM_SIZES(n)
+    {
+        SPMV_NUMBER_LIST(CALL, )
+    }
 #undef CALL
-    spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double one = 1;
     void *m = guarded_result(ctx, 16);
     assert_fails(ctx, spmv_map(ctx, SPMV_MAP_COPY, SPMV_F64, m, m, -1), SPMV_ERROR_ARGUMENT, "n = -1");
@@ -324,10 +305,9 @@ static void statuses(void **state)
     for (int b = 0; b < 16; b++)
         assert_int_equal(untouched[b], GUARD_BYTE);
     free(untouched);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(functions_by_hand), cmocka_unit_test(operators_by_hand), cmocka_unit_test(nan_wins),
-             cmocka_unit_test(index_by_hand), cmocka_unit_test(every_function_at_the_seams),
-             cmocka_unit_test(every_operator_at_the_seams), cmocka_unit_test(all_in_one_place),
-             cmocka_unit_test(every_index_at_the_seams), cmocka_unit_test(statuses))
+SUPPORT_MAIN(with_context(functions_by_hand), with_context(operators_by_hand), with_context(nan_wins),
+             with_context(index_by_hand), with_context(every_function_at_the_seams),
+             with_context(every_operator_at_the_seams), with_context(all_in_one_place),
+             with_context(every_index_at_the_seams), with_context(statuses))

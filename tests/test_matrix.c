@@ -37,8 +37,7 @@ static void assert_hand_matrix(const spmv_matrix *m, bool pattern)
 
 static void small_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int t = 0; t <= VALUE_TYPES; t++) {
         const bool pattern = t == VALUE_TYPES;
         void *val = pattern ? NULL : support_typed(value_types[t], hand_val, HAND_N);
@@ -55,14 +54,12 @@ static void small_by_hand(void **state)
         free(val);
     }
     spmv_matrix_destroy(NULL);
-    spmv_context_destroy(ctx);
 }
 
 /* The floating-point sums reveal the order: (big + 1) - big is 0, (big - big) + 1 is 1. */
 static void duplicates_in_the_order_given(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t row[6] = {1, 1, 1, 0, 0, 0};
     const int32_t col[6] = {2, 2, 2, 0, 0, 0};
     const double val[6] = {1e16, 1, -1e16, 1e16, -1e16, 1};
@@ -79,7 +76,6 @@ static void duplicates_in_the_order_given(void **state)
     assert_int_equal(a.type, SPMV_F32);
     assert_true(support_value(&a, 0) == 1 && support_value(&a, 1) == 0);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* Compares with the dense oracle. */
@@ -104,11 +100,10 @@ static void check_entries(spmv_context *ctx, const struct entries *e, spmv_type 
 
 static void random_against_dense(void **state)
 {
-    (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1},       {1, 1, 9},        {1, 300, 500},  {300, 1, 500},
                                         {5, 7, 0},       {5, 7, 20},       {40, 30, 700},  {1000, 3, 2000},
                                         {3, 1000, 4500}, {9, 70000, 5000}, {64, 64, 4096}, {200, 90, 30000}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 20240611;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < VALUE_TYPES; t++) {
@@ -118,14 +113,12 @@ static void random_against_dense(void **state)
             support_entries_free(&e);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void nothing_at_all(void **state)
 {
-    (void)state;
     static const int64_t shapes[][2] = {{0, 0}, {0, 5}, {5, 0}, {3, 4}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t rows = shapes[s][0], cols = shapes[s][1];
         const double none = 0;
@@ -150,16 +143,14 @@ static void nothing_at_all(void **state)
         assert_null(a.val);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* One row of 200,000 entries, unsorted and with repeated columns, between a sorted and an empty
  * row. */
 static void one_full_row(void **state)
 {
-    (void)state;
     enum { COLS = 70000, FULL = 200000, SORTED = 500 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 7;
     struct entries e = support_entries(3, COLS, FULL + SORTED, false, &seed);
     for (int64_t k = 0; k < e.n; k++) {
@@ -171,15 +162,13 @@ static void one_full_row(void **state)
         check_entries(ctx, &e, value_types[t], false);
     check_entries(ctx, &e, SPMV_F64, true);
     support_entries_free(&e);
-    spmv_context_destroy(ctx);
 }
 
 /* Columns differ in one digit only; row lengths lie around the switch between sorting methods. */
 static void rows_of_every_length(void **state)
 {
-    (void)state;
     enum { ROWS = 140, COLS = 1 << 17 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 11;
     for (int shift = 0; shift < 17; shift += 8) {
         struct entries e = support_entries(1, COLS, ROWS * (ROWS - 1) / 2, false, &seed);
@@ -194,13 +183,11 @@ static void rows_of_every_length(void **state)
         check_entries(ctx, &e, SPMV_F64, false);
         support_entries_free(&e);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 3;
     struct entries e = support_entries(3000, 900, 60000, false, &seed);
     spmv_matrix *expected = NULL, *expected_t = NULL;
@@ -232,13 +219,11 @@ static void same_bits_for_any_team(void **state)
     spmv_matrix_destroy(expected);
     spmv_matrix_destroy(expected_t);
     support_entries_free(&e);
-    spmv_context_destroy(ctx);
 }
 
 /* Wrong sizes or indices: the message names the entry and the value, and the outputs are empty. */
 static void bad_entries(void **state)
 {
-    (void)state;
     static const struct {
         int64_t row;
         int32_t col;
@@ -248,7 +233,7 @@ static void bad_entries(void **state)
                {INT64_MAX, 0, "entry 8000: row 9223372036854775807 is outside the 4 rows"},
                {0, 5, "entry 8000: column 5 is outside the 5 columns"},
                {3, INT32_MIN, "entry 8000: column -2147483648 is outside the 5 columns"}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 5;
     struct entries e = support_entries(4, 5, 9000, false, &seed);
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
@@ -263,13 +248,11 @@ static void bad_entries(void **state)
         assert_int_equal(duplicates, 0);
     }
     support_entries_free(&e);
-    spmv_context_destroy(ctx);
 }
 
 static void bad_arguments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t row = 0;
     const int32_t col = 0;
     const double val = 1;
@@ -292,13 +275,11 @@ static void bad_arguments(void **state)
     assert_fails(ctx, spmv_matrix_from_coo(ctx, (int64_t)1 << 56, 1, 1, &row, &col, &val, SPMV_F64, &m, NULL),
                  SPMV_ERROR_MEMORY, "1152921504606846988 bytes");
     assert_null(m);
-    spmv_context_destroy(ctx);
 }
 
 static void allocation_limits(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *m = NULL;
     assert_fails(ctx, matrix_allocate(ctx, INT64_MAX, 1, 1, SPMV_F64, false, &m), SPMV_ERROR_LIMIT,
                  "size in bytes exceeds 64 bits");
@@ -315,7 +296,6 @@ static void allocation_limits(void **state)
     assert_ok(ctx, matrix_allocate(ctx, 2, INT32_MAX, 3, SPMV_F32, false, &m));
     assert_true(m->cols == INT32_MAX && m->nnz == 3 && m->val != NULL && !m->pattern);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------------ chunks and mirrors */
@@ -368,8 +348,7 @@ static void check_mirror(spmv_context *ctx, const struct entries *e, enum coo_mi
  * oracle adds them in file order. */
 static void chunks_and_mirrors(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 99;
     struct entries e = support_entries(150, 150, 9000, false, &seed);
     for (int mirror = COO_MIRROR_NONE; mirror <= COO_MIRROR_NEGATED; mirror++) {
@@ -379,7 +358,6 @@ static void chunks_and_mirrors(void **state)
         }
     }
     support_entries_free(&e);
-    spmv_context_destroy(ctx);
 }
 
 /* The lower triangle of  4 1 .    and of    . -1 .
@@ -387,12 +365,11 @@ static void chunks_and_mirrors(void **state)
  *                        . 6 9              .  6 . */
 static void mirrors_by_hand(void **state)
 {
-    (void)state;
     static const int32_t row[] = {0, 1, 2, 2}, col[] = {0, 0, 1, 2};
     static const double val[] = {4, 1, 6, 9};
     static const int32_t col_same[] = {0, 1, 0, 2, 1, 2}, col_skew[] = {1, 0, 2, 1};
     static const double val_same[] = {4, 1, 1, 6, 6, 9}, val_skew[] = {-1, 1, -6, 6};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct coo_chunk all = {4, row, col, val}, middle = {2, row + 1, col + 1, val + 1};
     const struct coo same = {3, 3, SPMV_F64, false, 32, COO_MIRROR_SAME, 1, &all};
     const struct coo skew = {3, 3, SPMV_F64, false, 32, COO_MIRROR_NEGATED, 1, &middle};
@@ -411,19 +388,17 @@ static void mirrors_by_hand(void **state)
     assert_memory_equal(a.col, col_skew, sizeof col_skew);
     assert_memory_equal(a.val, val_skew, sizeof val_skew);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------------------ the transpose */
 
 static void transpose_by_hand(void **state)
 {
-    (void)state;
     static const int64_t row_ptr[] = {0, 2, 4, 5, 6, 7};
     static const int32_t col[] = {2, 3, 0, 3, 2, 3, 0};
     static const double val[] = {0, 9, 7, 1, 5, 4, -2};
     const int32_t narrow[] = {0, 2, 2, 4, 7};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr wide = {4, 5, HAND_NNZ, hand_row_ptr, 64, hand_csr_col, hand_csr_val, SPMV_F64, SPMV_MEMORY_HOST};
     spmv_csr a = wide, b;
     for (int form = 0; form < 3; form++) {
@@ -443,15 +418,13 @@ static void transpose_by_hand(void **state)
             assert_memory_equal(b.val, val, sizeof val);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void transpose_random(void **state)
 {
-    (void)state;
     static const int64_t shapes[][3] = {
         {1, 1, 1}, {1, 4000, 9000}, {4000, 1, 9000}, {300, 200, 20000}, {7, 50000, 8000}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 13;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t <= VALUE_TYPES; t++) {
@@ -478,19 +451,17 @@ static void transpose_random(void **state)
             free(val);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Repeated and unsorted columns are valid: the transpose keeps all of them, in their order. */
 static void transpose_keeps_what_repeats(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 4, 4, 7}, col[] = {2, 0, 2, 1, 2, 0, 2};
     static const float val[] = {1, 2, 3, 4, 5, 6, 7};
     static const int64_t t_row_ptr[] = {0, 2, 3, 7};
     static const int32_t t_col[] = {0, 2, 0, 0, 0, 2, 2};
     static const float t_val[] = {2, 6, 4, 1, 3, 5, 7};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr a = {3, 3, 7, row_ptr, 32, col, val, SPMV_F32, SPMV_MEMORY_HOST};
     spmv_matrix *m = NULL;
     spmv_csr b;
@@ -500,14 +471,12 @@ static void transpose_keeps_what_repeats(void **state)
     assert_memory_equal(b.col, t_col, sizeof t_col);
     assert_memory_equal(b.val, t_val, sizeof t_val);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 static void transpose_refuses(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 1}, col[] = {3};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a = {1, 3, 1, row_ptr, 32, col, NULL, SPMV_F64, SPMV_MEMORY_HOST};
     spmv_matrix *m = (spmv_matrix *)ctx;
     assert_fails(ctx, spmv_matrix_transpose(ctx, &a, &m), SPMV_ERROR_SIZE,
@@ -516,7 +485,6 @@ static void transpose_refuses(void **state)
     a.rows = (int64_t)INT32_MAX + 1; /* would become columns */
     assert_fails(ctx, csr_transpose(ctx, &a, &m), SPMV_ERROR_LIMIT, "2147483648");
     assert_null(m);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------------------------------------------- the check */
@@ -541,15 +509,8 @@ static void make_good(struct planted *p, int bits)
         p->col[k] = (int32_t)(k % 3 * 4); /* 0, 4, 8 */
         p->val[k] = 1;
     }
-    p->a = (spmv_csr){.rows = CHECK_ROWS,
-                      .cols = 9,
-                      .nnz = CHECK_NNZ,
-                      .row_ptr = bits == 64 ? (const void *)p->row_ptr : p->row_ptr32,
-                      .row_ptr_bits = bits,
-                      .col = p->col,
-                      .val = p->val,
-                      .type = SPMV_F64,
-                      .memory = SPMV_MEMORY_HOST};
+    p->a = support_csr_with(CHECK_ROWS, 9, CHECK_NNZ, bits == 64 ? (const void *)p->row_ptr : p->row_ptr32, bits,
+                            p->col, p->val, SPMV_F64);
 }
 
 static void set_offset(struct planted *p, int64_t row, int64_t offset)
@@ -560,9 +521,8 @@ static void set_offset(struct planted *p, int64_t row, int64_t offset)
 
 static void planted_structure_errors(void **state)
 {
-    (void)state;
     static struct planted p;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int bits = 32; bits <= 64; bits += 32) {
         make_good(&p, bits);
         assert_ok(ctx, spmv_matrix_check(ctx, &p.a));
@@ -599,14 +559,12 @@ static void planted_structure_errors(void **state)
         p.col[12000] = 0;
         assert_fails(ctx, spmv_matrix_check(ctx, &p.a), SPMV_ERROR_SIZE, "row 5000, entry 15000: column -7 is outside");
     }
-    spmv_context_destroy(ctx);
 }
 
 static void planted_argument_errors(void **state)
 {
-    (void)state;
     static struct planted p;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     make_good(&p, 64);
     const spmv_csr good = p.a;
 #define PLANT(change, status, sentence)                                                                                \
@@ -630,14 +588,12 @@ static void planted_argument_errors(void **state)
     p.a.val = NULL;
     p.a.type = (spmv_type)30; /* without values the type is not read */
     assert_ok(ctx, spmv_matrix_check(ctx, &p.a));
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(duplicates_in_the_order_given),
-             cmocka_unit_test(random_against_dense), cmocka_unit_test(nothing_at_all), cmocka_unit_test(one_full_row),
-             cmocka_unit_test(rows_of_every_length), cmocka_unit_test(same_bits_for_any_team),
-             cmocka_unit_test(bad_entries), cmocka_unit_test(bad_arguments), cmocka_unit_test(allocation_limits),
-             cmocka_unit_test(chunks_and_mirrors), cmocka_unit_test(mirrors_by_hand),
-             cmocka_unit_test(transpose_by_hand), cmocka_unit_test(transpose_random),
-             cmocka_unit_test(transpose_keeps_what_repeats), cmocka_unit_test(transpose_refuses),
-             cmocka_unit_test(planted_structure_errors), cmocka_unit_test(planted_argument_errors))
+SUPPORT_MAIN(with_context(small_by_hand), with_context(duplicates_in_the_order_given),
+             with_context(random_against_dense), with_context(nothing_at_all), with_context(one_full_row),
+             with_context(rows_of_every_length), with_context(same_bits_for_any_team), with_context(bad_entries),
+             with_context(bad_arguments), with_context(allocation_limits), with_context(chunks_and_mirrors),
+             with_context(mirrors_by_hand), with_context(transpose_by_hand), with_context(transpose_random),
+             with_context(transpose_keeps_what_repeats), with_context(transpose_refuses),
+             with_context(planted_structure_errors), with_context(planted_argument_errors))

@@ -51,9 +51,7 @@ static struct there bring(spmv_context *ctx, const spmv_csr *a, int bits)
 
 static void leave(spmv_context *ctx, struct there *t)
 {
-    spmv_free(ctx, t->row_ptr);
-    spmv_free(ctx, t->col);
-    spmv_free(ctx, t->val);
+    support_free_in(ctx, t->row_ptr, t->col, t->val);
 }
 
 /* Asserts that a matrix, in any memory, equals a view in host memory. */
@@ -120,9 +118,7 @@ static void check(spmv_context *ctx, spmv_context *ref, const spmv_csr *a)
     assert_memory_equal(host, expected_sums, (size_t)(a->rows * size));
     spmv_free(ctx, device);
     spmv_matrix_destroy(transposed);
-    free(host);
-    free(expected_diagonal);
-    free(expected_sums);
+    support_free(host, expected_diagonal, expected_sums);
 }
 
 static void both_memories(void **state)
@@ -163,8 +159,7 @@ static void without_entries(void **state)
  *  | .    .   .    .    |   1e16 + 1 rounds to 1e16, so the first sum is 0 in this order only. */
 static void by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int32_t row_ptr[4] = {0, 3, 4, 4}, col[4] = {0, 2, 3, 1};
     static const double val[4] = {1e16, 1, -1e16, 2};
     spmv_csr a = support_csr(3, 4, row_ptr, col, val);
@@ -186,13 +181,11 @@ static void by_hand(void **state)
     assert_true(got[0] == 1 && got[1] == 1 && got[2] == 0);
     spmv_free(ctx, device);
     leave(ctx, &t);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int32_t row_ptr[3] = {0, 1, 2}, wrong[3] = {0, 2, 1}, col[2] = {0, 1};
     static const double val[2] = {1, 2};
     spmv_csr a = support_csr(2, 2, row_ptr, col, val), bad = support_csr(2, 2, wrong, col, val);
@@ -207,15 +200,13 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_matrix_row_sums(ctx, &bad, two), SPMV_ERROR_SIZE, "row 1");
     assert_fails(ctx, spmv_matrix_row_sums(ctx, &a, NULL), SPMV_ERROR_ARGUMENT, "sums is NULL");
     assert_fails(ctx, spmv_matrix_diagonal(ctx, &a, NULL), SPMV_ERROR_ARGUMENT, "diagonal is NULL");
-    spmv_context_destroy(ctx);
 }
 
 /* One wrong number in a matrix of several blocks: the message is that for host memory. */
 static void checks(void **state)
 {
-    (void)state;
     enum { ROWS = 700, NNZ = 3 * ROWS };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         int offset, entry; /* the number that is replaced, or -1 */
         int32_t by;
@@ -258,8 +249,7 @@ static void checks(void **state)
         for (int i = 0; i < 3; i++)
             spmv_free(ctx, arrays[i]);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(both_memories), cmocka_unit_test(without_entries), cmocka_unit_test(by_hand),
-             cmocka_unit_test(refusals), cmocka_unit_test(checks))
+SUPPORT_MAIN(cmocka_unit_test(both_memories), cmocka_unit_test(without_entries), with_context(by_hand),
+             with_context(refusals), with_context(checks))

@@ -501,8 +501,7 @@ static void each_allocation(void **state)
 /* spmv_apply allocates nothing, for any method. */
 static void products_allocate_nothing(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:150", SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
     static double x[150 * 150], y[150 * 150];
@@ -520,14 +519,12 @@ static void products_allocate_nothing(void **state)
         spmv_plan_destroy(plan);
     }
     spmv_matrix_destroy(poisson);
-    spmv_context_destroy(ctx);
 }
 
 /* Applying a preconditioner of this library allocates nothing. */
 static void preconditioners_allocate_nothing(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     /* The levels are large enough to be shared by threads. */
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:60", SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
@@ -545,10 +542,8 @@ static void preconditioners_allocate_nothing(void **state)
         assert_int_equal(allocations, 0);
         spmv_preconditioner_destroy(m);
     }
-    free(r);
-    free(z);
+    support_free(r, z);
     spmv_matrix_destroy(poisson);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------- solvers */
@@ -582,8 +577,7 @@ static int nothing_allocated(int64_t iteration, double residual, void *user)
  * jacobi. */
 static void solves_allocate_before_the_loop(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *narrow = NULL;
     spmv_csr narrow_view;
     spmv_plan *plan[3] = {NULL};
@@ -623,8 +617,7 @@ static void solves_allocate_before_the_loop(void **state)
     spmv_preconditioner_destroy(jacobi);
     spmv_matrix_destroy(poisson);
     spmv_matrix_destroy(narrow);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(each_allocation), cmocka_unit_test(products_allocate_nothing),
-             cmocka_unit_test(solves_allocate_before_the_loop), cmocka_unit_test(preconditioners_allocate_nothing))
+SUPPORT_MAIN(cmocka_unit_test(each_allocation), with_context(products_allocate_nothing),
+             with_context(solves_allocate_before_the_loop), with_context(preconditioners_allocate_nothing))

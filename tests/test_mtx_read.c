@@ -701,10 +701,7 @@ static void shapes_of_buckets(void **state)
             spmv_context_destroy(ctx);
         }
     }
-    free(row);
-    free(col);
-    free(val);
-    free(text);
+    support_free(row, col, val, text);
 }
 
 /* Ordered entries with empty rows, as most programs write them; then with one entry out of order or
@@ -773,10 +770,7 @@ static void order_and_where_it_ends(void **state)
             spmv_context_destroy(ctx);
         }
     }
-    free(row);
-    free(col);
-    free(val);
-    free(text);
+    support_free(row, col, val, text);
 }
 
 #if defined(__has_feature)
@@ -974,8 +968,7 @@ static void numbers_as_the_c_library_reads_them(void **state)
         spmv_host_free(values);
         spmv_context_destroy(ctx);
     }
-    free(want);
-    free(text);
+    support_free(want, text);
 }
 
 static void a_line_that_never_ends(void **state)

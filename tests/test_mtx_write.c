@@ -100,15 +100,8 @@ static void back_to_the_same_bits(void **state)
     memcpy(singles, single_ends, sizeof single_ends);
     spmv_context *ctx = context();
     for (int t = 0; t < 2; t++) {
-        const spmv_csr a = {.rows = N,
-                            .cols = 1000,
-                            .nnz = N,
-                            .row_ptr = row_ptr,
-                            .row_ptr_bits = 64,
-                            .col = col,
-                            .val = t == 0 ? (const void *)values : singles,
-                            .type = t == 0 ? SPMV_F64 : SPMV_F32,
-                            .memory = SPMV_MEMORY_HOST};
+        const spmv_csr a = support_csr_with(N, 1000, N, row_ptr, 64, col, t == 0 ? (const void *)values : singles,
+                                            t == 0 ? SPMV_F64 : SPMV_F32);
         spmv_read_options options;
         spmv_read_options_init(&options, sizeof options);
         options.type = a.type;

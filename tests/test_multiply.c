@@ -550,7 +550,7 @@ static void names(void **state)
     assert_null(spmv_multiply_method_name((spmv_backend)77, 0));
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_method), cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums),
+SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums),
                       cmocka_unit_test(pairs_against_ref), cmocka_unit_test(narrow_offsets),
                       cmocka_unit_test(wide_rows), cmocka_unit_test(in_parts), cmocka_unit_test(nothing_at_all),
                       cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays), cmocka_unit_test(wrong_arguments),

@@ -436,8 +436,7 @@ static void check_options(void)
 static void check_contexts(void)
 {
     spmv_context_destroy(NULL);
-    spmv_free(NULL, NULL);
-    spmv_free(NULL, host);
+    support_free_in(NULL, NULL, host);
     spmv_free(ctx, NULL);
     assert_int_equal(spmv_context_backend(NULL), SPMV_BACKEND_AUTO);
     assert_string_equal(spmv_context_describe(NULL), "");

@@ -317,8 +317,7 @@ static void compressed_files_are_the_same_every_time(void **state)
         assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &back, NULL, 0));
         assert_true(same_matrix(matrix, back));
         spmv_matrix_destroy(back);
-        free(first);
-        free(second);
+        support_free(first, second);
         unlink(path);
     }
     spmv_matrix_destroy(matrix);

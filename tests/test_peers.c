@@ -103,12 +103,7 @@ static struct matrix make_matrix(const struct shape *shape, uint64_t seed)
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
-    free(m->val_f32);
-    free(m->x);
-    free(m->x_f32);
+    support_free(m->row_ptr, m->col, m->val, m->val_f32, m->x, m->x_f32);
 }
 
 /* The problem for this op: A x, or a sum or prefix sums of x. y: space for results_most(shape). */

@@ -274,12 +274,7 @@ static void make_matrix(const struct shape *shape, spmv_type type, int k, struct
 
 static void free_matrix(struct matrix *a)
 {
-    free(a->row_ptr);
-    free(a->col);
-    free(a->val);
-    free(a->x);
-    free(a->y);
-    free(a->w);
+    support_free(a->row_ptr, a->col, a->val, a->x, a->y, a->w);
 }
 
 static void check_product(const struct peer *peer, spmv_type type, const struct matrix *a)
@@ -408,12 +403,7 @@ static void make_input(spmv_type type, int64_t n, struct input *input)
 
 static void free_input(struct input *input)
 {
-    free(input->in);
-    free(input->out);
-    free(input->segment);
-    free(input->offsets);
-    free(input->flags);
-    free(input->index);
+    support_free(input->in, input->out, input->segment, input->offsets, input->flags, input->index);
 }
 
 static void check_scan(const struct peer *peer, spmv_type type, const struct input *input)

@@ -59,27 +59,23 @@ static void check(spmv_context *ctx, const struct pair *p, int64_t n, int units)
     assert_ok(ctx, spmv_reduce_host(ctx, p->op, p->type, in, sum, n, &options));
     oracle_reduce(p, in, 0, n, sum_wanted);
     assert_same(sum, sum_wanted, p->size, 1, p->name);
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 static void every_pair(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int64_t sizes[] = {1, 33, 2 * (int64_t)U + 7};
     FOR_PAIRS(p)
     for (int s = 0; s < 3; s++)
         check(ctx, p, sizes[s], 1);
-    spmv_context_destroy(ctx);
 }
 
 /* Around units, and pieces of one and two units; several times more pieces than are in flight at
  * once. */
 static void seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int64_t sizes[] = {2,
                                     U - 1,
                                     U,
@@ -95,18 +91,15 @@ static void seams(void **state)
     for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++)
         for (int units = 1; units <= 2; units++)
             check(ctx, some[(s + units) % 3], sizes[s], units);
-    spmv_context_destroy(ctx);
 }
 
 static void nothing(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double out = 7;
     assert_ok(ctx, spmv_scan_host(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, NULL, NULL, 0, NULL));
     assert_ok(ctx, spmv_reduce_host(ctx, SPMV_MUL, SPMV_F64, NULL, &out, 0, NULL));
     assert_true(out == 1);
-    spmv_context_destroy(ctx);
 }
 
 /* With full mantissas, neither the pieces nor repeated runs change the bits. */
@@ -134,8 +127,7 @@ static void pieces_do_not_show(void **state)
                 free(got);
             spmv_context_destroy(ctx);
         }
-        free(in);
-        free(first);
+        support_free(in, first);
     }
 }
 
@@ -191,15 +183,12 @@ static void progress_and_cancelling(void **state)
     assert_ok(ctx, spmv_reduce_host(ctx, p->op, p->type, in, &sum, n, &one));
     assert_int_equal(sum, want[n - 1]);
     spmv_context_destroy(ctx);
-    free(in);
-    free(want);
-    free(out);
+    support_free(in, want, out);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double x[2] = {1, 2}, y[2] = {3, 4};
     spmv_pieces_options options = pieces_of(-1);
 #define SCAN(kind, op, type, in, out, n, options, status, text)                                                        \
@@ -215,7 +204,6 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_reduce_host(ctx, SPMV_ADD, SPMV_F64, x, NULL, 0, NULL), SPMV_ERROR_ARGUMENT, "host_out");
     assert_fails(ctx, spmv_reduce_host(ctx, SPMV_ADD, SPMV_F64, NULL, y, 2, NULL), SPMV_ERROR_ARGUMENT, "host_in");
     assert_true(y[0] == 3 && y[1] == 4);
-    spmv_context_destroy(ctx);
 }
 
 #ifdef SPMV_HAVE_CUDA
@@ -223,10 +211,9 @@ static void statuses(void **state)
 /* The device copies directly from these arrays: no buffers, the same bits. */
 static void page_locked_arrays(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *const p = pair_of(SPMV_ADD, SPMV_F64);
     const int64_t n = 5 * (int64_t)U + 3;
     double *in = pair_values(p, n, false, 29), *want = scan(ctx, SPMV_INCLUSIVE, p, in, n, U * 8, false);
@@ -248,9 +235,7 @@ static void page_locked_arrays(void **state)
     }
     assert_int_equal(cudaFreeHost(from), cudaSuccess);
     assert_int_equal(cudaFreeHost(to), cudaSuccess);
-    spmv_context_destroy(ctx);
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 #endif
@@ -306,9 +291,7 @@ static void what_is_left(void **state)
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
     assert_int_equal(host_cuda.allocations, blocks);
     assert_int_equal(host_cuda.others, others);
-    free(in);
-    free(want);
-    free(out);
+    support_free(in, want, out);
 }
 
 #elif defined(SPMV_HAVE_CUDA)
@@ -316,11 +299,10 @@ static void what_is_left(void **state)
 /* Nearly all device memory is taken; the array is several times larger than the rest. */
 static void larger_than_what_is_left(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
     enum { MIB = 1 << 20 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     size_t free_bytes = 0, all_bytes = 0;
     void *ballast = NULL;
     const int64_t left = 300 * (int64_t)MIB, n = 4 * left / 8;
@@ -342,7 +324,6 @@ static void larger_than_what_is_left(void **state)
     }
     assert_int_equal(sum, all);
     spmv_free(ctx, ballast);
-    spmv_context_destroy(ctx);
     free(x);
 }
 
@@ -352,19 +333,19 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair),
-        cmocka_unit_test(seams),
-        cmocka_unit_test(nothing),
+        with_context(every_pair),
+        with_context(seams),
+        with_context(nothing),
         cmocka_unit_test(pieces_do_not_show),
         cmocka_unit_test(progress_and_cancelling),
-        cmocka_unit_test(statuses),
+        with_context(statuses),
 #ifdef SPMV_HAVE_CUDA
-        cmocka_unit_test(page_locked_arrays),
+        with_context(page_locked_arrays),
 #endif
 #ifdef HOST_CUDA
         cmocka_unit_test(what_is_left),
 #elif defined(SPMV_HAVE_CUDA)
-        cmocka_unit_test(larger_than_what_is_left),
+        with_context(larger_than_what_is_left),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,15 +30,13 @@ static void reduce(spmv_context *ctx, const struct pair *p, const void *in, int6
 
 static void lectures(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_REDUCE(SPMV_ADD, SPMV_I32, int32_t, LIST(1, 2, 3, 2, 3, 1, 4, 5), 21);
     CHECK_REDUCE(SPMV_ADD, SPMV_F64, double, LIST(3, 1, 7, 0, 4, 1, 6, 3), 25);
     CHECK_REDUCE(SPMV_MAX, SPMV_I64, int64_t, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1), 28);
     CHECK_REDUCE(SPMV_MIN, SPMV_F32, float, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1), 0);
     CHECK_REDUCE(SPMV_ADD, SPMV_F32, float, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1), 61);
     CHECK_REDUCE(SPMV_MUL, SPMV_I64, int64_t, LIST(1, 2, 3, 2, 3, 1, 4, 5), 720);
-    spmv_context_destroy(ctx);
 }
 
 #define CHECK_NOTHING(op, type, T, want)                                                                               \
@@ -51,8 +49,7 @@ static void lectures(void **state)
 
 static void nothing_gives_the_identity(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_NOTHING(SPMV_ADD, SPMV_F64, double, 0);
     CHECK_NOTHING(SPMV_MUL, SPMV_F32, float, 1);
     CHECK_NOTHING(SPMV_MUL, SPMV_I32, int32_t, 1);
@@ -64,13 +61,11 @@ static void nothing_gives_the_identity(void **state)
     CHECK_NOTHING(SPMV_MAX, SPMV_I64, int64_t, INT64_MIN);
     CHECK_NOTHING(SPMV_MAX, SPMV_F64, double, -(double)INFINITY);
     CHECK_NOTHING(SPMV_LAST, SPMV_I64, int64_t, 0);
-    spmv_context_destroy(ctx);
 }
 
 static void order_of_operands(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_REDUCE(SPMV_LAST, SPMV_I32, int32_t, LIST(3, 0, 5, 0, 0), 5);
     CHECK_REDUCE(SPMV_LAST, SPMV_F64, double, LIST(9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 1);
     /* The last nonzero of a long array of zeros; the nonzero before it must not be the result. */
@@ -84,25 +79,21 @@ static void order_of_operands(void **state)
         assert_int_equal(got, at);
     }
     free(x);
-    spmv_context_destroy(ctx);
 }
 
 static void integers_wrap(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_REDUCE(SPMV_ADD, SPMV_I32, int32_t, LIST(INT32_MAX, INT32_MAX, 3), 1);
     CHECK_REDUCE(SPMV_ADD, SPMV_I64, int64_t, LIST(INT64_MAX, 1), INT64_MIN);
     CHECK_REDUCE(SPMV_MUL, SPMV_I32, int32_t, LIST(65537, 65537), 131073);
     CHECK_REDUCE(SPMV_MUL, SPMV_I64, int64_t, LIST(INT64_MIN, -1), INT64_MIN);
-    spmv_context_destroy(ctx);
 }
 
 /* A NaN anywhere gives NaN, as the left operand and as the right one. */
 static void nan_wins(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_op ops[] = {SPMV_MIN, SPMV_MAX};
     const int64_t n = 3 * HOST_TILE + 7, places[] = {0, 1, 8, 9, HOST_TILE - 1, HOST_TILE, n - 1};
     for (int k = 0; k < 2; k++) {
@@ -115,13 +106,11 @@ static void nan_wins(void **state)
             free(x);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void every_pair_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     _Alignas(16) char want[32], got[32];
     FOR_PAIRS(p)
     FOR_SEAM_SIZES(n)
@@ -133,7 +122,6 @@ static void every_pair_at_the_seams(void **state)
             fail_msg("%s, n = %lld: another result", p->name, (long long)n);
         free(in);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
@@ -159,8 +147,7 @@ static void same_bits_for_any_team(void **state)
  * twice that covers the higher orders. */
 static void rounding_stays_in_its_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 10 * HOST_TILE + 13;
     double *x = pair_values(pair_of(SPMV_ADD, SPMV_F64), n, false, 47), got = 0;
     long double sum = 0, magnitude = 0;
@@ -173,16 +160,14 @@ static void rounding_stays_in_its_bound(void **state)
     if (!(fabsl(got - sum) <= bound))
         fail_msg("%.17g instead of %.17Lg", got, sum);
     free(x);
-    spmv_context_destroy(ctx);
 }
 
 /* Scratch sizes beyond 32 bits, without allocating the arrays: 8 bytes for each tile. */
 static void scratch_of_large_arrays(void **state)
 {
-    (void)state;
     if (support_backend != SPMV_BACKEND_OMP)
         skip();
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = (int64_t)1 << 50, tiles = n / HOST_TILE;
     const spmv_segments segments = {.form = SPMV_SEGMENT_OFFSETS, .bits = 64, .count = n};
     assert_true(reduce_scratch_omp(ctx, SPMV_F64, n) == 8 * tiles);
@@ -190,13 +175,11 @@ static void scratch_of_large_arrays(void **state)
     assert_true(scan_scratch_omp(ctx, SPMV_I64, n) == 8 * tiles);
     assert_true(segscan_scratch_omp(ctx, SPMV_F64, &segments, n) >= 2 * 8 * tiles);
     assert_true(segreduce_scratch_omp(ctx, SPMV_F64, &segments, n) >= 2 * 8 * tiles);
-    spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double x[2] = {1, 2};
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     assert_fails(ctx, spmv_reduce(ctx, SPMV_ADD, SPMV_F64, in, out, -7), SPMV_ERROR_ARGUMENT, "n = -7");
@@ -210,11 +193,9 @@ static void statuses(void **state)
         assert_int_equal(untouched[b], GUARD_BYTE);
     free(untouched);
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(lectures), cmocka_unit_test(nothing_gives_the_identity),
-             cmocka_unit_test(order_of_operands), cmocka_unit_test(integers_wrap), cmocka_unit_test(nan_wins),
-             cmocka_unit_test(every_pair_at_the_seams), cmocka_unit_test(same_bits_for_any_team),
-             cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(scratch_of_large_arrays),
-             cmocka_unit_test(statuses))
+SUPPORT_MAIN(with_context(lectures), with_context(nothing_gives_the_identity), with_context(order_of_operands),
+             with_context(integers_wrap), with_context(nan_wins), with_context(every_pair_at_the_seams),
+             cmocka_unit_test(same_bits_for_any_team), with_context(rounding_stays_in_its_bound),
+             with_context(scratch_of_large_arrays), with_context(statuses))

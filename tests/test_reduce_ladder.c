@@ -116,8 +116,7 @@ static bool is_taken(int pair, int size)
 
 static void every_rung_and_pair_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     _Alignas(16) char want[32], got[32];
     FOR_PAIRS(p)
     for (int k = 0; k < SIZES; k++) {
@@ -136,15 +135,13 @@ static void every_rung_and_pair_at_the_seams(void **state)
         }
         free(in);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The last nonzero at many positions; the nonzero before it must not be the result. This checks
  * operand order. */
 static void order_of_operands(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *const p = pair_of(SPMV_LAST, SPMV_I32);
     const int64_t n = 30011;
     int32_t *x = host_array(n * 4), got;
@@ -158,13 +155,11 @@ static void order_of_operands(void **state)
             fail_msg("rung %s: %d instead of %lld", r->name, got, (long long)at);
     }
     free(x);
-    spmv_context_destroy(ctx);
 }
 
 static void those_that_reorder_refuse(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t x[3] = {1, 2, 3};
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     FOR_RUNGS(r)
@@ -179,7 +174,6 @@ static void those_that_reorder_refuse(void **state)
     }
     free(take_result(ctx, out, 8, "refused"));
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 /* With full mantissas every parenthesization gives other bits. A rung must give the bits of its
@@ -210,8 +204,7 @@ static void same_bits_every_run(void **state)
  * twice that covers the higher orders. */
 static void rounding_stays_in_its_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *const p = pair_of(SPMV_ADD, SPMV_F64);
     const int64_t n = 70001;
     double *x = pair_values(p, n, false, 59), got = 0;
@@ -228,14 +221,12 @@ static void rounding_stays_in_its_bound(void **state)
             fail_msg("rung %s: %.17g instead of %.17Lg", r->name, got, sum);
     }
     free(x);
-    spmv_context_destroy(ctx);
 }
 
 /* Gives the bits of a map followed by a reduce, for every function, operator and type. */
 static void map_reduce_is_map_then_reduce(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t lengths[] = {1, 33, 4097, 30011};
     _Alignas(16) char want[32], got[32];
     FOR_PAIRS(p)
@@ -265,13 +256,11 @@ static void map_reduce_is_map_then_reduce(void **state)
         }
         free(in);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void map_reduce_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {3, -4, 12, -1};
     const int32_t i[] = {-5, 2, -7};
     double got = 0;
@@ -284,13 +273,11 @@ static void map_reduce_by_hand(void **state)
     assert_true(got == 1);
     reduce(ctx, "smallest negative", SPMV_MAP_NEG, pair_of(SPMV_MIN, SPMV_I32), i, 3, 1, &got_i);
     assert_int_equal(got_i, -2);
-    spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[2] = {1, 2};
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     const char *const first = rungs()->name;
@@ -317,7 +304,6 @@ static void statuses(void **state)
     assert_true(*three == 3);
     free(three);
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 /* The events of a trace. */
@@ -344,8 +330,7 @@ static void listen(const spmv_trace *trace, void *user)
  * where a rung pads. */
 static void traces(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[8] = {3, 1, 7, 0, 4, 1, 6, 3};
     double out = 0;
     struct told told = {0};
@@ -386,7 +371,6 @@ static void traces(void **state)
                  SPMV_ERROR_COMMUTE, "last");
     assert_fails(ctx, spmv_reduce_trace(ctx, "tree", SPMV_ADD, SPMV_F64, x, &out, 8, NULL, NULL), SPMV_ERROR_ARGUMENT,
                  "trace");
-    spmv_context_destroy(ctx);
 }
 
 #ifdef HOST_CUDA
@@ -395,8 +379,7 @@ static void traces(void **state)
  * host must wait, so it is refused. */
 static void capture(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[4] = {1, 2, 3, 4};
     void *in = support_upload(ctx, x, sizeof x), *out = guarded_result(ctx, 8);
     const int64_t kept = host_cuda.allocations;
@@ -418,10 +401,8 @@ static void capture(void **state)
     reduce(ctx, "packs", (spmv_function)0, pair_of(SPMV_ADD, SPMV_F64), ones, n, 0, &got);
     assert_true(got == (double)n);
     assert_int_equal(host_cuda.launches - launches, 1);
-    free(ones);
-    free(take_result(ctx, out, 8, "captured"));
+    support_free(ones, take_result(ctx, out, 8, "captured"));
     spmv_free(ctx, in);
-    spmv_context_destroy(ctx);
 }
 
 #endif
@@ -429,8 +410,7 @@ static void capture(void **state)
 /* "brief": every rung, operator and type, and every mapped function, on several tiles. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 3 * 4096 + 77;
     _Alignas(16) char want[32], got[32];
     FOR_PAIRS(p)
@@ -450,29 +430,28 @@ static void each_kernel(void **state)
                 reduce(ctx, "map_reduce", (spmv_function)f, p, in, n, 1, got);
         free(in);
     }
-    spmv_context_destroy(ctx);
 }
 
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     if (support_brief(argc, argv)) {
-        const struct CMUnitTest kernels[] = {cmocka_unit_test(each_kernel)};
+        const struct CMUnitTest kernels[] = {with_context(each_kernel)};
         return cmocka_run_group_tests(kernels, NULL, NULL);
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
-        cmocka_unit_test(every_rung_and_pair_at_the_seams),
-        cmocka_unit_test(order_of_operands),
-        cmocka_unit_test(those_that_reorder_refuse),
+        with_context(every_rung_and_pair_at_the_seams),
+        with_context(order_of_operands),
+        with_context(those_that_reorder_refuse),
         cmocka_unit_test(same_bits_every_run),
-        cmocka_unit_test(rounding_stays_in_its_bound),
-        cmocka_unit_test(map_reduce_is_map_then_reduce),
-        cmocka_unit_test(map_reduce_by_hand),
-        cmocka_unit_test(statuses),
-        cmocka_unit_test(traces),
+        with_context(rounding_stays_in_its_bound),
+        with_context(map_reduce_is_map_then_reduce),
+        with_context(map_reduce_by_hand),
+        with_context(statuses),
+        with_context(traces),
 #ifdef HOST_CUDA
-        cmocka_unit_test(capture),
+        with_context(capture),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

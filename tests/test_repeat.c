@@ -206,12 +206,7 @@ static struct data make_data(spmv_type type, int64_t n, int64_t few)
     d.counts = support_upload(context, counts, few * 4);
     assert_ok(context, spmv_alloc(context, (few + 1) * 8, &d.offsets));
     assert_ok(context, spmv_expand_offsets(context, d.counts, 32, d.offsets, few));
-    free(values);
-    free(narrow);
-    free(flags);
-    free(starts);
-    free(index);
-    free(counts);
+    support_free(values, narrow, flags, starts, index, counts);
     return d;
 }
 
@@ -335,14 +330,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(sorts_and_histograms_repeat),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_free(other.ctx, other.values);
-    spmv_free(other.ctx, other.sums);
+    support_free_in(other.ctx, other.values, other.sums);
     spmv_context_destroy(other.ctx);
     free_data(&data[0]);
     free_data(&data[1]);
     spmv_context_destroy(context);
-    free(first);
-    free(again);
-    free(poison);
+    support_free(first, again, poison);
     return failed;
 }

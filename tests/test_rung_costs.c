@@ -22,7 +22,6 @@ static void check_rung(spmv_context *ctx, const char *primitive, const char *run
 
 static void every_rung_is_described(void **state)
 {
-    (void)state;
     static const struct {
         const char *primitive;
         const char *(*name)(spmv_backend backend, int index);
@@ -31,7 +30,7 @@ static void every_rung_is_described(void **state)
                    {"reduce", spmv_reduce_rung_name},
                    {"sort", spmv_sort_rung_name},
                    {"histogram", spmv_histogram_rung_name}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int rungs = 0;
     for (size_t k = 0; k < sizeof ladders / sizeof *ladders; k++)
         for (int i = 0; ladders[k].name(support_backend, i) != NULL; i++, rungs++)
@@ -40,7 +39,6 @@ static void every_rung_is_described(void **state)
     check_rung(ctx, "expand", "scatter");
     check_rung(ctx, "expand", "gather");
     check_rung(ctx, "gather", "direct");
-    spmv_context_destroy(ctx);
 }
 
 /* The call fails with this status, and its result is empty. */
@@ -57,8 +55,7 @@ static void check_failure(spmv_context *ctx, const char *primitive, const char *
 
 static void wrong_arguments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_rung_info info;
     check_failure(NULL, "scan", "blelloch", SPMV_ERROR_ARGUMENT);
     check_failure(ctx, NULL, "blelloch", SPMV_ERROR_ARGUMENT);
@@ -74,7 +71,6 @@ static void wrong_arguments(void **state)
     assert_int_equal(spmv_rung_describe(ctx, "scan", "blelloch", &info, offsetof(spmv_rung_info, work)), SPMV_OK);
     assert_non_null(info.source);
     assert_null(info.work);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(every_rung_is_described), cmocka_unit_test(wrong_arguments))
+SUPPORT_MAIN(with_context(every_rung_is_described), with_context(wrong_arguments))

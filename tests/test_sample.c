@@ -28,8 +28,7 @@ static void sorting_against_qsort(void **state)
             qsort(expected, (size_t)n, sizeof *expected, compare_columns);
             sort_columns(col, n, ranges[r]);
             assert_memory_equal(col, expected, (size_t)n * sizeof *col);
-            free(col);
-            free(expected);
+            support_free(col, expected);
         }
     }
 }
@@ -76,8 +75,7 @@ static void check_sample(int64_t n, int64_t cols, const struct permutation *hubs
         sample_columns(1, 2, 4, n, cols, hubs, b);
         assert_memory_not_equal(a, b, (size_t)n * sizeof *a);
     }
-    free(a);
-    free(b);
+    support_free(a, b);
 }
 
 static void samples_are_distinct(void **state)
@@ -184,8 +182,7 @@ static void check_binomial(spmv_context *ctx, int64_t trials, double mean)
 
 static void binomial_laws(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct binomial law;
     static const double halves[] = {0.125, 0.5, 0.875, 1}; /* three trials with p = 1/2 */
     check_binomial(ctx, 0, 0);
@@ -203,9 +200,8 @@ static void binomial_laws(void **state)
     for (int k = 0; k < 4; k++)
         assert_true(fabs(law.upto[k] - halves[k]) < 1e-15);
     binomial_free(&law);
-    spmv_context_destroy(ctx);
 }
 
 SUPPORT_MAIN(cmocka_unit_test(sorting_against_qsort), cmocka_unit_test(orders_are_permutations),
              cmocka_unit_test(samples_are_distinct), cmocka_unit_test(samples_are_uniform),
-             cmocka_unit_test(hubs_as_promised), cmocka_unit_test(binomial_laws))
+             cmocka_unit_test(hubs_as_promised), with_context(binomial_laws))

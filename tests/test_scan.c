@@ -35,8 +35,7 @@ static void *scan(spmv_context *ctx, spmv_scan_kind kind, const struct pair *p, 
 
 static void lectures(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(1, 2, 3, 2, 3, 1, 4, 5),
                LIST(1, 3, 6, 8, 11, 12, 16, 21));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(1, 2, 3, 2, 3, 1, 4, 5),
@@ -49,13 +48,11 @@ static void lectures(void **state)
                LIST(3, 5, 5, 7, 28, 28, 28, 28, 28, 28));
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F32, float, LIST(3, 5, 2, 7, 28, 4, 3, 0, 8, 1),
                LIST(3, 8, 10, 17, 45, 49, 52, 52, 60, 61));
-    spmv_context_destroy(ctx);
 }
 
 static void identity_begins_an_exclusive_scan(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_ADD, SPMV_F32, float, LIST(5, 6), LIST(0, 5));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MUL, SPMV_I64, int64_t, LIST(5, 6), LIST(1, 5));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MIN, SPMV_I32, int32_t, LIST(5, 6), LIST(INT32_MAX, 5));
@@ -63,35 +60,29 @@ static void identity_begins_an_exclusive_scan(void **state)
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MAX, SPMV_I64, int64_t, LIST(5, 6), LIST(INT64_MIN, 5));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_MAX, SPMV_F32, float, LIST(5, 6), LIST(-INFINITY, 5));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_LAST, SPMV_I32, int32_t, LIST(5, 6), LIST(0, 5));
-    spmv_context_destroy(ctx);
 }
 
 /* An inclusive scan starts with the element itself; starting with 0 would turn -0 into 0. */
 static void negative_zero_stays(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
         /* CUDA kernels start with the identity; they do not promise the sign of a zero. */
         skip();
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, double, LIST(-0.0, -0.0), LIST(-0.0, -0.0));
-    spmv_context_destroy(ctx);
 }
 
 static void order_of_operands(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_LAST, SPMV_I32, int32_t, LIST(0, 3, 0, 0, 5, 0, 7, 0),
                LIST(0, 3, 3, 3, 5, 5, 7, 7));
     CHECK_SCAN(SPMV_EXCLUSIVE, SPMV_LAST, SPMV_F64, double, LIST(0, 3, 0, 0, 5, 0, 7, 0), LIST(0, 0, 3, 3, 3, 5, 5, 7));
-    spmv_context_destroy(ctx);
 }
 
 static void integers_wrap(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, int32_t, LIST(INT32_MAX, 1, 1),
                LIST(INT32_MAX, INT32_MIN, INT32_MIN + 1));
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_ADD, SPMV_I64, int64_t, LIST(INT64_MAX, 1, -1),
@@ -99,14 +90,12 @@ static void integers_wrap(void **state)
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_MUL, SPMV_I32, int32_t, LIST(65536, 65536, 3), LIST(65536, 0, 0));
     CHECK_SCAN(SPMV_INCLUSIVE, SPMV_MUL, SPMV_I64, int64_t, LIST(INT64_MIN, -1, 3),
                LIST(INT64_MIN, INT64_MIN, INT64_MIN));
-    spmv_context_destroy(ctx);
 }
 
 /* After a NaN all results of min and max are NaN, across tiles too. */
 static void nan_stays(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 4 * HOST_TILE + 5, at = HOST_TILE + 3;
     const spmv_op ops[] = {SPMV_MIN, SPMV_MAX};
     for (int k = 0; k < 2; k++) {
@@ -116,10 +105,8 @@ static void nan_stays(void **state)
         for (int64_t i = 0; i < n; i++)
             if (!isnan(y[i]) != (i < at))
                 fail_msg("%s: element %lld is %g", spmv_op_name(ops[k]), (long long)i, y[i]);
-        free(x);
-        free(y);
+        support_free(x, y);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void check_size(spmv_context *ctx, const struct pair *p, int64_t n)
@@ -133,18 +120,15 @@ static void check_size(spmv_context *ctx, const struct pair *p, int64_t n)
             free(got);
         }
     }
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 static void every_pair_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_PAIRS(p)
     FOR_SEAM_SIZES(n)
     check_size(ctx, p, n);
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
@@ -164,8 +148,7 @@ static void same_bits_for_any_team(void **state)
                 free(got);
             spmv_context_destroy(ctx);
         }
-        free(in);
-        free(first);
+        support_free(in, first);
     }
 }
 
@@ -174,8 +157,7 @@ static void same_bits_for_any_team(void **state)
  * the higher orders and the reference. */
 static void rounding_stays_in_its_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 10 * HOST_TILE + 13;
     float *x = pair_values(pair_of(SPMV_ADD, SPMV_F32), n, false, 29);
     float *y = scan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_F32), x, n, false);
@@ -187,9 +169,7 @@ static void rounding_stays_in_its_bound(void **state)
         if (!(fabsl(y[i] - sum) <= bound))
             fail_msg("element %lld is %.9g instead of %.9Lg", (long long)i, y[i], sum);
     }
-    free(x);
-    free(y);
-    spmv_context_destroy(ctx);
+    support_free(x, y);
 }
 
 /* spmv_map_scan of a host array, or spmv_map and then spmv_scan. */
@@ -228,8 +208,7 @@ static bool both_nan(const struct pair *p, const void *a, const void *b)
 /* Gives the bits of a map followed by a scan, for every function, operator and type. */
 static void map_scan_is_map_then_scan(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t lengths[] = {1, 33, 9217, 30011};
     FOR_PAIRS(p)
     for (int k = 0; k < 4; k++) {
@@ -246,18 +225,15 @@ static void map_scan_is_map_then_scan(void **state)
                     !both_nan(p, got + i * p->size, want + i * p->size))
                     fail_msg("%s of %s, n = %lld: element %lld differs", p->name, spmv_function_name((spmv_function)f),
                              (long long)n, (long long)i);
-            free(want);
-            free(got);
+            support_free(want, got);
         }
         free(in);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void map_scan_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {3, -4, 12, -1}, squares[] = {9, 25, 169, 170};
     const int32_t i[] = {-5, 2, -7}, largest[] = {INT32_MIN, 5, 5};
     void *got = map_scan(ctx, true, SPMV_MAP_SQUARE, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_F64), x, 4, false);
@@ -265,16 +241,13 @@ static void map_scan_by_hand(void **state)
     free(got);
     got = map_scan(ctx, true, SPMV_MAP_ABS, SPMV_EXCLUSIVE, pair_of(SPMV_MAX, SPMV_I32), i, 3, true);
     assert_same(got, largest, 4, 3, "largest magnitude before");
-    free(got);
-    free(map_scan(ctx, true, SPMV_MAP_ABS, SPMV_EXCLUSIVE, pair_of(SPMV_MAX, SPMV_I32), i, 0, true));
-    spmv_context_destroy(ctx);
+    support_free(got, map_scan(ctx, true, SPMV_MAP_ABS, SPMV_EXCLUSIVE, pair_of(SPMV_MAX, SPMV_I32), i, 0, true));
 }
 
 /* Many tiles; several launches where the host emulates the GPU. */
 static void map_scan_of_many(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 20 * HOST_TILE + 3;
     const struct pair *p = pair_of(SPMV_ADD, SPMV_I64);
     int64_t *in = pair_values(p, n, true, 67), *mapped = host_array(n * 8), *want = host_array(n * 8);
@@ -283,11 +256,7 @@ static void map_scan_of_many(void **state)
     oracle_scan(p, SPMV_INCLUSIVE, NULL, mapped, want, n);
     void *got = map_scan(ctx, true, SPMV_MAP_NEG, SPMV_INCLUSIVE, p, in, n, true);
     assert_same(got, want, 8, n, "many");
-    free(got);
-    free(in);
-    free(mapped);
-    free(want);
-    spmv_context_destroy(ctx);
+    support_free(got, in, mapped, want);
 }
 
 /* Results larger than the caches use non-temporal stores, except in place; the bits are the
@@ -363,14 +332,12 @@ static void inside_a_team_of_the_caller(void **state)
         spmv_context_destroy(ctx[t]);
         free(got[t]);
     }
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double x[2] = {1, 2};
     void *memory = support_upload(ctx, x, sizeof x);
     assert_fails(ctx, spmv_scan(ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, memory, memory, -1), SPMV_ERROR_ARGUMENT,
@@ -397,24 +364,21 @@ static void statuses(void **state)
     assert_ok(ctx, spmv_download(ctx, memory, still, sizeof still));
     assert_memory_equal(still, x, sizeof x);
     spmv_free(ctx, memory);
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": every operator and type, both kinds, on several tiles (of up to 9216 elements). */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_PAIRS(p)
     check_size(ctx, p, 3 * 9216 + 77);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(lectures),
-                      cmocka_unit_test(identity_begins_an_exclusive_scan), cmocka_unit_test(negative_zero_stays),
-                      cmocka_unit_test(order_of_operands), cmocka_unit_test(integers_wrap), cmocka_unit_test(nan_stays),
-                      cmocka_unit_test(every_pair_at_the_seams), cmocka_unit_test(same_bits_for_any_team),
-                      cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(map_scan_is_map_then_scan),
-                      cmocka_unit_test(map_scan_by_hand), cmocka_unit_test(map_scan_of_many),
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(lectures),
+                      with_context(identity_begins_an_exclusive_scan), with_context(negative_zero_stays),
+                      with_context(order_of_operands), with_context(integers_wrap), with_context(nan_stays),
+                      with_context(every_pair_at_the_seams), cmocka_unit_test(same_bits_for_any_team),
+                      with_context(rounding_stays_in_its_bound), with_context(map_scan_is_map_then_scan),
+                      with_context(map_scan_by_hand), with_context(map_scan_of_many),
                       cmocka_unit_test(large_results_have_the_same_bits), cmocka_unit_test(settings_of_the_caller_stay),
-                      cmocka_unit_test(inside_a_team_of_the_caller), cmocka_unit_test(statuses))
+                      cmocka_unit_test(inside_a_team_of_the_caller), with_context(statuses))

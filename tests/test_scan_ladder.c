@@ -4,25 +4,18 @@
  * rung, and its arrays step by step; the same bits in every run; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
-
-#include "support_pairs.h"
-
-#ifdef HOST_CUDA
-enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_ladder.h"
 
 /* Sizes around one block of 1024 elements, two levels, and more blocks than one warp looks back
  * over. */
 static const int64_t sizes[] = {1, 2, 3, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 2048, 4099, 100003};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-static void *run(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const struct pair *p, const void *in,
-                 int64_t n, bool in_place)
+static void *run(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const struct pair *p, const uint8_t *flags,
+                 const void *in, int64_t n, bool in_place)
 {
     const int64_t bytes = n * p->size;
+    assert_null(flags);
     void *from = support_upload(ctx, in, bytes);
     void *to = in_place ? guarded_copy(ctx, in, bytes) : guarded_result(ctx, bytes);
     assert_ok(ctx, spmv_scan_rung(ctx, rung, kind, p->op, p->type, in_place ? to : from, to, n));
@@ -34,33 +27,12 @@ static void *run(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const
     return take_result(ctx, to, bytes, rung);
 }
 
-/* Both kinds, in place and not. */
 static void check_rung(spmv_context *ctx, const char *rung, const struct pair *p, int64_t n)
 {
-    char what[128];
-    void *in = pair_values(p, n, true, 41 + (uint64_t)n), *want = host_array(n * p->size);
-    for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
-        oracle_scan(p, (spmv_scan_kind)kind, NULL, in, want, n);
-        for (int in_place = 0; in_place < 2; in_place++) {
-            void *got = run(ctx, rung, (spmv_scan_kind)kind, p, in, n, in_place != 0);
-            snprintf(what, sizeof what, "%s, %s, %s%s", rung, p->name,
-                     kind == SPMV_INCLUSIVE ? "inclusive" : "exclusive", in_place ? ", in place" : "");
-            assert_same(got, want, p->size, n, what);
-            free(got);
-        }
-    }
-    free(in);
-    free(want);
+    check_definition(ctx, run, rung, p, NULL, "", n, 41 + (uint64_t)n);
 }
 
-#define FOR_RUNGS(name)                                                                                                \
-    for (int k_##name = 0; k_##name >= 0; k_##name = -1)                                                               \
-        for (const char *name; (name = spmv_scan_rung_name(support_backend, k_##name)) != NULL; k_##name++)
-
-static bool is(const char *name, const char *other)
-{
-    return strcmp(name, other) == 0;
-}
+#define FOR_RUNGS(name) FOR_RUNGS_OF(spmv_scan_rung_name, name)
 
 /* Teaching rungs keep the elements of a block in shared memory, so they take numbers only. */
 static bool is_teaching(const char *name)
@@ -90,21 +62,12 @@ static void names_are_listed(void **state)
     }
     assert_int_equal(found, support_backend == SPMV_BACKEND_OMP ? 0 : 6);
     assert_true(count > 0);
-    assert_null(spmv_scan_rung_name(support_backend, count));
-    assert_null(spmv_scan_rung_name(support_backend, -1));
-    assert_null(spmv_scan_rung_name((spmv_backend)77, 0));
-}
-
-/* The definition needs n^2 / 2 operations. */
-static int64_t length_for(const char *rung, int64_t n)
-{
-    return is(rung, "definition") && n > 5003 ? 5003 : n;
+    assert_rung_count(spmv_scan_rung_name, count);
 }
 
 static void every_rung_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_RUNGS(name)
     for (int s = 0; s < SIZES; s++)
         FOR_PAIRS(p)
@@ -122,17 +85,15 @@ static void every_rung_at_the_seams(void **state)
             if (all || (p->type == SPMV_I64 && (p->op == SPMV_ADD || p->op == SPMV_LAST)))
                 check_rung(ctx, name, p, sizes[s]);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* Blocks of 2, 4 and 8: up to ten levels. */
 static void several_levels(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_OMP)
         skip(); /* its tiles have one size */
     static const int64_t lengths[] = {7, 8, 9, 63, 64, 65, 511, 512, 513, 1000};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *tests[] = {pair_of(SPMV_LAST, SPMV_I32), pair_of(SPMV_ADD, SPMV_F64),
                                   pair_of(SPMV_ADD, SPMV_I64)};
     for (int k = 0; k < BY_BLOCK + 1; k++)
@@ -143,78 +104,38 @@ static void several_levels(void **state)
                     snprintf(rung, sizeof rung, "%s:%d", k < BY_BLOCK ? by_block[k] : "chained", block);
                     check_rung(ctx, rung, tests[t], lengths[n]);
                 }
-    spmv_context_destroy(ctx);
 }
 
-/* Random numbers: |computed - exact| <= (i + 1) u (|x_0| + ... + |x_i|) to first order in any
- * summation order (Higham 2002, section 4.2), with one more operation for the identity. Twice that
- * covers the higher orders and the reference. */
 static void rounding_stays_in_its_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
-    const int64_t most = SLOW ? 3000 : 50021;
-    float *x = pair_values(pair_of(SPMV_ADD, SPMV_F32), most, false, 43);
+    spmv_context *ctx = *state;
     FOR_RUNGS(name)
-    {
-        const int64_t n = length_for(name, most);
-        float *y = run(ctx, name, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_F32), x, n, false);
-        long double sum = 0, magnitude = 0;
-        for (int64_t i = 0; i < n; i++) {
-            sum += x[i];
-            magnitude += fabsf(x[i]);
-            if (!(fabsl(y[i] - sum) <= 2 * (long double)(i + 2) * 0x1p-24L * magnitude))
-                fail_msg("%s: element %lld is %.9g instead of %.9Lg", name, (long long)i, y[i], sum);
-        }
-        free(y);
-    }
-    free(x);
-    spmv_context_destroy(ctx);
+    check_rounding(ctx, run, name, NULL, length_for(name, SLOW ? 3000 : 50021), 43);
 }
 
-/* The same bits for any order of the threads (on the host it changes in every step) and any timing
- * of the blocks. */
 static void the_same_bits_again(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
-    const int64_t most = SLOW ? 2500 : 30011;
-    const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
-    void *x = pair_values(p, most, false, 47);
+    spmv_context *ctx = *state;
     FOR_RUNGS(name)
-    {
-        const int64_t n = length_for(name, most);
-        void *first = run(ctx, name, SPMV_INCLUSIVE, p, x, n, false);
-        for (int k = 0; k < 3; k++) {
-            void *again = run(ctx, name, SPMV_INCLUSIVE, p, x, n, k == 1);
-            assert_same(again, first, p->size, n, name);
-            free(again);
-        }
-        free(first);
-    }
-    free(x);
-    spmv_context_destroy(ctx);
+    check_same_bits(ctx, run, name, NULL, length_for(name, SLOW ? 2500 : 30011), 47);
 }
 
 /* Two forms of one tree have the same parentheses, so the same bits; so do one buffer and two. */
 static void forms_of_one_rung_agree(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_OMP)
         skip(); /* it has no teaching rungs */
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *p = pair_of(SPMV_ADD, SPMV_F32);
     void *x = pair_values(p, 3000, false, 53);
     for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++)
         for (int k = 0; k < BY_BLOCK; k += 2) {
-            void *one = run(ctx, by_block[k], (spmv_scan_kind)kind, p, x, 3000, false);
-            void *other = run(ctx, by_block[k + 1], (spmv_scan_kind)kind, p, x, 3000, false);
+            void *one = run(ctx, by_block[k], (spmv_scan_kind)kind, p, NULL, x, 3000, false);
+            void *other = run(ctx, by_block[k + 1], (spmv_scan_kind)kind, p, NULL, x, 3000, false);
             assert_same(one, other, p->size, 3000, by_block[k]);
-            free(one);
-            free(other);
+            support_free(one, other);
         }
     free(x);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -252,16 +173,13 @@ static void check_blocks(spmv_context *ctx, const char *rung, const struct pair 
         free(got);
     }
     spmv_free(ctx, from);
-    free(in);
-    free(want);
-    free(want_sums);
+    support_free(in, want, want_sums);
 }
 
 static void blocks_one_by_one(void **state)
 {
-    (void)state;
     static const int64_t blocks[] = {2, 16, 256, 1024}, lengths[] = {1, 15, 16, 17, 1024, 2049};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *tests[] = {pair_of(SPMV_LAST, SPMV_F32), pair_of(SPMV_ADD, SPMV_I32),
                                   pair_of(SPMV_MAX, SPMV_F64)};
     for (int k = 0; k < BY_BLOCK + 1; k++)
@@ -279,7 +197,6 @@ static void blocks_one_by_one(void **state)
     assert_ok(ctx, spmv_download(ctx, memory, x, sizeof x));
     assert_true(x[0] == 1 && x[1] == 3 && x[2] == 3 && x[3] == 7);
     spmv_free(ctx, memory);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- the trace */
@@ -299,9 +216,7 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     oracle_scan(p, kind, NULL, in, want, n);
     assert_same(out, want, p->size, n, rung);
     assert_true(counted.steps > 0);
-    free(in);
-    free(out);
-    free(want);
+    support_free(in, out, want);
     spmv_context_destroy(ctx);
     return counted.operations;
 }
@@ -378,8 +293,7 @@ static void arrays_are_shown(void **state)
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const char *rung = spmv_scan_rung_name(support_backend, 0);
     double x[2] = {1, 2};
     void *m = support_upload(ctx, x, sizeof x);
@@ -436,14 +350,12 @@ static void statuses(void **state)
     assert_ok(ctx, spmv_download(ctx, m, still, sizeof still));
     assert_memory_equal(still, x, sizeof x);
     spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
 }
 
 /* "brief": every rung, operator and type on three blocks; ten levels; block scans. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_RUNGS(name)
     FOR_PAIRS(p)
     {
@@ -458,12 +370,11 @@ static void each_kernel(void **state)
     for (int k = 0; k < BY_BLOCK; k++)
         for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++)
             check_blocks(ctx, by_block[k], pair_of(SPMV_ADD, SPMV_F64), (spmv_scan_kind)kind, 256, 1000);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(names_are_listed),
-                      cmocka_unit_test(every_rung_at_the_seams), cmocka_unit_test(several_levels),
-                      cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(the_same_bits_again),
-                      cmocka_unit_test(forms_of_one_rung_agree), cmocka_unit_test(blocks_one_by_one),
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), cmocka_unit_test(names_are_listed),
+                      with_context(every_rung_at_the_seams), with_context(several_levels),
+                      with_context(rounding_stays_in_its_bound), with_context(the_same_bits_again),
+                      with_context(forms_of_one_rung_agree), with_context(blocks_one_by_one),
                       cmocka_unit_test(operations_are_counted), cmocka_unit_test(arrays_are_shown),
-                      cmocka_unit_test(statuses))
+                      with_context(statuses))

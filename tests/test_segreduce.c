@@ -31,14 +31,12 @@ static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut 
         free(got);
         free_segments(ctx, &segments);
     }
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 static void lectures(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 3, 9};
     struct cut cut = cut_at(positions, 3, 12);
     const double in[] = {1, 2, 1, 3, 1, 1, 3, 3, 2, 1, 2, 2}, sums[] = {4, 13, 5};
@@ -54,7 +52,6 @@ static void lectures(void **state)
         free_segments(ctx, &segments);
     }
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 /* positions 0 0 2 5 5 of 5 elements: empty segments at the start, in the middle and at the end */
@@ -68,8 +65,7 @@ static void lectures(void **state)
 
 static void empty_segments_give_the_identity(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 0, 2, 5, 5};
     struct cut cut = cut_at(positions, 5, 5);
     const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, 64);
@@ -82,13 +78,11 @@ static void empty_segments_give_the_identity(void **state)
     CHECK_EMPTY(SPMV_ADD, SPMV_I32, int32_t, LIST(INT32_MAX, 1, INT32_MIN, -1, 0), LIST(0, INT32_MIN, INT32_MAX, 0, 0));
     free_segments(ctx, &segments);
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 static void nan_stays_in_its_segment(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 2, 4};
     struct cut cut = cut_at(positions, 3, 6);
     const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 32);
@@ -98,14 +92,12 @@ static void nan_stays_in_its_segment(void **state)
     free(got);
     free_segments(ctx, &segments);
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 /* Segments without any element: the positions are all 0 and may be missing. */
 static void no_elements(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *p = pair_of(SPMV_MAX, SPMV_F64);
     const int64_t positions[] = {0, 0, 0};
     struct cut cut = cut_at(positions, 3, 0);
@@ -123,13 +115,11 @@ static void no_elements(void **state)
     segments.heads = heads;
     free_segments(ctx, &segments);
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 static void every_pair_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_PAIRS(p)
     {
         FOR_SEAM_SIZES(n)
@@ -139,7 +129,6 @@ static void every_pair_at_the_seams(void **state)
             free_cut(&cut);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void every_cut(void **state)
@@ -157,8 +146,7 @@ static void heads_around_the_seams(void **state)
 /* A million empty segments around one of 100,000 elements. */
 static void a_million_empty_segments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 100000, count = 1000001;
     int64_t *positions = host_array(count * 8);
     for (int64_t s = 0; s < count; s++)
@@ -167,43 +155,17 @@ static void a_million_empty_segments(void **state)
     check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "a million");
     free_cut(&cut);
     free(positions);
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
 {
     (void)state;
-    const int64_t n = 10 * HOST_TILE + 13;
-    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_RUNS};
-    const struct pair *const real[] = {pair_of(SPMV_ADD, SPMV_F32), pair_of(SPMV_ADD, SPMV_F64),
-                                       pair_of(SPMV_MUL, SPMV_F32), pair_of(SPMV_MUL, SPMV_F64)};
-    for (int k = 0; k < 4; k++) {
-        struct cut cut = make_cut(kinds[k], n, 127);
-        for (int q = 0; q < 4; q++) {
-            const struct pair *p = real[q];
-            void *in = pair_values(p, n, false, 131), *first = NULL;
-            for (int t = 0; t < teams(); t++) {
-                spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
-                const spmv_segments segments = upload_cut(ctx, &cut, segment_forms[q].form, segment_forms[q].bits);
-                void *got = segreduce(ctx, p, &segments, in, n);
-                first = first != NULL ? first : got;
-                assert_same(got, first, p->size, cut.count, p->name);
-                if (got != first)
-                    free(got);
-                free_segments(ctx, &segments);
-                spmv_context_destroy(ctx);
-            }
-            free(in);
-            free(first);
-        }
-        free_cut(&cut);
-    }
+    check_any_team(segreduce, true, POSITION_FORMS, 127);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {1, 2};
     const int32_t starts[] = {0, 1};
     void *in = support_upload(ctx, x, sizeof x), *heads = support_upload(ctx, starts, sizeof starts);
@@ -232,32 +194,17 @@ static void statuses(void **state)
     for (int b = 0; b < 16; b++)
         assert_int_equal(untouched[b], GUARD_BYTE);
     free(untouched);
-    spmv_free(ctx, in);
-    spmv_free(ctx, heads);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, in, heads);
 }
 
-/* "brief": every operator and type in every form, on several tiles; a segment longer than a tile,
- * short ones, and runs of empty ones. */
+/* "brief": every operator and type in every form, on several tiles. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
-    FOR_PAIRS(p)
-    {
-        struct cut cut = make_cut((p - pairs) % 3 == 0 ? CUT_LONG : CUT_SHORT, 3 * 7168 + 77, 141);
-        check_cut(ctx, p, &cut, "brief");
-        free_cut(&cut);
-    }
-    struct cut cut = make_cut(CUT_EMPTY_RUNS, 3 * 7168 + 77, 141);
-    check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "empty segments");
-    free_cut(&cut);
-    spmv_context_destroy(ctx);
+    check_each_kernel(*state, check_cut, 141);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(lectures),
-                      cmocka_unit_test(empty_segments_give_the_identity), cmocka_unit_test(nan_stays_in_its_segment),
-                      cmocka_unit_test(no_elements), cmocka_unit_test(every_pair_at_the_seams),
-                      cmocka_unit_test(every_cut), cmocka_unit_test(heads_around_the_seams),
-                      cmocka_unit_test(a_million_empty_segments), cmocka_unit_test(same_bits_for_any_team),
-                      cmocka_unit_test(statuses))
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(lectures),
+                      with_context(empty_segments_give_the_identity), with_context(nan_stays_in_its_segment),
+                      with_context(no_elements), with_context(every_pair_at_the_seams), cmocka_unit_test(every_cut),
+                      cmocka_unit_test(heads_around_the_seams), with_context(a_million_empty_segments),
+                      cmocka_unit_test(same_bits_for_any_team), with_context(statuses))

@@ -35,14 +35,12 @@ static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut 
             free_segments(ctx, &segments);
         }
     }
-    free(in);
-    free(want);
+    support_free(in, want);
 }
 
 static void lectures(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
     const double in[] = {1, 2, 1, 3, 1, 1, 3, 3, 2, 1, 2, 2};
     const double inclusive[] = {1, 3, 4, 3, 4, 5, 8, 11, 13, 1, 3, 5};
@@ -69,15 +67,13 @@ static void lectures(void **state)
         free(got);
         spmv_free(ctx, heads);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* By hand: each segment starts again, an exclusive scan with the identity; the earlier element is
  * the left operand. */
 static void segments_begin_anew(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 0, 2, 5, 5};
     struct cut cut = cut_at(positions, 5, 7);
     const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, 64);
@@ -91,14 +87,12 @@ static void segments_begin_anew(void **state)
     free(got);
     free_segments(ctx, &segments);
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 /* A NaN or a wrapped value stays in its segment. */
 static void segments_do_not_leak(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t positions[] = {0, 2, 4};
     struct cut cut = cut_at(positions, 3, 6);
     const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 32);
@@ -112,13 +106,11 @@ static void segments_do_not_leak(void **state)
     free(sums);
     free_segments(ctx, &segments);
     free_cut(&cut);
-    spmv_context_destroy(ctx);
 }
 
 static void every_pair_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t sizes[] = {0, 1, 2, 31, 32, 33, HOST_TILE - 1, HOST_TILE, HOST_TILE + 1, 3 * HOST_TILE + 7};
     FOR_PAIRS(p)
     {
@@ -128,7 +120,6 @@ static void every_pair_at_the_seams(void **state)
             free_cut(&cut);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void every_cut(void **state)
@@ -143,35 +134,16 @@ static void heads_around_the_seams(void **state)
     check_heads_around_the_seams(check_cut);
 }
 
+static void *inclusive(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
+                       int64_t n)
+{
+    return segscan(ctx, SPMV_INCLUSIVE, p, segments, in, n, false);
+}
+
 static void same_bits_for_any_team(void **state)
 {
     (void)state;
-    const int64_t n = 10 * HOST_TILE + 13;
-    const enum cut_kind kinds[] = {CUT_ONE, CUT_SHORT, CUT_LONG, CUT_EMPTY_RUNS};
-    const struct pair *const real[] = {pair_of(SPMV_ADD, SPMV_F32), pair_of(SPMV_ADD, SPMV_F64),
-                                       pair_of(SPMV_MUL, SPMV_F32), pair_of(SPMV_MUL, SPMV_F64)};
-    for (int k = 0; k < 4; k++) {
-        struct cut cut = make_cut(kinds[k], n, 101);
-        for (int q = 0; q < 4 * SEGMENT_FORMS; q++) {
-            const struct pair *p = real[q % 4];
-            void *in = pair_values(p, n, false, 103), *first = NULL;
-            for (int t = 0; t < teams(); t++) {
-                spmv_context *ctx = support_context_on(support_backend, team_sizes[t]);
-                const spmv_segments segments =
-                    upload_cut(ctx, &cut, segment_forms[q / 4].form, segment_forms[q / 4].bits);
-                void *got = segscan(ctx, SPMV_INCLUSIVE, p, &segments, in, n, false);
-                first = first != NULL ? first : got;
-                assert_same(got, first, p->size, n, p->name);
-                if (got != first)
-                    free(got);
-                free_segments(ctx, &segments);
-                spmv_context_destroy(ctx);
-            }
-            free(in);
-            free(first);
-        }
-        free_cut(&cut);
-    }
+    check_any_team(inclusive, false, SEGMENT_FORMS, 101);
 }
 
 /* --------------------------------------------------- the check of positions */
@@ -204,10 +176,9 @@ static void check_refused(spmv_context *ctx, spmv_segment_form form, int bits, c
 
 static void wrong_positions_are_named(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* CUDA does not check positions */
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is 1,", LIST(1, 3, 9));
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 0 is -1,", LIST(-1, 3, 9));
     CHECK_REFUSED(SPMV_SEGMENT_STARTS, 9, "entry 2 is 2, less than the 3", LIST(0, 3, 2, 1, 9));
@@ -219,7 +190,6 @@ static void wrong_positions_are_named(void **state)
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "entry 2, the last one, is 10, must be n = 9", LIST(0, 3, 10));
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 9, "no segment", LIST(0));
     CHECK_REFUSED(SPMV_SEGMENT_OFFSETS, 0, "entry 1, the last one, is 1, must be n = 0", LIST(0, 1));
-    spmv_context_destroy(ctx);
 }
 
 /* One wrong entry among many, in every tile and at its seams. If a later entry is wrong too, the
@@ -250,8 +220,7 @@ static void a_wrong_position_is_found_anywhere(void **state)
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double x[] = {1, 2};
     const int64_t starts[] = {0, 1};
     void *m = support_upload(ctx, x, sizeof x), *heads = support_upload(ctx, starts, sizeof starts);
@@ -292,31 +261,17 @@ static void statuses(void **state)
     double still[2];
     assert_ok(ctx, spmv_download(ctx, m, still, sizeof still));
     assert_memory_equal(still, x, sizeof x);
-    spmv_free(ctx, m);
-    spmv_free(ctx, heads);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, m, heads);
 }
 
-/* "brief": every operator and type, both kinds, in every form, on several tiles; a segment longer
- * than a tile, short ones, and runs of empty ones. */
+/* "brief": every operator and type, both kinds, in every form, on several tiles. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
-    FOR_PAIRS(p)
-    {
-        struct cut cut = make_cut((p - pairs) % 3 == 0 ? CUT_LONG : CUT_SHORT, 3 * 7168 + 77, 139);
-        check_cut(ctx, p, &cut, "brief");
-        free_cut(&cut);
-    }
-    struct cut cut = make_cut(CUT_EMPTY_RUNS, 3 * 7168 + 77, 139);
-    check_cut(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, "empty segments");
-    free_cut(&cut);
-    spmv_context_destroy(ctx);
+    check_each_kernel(*state, check_cut, 139);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(lectures), cmocka_unit_test(segments_begin_anew),
-                      cmocka_unit_test(segments_do_not_leak), cmocka_unit_test(every_pair_at_the_seams),
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(lectures), with_context(segments_begin_anew),
+                      with_context(segments_do_not_leak), with_context(every_pair_at_the_seams),
                       cmocka_unit_test(every_cut), cmocka_unit_test(heads_around_the_seams),
-                      cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(wrong_positions_are_named),
-                      cmocka_unit_test(a_wrong_position_is_found_anywhere), cmocka_unit_test(statuses))
+                      cmocka_unit_test(same_bits_for_any_team), with_context(wrong_positions_are_named),
+                      cmocka_unit_test(a_wrong_position_is_found_anywhere), with_context(statuses))

@@ -4,15 +4,7 @@
  * step by step; the same bits in every run; statuses.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <math.h>
-
-#include "support_pairs.h"
-
-#ifdef HOST_CUDA
-enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_ladder.h"
 
 /* Ways to cut n elements; the seams are at the blocks of the rungs or at the tiles. */
 enum cut { CUT_NONE, CUT_EACH, CUT_RANDOM, CUT_LONG, CUT_BORDERS, CUT_BEFORE, CUT_BEHIND, CUT_ONE_BORDER, CUTS };
@@ -51,41 +43,22 @@ static void *run(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const
     assert_ok(ctx, spmv_download(ctx, heads, untouched, n));
     assert_same(untouched, flags, 1, n, "the flags");
     free(untouched);
-    spmv_free(ctx, from);
-    spmv_free(ctx, heads);
+    support_free_in(ctx, from, heads);
     return take_result(ctx, to, bytes, rung);
 }
 
-/* Both kinds, in place and not. block: distance of the seams of the cuts. */
+/* block: distance of the seams of the cuts. */
 static void check_rung(spmv_context *ctx, const char *rung, const struct pair *p, enum cut cut, int64_t block,
                        int64_t n)
 {
-    char what[128];
+    char text[32];
     uint8_t *flags = make_flags(cut, n, block, 67 + (uint64_t)n);
-    void *in = pair_values(p, n, true, 71 + (uint64_t)n), *want = host_array(n * p->size);
-    for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
-        oracle_scan(p, (spmv_scan_kind)kind, flags, in, want, n);
-        for (int in_place = 0; in_place < 2; in_place++) {
-            void *got = run(ctx, rung, (spmv_scan_kind)kind, p, flags, in, n, in_place != 0);
-            snprintf(what, sizeof what, "%s, %s, cut %d, %s%s", rung, p->name, (int)cut,
-                     kind == SPMV_INCLUSIVE ? "inclusive" : "exclusive", in_place ? ", in place" : "");
-            assert_same(got, want, p->size, n, what);
-            free(got);
-        }
-    }
+    snprintf(text, sizeof text, ", cut %d", (int)cut);
+    check_definition(ctx, run, rung, p, flags, text, n, 71 + (uint64_t)n);
     free(flags);
-    free(in);
-    free(want);
 }
 
-#define FOR_RUNGS(name)                                                                                                \
-    for (int k_##name = 0; k_##name >= 0; k_##name = -1)                                                               \
-        for (const char *name; (name = spmv_segscan_rung_name(support_backend, k_##name)) != NULL; k_##name++)
-
-static bool is(const char *name, const char *other)
-{
-    return strcmp(name, other) == 0;
-}
+#define FOR_RUNGS(name) FOR_RUNGS_OF(spmv_segscan_rung_name, name)
 
 /* Only the own method of a backend takes every pair; the teaching rungs are built for a few
  * pairs. */
@@ -120,24 +93,15 @@ static void names_are_listed(void **state)
     int count = 0;
     for (; want[count] != NULL; count++)
         assert_string_equal(spmv_segscan_rung_name(support_backend, count), want[count]);
-    assert_null(spmv_segscan_rung_name(support_backend, count));
-    assert_null(spmv_segscan_rung_name(support_backend, -1));
-    assert_null(spmv_segscan_rung_name((spmv_backend)77, 0));
-}
-
-/* The definition needs n^2 / 2 operations. */
-static int64_t length_for(const char *rung, int64_t n)
-{
-    return is(rung, "definition") && n > 5003 ? 5003 : n;
+    assert_rung_count(spmv_segscan_rung_name, count);
 }
 
 /* Around one block of 1024 and two levels, with every cut. The largest size uses one type that
  * detects a wrong operand order. */
 static void every_rung_at_the_seams(void **state)
 {
-    (void)state;
     static const int64_t sizes[] = {1, 2, 31, 32, 33, 255, 257, 1023, 1024, 1025, 2049, 30011};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_RUNGS(name)
     for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++)
         for (int cut = 0; cut < CUTS; cut++)
@@ -154,18 +118,16 @@ static void every_rung_at_the_seams(void **state)
                                                            : is_teaching(name) || one)
                     check_rung(ctx, name, p, (enum cut)cut, 1024, n);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* Blocks of 2, 4, 8 and 32: up to ten levels; heads at and next to the block borders. */
 static void several_levels(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_OMP)
         skip(); /* its tiles have one size */
     static const int64_t lengths[] = {1, 7, 8, 9, 31, 32, 33, 63, 65, 513, 1000};
     static const int blocks[] = {2, 4, 8, 32};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *tests[] = {pair_of(SPMV_LAST, SPMV_I32), pair_of(SPMV_ADD, SPMV_F64),
                                   pair_of(SPMV_ADD, SPMV_F32)};
     for (int k = 0; k < BY_BLOCK; k++)
@@ -176,15 +138,13 @@ static void several_levels(void **state)
                     snprintf(rung, sizeof rung, "%s:%d", by_block[k], blocks[b]);
                     check_rung(ctx, rung, tests[(n + cut) % 3], (enum cut)cut, blocks[b], lengths[n]);
                 }
-    spmv_context_destroy(ctx);
 }
 
 /* Tiles, and chunks of several tiles, of the rungs that have them (host_cuda: 6 chunks). */
 static void tuned_at_their_tiles(void **state)
 {
-    (void)state;
     static const int64_t tiles[] = {HOST_TILE, 1024, 2048, 4096, 7168, 3584};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct pair *tests[] = {pair_of(SPMV_LAST, SPMV_I32), pair_of(SPMV_ADD, SPMV_F64)};
     FOR_RUNGS(name)
     {
@@ -197,74 +157,33 @@ static void tuned_at_their_tiles(void **state)
                         if (!SLOW || cut == CUT_BORDERS || cut == CUT_LONG || n == tiles[k])
                             check_rung(ctx, name, tests[t], (enum cut)cut, tiles[k] / 2, n);
     }
-    spmv_context_destroy(ctx);
 }
 
-/* Random numbers in segments of about 700: |computed - exact| <= (k + 1) u (|x_h| + ... + |x_i|) to
- * first order for the k-th element of a segment, in any summation order (Higham 2002, section 4.2),
- * with one more operation for the identity. Twice that covers the higher orders. Elements before
- * the segment have no effect. */
+/* Segments of about 700. */
 static void rounding_stays_in_its_bound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t most = SLOW ? 3000 : 50021;
-    const struct pair *p = pair_of(SPMV_ADD, SPMV_F32);
-    float *x = pair_values(p, most, false, 73);
     uint8_t *flags = make_flags(CUT_LONG, most, 1024, 79);
     FOR_RUNGS(name)
-    {
-        const int64_t n = length_for(name, most);
-        float *y = run(ctx, name, SPMV_INCLUSIVE, p, flags, x, n, false);
-        long double sum = 0, magnitude = 0;
-        for (int64_t i = 0, k = 0; i < n; i++, k++) {
-            if (flags[i] != 0) {
-                sum = 0;
-                magnitude = 0;
-                k = 0;
-            }
-            sum += x[i];
-            magnitude += fabsf(x[i]);
-            if (!(fabsl(y[i] - sum) <= 2 * (long double)(k + 2) * 0x1p-24L * magnitude))
-                fail_msg("%s: element %lld is %.9g instead of %.9Lg", name, (long long)i, y[i], sum);
-        }
-        free(y);
-    }
-    free(x);
+    check_rounding(ctx, run, name, flags, length_for(name, most), 73);
     free(flags);
-    spmv_context_destroy(ctx);
 }
 
-/* The same bits for any order of the threads and timing of the blocks. */
 static void the_same_bits_again(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t most = SLOW ? 2500 : 30011;
-    const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
-    void *x = pair_values(p, most, false, 83);
     uint8_t *flags = make_flags(CUT_LONG, most, 1024, 89);
     FOR_RUNGS(name)
-    {
-        const int64_t n = length_for(name, most);
-        void *first = run(ctx, name, SPMV_INCLUSIVE, p, flags, x, n, false);
-        for (int k = 0; k < 3; k++) {
-            void *again = run(ctx, name, SPMV_INCLUSIVE, p, flags, x, n, k == 1);
-            assert_same(again, first, p->size, n, name);
-            free(again);
-        }
-        free(first);
-    }
-    free(x);
+    check_same_bits(ctx, run, name, flags, length_for(name, most), 83);
     free(flags);
-    spmv_context_destroy(ctx);
 }
 
 /* An infinity stays in its segment; infinity minus infinity must not appear in the next one. */
 static void segments_do_not_touch(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     double x[64];
     uint8_t flags[64];
     const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
@@ -280,7 +199,6 @@ static void segments_do_not_touch(void **state)
         assert_same(got, want, p->size, 64, name);
         free(got);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- the trace */
@@ -302,10 +220,7 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     oracle_scan(p, kind, flags, in, want, n);
     assert_same(out, want, p->size, n, rung);
     assert_true(counted.steps > 0);
-    free(flags);
-    free(in);
-    free(out);
-    free(want);
+    support_free(flags, in, out, want);
     spmv_context_destroy(ctx);
     return counted.operations;
 }
@@ -341,7 +256,6 @@ static void compare_step(const spmv_trace *t, void *user)
 /* The numbers of the lectures in segments that begin at 0, 3 and 4, step by step. */
 static void arrays_are_shown(void **state)
 {
-    (void)state;
     static const int32_t in[8] = {3, 1, 7, 0, 4, 1, 6, 3};
     static const uint8_t flags[8] = {1, 0, 0, 1, 1, 0, 0, 0};
     static const int32_t inclusive[][8] = {{3, 1, 7, 0, 4, 1, 6, 3},    {3, 4, 8, 0, 4, 5, 7, 9},
@@ -355,7 +269,7 @@ static void arrays_are_shown(void **state)
         {0, 3, 4, 11, 0, 4, 5, 11}, {0, 3, 4, 0, 0, 4, 5, 11}};
     static const char *const exclusive_heads[] = {"x..xx...", "xx.xxx..", "xx.xxx.x", "xx.xxx.x", "xx.xxx..",
                                                   "xx..xx.x", "x..xxx.x", ".xxxxxxx", ".xxxxxxx", NULL};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t out[8];
     struct seen seen = {.want = inclusive, .heads = inclusive_heads, .rows = 6};
     assert_ok(ctx, spmv_segscan_trace(ctx, "hillis-steele-double", SPMV_INCLUSIVE, SPMV_ADD, SPMV_I32, flags, in, out,
@@ -367,15 +281,13 @@ static void arrays_are_shown(void **state)
         ctx, spmv_segscan_trace(ctx, NULL, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, flags, in, out, 8, compare_step, &seen));
     assert_int_equal(seen.row, 10);
     assert_same(out, exclusive[9], sizeof out[0], 8, "out");
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- statuses */
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const char *rung = spmv_segscan_rung_name(support_backend, 0);
     double x[2] = {1, 2};
     const uint8_t f[2] = {1, 1};
@@ -429,13 +341,10 @@ static void statuses(void **state)
     double still[2];
     assert_ok(ctx, spmv_download(ctx, m, still, sizeof still));
     assert_memory_equal(still, x, sizeof x);
-    spmv_free(ctx, m);
-    spmv_free(ctx, h);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, m, h);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(names_are_listed), cmocka_unit_test(every_rung_at_the_seams),
-             cmocka_unit_test(several_levels), cmocka_unit_test(tuned_at_their_tiles),
-             cmocka_unit_test(rounding_stays_in_its_bound), cmocka_unit_test(the_same_bits_again),
-             cmocka_unit_test(segments_do_not_touch), cmocka_unit_test(operations_are_counted),
-             cmocka_unit_test(arrays_are_shown), cmocka_unit_test(statuses))
+SUPPORT_MAIN(cmocka_unit_test(names_are_listed), with_context(every_rung_at_the_seams), with_context(several_levels),
+             with_context(tuned_at_their_tiles), with_context(rounding_stays_in_its_bound),
+             with_context(the_same_bits_again), with_context(segments_do_not_touch),
+             cmocka_unit_test(operations_are_counted), with_context(arrays_are_shown), with_context(statuses))

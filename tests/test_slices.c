@@ -252,8 +252,7 @@ static void bits(void **state)
     void *const by_table = product_of(&coded, x, NULL);
     assert_memory_equal(y, again, ROWS * 8);
     assert_memory_equal(y, by_table, ROWS * 8);
-    free(again);
-    free(by_table);
+    support_free(again, by_table);
     free_plan(&coded);
 
     enum { MOVED = 13 }; /* the same rows 13 places further up, with the same x */
@@ -267,9 +266,7 @@ static void bits(void **state)
     struct planned moved = make_plan(&rest, s);
     void *const y_moved = product_of(&moved, x, NULL);
     assert_memory_equal((double *)y + MOVED, y_moved, (size_t)rest.rows * 8);
-    free(y);
-    free(y_moved);
-    free(rest.row_ptr);
+    support_free(y, y_moved, rest.row_ptr);
     free_plan(&moved);
     free_plan(&plain);
     free_matrix(&m);
@@ -306,8 +303,7 @@ static void new_values(void **state)
         }
         free_plan(&p);
     }
-    free(few);
-    free(many);
+    support_free(few, many);
     free_matrix(&m);
 }
 
@@ -349,20 +345,12 @@ static void memory_runs_out(void **state)
 #endif
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids),           cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries),
 #ifdef HOST_CUDA
-        cmocka_unit_test(equal_hashes),
+#define HOST_TESTS cmocka_unit_test(equal_hashes),
+#else
+#define HOST_TESTS
 #endif
-        cmocka_unit_test(choice),          cmocka_unit_test(bits),  cmocka_unit_test(new_values),
-        cmocka_unit_test(memory_runs_out),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+
+ONE_CONTEXT_MAIN(HOST_TESTS cmocka_unit_test(grids), cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries),
+                 cmocka_unit_test(choice), cmocka_unit_test(bits), cmocka_unit_test(new_values),
+                 cmocka_unit_test(memory_runs_out))

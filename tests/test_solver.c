@@ -7,13 +7,9 @@
 #include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
+#include "support_slow.h"
 
-/* The host that plays a GPU runs only small cases. */
-#ifdef HOST_CUDA
-enum { SIDE = 5, SLOW = 1 };
-#else
-enum { SIDE = 24, SLOW = 0 };
-#endif
+enum { SIDE = SLOW ? 5 : 24 };
 
 enum { K = 3, N = SIDE * SIDE };
 
@@ -67,14 +63,7 @@ static struct system make(spmv_context *ctx, spmv_type stored, spmv_type type, i
     }
     s.row_ptr = bits == 32 ? (void *)narrow : (void *)wide;
     free(bits == 32 ? (void *)wide : (void *)narrow);
-    s.host = (spmv_csr){.rows = N,
-                        .cols = N,
-                        .nnz = s.nnz,
-                        .row_ptr = s.row_ptr,
-                        .row_ptr_bits = bits,
-                        .col = s.col,
-                        .type = stored,
-                        .memory = SPMV_MEMORY_HOST};
+    s.host = support_csr_with(N, N, s.nnz, s.row_ptr, bits, s.col, NULL, stored);
     fill_values(&s, 0, 1, values);
     s.host.val = s.val = support_as(stored, values, s.nnz, 0);
     s.there = s.host;
@@ -98,11 +87,8 @@ static void release(struct system *s)
 {
     for (int i = 0; i < 3; i++)
         spmv_free(s->ctx, s->arrays[i]);
-    spmv_free(s->ctx, s->b);
-    spmv_free(s->ctx, s->x);
-    free(s->col);
-    free(s->row_ptr);
-    free(s->val);
+    support_free_in(s->ctx, s->b, s->x);
+    support_free(s->col, s->row_ptr, s->val);
 }
 
 /* Values of a variant, as an array of the matrix's type in host memory. */
@@ -160,8 +146,7 @@ static spmv_solver_options defaults(void)
  * solve. */
 static void bits_of_cg(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         spmv_type stored, type;
         int bits;
@@ -224,7 +209,6 @@ static void bits_of_cg(void **state)
             }
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The norm of b - A x, computed here in long double; b and x of right-hand side v. */
@@ -240,8 +224,7 @@ static double residual_of(const struct system *s, const void *values, int vector
             sum -= (long double)real_at(s->host.type, values, k) * real_at(s->type, x, s->col[k] * vectors + v);
         square += sum * sum;
     }
-    free(x);
-    free(b);
+    support_free(x, b);
     return (double)sqrtl(square);
 }
 
@@ -249,8 +232,7 @@ static double residual_of(const struct system *s, const void *values, int vector
  * solve has the same bits, and the texts name what was made. */
 static void every_preconditioner(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 64);
     for (int kind = -1; kind < 0 || spmv_preconditioner_name(kind) != NULL; kind++)
         for (int vectors = 1; vectors <= K; vectors += K - 1) {
@@ -304,15 +286,13 @@ static void every_preconditioner(void **state)
             spmv_solver_destroy(solver);
         }
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* Options reach the preconditioner: blocks of one row are the diagonal, so the solves agree. The
  * caller's structs and strings need not outlive the call. */
 static void options_of_the_preconditioner(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
     int64_t iterations[2];
     for (int block = 0; block < 2; block++) {
@@ -349,7 +329,6 @@ static void options_of_the_preconditioner(void **state)
     wrong.size = 3;
     assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), SPMV_ERROR_ARGUMENT, "_init");
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The same bits for any number of threads. */
@@ -386,8 +365,7 @@ static void threads(void **state)
  * copied. */
 static void new_values(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const spmv_type types[][2] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}};
     for (int t = 0; t < 3; t += SLOW ? 2 : 1) {
         struct system s = make(ctx, types[t][0], types[t][1], t == 0 && !SLOW ? 64 : 32);
@@ -443,20 +421,17 @@ static void new_values(void **state)
                     assert_true(kind >= 0 || strcmp(result->precond, "jacobi") == 0);
                 }
                 spmv_solver_destroy(solver);
-                free(x);
-                free(values);
+                support_free(x, values);
                 spmv_free(ctx, device);
             }
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* A preconditioner that cannot be made from new values: solves fail until better values come. */
 static void new_values_that_fail(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
     spmv_solver_options o = defaults();
     o.precond = "jacobi";
@@ -521,17 +496,14 @@ static void new_values_that_fail(void **state)
     void *const host[] = {x, again, negative, huge};
     for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
         free(host[i]);
-    spmv_free(ctx, good);
-    spmv_free(ctx, bad);
+    support_free_in(ctx, good, bad);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* With update_values, amg keeps its aggregates; else it is made again. */
 static void kept_aggregates(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
     spmv_preconditioner_options precond;
     spmv_preconditioner_options_init(&precond, sizeof precond);
@@ -570,7 +542,6 @@ static void kept_aggregates(void **state)
     free(values);
     spmv_free(ctx, device);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- the next preconditioner */
@@ -578,8 +549,7 @@ static void kept_aggregates(void **state)
 /* auto chooses jacobi, whose reciprocal overflows: none. By name it is an error. */
 static void from_jacobi_to_none(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int32_t row_ptr[] = {0, 1, 2}, col[] = {0, 1};
     const double tiny[] = {1, 1e-310}, zeros[] = {0, 0};
     const spmv_csr a = support_csr(2, 2, row_ptr, col, tiny);
@@ -597,17 +567,14 @@ static void from_jacobi_to_none(void **state)
     o.precond = "jacobi";
     assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_NOT_FINITE, "overflows");
     assert_null(solver);
-    spmv_free(ctx, b);
-    spmv_free(ctx, x);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, b, x);
 }
 
 /* ---------------------------------------------------------------- one call */
 
 static void one_call(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 64);
     for (int vectors = 1; vectors <= K; vectors += K - 1) {
         spmv_solver_options o = defaults();
@@ -642,8 +609,7 @@ static void one_call(void **state)
                         result[v].iterations == 0);
         void *const after = take_x(&s, vectors);
         assert_memory_equal(after, before, (size_t)bytes_of(&s, N * vectors));
-        free(before);
-        free(after);
+        support_free(before, after);
     }
     /* from x, with all defaults */
     spmv_solver_result result;
@@ -651,7 +617,6 @@ static void one_call(void **state)
     assert_ok(ctx, spmv_solve(ctx, &s.host, s.b, s.x, NULL, &result, sizeof result));
     assert_true(residual_of(&s, s.val, 1, 0) <= 1.0001 * result.tolerance);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- statuses and refusals */
@@ -666,8 +631,7 @@ static int stop_at_two(int64_t iteration, double residual, void *user)
 /* The statuses of spmv_cg arrive in the result. */
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
     spmv_solver_options o = defaults();
     spmv_solver_result result;
@@ -723,13 +687,11 @@ static void statuses(void **state)
     spmv_free(ctx, good);
     free(values);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
     spmv_solver *solver = (void *)ctx;
     spmv_solver_options o = defaults();
@@ -812,11 +774,9 @@ static void refusals(void **state)
     assert_ok(ctx, spmv_solver_update_values(solver, s.b));
     spmv_solver_destroy(solver);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(bits_of_cg), cmocka_unit_test(every_preconditioner),
-             cmocka_unit_test(options_of_the_preconditioner), cmocka_unit_test(threads), cmocka_unit_test(new_values),
-             cmocka_unit_test(new_values_that_fail), cmocka_unit_test(kept_aggregates),
-             cmocka_unit_test(from_jacobi_to_none), cmocka_unit_test(one_call), cmocka_unit_test(statuses),
-             cmocka_unit_test(refusals))
+SUPPORT_MAIN(with_context(bits_of_cg), with_context(every_preconditioner), with_context(options_of_the_preconditioner),
+             cmocka_unit_test(threads), with_context(new_values), with_context(new_values_that_fail),
+             with_context(kept_aggregates), with_context(from_jacobi_to_none), with_context(one_call),
+             with_context(statuses), with_context(refusals))

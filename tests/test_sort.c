@@ -122,12 +122,7 @@ static void check(spmv_context *ctx, const char *rung, const struct job *j, cons
     assert_same(got.keys, want_keys, (int64_t)size, n, what);
     if (j->value_bytes > 0)
         assert_same(got.values, want_values, j->value_bytes, n, what);
-    free(got.keys);
-    free(got.values);
-    free(order);
-    free(numbers);
-    free(want_keys);
-    free(want_values);
+    support_free(got.keys, got.values, order, numbers, want_keys, want_values);
 }
 
 /* n keys: any bits, including NaN and infinities; few different keys; ascending; descending; all
@@ -168,8 +163,7 @@ static void *make_keys(spmv_type type, enum kind kind, int64_t n)
 
 static void by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t keys[] = {3, -1, 2, 3, INT32_MIN, -1, INT32_MAX, 0};
     const float values[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const int32_t want_keys[] = {INT32_MIN, -1, -1, 0, 2, 3, 3, INT32_MAX};
@@ -181,18 +175,15 @@ static void by_hand(void **state)
         const struct sorted got = sort(ctx, rung, &j, keys, values, 8, 0);
         assert_memory_equal(got.keys, want_keys, sizeof keys);
         assert_memory_equal(got.values, want_values, sizeof values);
-        free(got.keys);
-        free(got.values);
+        support_free(got.keys, got.values);
         rungs++;
     }
     assert_int_equal(rungs, support_backend == SPMV_BACKEND_CUDA ? 3 : 1);
-    spmv_context_destroy(ctx);
 }
 
 static void reals_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double keys[] = {nan, 1, -0.0, inf, 0.0, -1, 5e-324, -5e-324, copysign(nan, -1), -inf};
     const double want[] = {copysign(nan, -1), -inf, -1, -5e-324, -0.0, 0.0, 5e-324, 1, inf, nan};
@@ -203,14 +194,12 @@ static void reals_by_hand(void **state)
         assert_memory_equal(got.keys, want, sizeof want);
         free(got.keys);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The public function without a rung name uses the last rung of the list. */
 static void the_automatic_choice(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t keys[] = {5, -5, 0};
     const uint32_t values[] = {50, 51, 52}, want_values[] = {51, 52, 50};
     const int64_t want[] = {-5, 0, 5};
@@ -221,9 +210,7 @@ static void the_automatic_choice(void **state)
     uint32_t *got_values = take_result(ctx, v, sizeof values, "values");
     assert_memory_equal(got, want, sizeof want);
     assert_memory_equal(got_values, want_values, sizeof want_values);
-    free(got);
-    free(got_values);
-    spmv_context_destroy(ctx);
+    support_free(got, got_values);
 }
 
 /* The seams of the tiles on the host; on a GPU those of its tiles and chunks. */
@@ -252,8 +239,7 @@ static int sizes_of(const spmv_context *ctx, const char *rung, int64_t *sizes)
 
 static void every_rung_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int64_t sizes[32];
     int variant = 0;
     FOR_RUNGS(rung)
@@ -272,14 +258,12 @@ static void every_rung_at_the_seams(void **state)
             }
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The values identify equal keys. */
 static void equal_keys_keep_their_order(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_RUNGS(rung)
     {
         const int64_t n = support_host_plays(ctx) ? 5003 : 3 * HOST_TILE + 7;
@@ -294,15 +278,13 @@ static void equal_keys_keep_their_order(void **state)
             }
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Bit ranges of every length around that of a digit, at the bottom, in the middle and up to the
  * sign; with an odd and an even number of passes, in place too. */
 static void ranges_of_bits(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int lengths[] = {0, 1, 2, 7, 8, 9, 16, 17, 24, 31};
     FOR_RUNGS(rung)
     {
@@ -321,7 +303,6 @@ static void ranges_of_bits(void **state)
             free(keys);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void same_for_any_team(void **state)
@@ -361,17 +342,13 @@ static void long_tiles(void **state)
         if (moved[k] < 0 || moved[k] >= n || keys[moved[k]] != got[k])
             fail_msg("element %lld is not the one that its value names", (long long)k);
     }
-    free(keys);
-    free(numbers);
-    free(got);
-    free(moved);
+    support_free(keys, numbers, got, moved);
     spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t x[4] = {4, 3, 2, 1};
     char *m = support_upload(ctx, x, sizeof x), *to = guarded_result(ctx, sizeof x);
 #define FAILS(type, begin, end, keys, values, bytes, out, out_values, n, status, text)                                 \
@@ -400,7 +377,6 @@ static void statuses(void **state)
         assert_int_equal(untouched[b], GUARD_BYTE);
     free(untouched);
     spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
 }
 
 /* The buffer of a sort grows only outside of captures, and never moves the scratch that captured
@@ -440,8 +416,7 @@ static void capture(void **state)
  * passes. */
 static void each_kernel(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 3 * 4096 + 77;
     FOR_RUNGS(rung)
     for (int t = 0; t < KEY_TYPES; t++) {
@@ -453,11 +428,10 @@ static void each_kernel(void **state)
         }
         free(keys);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN_OR_BRIEF(cmocka_unit_test(each_kernel), cmocka_unit_test(by_hand), cmocka_unit_test(reals_by_hand),
-                      cmocka_unit_test(the_automatic_choice), cmocka_unit_test(every_rung_at_the_seams),
-                      cmocka_unit_test(equal_keys_keep_their_order), cmocka_unit_test(ranges_of_bits),
-                      cmocka_unit_test(same_for_any_team), cmocka_unit_test(long_tiles), cmocka_unit_test(statuses),
+SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(by_hand), with_context(reals_by_hand),
+                      with_context(the_automatic_choice), with_context(every_rung_at_the_seams),
+                      with_context(equal_keys_keep_their_order), with_context(ranges_of_bits),
+                      cmocka_unit_test(same_for_any_team), cmocka_unit_test(long_tiles), with_context(statuses),
                       cmocka_unit_test(capture))

@@ -9,25 +9,9 @@
 
 #include "plan_internal.h"
 #include "support_lengths.h"
-
-#ifdef HOST_CUDA
-enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_slow.h"
 
 /* ------------------------------------------------------------------ matrices */
-
-static double *download_as(spmv_context *ctx, const void *memory, int64_t n, spmv_type type)
-{
-    double *values = support_zeros(n, sizeof *values);
-    void *copy = support_zeros(n, sizeof *values);
-    assert_ok(ctx, spmv_download(ctx, memory, copy, n * (int64_t)spmv_type_size(type)));
-    for (int64_t i = 0; i < n; i++)
-        values[i] = real_at(type, copy, i);
-    free(copy);
-    return values;
-}
 
 /* ---------------------------------------------------------------- the oracle
  * Sums the entries as coordinates, in stored order, in long double, and applies the bound of
@@ -62,22 +46,13 @@ static void oracle(const struct matrix *m, bool transposed, spmv_type type, doub
             fail_msg("row %lld of %lld: %.17g, expected %.17Lg +- %.3Lg", (long long)i, (long long)n, y[i], expected,
                      bound);
     }
-    free(sum);
-    free(size);
-    free(terms);
+    support_free(sum, size, terms);
 }
 
 static spmv_csr view_of(const struct matrix *m, const int32_t *narrow, const void *val, spmv_type type)
 {
-    return (spmv_csr){.rows = m->rows,
-                      .cols = m->cols,
-                      .nnz = m->nnz,
-                      .row_ptr = narrow != NULL ? (const void *)narrow : (const void *)m->row_ptr,
-                      .row_ptr_bits = narrow != NULL ? 32 : 64,
-                      .col = m->col,
-                      .val = m->val != NULL ? val : NULL,
-                      .type = type,
-                      .memory = SPMV_MEMORY_HOST};
+    return support_csr_with(m->rows, m->cols, m->nnz, narrow != NULL ? (const void *)narrow : (const void *)m->row_ptr,
+                            narrow != NULL ? 32 : 64, m->col, m->val != NULL ? val : NULL, type);
 }
 
 struct scaling {
@@ -118,17 +93,14 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
         void *device_y = support_upload_as(ctx, type, y0, y_n, 0);
         assert_ok(ctx, spmv_apply(plan, type == SPMV_F32 ? (const void *)&alpha32 : (const void *)&alpha, device_x,
                                   type == SPMV_F32 ? (const void *)&beta32 : (const void *)&beta, device_y));
-        double *y = download_as(ctx, device_y, y_n, type);
+        double *y = support_download_as(ctx, type, device_y, y_n);
         oracle(m, transposed, type, alpha, x, beta, y0, y);
         spmv_free(ctx, device_y);
-        free(y0);
-        free(y);
+        support_free(y0, y);
     }
     spmv_plan_destroy(plan);
     spmv_free(ctx, device_x);
-    free(x);
-    free(val32);
-    free(narrow);
+    support_free(x, val32, narrow);
 }
 
 static void check_everything(spmv_context *ctx, const struct matrix *m)
@@ -152,8 +124,7 @@ static void check_everything(spmv_context *ctx, const struct matrix *m)
 /* The 3 x 3 example of the lectures: A = [3 0 1; 0 0 0; 2 4 0], x = (1 2 3), y = (6 0 10). */
 static void lecture_example(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 2, 2, 4}, col[] = {0, 2, 0, 1};
     const double val[] = {3, 1, 2, 4}, x[] = {1, 2, 3}, expected[] = {6, 0, 10};
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
@@ -174,12 +145,10 @@ static void lecture_example(void **state)
         assert_string_equal(info.method, method);
         assert_true(info.rows == 3 && info.cols == 3 && info.nnz == 4 && info.bytes > 0 && info.seconds >= 0);
         assert_int_equal(info.type, SPMV_F64);
-        spmv_free(ctx, device_x);
-        spmv_free(ctx, device_y);
+        support_free_in(ctx, device_x, device_y);
         spmv_plan_destroy(plan);
     }
     assert_non_null(spmv_method_name(support_backend, 1)); /* the loop above ran */
-    spmv_context_destroy(ctx);
 }
 
 /* Every method, type, operation and scaling, on matrices with equal rows, random row lengths,
@@ -187,8 +156,7 @@ static void lecture_example(void **state)
  * only empty rows. */
 static void all_shapes(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { ROWS = SLOW ? 300 : 700, LONG = SLOW ? 12000 : 30000 };
     static int64_t length[ROWS];
     uint64_t seed = 5;
@@ -210,15 +178,13 @@ static void all_shapes(void **state)
             free_matrix(&m);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Sizes around the border of a tile of the method "tiles" (4096 rows and nonzeros), and rows that
  * span several. */
 static void tile_borders(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static int64_t length[9000];
     const struct scaling plain = {1, 0};
     const int64_t rows[] = {1, 2, 31, 32, 33, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193};
@@ -233,14 +199,12 @@ static void tile_borders(void **state)
             free_matrix(&m);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* No rows, no columns, neither; columns without entries. */
 static void empty_sizes(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int64_t none[5];
     const struct {
         int64_t rows, cols;
@@ -250,7 +214,6 @@ static void empty_sizes(void **state)
         check_everything(ctx, &m);
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The same bits from 1, 2, 3 and 7 threads and in a second run; a backend without threads is only
@@ -279,15 +242,14 @@ static void bits_do_not_depend_on_threads(void **state)
             assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
             void *device_x = support_upload(ctx, x, ROWS * 8), *device_y = support_upload(ctx, x, ROWS * 8);
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
-            double *y = download_as(ctx, device_y, ROWS, SPMV_F64);
+            double *y = support_download_as(ctx, SPMV_F64, device_y, ROWS);
             if (first == NULL) {
                 first = y;
             } else {
                 assert_memory_equal(first, y, ROWS * 8);
                 free(y);
             }
-            spmv_free(ctx, device_x);
-            spmv_free(ctx, device_y);
+            support_free_in(ctx, device_x, device_y);
             spmv_plan_destroy(plan);
             spmv_context_destroy(ctx);
         }
@@ -301,13 +263,12 @@ static void bits_do_not_depend_on_threads(void **state)
  * method must give the same bits. */
 static void wide_offsets(void **state)
 {
-    (void)state;
     enum { ROWS = 3000 };
     static int64_t length[ROWS];
     uint64_t seed = 21;
     for (int64_t i = 0; i < ROWS; i++)
         length[i] = i == 77 ? 20000 : (int64_t)(support_random(&seed) % 12);
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int variant = 0; variant < 4; variant++) {
         const spmv_type type = variant % 2 == 0 ? SPMV_F64 : SPMV_F32;
         const int64_t size = (int64_t)spmv_type_size(type);
@@ -331,7 +292,7 @@ static void wide_offsets(void **state)
             assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
             assert_int_equal(plan->a.row_ptr_bits, 32);
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
-            double *narrow_y = download_as(ctx, device_y, ROWS, type);
+            double *narrow_y = support_download_as(ctx, type, device_y, ROWS);
             plan_release_state(plan);
             plan->a.row_ptr = wide;
             plan->a.row_ptr_bits = 64;
@@ -339,28 +300,21 @@ static void wide_offsets(void **state)
                 assert_ok(ctx, plan->method->prepare(plan));
             assert_ok(ctx, spmv_upload(ctx, x, device_y, ROWS * size));
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
-            double *wide_y = download_as(ctx, device_y, ROWS, type);
+            double *wide_y = support_download_as(ctx, type, device_y, ROWS);
             assert_memory_equal(narrow_y, wide_y, ROWS * 8);
-            free(narrow_y);
-            free(wide_y);
+            support_free(narrow_y, wide_y);
             spmv_plan_destroy(plan);
         }
-        spmv_free(ctx, device_x);
-        spmv_free(ctx, device_y);
-        spmv_free(ctx, device_val);
-        spmv_free(ctx, device_col);
-        spmv_free(ctx, wide);
+        support_free_in(ctx, device_x, device_y, device_val, device_col, wide);
         free(x);
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Infinity and NaN reach only the rows that use them. */
 static void not_finite_values(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 2, 3, 4}, col[] = {0, 1, 1, 2};
     const double val[] = {1, 1, 1, 1}, x[] = {INFINITY, 5, NAN};
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
@@ -376,22 +330,19 @@ static void not_finite_values(void **state)
         assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
         assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
         assert_true(isinf(y[0]) && y[1] == 5 && isnan(y[2]));
-        spmv_free(ctx, device_x);
-        spmv_free(ctx, device_y);
+        support_free_in(ctx, device_x, device_y);
         spmv_plan_destroy(plan);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Rows of 0 to 5 entries with lengths in any order, up to the last row: values that are not finite
  * stay in the rows that use them, and sums of small integers are exact. */
 static void short_rows_keep_apart(void **state)
 {
-    (void)state;
     enum { ROWS = 9000, COLS = 400, MOST = 5, STEP = 7 };
     static int32_t row_ptr[ROWS + 1], col[ROWS * MOST];
     static double val[ROWS * MOST], x[COLS], want[ROWS], y[ROWS];
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 21;
     int64_t finite = 0;
     for (int i = 0; i < COLS; i++)
@@ -425,17 +376,14 @@ static void short_rows_keep_apart(void **state)
                 fail_msg("%s: y[%d] = %g instead of %g", method, row, y[row], want[row]);
         spmv_plan_destroy(plan);
     }
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, device_x, device_y);
 }
 
 /* Host arrays may be freed after the plan is created. Arrays in the context's memory are borrowed,
  * so changes to them have an effect. */
 static void copies_and_borrows(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
     double val[] = {2, 3};
     const double x[] = {10, 100};
@@ -478,18 +426,12 @@ static void copies_and_borrows(void **state)
     assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
     assert_true(y[0] == 300 && y[1] == 70);
     spmv_plan_destroy(plan);
-    spmv_free(ctx, device_row_ptr);
-    spmv_free(ctx, device_col);
-    spmv_free(ctx, device_val);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    spmv_context_destroy(ctx);
+    support_free_in(ctx, device_row_ptr, device_col, device_val, device_x, device_y);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
     const double val[] = {2, 3};
     const spmv_csr good = support_csr(2, 2, row_ptr, col, val);
@@ -547,10 +489,9 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_apply(plan, NULL, y, NULL, y), SPMV_ERROR_ARGUMENT, "same array");
     spmv_plan_destroy(plan);
     spmv_plan_destroy(NULL);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(lecture_example), cmocka_unit_test(all_shapes), cmocka_unit_test(tile_borders),
-             cmocka_unit_test(empty_sizes), cmocka_unit_test(not_finite_values),
-             cmocka_unit_test(bits_do_not_depend_on_threads), cmocka_unit_test(copies_and_borrows),
-             cmocka_unit_test(refusals), cmocka_unit_test(wide_offsets), cmocka_unit_test(short_rows_keep_apart))
+SUPPORT_MAIN(with_context(lecture_example), with_context(all_shapes), with_context(tile_borders),
+             with_context(empty_sizes), with_context(not_finite_values),
+             cmocka_unit_test(bits_do_not_depend_on_threads), with_context(copies_and_borrows), with_context(refusals),
+             with_context(wide_offsets), with_context(short_rows_keep_apart))

@@ -23,10 +23,7 @@ struct matrix {
 
 static void release(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
-    free(m->val32);
+    support_free(m->row_ptr, m->col, m->val, m->val32);
 }
 
 /* A matrix with these row lengths and with values; the caller fills in the columns. */
@@ -165,9 +162,7 @@ static void check_ways(const spmv_csr *a, double alpha, double beta)
                 fail_msg("way %d: other bits in row %lld of %lld", w, (long long)i, (long long)a->rows);
         free(y);
     }
-    free(first);
-    free(x);
-    free(y0);
+    support_free(first, x, y0);
 }
 
 /* In both types, with values and as a pattern, scaled and not. */
@@ -604,8 +599,7 @@ static void equal_parts(void **state)
                     at = share->end;
                 }
                 assert_int_equal(at, tiles->count);
-                free(x);
-                free(y);
+                support_free(x, y);
                 spmv_plan_destroy(plan);
                 spmv_matrix_destroy(matrix);
                 spmv_context_destroy(ctx);
@@ -632,9 +626,7 @@ static void not_finite_stays(void **state)
             finite += !touches;
         }
         assert_true(finite > ROWS / 2 && finite < ROWS);
-        free(x);
-        free(y);
-        free(y0);
+        support_free(x, y, y0);
         release(&m);
     }
 }

@@ -10,17 +10,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <float.h>
 #include <math.h>
-#include <time.h>
 
+#include "clock.h"
 #include "plan_internal.h"
 #include "support.h"
+#include "support_slow.h"
 #include "support_types.h"
-
-#ifdef HOST_CUDA
-enum { SLOW = 1 }; /* the host emulates GPU threads with fibers */
-#else
-enum { SLOW = 0 };
-#endif
 
 static bool brief;
 
@@ -73,8 +68,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int shape)
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
+    support_free(m->row_ptr, m->col);
 }
 
 static spmv_csr view_of(const struct matrix *m, const void *val, spmv_type type)
@@ -163,9 +157,7 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
         if (memcmp((const char *)y + gap, (const char *)y0 + gap, (size_t)(v->y_gap * size)) != 0)
             fail_msg("%s: what lies between rows %lld and %lld was written", method, (long long)i, (long long)i + 1);
     }
-    free(sum);
-    free(magnitude);
-    free(terms);
+    support_free(sum, magnitude, terms);
 }
 
 static spmv_status try_plan(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v,
@@ -215,10 +207,8 @@ static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method,
             fail_msg("%s, %s: column %d of %d: row %lld has other bits than by itself", method, v->types->name, c,
                      v->vectors, (long long)i);
     spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    free(my_x);
-    free(my_y);
+    support_free_in(ctx, device_x, device_y);
+    support_free(my_x, my_y);
 }
 
 /* Two products by one plan have the same bits. */
@@ -244,9 +234,7 @@ static void check_applied(spmv_context *ctx, const struct matrix *m, const char 
     for (int c = 0; c < v->vectors && v->vectors > 1 && support_backend != SPMV_BACKEND_CUDA; c += 3)
         same_alone(ctx, a, method, v, x, x_n, y0, y, y_n, c);
     spmv_free(ctx, device_y);
-    free(y0);
-    free(y);
-    free(again);
+    support_free(y0, y, again);
 }
 
 /* both: a plain and a scaled product by one plan; else as v says. */
@@ -278,8 +266,7 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
         spmv_plan_destroy(plan);
         spmv_free(ctx, device_x);
     }
-    free(val);
-    free(x);
+    support_free(val, x);
 }
 
 /* Every method on a variant; both: plain and scaled. */
@@ -293,8 +280,7 @@ static void check_methods(spmv_context *ctx, const struct matrix *m, const struc
 /* One vector, in every type and operation, with and without values and scaling. */
 static void every_type(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int shape = brief ? HUGE_ROW : 0; shape <= (brief ? HUGE_ROW : ARROW); shape++) {
         struct matrix m = make_matrix(shape == 1 || shape == ARROW ? 900
                                       : shape == HUGE_ROW          ? 20
@@ -314,14 +300,12 @@ static void every_type(void **state)
             }
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Distant columns, which have kernels of their own. */
 static void wide_matrices(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(100, 150000, 0);
     for (int t = 0; t < TYPES; t++)
         for (int pattern = 0; pattern < 2; pattern++) {
@@ -330,15 +314,13 @@ static void wide_matrices(void **state)
             check_methods(ctx, &m, &v, true);
         }
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* Several vectors: numbers that fill whole packs and others, more than one launch takes; with and
  * without gaps. */
 static void several_vectors(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct {
         int vectors, x_gap, y_gap;
     } counts[] = {{2, 0, 0}, {4, 0, 0}, {8, 0, 0},  {16, 0, 0}, {3, 0, 0}, {1, 1, 2},
@@ -361,15 +343,13 @@ static void several_vectors(void **state)
             }
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Rows that cross tiles of the method "tiles" on omp, and sizes around a tile; no rows, no
  * columns. */
 static void borders_and_empty_sizes(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct {
         int64_t rows, cols;
         int shape;
@@ -382,15 +362,13 @@ static void borders_and_empty_sizes(void **state)
         }
         free_matrix(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Plans use 64-bit offsets only from 2^31 nonzeros on. Put into a smaller plan, they give the same
  * bits. */
 static void wide_offsets(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(90, 110, 2);
     void *wide = support_upload(ctx, m.row_ptr, (m.rows + 1) * 8);
     for (int t = 0; t < TYPES; t++) {
@@ -425,8 +403,7 @@ static void wide_offsets(void **state)
                 assert_memory_equal(narrow_y, wide_y, (size_t)y_bytes);
                 spmv_plan_destroy(plan);
             }
-            spmv_free(ctx, device_x);
-            spmv_free(ctx, device_y);
+            support_free_in(ctx, device_x, device_y);
             void *const memory[] = {val, x, y0, narrow_y, wide_y};
             for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
                 free(memory[i]);
@@ -434,16 +411,14 @@ static void wide_offsets(void **state)
     }
     spmv_free(ctx, wide);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* x and y one element past the alignment of packs of columns: correct values, with the bits of
  * aligned arrays. */
 static void misplaced_vectors(void **state)
 {
-    (void)state;
     enum { ROWS = 90, COLS = 110, MOST = 16 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int vectors = 4; vectors <= MOST; vectors *= 2) {
         for (int shape = 0; shape <= 2; shape += 2) {
             struct matrix m = make_matrix(ROWS, COLS, shape);
@@ -478,14 +453,12 @@ static void misplaced_vectors(void **state)
             free_matrix(&m);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Complex numbers at addresses where a GPU cannot load them as a whole. */
 static void misplaced_complex_numbers(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(40, 40, 0);
     void *val = random_elements(SPMV_C128, m.nnz, 1), *x = random_elements(SPMV_C128, 41, 2);
     const spmv_csr a = view_of(&m, val, SPMV_C128);
@@ -500,18 +473,14 @@ static void misplaced_complex_numbers(void **state)
         assert_ok(ctx, apply(plan, &v, device_x + 8, device_y));
     }
     spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
-    free(val);
-    free(x);
+    support_free_in(ctx, device_x, device_y);
+    support_free(val, x);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(10, 10, 0);
     void *val = random_elements(SPMV_C128, m.nnz, 1);
     spmv_csr a = view_of(&m, val, SPMV_F64);
@@ -551,15 +520,13 @@ static void refusals(void **state)
 #undef REFUSES
     free(val);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* spmv_verify in complex and mixed types: accepts correct results, detects one wrong part of one
  * row, and distinguishes T from H. */
 static void checks(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_context *checker =
         support_context_on(support_backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP, 0);
     struct matrix m = make_matrix(90, 110, 0);
@@ -602,23 +569,17 @@ static void checks(void **state)
             assert_true(!complex || fabs(result.worst_value_im - result.worst_reference_im - 1e-3) < 1e-5);
             assert_true(complex || (result.worst_value_im == 0 && result.worst_reference_im == 0));
             spmv_plan_destroy(plan);
-            spmv_free(ctx, device_x);
-            spmv_free(ctx, device_y);
-            free(val);
-            free(x);
-            free(y0);
-            free(y);
+            support_free_in(ctx, device_x, device_y);
+            support_free(val, x, y0, y);
         }
     free_matrix(&m);
     spmv_context_destroy(checker);
-    spmv_context_destroy(ctx);
 }
 
 /* CG accepts a mixed plan, and refuses vectors with gaps. */
 static void solvers(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     spmv_plan *plan = NULL;
@@ -646,22 +607,12 @@ static void solvers(void **state)
     assert_fails(ctx, spmv_cg(plan, device_b, device_x, NULL, &result, sizeof result), SPMV_ERROR_UNSUPPORTED,
                  "with strides 1 and 2");
     spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_b);
-    free(ones);
-    free(x);
+    support_free_in(ctx, device_x, device_b);
+    support_free(ones, x);
     spmv_matrix_destroy(matrix);
-    spmv_context_destroy(ctx);
 }
 
 /* -------------------------------------------------------------------- times */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Seconds of a product: the smallest mean of several rounds. */
 static double seconds_of(spmv_context *ctx, spmv_plan *plan, const void *x, void *y)
@@ -669,11 +620,11 @@ static double seconds_of(spmv_context *ctx, spmv_plan *plan, const void *x, void
     enum { ROUNDS = 5, PRODUCTS = 10 };
     double least = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
-        const double began = now();
+        const double began = monotonic_seconds();
         for (int i = 0; i < PRODUCTS; i++)
             assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, y));
         assert_ok(ctx, spmv_synchronize(ctx));
-        least = fmin(least, (now() - began) / PRODUCTS);
+        least = fmin(least, (monotonic_seconds() - began) / PRODUCTS);
     }
     return least;
 }
@@ -710,8 +661,7 @@ static void time_variant(spmv_context *ctx, const char *spec, const spmv_csr *a,
            v->types->name, "NTH"[v->operation], v -> vectors, info.method, 1e6 * seconds, 1e6 * seconds / v->vectors,
            1e-9 * bytes / seconds, 1e6 * info.seconds);
     spmv_plan_destroy(plan);
-    spmv_free(ctx, device_x);
-    spmv_free(ctx, device_y);
+    support_free_in(ctx, device_x, device_y);
     free(x);
 }
 
@@ -734,9 +684,8 @@ static void time_spec(spmv_context *ctx, const char *spec)
             time_variant(ctx, spec, &there, &(const struct variant){.types = types, .vectors = k});
         time_variant(ctx, spec, &there,
                      &(const struct variant){.types = types, .vectors = 1, .operation = SPMV_OPERATION_H});
-        spmv_free(ctx, (void *)(uintptr_t)there.row_ptr);
-        spmv_free(ctx, (void *)(uintptr_t)there.col);
-        spmv_free(ctx, (void *)(uintptr_t)there.val);
+        support_free_in(ctx, (void *)(uintptr_t)there.row_ptr, (void *)(uintptr_t)there.col,
+                        (void *)(uintptr_t)there.val);
         free(complex);
         spmv_matrix_destroy(matrix);
     }
@@ -762,16 +711,16 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[2], "time") == 0)
         return time_products(argc - 3, argv + 3);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type),
-        cmocka_unit_test(several_vectors),
-        cmocka_unit_test(misplaced_vectors),
-        cmocka_unit_test(borders_and_empty_sizes),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(misplaced_complex_numbers),
-        cmocka_unit_test(checks),
-        cmocka_unit_test(solvers),
-        cmocka_unit_test(wide_matrices),
-        cmocka_unit_test(wide_offsets),
+        with_context(every_type),
+        with_context(several_vectors),
+        with_context(misplaced_vectors),
+        with_context(borders_and_empty_sizes),
+        with_context(refusals),
+        with_context(misplaced_complex_numbers),
+        with_context(checks),
+        with_context(solvers),
+        with_context(wide_matrices),
+        with_context(wide_offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,10 +20,9 @@ static spmv_statistics statistics_of(spmv_context *ctx, const spmv_csr *a)
  *  .  .  .  nan .     row lengths 3, 0, 1, 1; column 2 is empty */
 static void small_by_hand(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 3, 3, 4, 5}, col[] = {0, 1, 4, 1, 3};
     static const double val[] = {1, 2, INFINITY, -0.0, NAN};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a = {4, 5, 5, row_ptr, 32, col, val, SPMV_F64, SPMV_MEMORY_HOST};
     spmv_statistics s = statistics_of(ctx, &a);
     assert_true(s.rows == 4 && s.cols == 5 && s.nnz == 5);
@@ -41,7 +40,6 @@ static void small_by_hand(void **state)
     a.type = SPMV_TYPE_DEFAULT;
     s = statistics_of(ctx, &a);
     assert_true(s.nnz == 5 && s.explicit_zeros == 0 && s.not_finite == 0 && s.row_max == 3);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------------------------- symmetry */
@@ -77,9 +75,8 @@ static void check_flags(spmv_context *ctx, const double cell[9], const char *sto
 
 static void symmetry_by_hand(void **state)
 {
-    (void)state;
     static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_I32, SPMV_I64};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const double symmetric[9] = {1, 2, 0, 2, 5, 3, 0, 3, 0}, skew[9] = {0, 2, 0, -2, 0, -3, 0, 3, 0};
     static const double neither[9] = {1, 2, 0, 3, 0, 4, 0, 4, 0}, zero[9] = {0}, hole[9] = {1, 2, 0, 0, 1, 0, 0, 0, 1};
     static const double skew_but_diagonal[9] = {0, 2, 0, -2, 7, 0, 0, 0, 0}, nan_pair[9] = {1, NAN, 0, NAN, 1};
@@ -101,14 +98,12 @@ static void symmetry_by_hand(void **state)
     check_flags(ctx, zero, "xx.xx....", SPMV_TYPE_DEFAULT, 1, 1, 0);
     check_flags(ctx, zero, "xx..x....", SPMV_TYPE_DEFAULT, 0, 0, 0);
     check_flags(ctx, zero, ".........", SPMV_TYPE_DEFAULT, 1, 1, 1);
-    spmv_context_destroy(ctx);
 }
 
 /* A large symmetric matrix, and the same with one cell changed: one row in thousands decides. */
 static void one_cell_breaks_symmetry(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *m = NULL;
     spmv_csr a;
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:70", SPMV_F64, &m));
@@ -123,7 +118,6 @@ static void one_cell_breaks_symmetry(void **state)
     s = statistics_of(ctx, &a);
     assert_true(!s.pattern_symmetric && !s.symmetric);
     spmv_matrix_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------------ naive computation */
@@ -231,10 +225,9 @@ static void assert_same_statistics(const spmv_statistics *a, const spmv_statisti
 /* Also checks that any number of threads gives the same bytes. */
 static void random_against_naive(void **state)
 {
-    (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1},      {1, 3000, 2000},    {3000, 1, 2000},  {500, 500, 60},
                                         {90, 90, 8000}, {2000, 700, 30000}, {40, 9000, 9000}, {7, 7, 200}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 424242;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct entries e = support_entries(shapes[i][0], shapes[i][1], shapes[i][2], true, &seed);
@@ -253,17 +246,15 @@ static void random_against_naive(void **state)
         spmv_matrix_destroy(m);
         support_entries_free(&e);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Row lengths 2^b - 1 and 2^b: the limits of the histogram's bins. */
 static void histogram_seams(void **state)
 {
-    (void)state;
     static const int64_t lengths[] = {0, 1, 2, 3, 4, 7, 8, 15, 16, 1023, 1024, 65535, 65536};
     enum { ROWS = sizeof lengths / sizeof lengths[0] };
     int64_t row_ptr[ROWS + 1] = {0};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int row = 0; row < ROWS; row++)
         row_ptr[row + 1] = row_ptr[row] + lengths[row];
     int32_t *col = support_array(row_ptr[ROWS], sizeof *col);
@@ -281,14 +272,12 @@ static void histogram_seams(void **state)
     }
     assert_true(s.max_row == ROWS - 1 && s.row_max == 65536);
     free(col);
-    spmv_context_destroy(ctx);
 }
 
 static void nothing_at_all(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[4] = {0};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a = {0, 0, 0, row_ptr, 32, NULL, NULL, SPMV_F64, SPMV_MEMORY_HOST};
     spmv_statistics s = statistics_of(ctx, &a);
     assert_true(s.rows == 0 && s.row_min == 0 && s.row_max == 0 && s.max_row == -1);
@@ -299,15 +288,13 @@ static void nothing_at_all(void **state)
     s = statistics_of(ctx, &a);
     assert_true(s.empty_rows == 3 && s.empty_cols == 5 && s.max_row == 0 && s.row_extent == 0 && s.histogram[0] == 3);
     assert_true(s.row_mean == 0 && s.row_std == 0 && !s.square && !s.symmetric);
-    spmv_context_destroy(ctx);
 }
 
 /* Structures of other header versions; invalid matrices give an error and an empty structure. */
 static void sizes_and_refusals(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2}, unsorted[] = {3, 1}, outside[] = {1, 4};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a = {1, 4, 2, row_ptr, 32, unsorted, NULL, SPMV_F64, SPMV_MEMORY_HOST};
     spmv_statistics s;
     memset(&s, 0x55, sizeof s);
@@ -330,9 +317,8 @@ static void sizes_and_refusals(void **state)
     memset(&newer, 0x55, sizeof newer);
     assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &newer.known, sizeof newer));
     assert_true(newer.known.row_max == 2 && newer.unknown[0] == 0 && newer.unknown[15] == 0);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(small_by_hand), cmocka_unit_test(symmetry_by_hand),
-             cmocka_unit_test(one_cell_breaks_symmetry), cmocka_unit_test(random_against_naive),
-             cmocka_unit_test(histogram_seams), cmocka_unit_test(nothing_at_all), cmocka_unit_test(sizes_and_refusals))
+SUPPORT_MAIN(with_context(small_by_hand), with_context(symmetry_by_hand), with_context(one_cell_breaks_symmetry),
+             with_context(random_against_naive), with_context(histogram_seams), with_context(nothing_at_all),
+             with_context(sizes_and_refusals))

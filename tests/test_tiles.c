@@ -12,13 +12,11 @@
 #include <math.h>
 
 #include "plan_internal.h"
+#include "support_one_context.h"
 
 /* Constants of the kernels: nonzeros of a tile (half as many in small matrices), pieces whose sums
  * are folded at once, rows of a tile of a small matrix with and without nonzeros. */
 enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
-
-static spmv_context *ctx;
-static bool real_gpu, brief;
 
 /* An array in the context's memory, `skew` elements past the start of its block. */
 struct placed {
@@ -72,15 +70,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
         p.val = place_values(v.type, m->val, m->nnz, v.skew);
     p.x = place_values(v.type, x, m->cols, v.skew);
     p.y = place_values(v.type, y, m->rows, v.skew);
-    const spmv_csr a = {.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = p.row_ptr.at,
-                        .row_ptr_bits = 64,
-                        .col = p.col.at,
-                        .val = p.val.at,
-                        .type = v.type,
-                        .memory = SPMV_MEMORY_CONTEXT};
+    const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p.row_ptr.at, 64, p.col.at, p.val.at, v.type);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = "tiles";
@@ -99,11 +89,7 @@ static struct planned make_plan(const struct matrix *m, struct variant v, const 
 static void free_plan(struct planned *p)
 {
     spmv_plan_destroy(p->plan);
-    spmv_free(ctx, p->row_ptr.block);
-    spmv_free(ctx, p->col.block);
-    spmv_free(ctx, p->val.block);
-    spmv_free(ctx, p->x.block);
-    spmv_free(ctx, p->y.block);
+    support_free_in(ctx, p->row_ptr.block, p->col.block, p->val.block, p->x.block, p->y.block);
 }
 
 static const double alpha = 2, beta = -3;
@@ -158,9 +144,7 @@ static void check_variant(const char *name, const struct matrix *m, struct varia
     }
     free(got);
     free_plan(&p);
-    free(x);
-    free(y0);
-    free(expected);
+    support_free(x, y0, expected);
 }
 
 /* Both types; scaled and not; compressed and not; with 64-bit offsets; arrays that are not
@@ -192,7 +176,7 @@ static void check_lengths(const char *name, const int64_t *lengths, int64_t rows
 
 static int64_t scaled_down(int64_t on_a_gpu, int64_t on_the_host)
 {
-    return real_gpu && !brief ? on_a_gpu : on_the_host;
+    return on_real_gpu() && !brief ? on_a_gpu : on_the_host;
 }
 
 static void one_long_row_among_short_ones(void **state)
@@ -218,7 +202,7 @@ static void even_rows(void **state)
 {
     (void)state;
     /* The emulated GPU counts smaller matrices as large. */
-    const bool as_large_as_it_says = !(real_gpu && brief);
+    const bool as_large_as_it_says = !(on_real_gpu() && brief);
     const int64_t rows = scaled_down(1600000, 2500);
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
     for (int64_t i = 0; i < rows; i++)
@@ -249,10 +233,7 @@ static void even_rows(void **state)
         assert_non_null(strstr(info.layout, "16-bit columns in 0 %"));
         free_plan(&p);
     }
-    free(wide_x);
-    free(x);
-    free(y0);
-    free(lengths);
+    support_free(wide_x, x, y0, lengths);
     free_matrix(&m);
 }
 
@@ -260,7 +241,7 @@ static void even_rows(void **state)
 static void retained_beside_the_vectors(void **state)
 {
     (void)state;
-    if (real_gpu && brief)
+    if (on_real_gpu() && brief)
         skip(); /* too small to have a part retained */
     const int64_t rows = scaled_down(60000, 2500), wide = scaled_down(6000000, 120000);
     int64_t *const lengths = support_zeros(rows, sizeof *lengths);
@@ -279,8 +260,7 @@ static void retained_beside_the_vectors(void **state)
             free_plan(&p);
             check_variant("a share retained", &m, v);
         }
-        free(x);
-        free(y0);
+        support_free(x, y0);
         free_matrix(&m);
     }
     free(lengths);
@@ -370,8 +350,7 @@ static void without_columns_or_rows(void **state)
         free(got);
         free_plan(&p);
     }
-    free((void *)zeros);
-    free(y0);
+    support_free((void *)zeros, y0);
 }
 
 /* -------------------------------------------------------------------- borders */
@@ -400,7 +379,7 @@ static void rows_as_long_as_a_tile(void **state)
     check_lengths("rows of a tile and of one nonzero", lengths, 60, 600);
     lengths[0] = (GROUP + 1) * CAPACITY;
     lengths[1] = 0;
-    lengths[2] = GROUP * GROUP * (real_gpu ? CAPACITY : 64) + 1;
+    lengths[2] = GROUP * GROUP * (on_real_gpu() ? CAPACITY : 64) + 1;
     check_lengths("rows of many groups", lengths, 3, 600);
 }
 
@@ -452,7 +431,7 @@ static int64_t stretched_rows(int length)
 static void check_columns(const struct matrix *m, const char *says)
 {
     check_matrix("16 bits", m);
-    if (real_gpu && brief) /* too small for stretches */
+    if (on_real_gpu() && brief) /* too small for stretches */
         return;
     double *const x = make_vector(m->cols, 3, true);
     for (int plain = 0; plain < 2; plain++) {
@@ -591,9 +570,7 @@ static void bits_repeat(void **state)
             assert_true(isfinite(f32 ? (double)((float *)first)[i] : ((double *)first)[i]));
         free(first);
     }
-    free(x);
-    free(y0);
-    free(lengths);
+    support_free(x, y0, lengths);
     free_matrix(&m);
 }
 
@@ -623,38 +600,16 @@ static void tiles_are_packed(void **state)
         if (tiles < needed || (double)tiles > 1.1 * (double)needed + 1)
             fail_msg("%lld tiles where %lld are needed: %s", tiles, needed, info.layout);
         free_plan(&p);
-        free(x);
-        free(y0);
-        free(lengths);
+        support_free(x, y0, lengths);
         free_matrix(&m);
     }
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    real_gpu = !support_host_plays(ctx);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_long_row_among_short_ones),
-        cmocka_unit_test(even_rows),
-        cmocka_unit_test(retained_beside_the_vectors),
-        cmocka_unit_test(even_rows_and_some_longer),
-        cmocka_unit_test(huge_rows),
-        cmocka_unit_test(mostly_empty),
-        cmocka_unit_test(empty_blocks),
-        cmocka_unit_test(least_matrices),
-        cmocka_unit_test(without_columns_or_rows),
-        cmocka_unit_test(rows_as_long_as_a_tile),
-        cmocka_unit_test(as_many_rows_as_a_tile),
-        cmocka_unit_test(every_group_of_lanes),
-        cmocka_unit_test(columns_at_the_border_of_16_bits),
-        cmocka_unit_test(columns_in_stretches),
-        cmocka_unit_test(bits_repeat),
-        cmocka_unit_test(tiles_are_packed),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+ONE_CONTEXT_MAIN(cmocka_unit_test(one_long_row_among_short_ones), cmocka_unit_test(even_rows),
+                 cmocka_unit_test(retained_beside_the_vectors), cmocka_unit_test(even_rows_and_some_longer),
+                 cmocka_unit_test(huge_rows), cmocka_unit_test(mostly_empty), cmocka_unit_test(empty_blocks),
+                 cmocka_unit_test(least_matrices), cmocka_unit_test(without_columns_or_rows),
+                 cmocka_unit_test(rows_as_long_as_a_tile), cmocka_unit_test(as_many_rows_as_a_tile),
+                 cmocka_unit_test(every_group_of_lanes), cmocka_unit_test(columns_at_the_border_of_16_bits),
+                 cmocka_unit_test(columns_in_stretches), cmocka_unit_test(bits_repeat),
+                 cmocka_unit_test(tiles_are_packed))

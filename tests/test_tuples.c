@@ -37,8 +37,7 @@ static const struct pair *maxsum(void)
  * 13. */
 static void recurrence_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_affine_f64 map[] = {{2, 1}, {-1, 4}, {0, 5}, {3, -2}};
     const double want[] = {7, -3, 5, 13};
     spmv_affine_f64 *got = compute(ctx, SPMV_INCLUSIVE, compose(), map, 4);
@@ -48,9 +47,7 @@ static void recurrence_by_hand(void **state)
         assert_true(before[i].a * 3 + before[i].b == (i == 0 ? 3 : want[i - 1]));
     }
     assert_true(before[0].a == 1 && before[0].b == 0);
-    free(got);
-    free(before);
-    spmv_context_destroy(ctx);
+    support_free(got, before);
 }
 
 /* A recurrence of two terms, like Fibonacci's, split into two recurrences of one: with d_i = x_i -
@@ -59,8 +56,7 @@ static void recurrence_by_hand(void **state)
  * of every second element. */
 static void second_order_by_two_scans(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_SEAM_SIZES(n)
     {
         uint64_t seed = 41 + (uint64_t)n;
@@ -82,19 +78,14 @@ static void second_order_by_two_scans(void **state)
             two_before = before;
             before = want;
         }
-        free(step);
-        free(source);
-        free(d);
-        free(x);
+        support_free(step, source, d, x);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Factors that double, change the sign or reset to 0: every step depends on the one before it. */
 static void recurrence_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_SEAM_SIZES(n)
     {
         uint64_t seed = 43 + (uint64_t)n;
@@ -112,18 +103,15 @@ static void recurrence_at_the_seams(void **state)
             if (got[i].b != x)
                 fail_msg("n = %lld: x_%lld is %g instead of %g", (long long)n, (long long)i, got[i].b, x);
         }
-        free(map);
-        free(got);
+        support_free(map, got);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* p(x) = c_0 x^(n-1) + ... + c_{n-1}: each map is v -> x v + c_i. At x = -1 and 1 for every length,
  * and at x = 3 for one length with a known value, against the sum of powers. */
 static void polynomials(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_SEAM_SIZES(n)
     {
         for (int x = -1; x <= 1; x += 2) {
@@ -136,8 +124,7 @@ static void polynomials(void **state)
             }
             spmv_affine_f64 *got = compute(ctx, REDUCE, compose(), map, n);
             assert_true(got->b == naive);
-            free(map);
-            free(got);
+            support_free(map, got);
         }
     }
     spmv_affine_f64 cubes[30];
@@ -149,7 +136,6 @@ static void polynomials(void **state)
     spmv_affine_f64 *got = compute(ctx, REDUCE, compose(), cubes, 30);
     assert_true(got->b == naive && got->a == power);
     free(got);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------------- maximum segment sum */
@@ -163,8 +149,7 @@ static spmv_segsum_f64 single(double x, bool empty_counts)
 /* Bentley's example: 59 + 26 - 53 + 58 + 97 = 187. */
 static void maximum_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const double x[] = {31, -41, 59, 26, -53, 58, 97, -93, -23, 84};
     static const double best[] = {31, 31, 59, 85, 85, 90, 187, 187, 187, 187};
     spmv_segsum_f64 in[10];
@@ -175,8 +160,7 @@ static void maximum_by_hand(void **state)
     spmv_segsum_f64 *so_far = compute(ctx, SPMV_INCLUSIVE, maxsum(), in, 10);
     for (int i = 0; i < 10; i++)
         assert_true(so_far[i].best == best[i]);
-    free(all);
-    free(so_far);
+    support_free(all, so_far);
     all = compute(ctx, REDUCE, maxsum(), NULL, 0);
     assert_true(all->sum == 0 && all->best == -(double)INFINITY);
     free(all);
@@ -188,14 +172,12 @@ static void maximum_by_hand(void **state)
         assert_true(all->best == (empty ? 0 : -1));
         free(all);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Tries all segments of a short array. */
 static void maximum_against_brute_force(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     uint64_t seed = 53;
     for (int64_t n = 1; n <= 700; n = n * 3 / 2 + 1) {
         spmv_segsum_f64 in[700];
@@ -218,14 +200,12 @@ static void maximum_against_brute_force(void **state)
         assert_same(got, &want, sizeof want, 1, "maximum segment sum");
         free(got);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Long arrays against Kadane's loop, at every element. */
 static void maximum_at_the_seams(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     FOR_SEAM_SIZES(n)
     {
         uint64_t seed = 59 + (uint64_t)n;
@@ -241,24 +221,20 @@ static void maximum_at_the_seams(void **state)
                 fail_msg("n = %lld: best up to %lld is %g instead of %g", (long long)n, (long long)i, got[i].best,
                          best);
         }
-        free(in);
-        free(got);
+        support_free(in, got);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Comparisons must not drop a NaN. */
 static void nan_stays(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_segsum_f64 in[100];
     for (int i = 0; i < 100; i++)
         in[i] = single(i == 40 ? (double)NAN : i % 7 - 3, false);
     spmv_segsum_f64 *got = compute(ctx, REDUCE, maxsum(), in, 100);
     assert_true(isnan(got->sum) && isnan(got->best) && isnan(got->prefix) && isnan(got->suffix));
     free(got);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- other primitives */
@@ -266,8 +242,7 @@ static void nan_stays(void **state)
 /* Gather and scatter take tuples; primitives for numbers refuse them. */
 static void gather_scatter_fill(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = 1000 };
     const struct pair *const both[] = {compose(), maxsum()};
     for (int k = 0; k < 2; k++) {
@@ -292,19 +267,15 @@ static void gather_scatter_fill(void **state)
         free(got);
         assert_fails(ctx, spmv_map_index(ctx, p->type, in, NULL, from, N), SPMV_ERROR_TYPE, "no sums");
         assert_fails(ctx, spmv_map(ctx, SPMV_MAP_COPY, p->type, from, from, N), SPMV_ERROR_TYPE, p->name + 8);
-        spmv_free(ctx, from);
-        spmv_free(ctx, at);
-        free(in);
-        free(want);
+        support_free_in(ctx, from, at);
+        support_free(in, want);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Empty segments get the identity, the others the result of reduce. */
 static void segments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t n = 3 * HOST_TILE + 7;
     const int64_t starts[] = {0, 0, 5, HOST_TILE, HOST_TILE, HOST_TILE + 1, n, n};
     enum { COUNT = 7 };
@@ -320,16 +291,13 @@ static void segments(void **state)
     void *got = take_result(ctx, to, sizeof want, "segreduce");
     assert_same(got, want, sizeof want[0], COUNT, "segreduce");
     free(got);
-    spmv_free(ctx, from);
-    spmv_free(ctx, heads);
+    support_free_in(ctx, from, heads);
     free((void *)in);
-    spmv_context_destroy(ctx);
 }
 
 static void statuses(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_segsum_f64 x = single(1, false);
     void *m = support_upload(ctx, &x, sizeof x);
     assert_fails(ctx, spmv_reduce(ctx, SPMV_COMPOSE, SPMV_SEGSUM_F64, m, m, 1), SPMV_ERROR_TYPE, "segsum_f64");
@@ -338,11 +306,9 @@ static void statuses(void **state)
     assert_fails(ctx, spmv_reduce(ctx, SPMV_COMPOSE, SPMV_F64, m, m, 1), SPMV_ERROR_TYPE, "compose");
     assert_false(spmv_op_commutes(SPMV_COMPOSE) || spmv_op_commutes(SPMV_MAXSUM));
     spmv_free(ctx, m);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(recurrence_by_hand), cmocka_unit_test(second_order_by_two_scans),
-             cmocka_unit_test(recurrence_at_the_seams), cmocka_unit_test(polynomials),
-             cmocka_unit_test(maximum_by_hand), cmocka_unit_test(maximum_against_brute_force),
-             cmocka_unit_test(maximum_at_the_seams), cmocka_unit_test(nan_stays), cmocka_unit_test(gather_scatter_fill),
-             cmocka_unit_test(segments), cmocka_unit_test(statuses))
+SUPPORT_MAIN(with_context(recurrence_by_hand), with_context(second_order_by_two_scans),
+             with_context(recurrence_at_the_seams), with_context(polynomials), with_context(maximum_by_hand),
+             with_context(maximum_against_brute_force), with_context(maximum_at_the_seams), with_context(nan_stays),
+             with_context(gather_scatter_fill), with_context(segments), with_context(statuses))

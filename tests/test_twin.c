@@ -24,7 +24,6 @@ static spmv_matrix *make(spmv_context *ctx, const char *spec, spmv_csr *a, spmv_
 /* Many kinds of figures, met as closely as those of the known twins. */
 static void figures_are_met(void **state)
 {
-    (void)state;
     static const struct {
         int64_t rows, cols, nnz, max;
         double std, bw_frac, avg_neighbours, similarity;
@@ -36,7 +35,7 @@ static void figures_are_met(void **state)
         {20000, 20000, 10000, 20, 1.5, 0.001, 0.1, 0.3}, {5000, 5000, 100000, 30, 3, 0.5, 1.8, 0.99},
         {3000, 64, 90000, 64, 12, 0.9, 1.3, 0.9},        {5000, 5000, 60000, 5000, 72, 0.4, 1.0, 0.7},
     };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         char spec[256];
         spmv_csr a;
@@ -56,13 +55,11 @@ static void figures_are_met(void **state)
                      s.avg_neighbours, s.cross_row_similarity);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Figures that are not given adapt to those that are: all of these exist. */
 static void defaults(void **state)
 {
-    (void)state;
     static const struct {
         const char *spec;
         int64_t rows, cols, nnz;
@@ -84,7 +81,7 @@ static void defaults(void **state)
         {"twin:rows=5000,nnz=50000,std=100", 5000, 5000, 50000},
         {"twin:rows=5000,nnz=50000,cols=100000000", 5000, 100000000, 50000},
     };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         spmv_csr a;
         spmv_statistics s;
@@ -94,7 +91,6 @@ static void defaults(void **state)
                      (long long)a.nnz);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void same_bits_for_any_team(void **state)
@@ -115,8 +111,7 @@ static bool same_columns(const spmv_csr *a, const spmv_csr *b)
  * columns. */
 static void seeds_and_values(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a, b, c;
     spmv_statistics s;
     spmv_matrix *first = make(ctx, "twin:mac_econ_fwd500", &a, &s);
@@ -134,7 +129,6 @@ static void seeds_and_values(void **state)
     spmv_matrix_destroy(first);
     spmv_matrix_destroy(other);
     spmv_matrix_destroy(constant);
-    spmv_context_destroy(ctx);
 }
 
 static void refused_specs(void **state)
@@ -178,10 +172,8 @@ static void refused_specs(void **state)
          "cross_row_similarity=0.1 is incompatible"},
     };
     assert_refused(refused, sizeof refused / sizeof refused[0]);
-    spmv_context *ctx = support_context();
     assert_int_equal(spmv_spec_known("twin:ldoor"), 1);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(figures_are_met), cmocka_unit_test(defaults), cmocka_unit_test(refused_specs),
-             cmocka_unit_test(same_bits_for_any_team), cmocka_unit_test(seeds_and_values))
+SUPPORT_MAIN(with_context(figures_are_met), with_context(defaults), cmocka_unit_test(refused_specs),
+             cmocka_unit_test(same_bits_for_any_team), with_context(seeds_and_values))

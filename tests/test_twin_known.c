@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <time.h>
 
+#include "clock.h"
 #include "matrix_internal.h"
 #include "support.h"
 
@@ -15,13 +15,6 @@ struct asked {
     long long rows, cols, nnz, max;
     double mean, std, bw_frac, avg_neighbours, cross_row_similarity;
 };
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Checks that a figure is within a share of the required one. */
 static void check_near(const char *name, const char *figure, double got, double asked, double share)
@@ -39,9 +32,9 @@ static void check_twin(spmv_context *ctx, const struct asked *t)
     spmv_csr a;
     spmv_statistics s;
     snprintf(spec, sizeof spec, "twin:%s", t->name);
-    const double begin = seconds();
+    const double begin = monotonic_seconds();
     assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &m));
-    const double end = seconds();
+    const double end = monotonic_seconds();
     spmv_matrix_view(m, &a);
     assert_ok(ctx, csr_check(ctx, spec, &a, CSR_SORTED));
     assert_ok(ctx, spmv_matrix_statistics(ctx, &a, &s, sizeof s));

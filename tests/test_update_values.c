@@ -61,9 +61,7 @@ static struct matrix make_matrix(int64_t rows, int64_t cols, int kind, spmv_type
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
-    free(m->val);
+    support_free(m->row_ptr, m->col, m->val);
 }
 
 static spmv_csr view_of(const struct matrix *m, const void *val)
@@ -132,9 +130,7 @@ static void check_updates(spmv_context *ctx, const struct matrix *m, const char 
             fail_msg("%s, %s, %lld x %lld, operation %d, %s: other bits than from a new plan", method,
                      spmv_type_name(m->type), (long long)m->rows, (long long)m->cols, (int)operation,
                      borrowed ? "borrowed" : "from the host");
-        free(got);
-        free(expected);
-        free(fresh);
+        support_free(got, expected, fresh);
         spmv_plan_destroy(other);
         /* A borrowed array stays in use until the next update. */
         if (!copies && round == 0)
@@ -142,10 +138,7 @@ static void check_updates(spmv_context *ctx, const struct matrix *m, const char 
         spmv_free(ctx, device_fresh);
     }
     spmv_plan_destroy(plan);
-    spmv_free(ctx, row_ptr);
-    spmv_free(ctx, col);
-    spmv_free(ctx, val);
-    spmv_free(ctx, device_x);
+    support_free_in(ctx, row_ptr, col, val, device_x);
     free(x);
 }
 
@@ -170,8 +163,7 @@ static bool takes(spmv_context *ctx, const struct matrix *m, const char *method)
 
 static void values_are_replaced(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const char *method;
     for (int kind = 0; kind < (brief ? 1 : KINDS); kind++) {
         for (int t = 0; t < TYPES; t++) {
@@ -182,13 +174,11 @@ static void values_are_replaced(void **state)
             free_matrix(&m);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix m = make_matrix(20, 20, 0, SPMV_F64);
     spmv_csr a = view_of(&m, m.val);
     spmv_plan *plan = make_plan(ctx, &a, NULL, SPMV_OPERATION_N, 0);
@@ -204,7 +194,6 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_plan_create(ctx, &a, &options, &plan), SPMV_ERROR_ARGUMENT, "a pattern has no values");
     assert_null(plan);
     free_matrix(&m);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------------------------- transposes */
@@ -258,17 +247,13 @@ static void check_transpose(spmv_context *ctx, const struct matrix *m, bool patt
         same_array(ctx, plan->a.val, b.val, b.nnz * size, "val", m);
     spmv_plan_destroy(plan);
     spmv_matrix_destroy(matrix);
-    spmv_free(ctx, row_ptr);
-    spmv_free(ctx, col);
-    spmv_free(ctx, val);
-    free(narrow);
-    free(offsets);
+    support_free_in(ctx, row_ptr, col, val);
+    support_free(narrow, offsets);
 }
 
 static void transposes_are_the_hosts(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct {
         int64_t rows, cols;
     } sizes[] = {{211, 300}, {300, 17}, {1, 500}, {500, 1}, {700, 700}, {40, 3000}, {5, 5}};
@@ -279,14 +264,12 @@ static void transposes_are_the_hosts(void **state)
                 check_transpose(ctx, &m, variant % 2, variant / 2 % 2);
                 free_matrix(&m);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* No rows, no columns, neither. */
 static void transposes_without_entries(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const struct {
         int64_t rows, cols;
     } sizes[] = {{0, 0}, {0, 7}, {7, 0}, {7, 9}};
@@ -296,7 +279,6 @@ static void transposes_without_entries(void **state)
             check_transpose(ctx, &m, variant % 2, variant / 2);
             free_matrix(&m);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* 64-bit numbers and offsets, which plans use from 2^31 nonzeros on. */
@@ -371,11 +353,8 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     brief = support_brief(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_replaced),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(transposes_are_the_hosts),
-                                       cmocka_unit_test(transposes_without_entries),
-                                       cmocka_unit_test(wide_numbers),
-                                       cmocka_unit_test(nothing_more_is_kept)};
+    const struct CMUnitTest tests[] = {with_context(values_are_replaced),      with_context(refusals),
+                                       with_context(transposes_are_the_hosts), with_context(transposes_without_entries),
+                                       cmocka_unit_test(wide_numbers),         cmocka_unit_test(nothing_more_is_kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
  * equals one without the option.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
-
 #include <math.h>
 
 #include "plan_internal.h"
@@ -14,11 +12,9 @@
 #ifdef SPMV_HAVE_CUDA
 #include "runtime_cuda.h"
 #endif
+#include "support_one_context.h" /* last: its ctx would be shadowed by parameters of the headers */
 
 enum { MOST = 256, CAPACITY = 2048 };
-
-static spmv_context *ctx;
-static bool brief, on_cuda, real_gpu;
 
 struct matrix {
     int64_t rows, cols, nnz;
@@ -28,8 +24,7 @@ struct matrix {
 
 static void free_matrix(struct matrix *m)
 {
-    free(m->row_ptr);
-    free(m->col);
+    support_free(m->row_ptr, m->col);
 }
 
 /* Columns close together, so that 16 bits and a base suffice; in a few distant stretches;
@@ -40,7 +35,7 @@ enum columns { TOGETHER, STRETCHES, ANYWHERE, FORMS };
  * size. large: for many more blocks than search for values. */
 static struct matrix make_matrix(enum columns form, bool large)
 {
-    const int64_t rows = real_gpu ? 400000 : large ? 12000 : 3000;
+    const int64_t rows = on_real_gpu() ? 400000 : large ? 12000 : 3000;
     uint64_t random = 7;
     struct matrix m = {.rows = rows, .cols = form == TOGETHER ? 3000 : 1 << 20, .row_ptr = support_zeros(rows + 1, 8)};
     for (int64_t i = 0; i < rows; i++)
@@ -150,9 +145,7 @@ static struct planned make_plan(const struct matrix *m, const void *values, stru
 static void free_plan(struct planned *p)
 {
     spmv_plan_destroy(p->plan);
-    spmv_free(ctx, p->row_ptr);
-    spmv_free(ctx, p->col);
-    spmv_free(ctx, p->val);
+    support_free_in(ctx, p->row_ptr, p->col, p->val);
 }
 
 static spmv_plan_info info_of(const struct planned *p)
@@ -209,16 +202,13 @@ static void *outcome(const struct planned *p, bool with, int vectors, int64_t *b
         assert_ok(ctx, spmv_apply_with(p->plan, a, x, b, y, &e));
         assert_ok(ctx, spmv_download(ctx, z, result + all, all));
         assert_ok(ctx, spmv_download(ctx, dot, result + 2 * all, size));
-        spmv_free(ctx, z);
-        spmv_free(ctx, dot);
+        support_free_in(ctx, z, dot);
     } else {
         assert_ok(ctx, spmv_apply(p->plan, a, x, b, y));
     }
     assert_ok(ctx, spmv_download(ctx, y, result, all));
-    spmv_free(ctx, x);
-    spmv_free(ctx, y);
-    free(host_x);
-    free(host_y);
+    support_free_in(ctx, x, y);
+    support_free(host_x, host_y);
     return result;
 }
 
@@ -237,8 +227,7 @@ static void same_products(const struct planned *p, const struct planned *q, int 
                 fail_msg("%s, %s%s: number %lld is %.17g, not %.17g (%s)", what, spmv_type_name(p->type),
                          with ? ", with an epilogue" : "", (long long)i, a, b, info_of(p).layout);
         }
-        free(one);
-        free(other);
+        support_free(one, other);
     }
 }
 
@@ -294,7 +283,7 @@ static void same_bits_and_bytes_as_it_says(void **state)
 {
     (void)state;
     static const int counts[] = {1, 2, 255, 256, 257, 1000};
-    if (!on_cuda)
+    if (!on_cuda())
         return;
     const int64_t cache = change_cache(0);
     for (enum columns form = 0; form < (brief ? 1 : FORMS); form++) {
@@ -317,7 +306,7 @@ static void same_bits_and_bytes_as_it_says(void **state)
 static void retained_share(void **state)
 {
     (void)state;
-    if (!on_cuda)
+    if (!on_cuda())
         return;
     struct matrix m = make_matrix(TOGETHER, false);
     struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .compression = 2, .updates = true};
@@ -338,8 +327,7 @@ static void retained_share(void **state)
     change_cache(cache);
     free_plan(&p);
     spmv_free(ctx, there);
-    free(few);
-    free(many);
+    support_free(few, many);
     free_matrix(&m);
 }
 
@@ -347,7 +335,7 @@ static void retained_share(void **state)
 static void values_are_found_wherever_they_are(void **state)
 {
     (void)state;
-    if (!on_cuda || brief)
+    if (!on_cuda() || brief)
         return;
     struct matrix m = make_matrix(TOGETHER, true);
     for (enum spread spread = 0; spread < SPREADS; spread++)
@@ -372,7 +360,7 @@ static void values_are_found_wherever_they_are(void **state)
 static void wide_offsets(void **state)
 {
     (void)state;
-    if (!on_cuda || brief)
+    if (!on_cuda() || brief)
         return;
     struct matrix m = make_matrix(STRETCHES, false);
     struct setting s = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64, .borrowed = true, .compression = 2};
@@ -422,7 +410,7 @@ static void bits_are_values(void **state)
     (void)state;
     static const int others[] = {0, 2 - SPECIALS, MOST - SPECIALS, MOST - SPECIALS + 1};
     assert_int_equal(SPECIALS, sizeof special32 / sizeof special32[0]);
-    if (!on_cuda || brief)
+    if (!on_cuda() || brief)
         return;
     struct matrix m = make_matrix(TOGETHER, false);
     for (int r = 0; r < REALS; r++)
@@ -502,7 +490,7 @@ static void check_updates(const struct matrix *m, int first, struct setting s)
 static void updates(void **state)
 {
     (void)state;
-    if (!on_cuda)
+    if (!on_cuda())
         return;
     struct matrix m = make_matrix(TOGETHER, false);
     for (int number = 0; number < (brief ? 1 : 4 * REALS); number++) {
@@ -539,8 +527,7 @@ static void updates_that_cannot_be(void **state)
     free_plan(&p);
     free_plan(&q);
     spmv_free(ctx, there);
-    free(values);
-    free(fresh);
+    support_free(values, fresh);
     free_matrix(&m);
 #endif
 }
@@ -596,8 +583,7 @@ static void memory_runs_out(void **state)
         free_plan(&whole);
         free_plan(&renewed);
     }
-    free(values);
-    free(fresh);
+    support_free(values, fresh);
     free_matrix(&m);
 #endif
 }
@@ -631,11 +617,11 @@ static void where_there_is_none(void **state)
     void *const ones = support_zeros(2 * m.nnz, 8); /* also read as complex numbers */
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
-        if (!on_cuda || (strcmp(method, "tiles") != 0 && strcmp(method, "slices") != 0))
+        if (!on_cuda() || (strcmp(method, "tiles") != 0 && strcmp(method, "slices") != 0))
             check_without(&m, values, (struct setting){.method = method, .stored = SPMV_F64, .sums = SPMV_F64}, only);
     const struct setting several = {.stored = SPMV_F64, .sums = SPMV_F64, .vectors = 3};
     check_without(&m, values, several, only);
-    if (on_cuda) {
+    if (on_cuda()) {
         const struct setting tiles = {.method = "tiles", .stored = SPMV_F64, .sums = SPMV_F64};
         struct setting complex = tiles;
         check_without(&m, NULL, tiles, "no values");
@@ -652,8 +638,7 @@ static void where_there_is_none(void **state)
         head.nnz = m.row_ptr[head.rows];
         check_without(&head, values, tiles, "a small matrix");
     }
-    free(values);
-    free(ones);
+    support_free(values, ones);
     free_matrix(&m);
 }
 
@@ -674,26 +659,7 @@ static void refusals(void **state)
     free_matrix(&m);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    brief = support_brief(argc, argv);
-    ctx = support_context();
-    on_cuda = support_backend == SPMV_BACKEND_CUDA;
-    real_gpu = on_cuda && !support_host_plays(ctx);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits_and_bytes_as_it_says),
-        cmocka_unit_test(retained_share),
-        cmocka_unit_test(values_are_found_wherever_they_are),
-        cmocka_unit_test(wide_offsets),
-        cmocka_unit_test(bits_are_values),
-        cmocka_unit_test(updates),
-        cmocka_unit_test(updates_that_cannot_be),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(where_there_is_none),
-        cmocka_unit_test(refusals),
-    };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    spmv_context_destroy(ctx);
-    return failed;
-}
+ONE_CONTEXT_MAIN(cmocka_unit_test(same_bits_and_bytes_as_it_says), cmocka_unit_test(retained_share),
+                 cmocka_unit_test(values_are_found_wherever_they_are), cmocka_unit_test(wide_offsets),
+                 cmocka_unit_test(bits_are_values), cmocka_unit_test(updates), cmocka_unit_test(updates_that_cannot_be),
+                 cmocka_unit_test(memory_runs_out), cmocka_unit_test(where_there_is_none), cmocka_unit_test(refusals))

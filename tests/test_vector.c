@@ -454,15 +454,7 @@ static void binary_form_of_a_vector(void **state)
     assert_true(values == NULL && n == 0);
     const int64_t row_ptr[] = {0, 1};
     const int32_t col[] = {0};
-    const spmv_csr a = {.rows = 1,
-                        .cols = 1,
-                        .nnz = 1,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = col,
-                        .val = x,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    const spmv_csr a = support_csr_with(1, 1, 1, row_ptr, 64, col, x, SPMV_F64);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, path));
     assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F64, &values, &n), SPMV_ERROR_FORMAT,
                  "the binary form of a matrix, not of a vector");

@@ -27,8 +27,7 @@ static spmv_status verify(spmv_context *ctx, spmv_operation operation, const dou
 
 static void right_answers_pass(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const double y[] = {6, 0, 10}, yt[] = {9, 12, 1};
     assert_ok(ctx, verify(ctx, SPMV_OPERATION_N, y, &result));
@@ -36,13 +35,11 @@ static void right_answers_pass(void **state)
     assert_int_equal(result.size, sizeof result);
     assert_ok(ctx, verify(ctx, SPMV_OPERATION_T, yt, &result));
     assert_true(result.failed_rows == 0);
-    spmv_context_destroy(ctx);
 }
 
 static void wrong_answers_fail(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const double wrong[] = {6, 0, 10.5}, yt[] = {9, 12, 1}, nan_row[] = {NAN, 0, 10}, all_wrong[] = {-6, 1e-300, 11};
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, wrong, &result), SPMV_ERROR_CHECK, "row 3");
@@ -53,14 +50,12 @@ static void wrong_answers_fail(void **state)
     assert_true(isinf(result.worst_ratio));
     /* an empty row must be 0, up to the smallest subnormal */
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, all_wrong, &result), SPMV_ERROR_CHECK, "3 of 3 rows");
-    spmv_context_destroy(ctx);
 }
 
 /* Row 0 has two terms, 3 and 3: the bound is 2 (2 + 3) 2^-53 6. */
 static void the_bound_is_the_documented_one(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const double bound = 2 * 5 * (DBL_EPSILON / 2) * 6;
     const double inside[] = {6 + 0.9 * bound, 0, 10}, outside[] = {6 + 1.2 * bound, 0, 10};
@@ -68,17 +63,15 @@ static void the_bound_is_the_documented_one(void **state)
     assert_true(result.worst_ratio > 0.7 && result.worst_ratio < 1 && result.worst_row == 0);
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, outside, &result), SPMV_ERROR_CHECK, "row 1");
     assert_true(result.worst_ratio < 1.4 && result.failed_rows == 1);
-    spmv_context_destroy(ctx);
 }
 
 /* A product that underflows before a large alpha is accepted; a larger error is not. */
 static void underflow_is_scaled(void **state)
 {
-    (void)state;
     static const int32_t ptr[] = {0, 1}, first[] = {0};
     const float a[] = {1e-25f}, in[] = {1e-24f}, alpha = 1e10f, zero = 0, wrong = 1e-33f;
     spmv_csr one = support_csr(1, 1, ptr, first, NULL);
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     one.val = a;
     one.type = SPMV_F32;
@@ -87,13 +80,11 @@ static void underflow_is_scaled(void **state)
     assert_fails(
         ctx, spmv_verify(ctx, &one, SPMV_OPERATION_N, &alpha, in, NULL, NULL, &wrong, SPMV_F32, &result, sizeof result),
         SPMV_ERROR_CHECK, "row 1");
-    spmv_context_destroy(ctx);
 }
 
 static void scaling_takes_part(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const double alpha = 2, beta = -1, y0[] = {1, 5, 4}, y[] = {11, -5, 16};
     assert_ok(ctx,
@@ -108,13 +99,11 @@ static void scaling_takes_part(void **state)
     assert_fails(ctx,
                  spmv_verify(ctx, &lecture, SPMV_OPERATION_N, NULL, x, NULL, NULL, y, SPMV_I32, &result, sizeof result),
                  SPMV_ERROR_TYPE, "i32");
-    spmv_context_destroy(ctx);
 }
 
 static void single_precision(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const float val32[] = {0.1f, 1, 2, 4}, x32[] = {1, 2, 3};
     spmv_csr a = lecture;
@@ -130,13 +119,11 @@ static void single_precision(void **state)
     y[0] = 4;
     y[2] = 3;
     assert_ok(ctx, spmv_verify(ctx, &a, SPMV_OPERATION_N, NULL, x32, NULL, NULL, y, SPMV_F32, &result, sizeof result));
-    spmv_context_destroy(ctx);
 }
 
 static void not_finite_in_both(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_verify_result result;
     const double big[] = {1, INFINITY, 3}, y[] = {6, 0, NAN}, finite[] = {6, 0, 10};
     assert_ok(ctx,
@@ -145,10 +132,8 @@ static void not_finite_in_both(void **state)
         ctx,
         spmv_verify(ctx, &lecture, SPMV_OPERATION_N, NULL, big, NULL, NULL, finite, SPMV_F64, &result, sizeof result),
         SPMV_ERROR_CHECK, "row 3");
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(right_answers_pass), cmocka_unit_test(wrong_answers_fail),
-             cmocka_unit_test(scaling_takes_part), cmocka_unit_test(underflow_is_scaled),
-             cmocka_unit_test(the_bound_is_the_documented_one), cmocka_unit_test(single_precision),
-             cmocka_unit_test(not_finite_in_both))
+SUPPORT_MAIN(with_context(right_answers_pass), with_context(wrong_answers_fail), with_context(scaling_takes_part),
+             with_context(underflow_is_scaled), with_context(the_bound_is_the_documented_one),
+             with_context(single_precision), with_context(not_finite_in_both))

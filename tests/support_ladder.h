@@ -1,0 +1,98 @@
+/* Checks of a rung of scan or segmented scan, by name.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUPPORT_LADDER_H
+#define SUPPORT_LADDER_H
+
+#include <math.h>
+
+#include "support_pairs.h"
+#include "support_slow.h"
+
+/* Runs a rung on host arrays; the result is to be freed. flags: NULL for a scan. */
+typedef void *run_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const struct pair *p,
+                       const uint8_t *flags, const void *in, int64_t n, bool in_place);
+
+/* Runs the statement for each name that name_of lists. */
+#define FOR_RUNGS_OF(name_of, name)                                                                                    \
+    for (int k_##name = 0; k_##name >= 0; k_##name = -1)                                                               \
+        for (const char *name; (name = name_of(support_backend, k_##name)) != NULL; k_##name++)
+
+static inline bool is(const char *name, const char *other)
+{
+    return strcmp(name, other) == 0;
+}
+
+/* The definition needs n^2 / 2 operations. */
+static inline int64_t length_for(const char *rung, int64_t n)
+{
+    return is(rung, "definition") && n > 5003 ? 5003 : n;
+}
+
+/* The list has `count` names. */
+static inline void assert_rung_count(const char *(*name_of)(spmv_backend, int), int count)
+{
+    assert_null(name_of(support_backend, count));
+    assert_null(name_of(support_backend, -1));
+    assert_null(name_of((spmv_backend)77, 0));
+}
+
+/* Against the definition, both kinds, in place and not. cut: describes the flags. */
+static inline void check_definition(spmv_context *ctx, run_rung *run, const char *rung, const struct pair *p,
+                                    const uint8_t *flags, const char *cut, int64_t n, uint64_t seed)
+{
+    char what[128];
+    void *in = pair_values(p, n, true, seed), *want = host_array(n * p->size);
+    for (int kind = SPMV_INCLUSIVE; kind <= SPMV_EXCLUSIVE; kind++) {
+        oracle_scan(p, (spmv_scan_kind)kind, flags, in, want, n);
+        for (int in_place = 0; in_place < 2; in_place++) {
+            void *got = run(ctx, rung, (spmv_scan_kind)kind, p, flags, in, n, in_place != 0);
+            snprintf(what, sizeof what, "%s, %s%s, %s%s", rung, p->name, cut,
+                     kind == SPMV_INCLUSIVE ? "inclusive" : "exclusive", in_place ? ", in place" : "");
+            assert_same(got, want, p->size, n, what);
+            free(got);
+        }
+    }
+    support_free(in, want);
+}
+
+/* Random numbers: |computed - exact| <= (k + 1) u (|x_h| + ... + |x_i|) to first order for the k-th
+ * element of a segment that begins at h, in any summation order (Higham 2002, section 4.2), with one
+ * more operation for the identity. Twice that covers the higher orders. Elements before the segment
+ * have no effect. A scan is one segment. */
+static inline void check_rounding(spmv_context *ctx, run_rung *run, const char *rung, const uint8_t *flags, int64_t n,
+                                  uint64_t seed)
+{
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_F32);
+    float *x = pair_values(p, n, false, seed), *y = run(ctx, rung, SPMV_INCLUSIVE, p, flags, x, n, false);
+    long double sum = 0, magnitude = 0;
+    for (int64_t i = 0, k = 0; i < n; i++, k++) {
+        if (flags != NULL && flags[i] != 0) {
+            sum = 0;
+            magnitude = 0;
+            k = 0;
+        }
+        sum += x[i];
+        magnitude += fabsf(x[i]);
+        if (!(fabsl(y[i] - sum) <= 2 * (long double)(k + 2) * 0x1p-24L * magnitude))
+            fail_msg("%s: element %lld is %.9g instead of %.9Lg", rung, (long long)i, y[i], sum);
+    }
+    support_free(x, y);
+}
+
+/* The same bits for any order of the threads (on the host it changes in every step) and any timing
+ * of the blocks. */
+static inline void check_same_bits(spmv_context *ctx, run_rung *run, const char *rung, const uint8_t *flags, int64_t n,
+                                   uint64_t seed)
+{
+    const struct pair *p = pair_of(SPMV_ADD, SPMV_F64);
+    void *x = pair_values(p, n, false, seed), *first = run(ctx, rung, SPMV_INCLUSIVE, p, flags, x, n, false);
+    for (int k = 0; k < 3; k++) {
+        void *again = run(ctx, rung, SPMV_INCLUSIVE, p, flags, x, n, k == 1);
+        assert_same(again, first, p->size, n, rung);
+        free(again);
+    }
+    support_free(x, first);
+}
+
+#endif
