@@ -178,7 +178,7 @@ KRYLOV_SHARED void krylov_break(struct krylov_state *s, enum krylov_broken what,
     s->ending = 1;
 }
 
-/* Ends the run if this residual is small enough or the last one. */
+/* Sets s->stop if this residual is small enough or the last one. */
 KRYLOV_SHARED void krylov_judge(struct krylov_state *s, double residual)
 {
     if (residual - residual != 0)
@@ -187,7 +187,6 @@ KRYLOV_SHARED void krylov_judge(struct krylov_state *s, double residual)
         s->stop = KRYLOV_DONE;
     else if (s->iterations >= s->limit)
         s->stop = KRYLOV_LIMIT;
-    s->ending = s->ending || s->stop != KRYLOV_RUNS;
 }
 
 /* Notes the residual of a new iteration, and whether it is the last. */
@@ -197,6 +196,7 @@ KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
     s->residual = residual;
     s->history[s->iterations % KRYLOV_RING] = residual;
     krylov_judge(s, residual);
+    s->ending = s->ending || s->stop != KRYLOV_RUNS;
 }
 
 /* The first residual of a run, or of another cycle of it. False: no step follows. */
@@ -212,6 +212,7 @@ KRYLOV_SHARED bool krylov_begun(struct krylov_state *s, double residual)
         s->history[s->iterations % KRYLOV_RING] = residual;
     }
     krylov_judge(s, residual);
+    s->ending = s->stop != KRYLOV_RUNS;
     return !s->ending;
 }
 
