@@ -80,35 +80,11 @@ template <typename P> bool get(P **memory, size_t count, refusal r)
     return fine;
 }
 
-/* Release a handle if there is one. */
-inline void drop(cudaGraphExec_t graph)
-{
-    if (graph != nullptr)
-        cudaGraphExecDestroy(graph);
-}
-
-inline void drop(cusparseConstSpMatDescr_t matrix)
-{
-    if (matrix != nullptr)
-        cusparseDestroySpMat(matrix);
-}
-
-inline void drop(cusparseDnVecDescr_t vector)
-{
-    if (vector != nullptr)
-        cusparseDestroyDnVec(vector);
-}
-
-inline void drop(cusparseHandle_t handle)
+/* Releases a handle, if there is one, by its library's function. */
+template <typename Handle, typename Argument, typename Result> void drop(Handle handle, Result (*destroy)(Argument))
 {
     if (handle != nullptr)
-        cusparseDestroy(handle);
-}
-
-inline void drop(cublasHandle_t handle)
-{
-    if (handle != nullptr)
-        cublasDestroy(handle);
+        destroy(handle);
 }
 
 /* Captures what record queues on the stream as a graph. Kernels must have been loaded before, by a

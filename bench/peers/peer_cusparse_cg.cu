@@ -75,13 +75,13 @@ template <typename T> void close_solver(void *state)
     auto *const c = static_cast<solver<T> *>(state);
     if (c == nullptr)
         return;
-    drop(c->block);
-    drop(c->rest);
-    drop(c->matrix);
-    drop(c->p_vector);
-    drop(c->q_vector);
-    drop(c->sparse);
-    drop(c->blas);
+    drop(c->block, cudaGraphExecDestroy);
+    drop(c->rest, cudaGraphExecDestroy);
+    drop(c->matrix, cusparseDestroySpMat);
+    drop(c->p_vector, cusparseDestroyDnVec);
+    drop(c->q_vector, cusparseDestroyDnVec);
+    drop(c->sparse, cusparseDestroy);
+    drop(c->blas, cublasDestroy);
     void *const memory[] = {c->buffer, c->workspace, c->r, c->p, c->q, c->s};
     for (void *m : memory)
         cudaFree(m);

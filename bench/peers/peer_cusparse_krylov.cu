@@ -98,7 +98,7 @@ template <typename T> class calls : public solver
     ~calls() override
     {
         product_end(&a);
-        drop(blas);
+        drop(blas, cublasDestroy);
         for (cudaEvent_t event : copied)
             if (event != nullptr)
                 cudaEventDestroy(event);
@@ -421,12 +421,12 @@ template <typename T> class gmres final : public calls<T>
 
     ~gmres() override
     {
-        drop(turn_graph);
+        drop(turn_graph, cudaGraphExecDestroy);
         for (cudaGraphExec_t graph : groups)
-            drop(graph);
-        drop(x_vector);
+            drop(graph, cudaGraphExecDestroy);
+        drop(x_vector, cusparseDestroyDnVec);
         for (cusparseDnVecDescr_t vector : vectors)
-            drop(vector);
+            drop(vector, cusparseDestroyDnVec);
         cudaFree(basis);
         cudaFree(t);
     }
@@ -562,9 +562,9 @@ template <typename T> class bicgstab final : public calls<T>
 
     ~bicgstab() override
     {
-        drop(group_graph);
+        drop(group_graph, cudaGraphExecDestroy);
         for (cusparseDnVecDescr_t vector : {p_vector, v_vector, res_vector, t_vector})
-            drop(vector);
+            drop(vector, cusparseDestroyDnVec);
         void *const memory[] = {r0, res, p, v, t, s};
         for (void *one : memory)
             cudaFree(one);
