@@ -7,13 +7,7 @@
 
 #include "amg_internal.h"
 #include "support.h"
-
-/* Only small cases run where the host emulates the GPU thread by thread. */
-#ifdef HOST_CUDA
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_slow.h"
 
 static const struct amg *inside(const spmv_preconditioner *m)
 {
@@ -63,16 +57,13 @@ static struct host_csr take(spmv_context *ctx, const spmv_csr *a)
         h.ptr[i] = offset_at(offsets, a->row_ptr_bits, i);
     for (int64_t k = 0; k < a->nnz; k++)
         h.val[k] = real_at(a->type, values, k);
-    free(offsets);
-    free(values);
+    support_free(offsets, values);
     return h;
 }
 
 static void drop(struct host_csr *h)
 {
-    free(h->ptr);
-    free(h->col);
-    free(h->val);
+    support_free(h->ptr, h->col, h->val);
 }
 
 /* Whether every row of the aggregate is within two steps of row `root`, along rows of the
@@ -111,9 +102,7 @@ static void check_aggregates(const struct host_csr *f, const int32_t *aggregate,
         if (members[j] == 0 || !found[j])
             fail_msg("aggregate %lld of %lld rows has no row within distance 2 of all others", (long long)j,
                      (long long)members[j]);
-    free(members);
-    free(near);
-    free(found);
+    support_free(members, near, found);
 }
 
 /* P0 has ones in the aggregates; a row of P sums to 1 where a row of F sums to 0 and all its
@@ -167,15 +156,12 @@ static void check_galerkin(const struct host_csr *a, const struct host_csr *p, c
         assert_true(fabs(dense[e] - sum[e]) <= 256 * u * size[e]);
         assert_true(fabs(dense[e] - dense[e % n * n + e / n]) <= 512 * u * size[e]);
     }
-    free(sum);
-    free(size);
-    free(dense);
+    support_free(sum, size, dense);
 }
 
 static void hierarchy_is_sound(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const char *const specs[] = {"poisson2d:45", "poisson3d:14", "diffusion2d:40,100", "stencil27:12"};
     for (int s = 0; s < (SLOW ? 1 : 4); s++) {
         spmv_csr a;
@@ -204,7 +190,6 @@ static void hierarchy_is_sound(void **state)
         spmv_preconditioner_destroy(m);
         spmv_matrix_destroy(matrix);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------- equal bits */
@@ -306,16 +291,14 @@ static int64_t iterations_of(spmv_context *ctx, const spmv_csr *a, const spmv_pr
     options.rtol = 1e-8;
     assert_ok(ctx, spmv_cg(plan, b, x, &options, &result, sizeof result));
     spmv_plan_destroy(plan);
-    spmv_free(ctx, x);
-    spmv_free(ctx, b);
+    support_free_in(ctx, x, b);
     free(host);
     return result.iterations;
 }
 
 static void few_iterations(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     /* The limits are two above what was measured. */
     static const struct {
         const char *spec, *smoother;
@@ -343,7 +326,6 @@ static void few_iterations(void **state)
         spmv_preconditioner_destroy(m);
         spmv_matrix_destroy(matrix);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------- matrices of other kinds */
@@ -388,31 +370,20 @@ static struct grid make_grid(int64_t side, bool open, double inner)
         g.val[middle] = sum;
         g.ptr[i + 1] = nnz;
     }
-    g.view = (spmv_csr){.rows = n,
-                        .cols = n,
-                        .nnz = nnz,
-                        .row_ptr = g.ptr,
-                        .row_ptr_bits = 64,
-                        .col = g.col,
-                        .val = g.val,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_HOST};
+    g.view = support_csr_with(n, n, nnz, g.ptr, 64, g.col, g.val, SPMV_F64);
     return g;
 }
 
 static void free_grid(struct grid *g)
 {
-    free(g->ptr);
-    free(g->col);
-    free(g->val);
+    support_free(g->ptr, g->col, g->val);
 }
 
 /* A singular matrix with the constant null space; an inclusion of high contrast, which f32 cannot
  * hold; a diagonal matrix, which has no aggregates. */
 static void special_matrices(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct grid g = make_grid(SLOW ? 12 : 60, true, 1);
     spmv_preconditioner *m = make(ctx, &g.view, NULL);
     assert_int_equal(inside(m)->type, SPMV_F64);
@@ -442,13 +413,11 @@ static void special_matrices(void **state)
     assert_null(inside(m)->plan_bottom);
     assert_true(iterations_of(ctx, &diagonal, m) <= 2);
     spmv_preconditioner_destroy(m);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct grid g = make_grid(24, false, 1);
     spmv_preconditioner *m = NULL;
     spmv_preconditioner_options options;
@@ -481,14 +450,12 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "but an");
     assert_null(m);
     free_grid(&g);
-    spmv_context_destroy(ctx);
 }
 
 /* A matrix with columns in another order gives the same hierarchy. */
 static void any_order(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct grid g = make_grid(24, false, 1);
     spmv_preconditioner *m = make(ctx, &g.view, NULL);
     const uint64_t hash = hash_of(ctx, m);
@@ -506,15 +473,13 @@ static void any_order(void **state)
     assert_true(hash_of(ctx, m) == hash);
     spmv_preconditioner_destroy(m);
     free_grid(&g);
-    spmv_context_destroy(ctx);
 }
 
 /* S A S, with S diagonal: the vector that A maps nearly to 0 is S^-1 times ones. With it the
  * iterations are those of A. */
 static void near_null_space(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct grid g = make_grid(SLOW ? 24 : 50, false, 1);
     const int64_t n = g.view.rows;
     double *const vector = support_zeros(n, 8);
@@ -537,14 +502,12 @@ static void near_null_space(void **state)
     spmv_free(ctx, given);
     free(vector);
     free_grid(&g);
-    spmv_context_destroy(ctx);
 }
 
 /* New values that keep the aggregates give the hierarchy of a new preconditioner. */
 static void new_values(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct grid g = make_grid(SLOW ? 24 : 50, false, 1), other = make_grid(SLOW ? 24 : 50, false, 1.5);
     spmv_preconditioner_options options;
     spmv_preconditioner_options_init(&options, sizeof options);
@@ -565,22 +528,13 @@ static void new_values(void **state)
     void *const bad = support_upload(ctx, g.val, g.view.nnz * 8);
     assert_fails(ctx, spmv_preconditioner_update_values(m, bad), SPMV_ERROR_NOT_POSITIVE, "level");
     assert_fails(ctx, spmv_preconditioner_apply(m, values, changed), SPMV_ERROR_NOT_POSITIVE, "refused");
-    spmv_free(ctx, values);
-    spmv_free(ctx, changed);
-    spmv_free(ctx, bad);
+    support_free_in(ctx, values, changed, bad);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(plain);
     free_grid(&g);
     free_grid(&other);
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hierarchy_is_sound), cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(few_iterations),     cmocka_unit_test(special_matrices),
-                                       cmocka_unit_test(refusals),           cmocka_unit_test(any_order),
-                                       cmocka_unit_test(near_null_space),    cmocka_unit_test(new_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
+             with_context(special_matrices), with_context(refusals), with_context(any_order),
+             with_context(near_null_space), with_context(new_values))

@@ -628,14 +628,7 @@ static void at_the_limit(void **state)
         }
         row_ptr[i + 1] = nnz;
     }
-    const spmv_csr a = {.rows = ROWS,
-                        .cols = ROWS,
-                        .nnz = nnz,
-                        .row_ptr = row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = col,
-                        .val = val,
-                        .type = SPMV_F64};
+    const spmv_csr a = support_csr_there(ROWS, ROWS, nnz, row_ptr, 64, col, val, SPMV_F64);
     const struct operand operand = {.matrix = &a, .seed = 1};
     open_places(&p);
     make_solver_list(&r, "auto");
@@ -702,8 +695,7 @@ static void unknown_method(void **state)
 /* Suites contain only valid SPECs: memory is all that generating them lacks. */
 static void suites(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_generate_options within;
     spmv_generate_options_init(&within, sizeof within);
     within.max_bytes = 1;
@@ -722,7 +714,6 @@ static void suites(void **state)
     }
     assert_int_equal(count, 6);
     assert_null(suite_find("none"));
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- trust */
@@ -1019,7 +1010,7 @@ SUPPORT_MAIN(cmocka_unit_test(quiet_figures), cmocka_unit_test(noisy_figures), c
              cmocka_unit_test(ended_early), cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
              cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing), cmocka_unit_test(every_operation),
              cmocka_unit_test(reading_files), cmocka_unit_test(model_bytes), cmocka_unit_test(bad_peers),
-             cmocka_unit_test(unknown_method), cmocka_unit_test(suites), cmocka_unit_test(bad_solvers),
+             cmocka_unit_test(unknown_method), with_context(suites), cmocka_unit_test(bad_solvers),
              cmocka_unit_test(at_the_limit), cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs),
              cmocka_unit_test(processor_lists), cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load),
              cmocka_unit_test(spread_of_rows), cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),

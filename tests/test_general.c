@@ -9,13 +9,7 @@
 #include "general_system.h"
 #include "matrix_internal.h"
 #include "support_dense.h"
-
-/* Only small cases run where the host emulates the GPU thread by thread. */
-#ifdef HOST_CUDA
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_slow.h"
 
 /* --------------------------------------------------------------- magnitudes */
 
@@ -38,9 +32,7 @@ static struct magnitudes magnitudes_of(int64_t n, const double *dense)
 
 static void release(struct magnitudes *m)
 {
-    free(m->ptr);
-    free(m->col);
-    free(m->log2);
+    support_free(m->ptr, m->col, m->log2);
 }
 
 /* `share` of the cells are nonzero, from 2^-spread to 2^spread. */
@@ -64,8 +56,7 @@ static double *random_regular(int64_t n, double share, int spread, uint64_t seed
 
 static void equilibration(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int n = 1; n <= 81; n += 16) {
         double *const dense = random_regular(n, 0.2, 300, (uint64_t)n);
         struct magnitudes m = magnitudes_of(n, dense);
@@ -85,7 +76,6 @@ static void equilibration(void **state)
         release(&m);
         free(dense);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ----------------------------------------------------------------- matching */
@@ -115,8 +105,7 @@ static int64_t structural_rank(int64_t n, const double *dense)
         memset(seen, 0, (size_t)n * sizeof *seen);
         rank += can_match(n, dense, i, row_of, seen);
     }
-    free(row_of);
-    free(seen);
+    support_free(row_of, seen);
     return rank;
 }
 
@@ -145,18 +134,14 @@ static int64_t check_matching(spmv_context *ctx, int64_t n, const double *dense)
                 fail_msg("n = %lld: entry (%lld, %d) is 2^%g after scaling", (long long)n, (long long)i, m.col[k],
                          scaled);
         }
-    free(row_of);
-    free(row);
-    free(col);
-    free(used);
+    support_free(row_of, row, col, used);
     release(&m);
     return rank;
 }
 
 static void matching(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int64_t deficient = 0, complete = 0;
     for (int n = 0; n <= 12; n++)
         for (uint64_t seed = 0; seed < 60; seed++) {
@@ -177,7 +162,6 @@ static void matching(void **state)
             assert_true(check_matching(ctx, n, dense) < n);
             free(dense);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* -------------------------------------------------------------------- order */
@@ -186,8 +170,7 @@ static void matching(void **state)
  * follows the grid; parts that are not connected stay together. */
 static void order(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { SHORT = 10, LONG = 40, GRID = SHORT * LONG, N = 2 * GRID + 3 };
     static int32_t shuffled[N], row_of[N], found[N], place[N];
     uint64_t seed = 1;
@@ -224,7 +207,6 @@ static void order(void **state)
     assert_true(widest >= SHORT && widest <= 2 * SHORT);
     release(&m);
     free(dense);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------- system */
@@ -278,10 +260,7 @@ static void take_back(spmv_context *ctx, struct given *g)
 {
     for (int i = 0; i < 3; i++)
         spmv_free(ctx, g->arrays[i]);
-    free(g->ptr);
-    free(g->col);
-    free(g->wide);
-    free(g->val);
+    support_free(g->ptr, g->col, g->wide, g->val);
 }
 
 typedef spmv_status transformation(const struct general_system *, const void *, void *);
@@ -291,14 +270,11 @@ static void transform(spmv_context *ctx, transformation *f, const struct general
                       const double *in, double *out)
 {
     void *from = support_upload_as(ctx, type, in, n, 0), *to = support_upload_as(ctx, type, in, n, 0);
-    void *const host = support_zeros(n, sizeof(double));
     assert_ok(ctx, f(s, from, to));
-    assert_ok(ctx, spmv_download(ctx, to, host, n * (int64_t)spmv_type_size(type)));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = real_at(type, host, i);
-    spmv_free(ctx, from);
-    spmv_free(ctx, to);
-    free(host);
+    double *const result = support_download_as(ctx, type, to, n);
+    memcpy(out, result, (size_t)n * sizeof *out);
+    support_free_in(ctx, from, to);
+    free(result);
 }
 
 /* C is P R A S Q with the permutations and factors that the vectors show: transforming there and
@@ -342,13 +318,7 @@ static void check_system(spmv_context *ctx, const struct general_system *s, int6
                 fail_msg("C has %g at (%lld, %d), A %g * 2^%g", of_c, (long long)k, c.col[e], of_a,
                          log2(r[k] * q[c.col[e]]));
         }
-    free(v);
-    free(w);
-    free(back);
-    free(r);
-    free(q);
-    free(row);
-    free(col);
+    support_free(v, w, back, r, q, row, col);
 }
 
 /* The largest entry of C, and the smallest on its diagonal. */
@@ -375,8 +345,7 @@ static const struct form forms[] = {{SPMV_F64, SPMV_F64, false, false}, {SPMV_F6
 /* Every combination of steps, for each form and size, and new values afterwards. */
 static void systems(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int sizes[] = {1, 2, 33, SLOW ? 48 : 121};
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
         for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++)
@@ -421,15 +390,13 @@ static void systems(void **state)
                 take_back(ctx, &g);
                 free(dense);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* A permuted and badly scaled matrix with a dominant transversal: after preparation it is
  * dominated by its diagonal again. Numbers from 2^-80 to 2^80, and from 2^-900 to 2^900. */
 static void recovered(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = 60 };
     for (int narrow = 0; narrow < 2; narrow++) {
         const int spread = narrow ? 40 : 450; /* factors are at most 2^63 and 2^511 */
@@ -463,13 +430,11 @@ static void recovered(void **state)
         take_back(ctx, &g);
         free(dense);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void patterns_and_empty(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 1, 3, 4}, col[] = {1, 0, 2, 0};
     spmv_csr a = support_csr(3, 3, row_ptr, col, NULL);
     const double ones[] = {0, 1, 0, 1, 0, 1, 1, 0, 0};
@@ -493,13 +458,11 @@ static void patterns_and_empty(void **state)
     assert_ok(ctx, general_system_rhs(s, NULL, NULL));
     general_system_destroy(s);
     general_system_destroy(NULL);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct general_system *s = NULL;
     const struct general_system_options off = {.matching = MATCHING_OFF};
     /* rows 2 and 4 have column 1 only; an entry of 0, and two that cancel, are no entries */
@@ -543,15 +506,7 @@ static void refusals(void **state)
     a = support_csr(2, 2, empty_ptr, (const int32_t[]){0, 2}, four);
     assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SIZE, "column 2");
     assert_null(s);
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equilibration), cmocka_unit_test(matching),
-                                       cmocka_unit_test(order),         cmocka_unit_test(systems),
-                                       cmocka_unit_test(recovered),     cmocka_unit_test(patterns_and_empty),
-                                       cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(with_context(equilibration), with_context(matching), with_context(order), with_context(systems),
+             with_context(recovered), with_context(patterns_and_empty), with_context(refusals))

@@ -5,8 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "precond_internal.h"
-#include "support_dense.h"
+#include "support_precond.h"
 
 static spmv_status create(spmv_context *ctx, const char *name, const spmv_csr *a, int block, spmv_preconditioner **m)
 {
@@ -17,29 +16,12 @@ static spmv_status create(spmv_context *ctx, const char *name, const spmv_csr *a
     return spmv_preconditioner_create(ctx, name, a, &options, m);
 }
 
-/* z = M^-1 r with arrays of doubles on the host. */
-static void apply(spmv_context *ctx, const spmv_preconditioner *m, const double *r, double *z)
-{
-    const spmv_type type = precond_type(m);
-    const int64_t n = precond_rows(m);
-    void *const host = support_zeros(n, sizeof(double));
-    void *dr = support_upload_as(ctx, type, r, n, 0), *dz = support_upload_as(ctx, type, r, n, 0);
-    assert_ok(ctx, spmv_preconditioner_apply(m, dr, dz));
-    assert_ok(ctx, spmv_download(ctx, dz, host, n * (int64_t)spmv_type_size(type)));
-    for (int64_t i = 0; i < n; i++)
-        z[i] = real_at(type, host, i);
-    spmv_free(ctx, dr);
-    spmv_free(ctx, dz);
-    free(host);
-}
-
 /* A tridiagonal matrix with diagonal entries of either sign, in host memory and in the context's:
  * M^-1 r by hand. */
 static void jacobi_of_either_sign(void **state)
 {
-    (void)state;
     enum { N = 300 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     int32_t row_ptr[N + 1] = {0}, col[3 * N];
     double val[3 * N], r[N], z[N];
     for (int i = 0; i < N; i++) {
@@ -76,16 +58,14 @@ static void jacobi_of_either_sign(void **state)
                 spmv_free(ctx, there[i]);
             free(values);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* z with B z = r for the diagonal blocks B of random matrices, of which some need pivoting; in both
  * types. */
 static void blocks_as_defined(void **state)
 {
-    (void)state;
     enum { N = 53 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static double dense[N * N];
     static const int sizes[] = {1, 2, 5, 16, 53, 64};
     double r[N], z[N];
@@ -122,19 +102,14 @@ static void blocks_as_defined(void **state)
                     fail_msg("blocks of %d: row %d is off by %g of %g", sizes[s], i, sum, largest);
             }
             spmv_preconditioner_destroy(m);
-            free(values);
-            free(row_ptr);
-            free(col);
-            free(val);
+            support_free(values, row_ptr, col, val);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* A singular block becomes its diagonal, which must have no 0. */
 static void singular_blocks(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double exchange[] = {0, 2, 0, 0, -4, 0, 0, 0, 0, 0, -4, 8, 0, 0, 1, -2};
     const double r[] = {1, 1, 1, 1};
     double z[4];
@@ -154,35 +129,20 @@ static void singular_blocks(void **state)
     assert_null(m);
     assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_SINGULAR, "row 1 is 0");
     assert_null(m);
-    free(row_ptr);
-    free(col);
-    free(val);
+    support_free(row_ptr, col, val);
     const double bad[] = {2, 0, 0, NAN}, infinite[] = {-2, 1, 0, INFINITY}, tiny[] = {1, 0, 1, -1e-320};
     a = support_csr_of_dense(2, bad, &row_ptr, &col, &val);
     assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 2 is nan");
     assert_fails(ctx, create(ctx, "block-jacobi", &a, 2, &m), SPMV_ERROR_NOT_FINITE, "row 2 is nan");
-    free(row_ptr);
-    free(col);
-    free(val);
+    support_free(row_ptr, col, val);
     a = support_csr_of_dense(2, infinite, &row_ptr, &col, &val);
     assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 2 is inf");
-    free(row_ptr);
-    free(col);
-    free(val);
+    support_free(row_ptr, col, val);
     a = support_csr_of_dense(2, tiny, &row_ptr, &col, &val);
     assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "reciprocal overflows");
     assert_fails(ctx, create(ctx, "chebyshev", &a, 0, &m), SPMV_ERROR_NOT_POSITIVE, "row 2");
     assert_null(m);
-    free(row_ptr);
-    free(col);
-    free(val);
-    spmv_context_destroy(ctx);
+    support_free(row_ptr, col, val);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(jacobi_of_either_sign), cmocka_unit_test(blocks_as_defined),
-                                       cmocka_unit_test(singular_blocks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(with_context(jacobi_of_either_sign), with_context(blocks_as_defined), with_context(singular_blocks))

@@ -7,37 +7,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "precond_internal.h"
-#include "support_dense.h"
-
-/* Only small cases run where the host emulates the GPU thread by thread. */
-#ifdef HOST_CUDA
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_precond.h"
+#include "support_slow.h"
 
 /* ----------------------------------------------------------------- helpers */
-
-struct sparse {
-    int32_t *row_ptr, *col;
-    double *val;
-    spmv_csr view;
-};
-
-static struct sparse from_dense(int64_t n, const double *dense)
-{
-    struct sparse s;
-    s.view = support_csr_of_dense(n, dense, &s.row_ptr, &s.col, &s.val);
-    return s;
-}
-
-static void release(struct sparse *s)
-{
-    free(s->row_ptr);
-    free(s->col);
-    free(s->val);
-}
 
 static spmv_preconditioner *make(spmv_context *ctx, const char *name, const spmv_csr *a, double drop, double fill)
 {
@@ -55,22 +28,6 @@ static spmv_preconditioner_info describe(spmv_context *ctx, const spmv_precondit
     spmv_preconditioner_info info;
     assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
     return info;
-}
-
-/* z = M^-1 r with arrays of doubles on the host, for M of any type. */
-static void apply(spmv_context *ctx, const spmv_preconditioner *m, const double *r, double *z)
-{
-    const spmv_type type = precond_type(m);
-    const int64_t n = precond_rows(m);
-    void *const host = support_zeros(n, sizeof(double));
-    void *dr = support_upload_as(ctx, type, r, n, 0), *dz = support_upload_as(ctx, type, r, n, 0);
-    assert_ok(ctx, spmv_preconditioner_apply(m, dr, dz));
-    assert_ok(ctx, spmv_download(ctx, dz, host, n * (int64_t)spmv_type_size(type)));
-    for (int64_t i = 0; i < n; i++)
-        z[i] = real_at(type, host, i);
-    spmv_free(ctx, dr);
-    spmv_free(ctx, dz);
-    free(host);
 }
 
 /* The largest |r - M z| for z = M^-1 r, relative to the largest term of |M| |z|, for a random r.
@@ -92,8 +49,7 @@ static double backward_error(spmv_context *ctx, const spmv_preconditioner *m, co
         worst = fmax(worst, fabs((double)sum));
     }
     assert_true(isfinite(worst));
-    free(r);
-    free(z);
+    support_free(r, z);
     return worst / size;
 }
 
@@ -116,8 +72,7 @@ static double *random_hollow(int64_t n, double share, uint64_t seed)
 /* ILU(0) of a tridiagonal matrix drops nothing. */
 static void tridiagonal(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int sizes[] = {1, 2, 3, 33, 100};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         const int n = sizes[s];
@@ -142,14 +97,12 @@ static void tridiagonal(void **state)
         release(&a);
         free(dense);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ILUT that drops nothing solves exactly, without a single diagonal entry too. */
 static void complete(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int sizes[] = {2, 3, 20, SLOW ? 30 : 90};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         const int n = sizes[s];
@@ -166,7 +119,6 @@ static void complete(void **state)
         release(&a);
         free(dense);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The product L U of the ILU(0) factors by definition: elimination that leaves cells outside the
@@ -217,8 +169,7 @@ static double *random_dominant(int64_t n, double share, uint64_t seed)
  * bits. */
 static void ilu0_as_defined(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = SLOW ? 24 : 60 };
     double *const dense = random_dominant(N, 0.15, 5), *const product = incomplete_product(dense, N);
     for (int k = 0; k < N * N; k++)
@@ -273,22 +224,16 @@ static void ilu0_as_defined(void **state)
     spmv_preconditioner_destroy(m);
     for (int i = 0; i < 3; i++)
         spmv_free(ctx, there[i]);
-    free(ptr);
-    free(col);
-    free(val);
-    free(narrow);
+    support_free(ptr, col, val, narrow);
     release(&a);
-    free(dense);
-    free(product);
-    spmv_context_destroy(ctx);
+    support_free(dense, product);
 }
 
 /* The factors stay within the fill asked for, and the residual r - A M^-1 r shrinks with smaller
  * thresholds. */
 static void ilut_dropping(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = SLOW ? 40 : 120 };
     double *const dense = random_dominant(N, 0.1, 9);
     struct sparse a = from_dense(N, dense);
@@ -308,7 +253,6 @@ static void ilut_dropping(void **state)
     }
     release(&a);
     free(dense);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------------- pivots */
@@ -325,8 +269,7 @@ static void check_values(spmv_context *ctx, const spmv_preconditioner *m, const 
 /* Pivots that vanish are replaced by 0.001 times the largest entry of their row, and reported. */
 static void replaced_pivots(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double exchange[] = {0, 2, 2, 0}, r[] = {1, 1, 1, 1};
     struct sparse a = from_dense(2, exchange);
     /* U = (0.002 2; 0 -2000), l = 1000: y = (1, -999), z_2 = 0.4995, z_1 = (1 - 2 z_2) / 0.002 */
@@ -358,7 +301,6 @@ static void replaced_pivots(void **state)
     check_values(ctx, m, (const double[]){1, 1, 2, 1}, (const double[]){(1 - 250) / 4.0, 1000, 250});
     spmv_preconditioner_destroy(m);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------------------------------------- bits */
@@ -408,25 +350,21 @@ static void same_bits(void **state)
                     }
                     assert_memory_equal(z, first, (size_t)a.rows * sizeof *z);
                 }
-                free(r);
-                free(z);
+                support_free(r, z);
                 spmv_preconditioner_destroy(m);
                 spmv_matrix_destroy(matrix);
                 spmv_context_destroy(ctx);
             }
             free(first);
         }
-    free(ptr);
-    free(col);
-    free(val);
+    support_free(ptr, col, val);
 }
 
 /* ----------------------------------------------------------------- refusals */
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, 1, 0, 1};
     const double nan[] = {1, -1, NAN, 2}, infinite[] = {1, INFINITY, -1, 2}, fine[] = {1, 1, 1, -1};
     const double large[] = {1e-300, 1e300, 1e300, 1};
@@ -477,15 +415,8 @@ static void refusals(void **state)
         assert_ok(ctx, spmv_preconditioner_apply(m, NULL, NULL));
         spmv_preconditioner_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tridiagonal),     cmocka_unit_test(complete),
-                                       cmocka_unit_test(ilu0_as_defined), cmocka_unit_test(ilut_dropping),
-                                       cmocka_unit_test(replaced_pivots), cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+SUPPORT_MAIN(with_context(tridiagonal), with_context(complete), with_context(ilu0_as_defined),
+             with_context(ilut_dropping), with_context(replaced_pivots), cmocka_unit_test(same_bits),
+             with_context(refusals))

@@ -59,8 +59,7 @@ static const double hand_c_pattern[] = {1, 1, 1, 1, 2, 1};
 
 static void small_by_hand(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr full_a = support_csr(3, 3, hand_a_ptr, hand_a_col, hand_a_val);
     const spmv_csr full_b = support_csr(3, 4, hand_b_ptr, hand_b_col, hand_b_val);
     for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++)
@@ -80,14 +79,12 @@ static void small_by_hand(void **state)
             assert_memory_equal(c.val, patterns ? hand_c_pattern : hand_c_val, sizeof hand_c_val);
             spmv_matrix_destroy(m);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* The sum begins with the first product, and k ascends: -0 stays -0, and 1e16 + 1 - 1e16 is 0. */
 static void order_of_sums(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int32_t a_ptr[] = {0, 3}, a_col[] = {0, 1, 2}, b_ptr[] = {0, 2, 3, 4}, b_col[] = {0, 1, 0, 0};
     static const double a_val[] = {1, 1, 1}, b_val[] = {1e16, -0.0, 1, -1e16};
     const spmv_csr a = support_csr(1, 3, a_ptr, a_col, a_val), b = support_csr(3, 2, b_ptr, b_col, b_val);
@@ -99,7 +96,6 @@ static void order_of_sums(void **state)
         assert_true(val[0] == 0 && val[1] == 0 && signbit(val[1]));
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------------ ref against long double */
@@ -151,9 +147,7 @@ static void assert_is_product(const spmv_csr *a, const spmv_csr *b, const spmv_c
             terms[j] = 0;
         }
     }
-    free(sum);
-    free(size);
-    free(terms);
+    support_free(sum, size, terms);
 }
 
 /* ----------------------------------------------------------------- methods against ref */
@@ -207,9 +201,7 @@ static void check_pair(spmv_context *ctx, spmv_context *ref, const spmv_csr *a, 
         assert_ok(ctx, spmv_download(ctx, c_values, host, bytes));
         assert_memory_equal(host, expected.val, (size_t)(expected.nnz * size));
         spmv_multiply_plan_destroy(plan);
-        spmv_free(ctx, c_values);
-        spmv_free(ctx, av);
-        spmv_free(ctx, bv);
+        support_free_in(ctx, c_values, av, bv);
         free(host);
     }
     for (int i = 0; i < 2; i++)
@@ -286,8 +278,7 @@ static void pairs_against_ref(void **state)
 /* Offsets of 32 bits, in both memories. */
 static void narrow_offsets(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr a = support_csr(3, 3, hand_a_ptr, hand_a_col, hand_a_val);
     const spmv_csr b = support_csr(3, 4, hand_b_ptr, hand_b_col, hand_b_val);
     spmv_csr there[2] = {a, b};
@@ -310,11 +301,8 @@ static void narrow_offsets(void **state)
         spmv_matrix_destroy(m);
     }
     for (int i = 0; i < 2; i++) {
-        spmv_free(ctx, (void *)there[i].row_ptr);
-        spmv_free(ctx, (void *)there[i].col);
-        spmv_free(ctx, (void *)there[i].val);
+        support_free_in(ctx, (void *)there[i].row_ptr, (void *)there[i].col, (void *)there[i].val);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Rows whose columns span more than the sums of a cache, with few entries and with many. */
@@ -341,8 +329,7 @@ static void wide_rows(void **state)
 /* Working memory for some products at a time: the method expand works in parts. */
 static void in_parts(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *a = make(ctx, "uniform:300,170,6", SPMV_F64, 3), *b = make(ctx, "uniform:170,400,5", SPMV_F64, 4);
     spmv_matrix *whole = NULL, *m = NULL;
     const spmv_csr va = view_of(a), vb = view_of(b);
@@ -360,13 +347,11 @@ static void in_parts(void **state)
     spmv_matrix_destroy(whole);
     spmv_matrix_destroy(a);
     spmv_matrix_destroy(b);
-    spmv_context_destroy(ctx);
 }
 
 static void nothing_at_all(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const int32_t zeros[8] = {0};
     static const int64_t sizes[][3] = {{0, 0, 0}, {0, 5, 3}, {4, 0, 3}, {4, 5, 0}, {4, 5, 3}};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -387,7 +372,6 @@ static void nothing_at_all(void **state)
             spmv_multiply_plan_destroy(plan);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 static void triple(void **state)
@@ -432,8 +416,7 @@ static void triple(void **state)
 
 static void wrong_arrays(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         int32_t ptr[4], col[4];
         const char *text;
@@ -473,13 +456,11 @@ static void wrong_arrays(void **state)
                     for (int i = 0; i < 3; i++)
                         spmv_free(ctx, memory[v][i]);
             }
-    spmv_context_destroy(ctx);
 }
 
 static void wrong_arguments(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_csr a = support_csr(3, 3, hand_a_ptr, hand_a_col, hand_a_val);
     const spmv_csr b = support_csr(3, 4, hand_b_ptr, hand_b_col, hand_b_val);
     spmv_csr odd = a;
@@ -520,23 +501,20 @@ static void wrong_arguments(void **state)
     assert_fails(ctx, spmv_multiply_values(plan, values, values, values), SPMV_ERROR_ARGUMENT, "same array");
     spmv_free(ctx, values);
     spmv_multiply_plan_destroy(plan);
-    spmv_context_destroy(ctx);
 }
 
 /* A product whose entries no memory holds is refused before the work: arrow times itself is dense,
  * 10^12 entries. */
 static void too_large(void **state)
 {
-    (void)state;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* its methods allocate what they need and say what is missing */
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_matrix *a = make(ctx, "arrow:1000000", SPMV_F64, 1), *c = NULL;
     const spmv_csr view = view_of(a);
     assert_fails(ctx, spmv_multiply(ctx, &view, &view, NULL, &c), SPMV_ERROR_MEMORY, "bytes");
     assert_null(c);
     spmv_matrix_destroy(a);
-    spmv_context_destroy(ctx);
 }
 
 static void names(void **state)
@@ -550,8 +528,8 @@ static void names(void **state)
     assert_null(spmv_multiply_method_name((spmv_backend)77, 0));
 }
 
-SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), cmocka_unit_test(small_by_hand), cmocka_unit_test(order_of_sums),
-                      cmocka_unit_test(pairs_against_ref), cmocka_unit_test(narrow_offsets),
-                      cmocka_unit_test(wide_rows), cmocka_unit_test(in_parts), cmocka_unit_test(nothing_at_all),
-                      cmocka_unit_test(triple), cmocka_unit_test(wrong_arrays), cmocka_unit_test(wrong_arguments),
-                      cmocka_unit_test(too_large), cmocka_unit_test(names))
+SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), with_context(small_by_hand), with_context(order_of_sums),
+                      cmocka_unit_test(pairs_against_ref), with_context(narrow_offsets), cmocka_unit_test(wide_rows),
+                      with_context(in_parts), with_context(nothing_at_all), cmocka_unit_test(triple),
+                      with_context(wrong_arrays), with_context(wrong_arguments), with_context(too_large),
+                      cmocka_unit_test(names))

@@ -8,39 +8,10 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "precond_internal.h"
-#include "support_dense.h"
-
-/* Only small cases run where the host emulates the GPU thread by thread. */
-#ifdef HOST_CUDA
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
+#include "support_precond.h"
+#include "support_slow.h"
 
 /* ----------------------------------------------------------------- matrices */
-
-/* A symmetric matrix in host arrays, columns ascending. */
-struct sparse {
-    int64_t n;
-    int32_t *row_ptr, *col;
-    double *val;
-    spmv_csr view;
-};
-
-static struct sparse from_dense(int64_t n, const double *dense)
-{
-    struct sparse s = {.n = n};
-    s.view = support_csr_of_dense(n, dense, &s.row_ptr, &s.col, &s.val);
-    return s;
-}
-
-static void release(struct sparse *s)
-{
-    free(s->row_ptr);
-    free(s->col);
-    free(s->val);
-}
 
 static double *dense_of(const spmv_csr *a)
 {
@@ -74,29 +45,11 @@ static struct sparse random_spd(int64_t n, double share, uint64_t seed)
         for (int64_t j = 0; j < n; j++)
             dense[i * n + j] *= scale[i] * scale[j];
     struct sparse s = from_dense(n, dense);
-    free(scale);
-    free(dense);
+    support_free(scale, dense);
     return s;
 }
 
 /* ---------------------------------------------------------------- application */
-
-/* z = M^-1 r with arrays of doubles on the host, for M of any type. */
-static void apply(spmv_context *ctx, const spmv_preconditioner *m, const double *r, double *z)
-{
-    spmv_preconditioner_info info;
-    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
-    const int64_t n = info.rows, bytes = n * (int64_t)spmv_type_size(info.type);
-    void *const host = support_zeros(n, sizeof(double));
-    void *dr = support_upload_as(ctx, info.type, r, n, 0), *dz = support_upload_as(ctx, info.type, r, n, 0);
-    assert_ok(ctx, spmv_preconditioner_apply(m, dr, dz));
-    assert_ok(ctx, spmv_download(ctx, dz, host, bytes));
-    for (int64_t i = 0; i < n; i++)
-        z[i] = real_at(info.type, host, i);
-    spmv_free(ctx, dr);
-    spmv_free(ctx, dz);
-    free(host);
-}
 
 /* M^-1 as a dense matrix: row j is M^-1 e_j. */
 static double *inverse_of(spmv_context *ctx, const spmv_preconditioner *m, int64_t n)
@@ -183,8 +136,7 @@ static double *inverse_diagonal_of(const spmv_csr *a)
  * describe returns. */
 static void every_kind(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct sparse matrices[] = {random_spd(1, 1, 1), random_spd(7, 0.5, 2), random_spd(33, 0.2, 3),
                                 random_spd(SLOW ? 40 : 90, 0.1, 4)};
     const char *name = NULL;
@@ -221,23 +173,20 @@ static void every_kind(void **state)
                     double *expected = inverse_diagonal_of(&a);
                     if (strcmp(name, "jacobi") == 0)
                         check_equal(name, z, expected, n, 4 * real_limits_of(a.type).roundoff);
-                    free(expected);
-                    free(z);
+                    support_free(expected, z);
                 }
                 spmv_preconditioner_destroy(m);
                 free(values);
             }
     for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
         release(&matrices[i]);
-    spmv_context_destroy(ctx);
 }
 
 /* none and jacobi against values by hand; repeated diagonal entries are added; arrays in the
  * context's memory; 64-bit offsets. */
 static void none_and_jacobi(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int64_t row_ptr[] = {0, 3, 5, 6};
     const int32_t col[] = {1, 0, 0, 1, 0, 2};
     const double val[] = {1, 1.5, 0.5, 4, 1, 0.125}, r[] = {3, -8, 5};
@@ -269,7 +218,6 @@ static void none_and_jacobi(void **state)
     }
     for (int i = 0; i < 3; i++)
         spmv_free(ctx, there[i]);
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------------- dense definitions */
@@ -357,17 +305,14 @@ static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *
             assert_false(incomplete_product(dense, n, info.shift / 2, product));
     }
     assert_true(info.levels > 0 && info.levels <= n);
-    free(product);
-    free(expected);
-    free(z);
+    support_free(product, expected, z);
     spmv_preconditioner_destroy(m);
 }
 
 /* IC(0) equals its definition; a dense pattern gives A^-1 itself; a given shift is used. */
 static void ic0_as_defined(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int i = 0; i < 6; i++) {
         struct sparse s = random_spd(i < 5 ? 20 + 3 * i : (SLOW ? 45 : 120), i == 0 ? 2 : i == 5 ? 0.05 : 0.25, 30 + i);
         double *dense = dense_of(&s.view);
@@ -376,22 +321,19 @@ static void ic0_as_defined(void **state)
             spmv_preconditioner *m = make(ctx, "ic0", &s.view, NULL);
             double *exact = dense_inverse(dense, s.n), *z = inverse_of(ctx, m, s.n);
             check_equal("ic0, dense", z, exact, s.n, 1e-11);
-            free(exact);
-            free(z);
+            support_free(exact, z);
             spmv_preconditioner_destroy(m);
         }
         free(dense);
         release(&s);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* D. S. Kershaw's matrix (J. Comp. Phys. 26, 1978): positive definite, but its IC(0) has a negative
  * pivot. */
 static void ic0_failing_pivot(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const double kershaw[] = {3, -2, 0, 2, -2, 3, -2, 0, 0, -2, 3, -2, 2, 0, -2, 3};
     struct sparse s = from_dense(4, kershaw);
     assert_true(is_positive(kershaw, 4));
@@ -403,15 +345,13 @@ static void ic0_failing_pivot(void **state)
     assert_non_null(strstr(info.layout, "pivot of row 4"));
     spmv_preconditioner_destroy(m);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The inverses of the diagonal blocks, by definition; a block that is not positive definite becomes
  * its diagonal. */
 static void block_jacobi_as_defined(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = 53 };
     const int sizes[] = {1, 2, 5, 16, 53, 64};
     struct sparse s = random_spd(N, 0.4, 77);
@@ -428,9 +368,7 @@ static void block_jacobi_as_defined(void **state)
         double *expected = dense_inverse(blocks, N), *z = inverse_of(ctx, m, N);
         check_equal("block-jacobi", z, expected, N, 1e-11);
         check_symmetric_positive("block-jacobi", z, N, 0x1p-53);
-        free(blocks);
-        free(expected);
-        free(z);
+        support_free(blocks, expected, z);
         spmv_preconditioner_destroy(m);
     }
     free(dense);
@@ -449,7 +387,6 @@ static void block_jacobi_as_defined(void **state)
     free(z);
     spmv_preconditioner_destroy(m);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The residual polynomial I - M^-1 A is T_k((b + a - 2 X) / (b - a)) / T_k((b + a) / (b - a)) at X
@@ -457,8 +394,7 @@ static void block_jacobi_as_defined(void **state)
  * matrices. */
 static void chebyshev_as_defined(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = 24 };
     struct sparse s = random_spd(N, 0.3, 5);
     double *dense = dense_of(&s.view);
@@ -514,7 +450,6 @@ static void chebyshev_as_defined(void **state)
     spmv_plan_destroy(plan);
     free(dense);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The interval estimated for poisson2d:N, where D^-1 A has the eigenvalues 1 - (cos + cos) / 2. The
@@ -573,8 +508,7 @@ static void chebyshev_interval(void **state)
 /* An f32 matrix with f64 vectors gives the bits of the same numbers in f64. */
 static void mixed_types(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct sparse s = random_spd(30, 0.3, 8);
     float *values = malloc((size_t)s.view.nnz * sizeof *values);
     for (int64_t k = 0; k < s.view.nnz; k++)
@@ -597,14 +531,12 @@ static void mixed_types(void **state)
         double *z = inverse_of(ctx, m, s.n), *expected = inverse_of(ctx, wide, s.n);
         if (memcmp(z, expected, (size_t)(s.n * s.n) * sizeof *z) != 0)
             fail_msg("%s: an f32 matrix gives other bits than its numbers in f64", name);
-        free(z);
-        free(expected);
+        support_free(z, expected);
         spmv_preconditioner_destroy(m);
         spmv_preconditioner_destroy(wide);
     }
     free(values);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 /* The bits of `repeats` results M^-1 r for a pseudo-random r, as a checksum (FNV-1a). */
@@ -627,8 +559,7 @@ static uint64_t bits_of(spmv_context *ctx, const spmv_preconditioner *m, int64_t
         if (sum != first)
             fail_msg("other bits in application %d", repeat);
     }
-    free(r);
-    free(z);
+    support_free(r, z);
     return first;
 }
 
@@ -679,8 +610,7 @@ static void same_bits(void **state)
 /* CG with M on poisson2d:N: reaches the solution within the expected number of iterations. */
 static void fewer_iterations(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     enum { N = SLOW ? 16 : 64 };
     char spec[32];
     snprintf(spec, sizeof spec, "poisson2d:%d", N);
@@ -725,13 +655,10 @@ static void fewer_iterations(void **state)
             fail_msg("%s: %lld iterations, %lld without", name, (long long)result.iterations, (long long)plain);
         spmv_preconditioner_destroy(m);
     }
-    free(ones);
-    free(solution);
-    spmv_free(ctx, x);
-    spmv_free(ctx, b);
+    support_free(ones, solution);
+    support_free_in(ctx, x, b);
     spmv_plan_destroy(plan);
     spmv_matrix_destroy(matrix);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------------- auto */
@@ -763,16 +690,13 @@ static spmv_matrix *line(spmv_context *ctx, int64_t n, double diagonal)
         }
     spmv_matrix *matrix = NULL;
     assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
-    free(row);
-    free(col);
-    free(val);
+    support_free(row, col, val);
     return matrix;
 }
 
 static void auto_decides(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const bool device = support_backend == SPMV_BACKEND_CUDA;
     const double negative[] = {1, 0, 0, -2}, diagonal[] = {3, 0, 0, 1e6}, strong[] = {10, 1, 1, 90};
     const double uneven[] = {2, 1.5, 0, 1.5, 9, 6, 0, 6, 20}, even[] = {2, 1.5, 1.5, 2};
@@ -818,14 +742,12 @@ static void auto_decides(void **state)
                                                        : "microseconds");
         spmv_matrix_destroy(matrix);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* hypre-amg on an unsupported backend, with a broken module, and in f32. */
 static void amg_refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct sparse s = random_spd(9, 0.5, 3);
     spmv_preconditioner *m = NULL;
     if (support_backend == SPMV_BACKEND_CUDA) {
@@ -858,13 +780,11 @@ static void amg_refusals(void **state)
     }
     assert_null(m);
     release(&s);
-    spmv_context_destroy(ctx);
 }
 
 static void refusals(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, 1, 0, 1};
     const double val[] = {2, -1, -1, 2}, zero[] = {2, -1, -1, 0}, negative[] = {2, -1, -1, -3};
     const double nan[] = {NAN, -1, -1, 2}, tiny[] = {1, 0, 0, 1e-320}, complex_val[8] = {1};
@@ -942,14 +862,12 @@ static void refusals(void **state)
             spmv_preconditioner_destroy(m);
         }
     }
-    spmv_context_destroy(ctx);
 }
 
 /* "none" reads no array, so it takes no time: these pointers cannot be read. */
 static void none_reads_nothing(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_csr a = {.rows = 1000, .cols = 1000, .nnz = 5000, .row_ptr_bits = 64, .type = SPMV_F64};
     a.row_ptr = a.col = (const void *)(uintptr_t)64;
     a.val = a.col;
@@ -961,16 +879,14 @@ static void none_reads_nothing(void **state)
         assert_true(info.rows == 1000 && info.type == SPMV_F64 && precond_is_identity(m));
         spmv_preconditioner_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* A matrix in the context's memory, of which jacobi and auto read the diagonal there: the bits and
  * the messages of one in host memory. Rows have entries in any order and repeated ones. */
 static void diagonal_in_place(void **state)
 {
-    (void)state;
     enum { ROWS = 300 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const spmv_type types[][2] = {{SPMV_F64, SPMV_F64}, {SPMV_F32, SPMV_F32}, {SPMV_F32, SPMV_F64}, {0, SPMV_F32}};
     const struct {
         double value;
@@ -1049,7 +965,6 @@ static void diagonal_in_place(void **state)
                     spmv_free(ctx, arrays[i]);
                 free(val);
             }
-    spmv_context_destroy(ctx);
 }
 
 /* A user-defined preconditioner: M = 2 I. */
@@ -1074,8 +989,7 @@ static void half_destroy(void *self)
 
 static void own_class(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct half half = {.ctx = ctx, .n = 3};
     spmv_preconditioner_class own = {.size = sizeof own, .name = "half", .apply = half_apply, .destroy = half_destroy};
     spmv_preconditioner *m = NULL;
@@ -1098,32 +1012,13 @@ static void own_class(void **state)
     assert_fails(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, 3, &own, &half, &m), SPMV_ERROR_ARGUMENT, "apply");
     assert_fails(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, 3, NULL, &half, &m), SPMV_ERROR_ARGUMENT, "class");
     assert_true(half.destroyed == 1);
-    spmv_context_destroy(ctx);
 }
 
-int main(int argc, char **argv)
-{
-    support_begin(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_kind),
-                                       cmocka_unit_test(none_and_jacobi),
-                                       cmocka_unit_test(ic0_as_defined),
-                                       cmocka_unit_test(ic0_failing_pivot),
-                                       cmocka_unit_test(block_jacobi_as_defined),
-                                       cmocka_unit_test(chebyshev_as_defined),
-                                       cmocka_unit_test(chebyshev_interval),
-                                       cmocka_unit_test(mixed_types),
-                                       cmocka_unit_test(same_bits),
-                                       cmocka_unit_test(fewer_iterations),
-                                       cmocka_unit_test(auto_decides),
-                                       cmocka_unit_test(amg_refusals),
-                                       cmocka_unit_test(refusals),
-                                       cmocka_unit_test(none_reads_nothing),
-                                       cmocka_unit_test(diagonal_in_place),
-                                       cmocka_unit_test(own_class)};
-    /* "brief": small systems only; test_cg_rungs launches the kernels of every preconditioner. */
-    const struct CMUnitTest some[] = {cmocka_unit_test(ic0_failing_pivot), cmocka_unit_test(refusals),
-                                      cmocka_unit_test(own_class)};
-    if (support_brief(argc, argv))
-        return cmocka_run_group_tests(some, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* "brief": small systems only; test_cg_rungs launches the kernels of every preconditioner. */
+SUPPORT_MAIN_OR_BRIEF((with_context(ic0_failing_pivot), with_context(refusals), with_context(own_class)),
+                      with_context(every_kind), with_context(none_and_jacobi), with_context(ic0_as_defined),
+                      with_context(ic0_failing_pivot), with_context(block_jacobi_as_defined),
+                      with_context(chebyshev_as_defined), cmocka_unit_test(chebyshev_interval),
+                      with_context(mixed_types), cmocka_unit_test(same_bits), with_context(fewer_iterations),
+                      with_context(auto_decides), with_context(amg_refusals), with_context(refusals),
+                      with_context(none_reads_nothing), with_context(diagonal_in_place), with_context(own_class))

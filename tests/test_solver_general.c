@@ -8,13 +8,9 @@
 #include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
+#include "support_slow.h"
 
-/* The host that plays a GPU runs only small cases. */
-#ifdef HOST_CUDA
-enum { SIZE = 40, SLOW = 1 };
-#else
-enum { SIZE = 700, SLOW = 0 };
-#endif
+enum { SIZE = SLOW ? 40 : 700 };
 
 enum { ENTRIES = 5, RUNS = SLOW ? 3 : 51 };
 
@@ -79,10 +75,7 @@ static void finish(struct matrix *a)
 
 static void release(struct matrix *a)
 {
-    free(a->row_ptr);
-    free(a->col);
-    free(a->val);
-    free(a->typed);
+    support_free(a->row_ptr, a->col, a->val, a->typed);
 }
 
 /* Five diagonals: `diagonal` (of sign `sign` in every second row), lower and upper neighbours with
@@ -163,10 +156,8 @@ static struct system new_system(spmv_context *ctx, const struct matrix *a)
 
 static void close_system(struct system *s)
 {
-    spmv_free(s->ctx, s->b_there);
-    spmv_free(s->ctx, s->x_there);
-    free(s->solution);
-    free(s->b);
+    support_free_in(s->ctx, s->b_there, s->x_there);
+    support_free(s->solution, s->b);
 }
 
 /* Part p of x_i, from host memory. */
@@ -240,7 +231,6 @@ static bool direct_is_missing(spmv_context *ctx)
 /* Each method in each type. */
 static void known_answers(void **state)
 {
-    (void)state;
     static const struct {
         const char *method;
         struct matrix (*make)(int64_t n, spmv_type type);
@@ -249,7 +239,7 @@ static void known_answers(void **state)
                  {"gmres", nonsymmetric, true}, {"gmres", indefinite, true},    {"bicgstab", nonsymmetric, true},
                  {"bicgstab", definite, true},  {"direct", nonsymmetric, true}, {"direct", indefinite, true}};
     static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const bool no_direct = direct_is_missing(ctx);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
@@ -274,7 +264,6 @@ static void known_answers(void **state)
             close_system(&s);
             release(&a);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* gmres and bicgstab of sizes for which a GPU takes one kernel for many steps, of one block to all
@@ -282,11 +271,10 @@ static void known_answers(void **state)
  * larger ones. Short cycles end before the tolerance is reached. */
 static void sizes(void **state)
 {
-    (void)state;
     static const int64_t rows[] = {1, 2, 31, SLOW ? 33 : 257, SLOW ? 65 : 33600, SLOW ? 66 : 80000, SLOW ? 67 : 700001};
     static const char *const methods[] = {"gmres", "bicgstab"}, *const preconds[] = {"none", "jacobi"};
     static const int restarts[] = {50, 5};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     const int count = support_backend == SPMV_BACKEND_CUDA ? 7 : 4;
     for (int k = 0; k < count; k++) {
         const spmv_type type = k % 2 == 0 ? SPMV_F64 : SPMV_F32;
@@ -310,7 +298,6 @@ static void sizes(void **state)
         close_system(&s);
         release(&a);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Eigenvalues that crowd at 1 and reach down to 1/1000, far from normal: with one pass of Gram-Schmidt
@@ -330,10 +317,9 @@ static struct matrix crowded(int64_t n, spmv_type type)
  * is the true one, in one run. */
 static void recurrence(void **state)
 {
-    (void)state;
     static const spmv_type types[] = {SPMV_F64, SPMV_C128};
     static const char *const preconds[] = {"none", "jacobi"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (int t = 0; t < 2; t++)
         for (int p = 0; p < 2; p++) {
             struct matrix a = p == 0 ? crowded(60, types[t]) : nonsymmetric(60, types[t]);
@@ -348,14 +334,12 @@ static void recurrence(void **state)
             close_system(&s);
             release(&a);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* gmres and bicgstab with each preconditioner that can be made. */
 static void preconditioners(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const spmv_type types[] = {SPMV_F64, SPMV_C128};
     int made = 0;
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
@@ -385,15 +369,13 @@ static void preconditioners(void **state)
         release(&a);
     }
     assert_true(made >= 2 * 2 * 5);
-    spmv_context_destroy(ctx);
 }
 
 /* In n steps without restart, gmres is exact; on the shift it makes no progress before. */
 static void exact_after_n_steps(void **state)
 {
-    (void)state;
     enum { N = 20 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = shift(N);
     struct system s = new_system(ctx, &a);
     /* b = e_1 */
@@ -417,7 +399,6 @@ static void exact_after_n_steps(void **state)
     assert_string_equal(result.method, "gmres");
     close_system(&s);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 static spmv_status negate(void *self, const void *r, void *z)
@@ -429,8 +410,7 @@ static spmv_status negate(void *self, const void *r, void *z)
 /* Every breakdown, each from a named matrix. */
 static void breakdowns(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     spmv_solver_result result;
     spmv_solver_options o = options_of("bicgstab", "none");
     /* a rotation by 90 degrees: (r0, A r0) = 0 */
@@ -498,15 +478,13 @@ static void breakdowns(void **state)
         close_system(&s);
         release(&a);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* b = A 1 is not 0 at the boundary alone, and the flow carries the residual away from there: its
  * product with the first one falls below the roundoff of their norms, and is right. */
 static void residuals_that_move(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     static const struct {
         const char *spec;
         spmv_type type;
@@ -531,21 +509,17 @@ static void residuals_that_move(void **state)
         spmv_solver_result result;
         assert_ok(ctx, spmv_solve(ctx, &a, b, x, &o, &result, sizeof result));
         assert_true(result.status == SPMV_OK && result.true_residual <= cases[c].rtol * result.norm_b);
-        spmv_free(ctx, b);
-        spmv_free(ctx, x);
-        free(values);
-        free(pairs);
+        support_free_in(ctx, b, x);
+        support_free(values, pairs);
         spmv_matrix_destroy(m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* minres refuses a preconditioner that is not positive definite, and a matrix that is not symmetric.
  */
 static void minres_needs(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = nonsymmetric(SIZE, SPMV_F64);
     struct system s = new_system(ctx, &a);
     spmv_solver_options o = options_of("minres", "none");
@@ -571,13 +545,11 @@ static void minres_needs(void **state)
     spmv_preconditioner_destroy(o.own_precond);
     close_system(&s);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 /* What auto chooses, and why. */
 static void choice(void **state)
 {
-    (void)state;
     static const struct {
         struct matrix (*make)(int64_t n, spmv_type type);
         spmv_type type;
@@ -587,7 +559,7 @@ static void choice(void **state)
                  {nonsymmetric, SPMV_F64, "gmres", "not symmetric"},
                  {definite, SPMV_C128, "cg", "Hermitian"},
                  {nonsymmetric, SPMV_C64, "gmres", "not symmetric"}};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix a = cases[c].make(SIZE, cases[c].type);
         struct system s = new_system(ctx, &a);
@@ -615,7 +587,6 @@ static void choice(void **state)
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "not positive definite");
     close_system(&s);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 struct seen {
@@ -655,9 +626,8 @@ static int compare(int64_t iteration, double residual, const void *x, void *user
  * cancelled solve, the limit, and the iterates. */
 static void callbacks(void **state)
 {
-    (void)state;
     static const char *const methods[] = {"minres", "gmres", "bicgstab"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = indefinite(SIZE, SPMV_F64), b = nonsymmetric(SIZE, SPMV_F64);
     for (int m = 0; m < 3; m++)
         for (int precond = 0; precond < (m == 0 ? 1 : 2); precond++) {
@@ -690,15 +660,13 @@ static void callbacks(void **state)
         }
     release(&a);
     release(&b);
-    spmv_context_destroy(ctx);
 }
 
 /* b = 0 gives x = 0; tiny and huge b give the digits of b. */
 static void extremes(void **state)
 {
-    (void)state;
     static const char *const methods[] = {"minres", "gmres", "bicgstab"};
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = definite(SIZE, SPMV_F64);
     for (int m = 0; m < 3; m++) {
         struct system s = new_system(ctx, &a);
@@ -717,20 +685,17 @@ static void extremes(void **state)
                 assert_true(fabs(y[i] - scales[k] * x[i]) <= 1e-6 * scales[k]);
             free(y);
         }
-        free(x);
-        free(b);
+        support_free(x, b);
         close_system(&s);
     }
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 /* Several right-hand sides: each as alone. */
 static void several(void **state)
 {
-    (void)state;
     enum { K = 3 };
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = nonsymmetric(SIZE, SPMV_F64);
     struct system s = new_system(ctx, &a);
     double *const b = support_zeros(K * a.n, 8), *const x = support_zeros(K * a.n, 8);
@@ -756,14 +721,10 @@ static void several(void **state)
     o.precond = "none";
     assert_fails(ctx, spmv_solve(ctx, &a.view, bs, xs, &o, result, sizeof *result), SPMV_ERROR_ITERATIONS,
                  "right-hand side 1 of 3");
-    free(b);
-    free(x);
-    free(one);
-    spmv_free(ctx, bs);
-    spmv_free(ctx, xs);
+    support_free(b, x, one);
+    support_free_in(ctx, bs, xs);
     close_system(&s);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
 /* The same bits in every run and for any number of threads. */
@@ -804,8 +765,7 @@ static void bits(void **state)
 /* A singular matrix whose right-hand side is consistent, by structure and by values. */
 static void singular(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context();
+    spmv_context *ctx = *state;
     struct matrix a = definite(SIZE, SPMV_F64);
     /* the last row and column become zero */
     for (int64_t i = 0; i < a.n; i++)
@@ -831,11 +791,9 @@ static void singular(void **state)
     }
     close_system(&s);
     release(&a);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(recurrence),
-             cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns),
-             cmocka_unit_test(residuals_that_move), cmocka_unit_test(minres_needs), cmocka_unit_test(choice),
-             cmocka_unit_test(callbacks), cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits),
-             cmocka_unit_test(singular))
+SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
+             with_context(exact_after_n_steps), with_context(breakdowns), with_context(residuals_that_move),
+             with_context(minres_needs), with_context(choice), with_context(callbacks), with_context(extremes),
+             with_context(several), cmocka_unit_test(bits), with_context(singular))

@@ -124,8 +124,7 @@ static struct product multiply(const struct matrix *a, const struct matrix *b, s
             memcpy((char *)c.val + size * k, sums + size * c.col[k], (size_t)size);
         c.row_ptr[i + 1] = c.nnz;
     }
-    free(seen);
-    free(sums);
+    support_free(seen, sums);
     return c;
 }
 
@@ -148,23 +147,13 @@ static struct uploaded upload(const struct matrix *m, int bits, spmv_type type, 
         free(narrow);
     }
     u.val = values == NULL ? NULL : support_upload(ctx, values, m->nnz * (int64_t)spmv_type_size(type));
-    u.view = (spmv_csr){.rows = m->rows,
-                        .cols = m->cols,
-                        .nnz = m->nnz,
-                        .row_ptr = u.row_ptr,
-                        .row_ptr_bits = bits,
-                        .col = u.col,
-                        .val = u.val,
-                        .type = type,
-                        .memory = SPMV_MEMORY_CONTEXT};
+    u.view = support_csr_there(m->rows, m->cols, m->nnz, u.row_ptr, bits, u.col, u.val, type);
     return u;
 }
 
 static void release(struct uploaded *u)
 {
-    spmv_free(ctx, u->row_ptr);
-    spmv_free(ctx, u->col);
-    spmv_free(ctx, u->val);
+    support_free_in(ctx, u->row_ptr, u->col, u->val);
 }
 
 static int64_t products_of(const struct matrix *a, const struct matrix *b)
@@ -178,8 +167,7 @@ static int64_t products_of(const struct matrix *a, const struct matrix *b)
 static void release_plan(struct spmv_multiply_plan *plan)
 {
     spgemm_rows_destroy_cuda(plan);
-    spmv_free(ctx, plan->row_ptr);
-    spmv_free(ctx, plan->col);
+    support_free_in(ctx, plan->row_ptr, plan->col);
 }
 
 /* The first position where two arrays differ; n: none. */
@@ -231,14 +219,7 @@ static void check_as(const struct matrix *a, const struct matrix *b, spmv_type t
     release_plan(&plan);
     release(&ua);
     release(&ub);
-    free(a_values);
-    free(b_values);
-    free(c.row_ptr);
-    free(c.col);
-    free(c.val);
-    free(row_ptr);
-    free(col);
-    free(val);
+    support_free(a_values, b_values, c.row_ptr, c.col, c.val, row_ptr, col, val);
 }
 
 static void check(const struct matrix *a, const struct matrix *b, const char *what)
