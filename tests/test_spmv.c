@@ -111,6 +111,9 @@ static void check_everything(spmv_context *ctx, const struct matrix *m)
         for (int t = 0; t < 2; t++)
             for (int operation = SPMV_OPERATION_N; operation <= SPMV_OPERATION_H; operation++) {
                 const spmv_type type = t == 0 ? SPMV_F64 : SPMV_F32;
+                /* On an emulated GPU the types take turns; nnz makes the order differ between shapes. */
+                if (SLOW && (t + i + operation / 2 + (m->val == NULL) + m->nnz) % 2 != 0)
+                    continue;
                 /* T and H are the same for real numbers. */
                 if (!SLOW || operation != SPMV_OPERATION_H)
                     check_products(ctx, m, method, (spmv_operation)operation, type, 64, of_wide, 3);

@@ -169,7 +169,9 @@ static void values_are_replaced(void **state)
         for (int t = 0; t < TYPES; t++) {
             struct matrix m = make_matrix(211, kind == 0 ? 90 : 300, kind, types[t]);
             for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
-                for (int number = 0; number < 6 && takes(ctx, &m, method); number++)
+                /* On an emulated GPU each method, type and product takes every other kind of matrix. */
+                for (int number = SLOW ? (kind + t + i) % 2 : 0; number < 6 && takes(ctx, &m, method);
+                     number += SLOW ? 2 : 1)
                     check_updates(ctx, &m, method, (spmv_operation)(number / 2), number % 2);
             free_matrix(&m);
         }

@@ -11,6 +11,7 @@ SPDX-License-Identifier: BSD-3-Clause
 import base64
 import ctypes
 import fcntl
+import itertools
 import json
 import os
 import random
@@ -71,16 +72,23 @@ def unfiltered(data, width, height, depth):
     """Undoes the filters of PNG (section 9.2): each row starts with the number of its filter."""
     rows, before = [], bytearray(width * depth)
     for y in range(height):
-        kind, row = data[y * (width * depth + 1)], bytearray(data[y * (width * depth + 1) + 1 :][: width * depth])
-        for x in range(len(row)):
-            a, b = row[x - depth] if x >= depth else 0, before[x]
-            c = before[x - depth] if x >= depth else 0
-            if kind == 4:
-                p = a + b - c
-                near = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-                row[x] = (row[x] + near) & 255
-            else:
-                row[x] = (row[x] + (0, a, b, (a + b) // 2)[kind]) & 255
+        start = y * (width * depth + 1)
+        kind, row = data[start], bytearray(data[start + 1 : start + 1 + width * depth])
+        if kind == 2:
+            row = bytearray((x + b) & 255 for x, b in zip(row, before))
+        elif kind == 1:
+            for channel in range(depth):
+                row[channel::depth] = bytes(x & 255 for x in itertools.accumulate(row[channel::depth]))
+        elif kind > 2:
+            for x in range(len(row)):
+                a, b = row[x - depth] if x >= depth else 0, before[x]
+                c = before[x - depth] if x >= depth else 0
+                if kind == 4:
+                    p = a + b - c
+                    near = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+                    row[x] = (row[x] + near) & 255
+                else:
+                    row[x] = (row[x] + (a + b) // 2) & 255
         rows.append(row)
         before = row
     return rows
