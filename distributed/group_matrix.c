@@ -48,12 +48,15 @@ static spmv_status check_own(spmv_context *ctx, const spmv_csr *own)
     return csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
 }
 
-/* Rank r must agree with rank 0. A rank that gives no rows has no type to compare. */
-static spmv_status compare(spmv_context *ctx, const struct given *zero, const struct given *its, int r)
+/* Rank r must agree with rank 0, and with the first rank that gives rows. A rank that gives no rows
+ * has no columns to compare, one without nonzeros no type. */
+static spmv_status compare(spmv_context *ctx, const struct given *given, int first, int r)
 {
-    if (its->cols != zero->cols)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_group_matrix_create: rank %d has %lld columns, rank 0 has %lld",
-                            r, (long long)its->cols, (long long)zero->cols);
+    const struct given *zero = given, *its = &given[r];
+    if (its->rows > 0 && its->cols != given[first].cols)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_group_matrix_create: rank %d has %lld columns, rank %d has %lld", r,
+                            (long long)its->cols, first, (long long)given[first].cols);
     if (its->backend != zero->backend)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: rank %d has the backend %s, rank 0 %s",
                             r, spmv_backend_name((spmv_backend)its->backend),
@@ -81,14 +84,18 @@ static spmv_status learn(spmv_group *group, struct source *s)
     TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->entry, what, (void **)&s->entry));
     TRY(group_gather_equal(group, &mine, s->given, sizeof mine));
     s->first[0] = s->entry[0] = 0;
-    s->cols = s->given[0].cols;
     int typed = -1; /* the first rank with values */
+    int first = 0;  /* the first rank with rows */
+    while (first < ranks - 1 && s->given[first].rows == 0)
+        first++;
+    first = s->given[first].rows == 0 ? 0 : first;
+    s->cols = s->given[first].cols;
     for (int r = 0; r < ranks; r++) {
         const struct given *its = &s->given[r];
         s->first[r + 1] = s->first[r] + its->rows;
         s->entry[r + 1] = s->entry[r] + its->nnz;
         if (st == SPMV_OK)
-            st = compare(ctx, s->given, its, r);
+            st = compare(ctx, s->given, first, r);
         if (its->nnz == 0)
             continue;
         if (typed >= 0 && st == SPMV_OK &&
@@ -535,6 +542,93 @@ spmv_status spmv_group_dot(spmv_group_matrix *m, const void *a, const void *b, v
         return SPMV_ERROR_ARGUMENT;
     group_begin(m->group);
     return group_end(m->group, dot(m, a, b, host_dot));
+}
+
+/* ------------------------------------------------------------- the check of a product */
+
+/* *host: n elements of the context's memory in host memory; *copy is released by the caller. */
+static spmv_status to_host(const spmv_group_matrix *m, const void *from, int64_t n, const void **host, void **copy)
+{
+    const int64_t bytes = n * (int64_t)spmv_type_size(m->type);
+    *host = from;
+    if (from == NULL || !group_on_device(m->ctx))
+        return SPMV_OK;
+    spmv_status st = host_alloc(m->ctx, max_i64(1, bytes), what, copy);
+    *host = *copy;
+    if (st == SPMV_OK)
+        st = spmv_download(m->ctx, from, *copy, bytes);
+    return st;
+}
+
+/* The result of all ranks: the worst row, and the number of failed rows. */
+static spmv_status join_results(spmv_group_matrix *m, spmv_verify_result *own)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    spmv_verify_result *all = NULL;
+    int64_t failed = 0;
+    int worst = 0;
+    if (own->worst_row >= 0)
+        own->worst_row += m->ranks.first_row;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all));
+    TRY(group_gather_equal(m->group, own, all, sizeof *own));
+    for (int r = 0; r < ranks; r++) {
+        failed += all[r].failed_rows;
+        if (all[r].worst_row >= 0 && (all[worst].worst_row < 0 || all[r].worst_ratio > all[worst].worst_ratio))
+            worst = r;
+    }
+    *own = all[worst];
+    own->failed_rows = failed;
+done:
+    host_free(all);
+    return st;
+}
+
+static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const void *host_alpha, const void *x,
+                          const void *host_beta, const void *y0, const void *y, spmv_verify_result *result, size_t size)
+{
+    spmv_verify_result own = {.size = sizeof own, .worst_row = -1};
+    void *copy[3] = {NULL};
+    const void *host_x = NULL, *host_y0 = NULL, *host_y = NULL;
+    spmv_status st = check_vector(m, "spmv_group_verify", "x", x, own_cols(m));
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_verify", "y", y, m->own.rows);
+    TRY(spmv_group_agree(m->group, st));
+    if (own_cols(m) > 0)
+        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m)));
+    TRY(group_fetch_start(m, m->x));
+    TRY(group_fetch_finish(m, m->x));
+    st = to_host(m, m->x_at, m->own.cols, &host_x, &copy[0]);
+    if (st == SPMV_OK)
+        st = to_host(m, y0, m->own.rows, &host_y0, &copy[1]);
+    if (st == SPMV_OK)
+        st = to_host(m, y, m->own.rows, &host_y, &copy[2]);
+    if (st == SPMV_OK && m->own.rows > 0)
+        st = spmv_verify(reference, &m->own, SPMV_OPERATION_N, host_alpha, host_x, host_beta, host_y0, host_y, m->type,
+                         &own, sizeof own);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK && reference != NULL && spmv_last_error(reference)[0] != '\0')
+        (void)context_fail(m->ctx, st, "%s", spmv_last_error(reference));
+    TRY(spmv_group_agree(m->group, st == SPMV_ERROR_CHECK ? SPMV_OK : st));
+    TRY(join_results(m, &own));
+    m->group->settled = true; /* all ranks have the same result */
+    if (own.failed_rows > 0)
+        st = context_fail(m->ctx, SPMV_ERROR_CHECK, "spmv_group_verify: %lld of %lld rows exceed the bound",
+                          (long long)own.failed_rows, (long long)m->ranks.rows);
+done:
+    for (int i = 0; i < 3; i++)
+        host_free(copy[i]);
+    result_write(result, size, &own, sizeof own);
+    return st;
+}
+
+spmv_status spmv_group_verify(spmv_group_matrix *m, spmv_context *reference, const void *host_alpha, const void *x,
+                              const void *host_beta, const void *y0, const void *y, spmv_verify_result *result,
+                              size_t size)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, verify(m, reference, host_alpha, x, host_beta, y0, y, result, size));
 }
 
 /* ------------------------------------------------------------- vectors of rank 0 */

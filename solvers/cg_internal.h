@@ -65,9 +65,6 @@ struct cg_method {
 
     /* x of one right-hand side is the iterate that krylov_tell reports, for on_iterate */
     bool shows_x;
-
-    /* runs with the plan of one of several ranks (struct plan_ranks) */
-    bool for_ranks;
 };
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for

@@ -136,7 +136,7 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  *
  *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
  *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
- *            matrix; columns in any order.
+ *            matrix (ignored without rows); columns in any order.
  *   options  NULL means defaults
  *   *matrix  the matrix; NULL after an error
  *
@@ -207,6 +207,21 @@ SPMV_API spmv_status spmv_group_scatter(spmv_group_matrix *matrix, spmv_group_si
                                         void *own);
 SPMV_API spmv_status spmv_group_gather(spmv_group_matrix *matrix, spmv_group_side side, const void *own,
                                        void *host_all);
+
+/* Together: checks y = alpha A x + beta y0 against another backend, as spmv_verify, each rank its own
+ * rows. x and y0 are those of the product; y0 may be NULL if beta is 0.
+ *
+ *   reference    a context of the backend ref or omp, for this rank alone
+ *   x, y0, y     of this rank in the context's memory, as for spmv_group_apply
+ *   result       NULL, or the result for the whole matrix, the same on all ranks: rows count from the
+ *                first of the matrix
+ *   size         sizeof(spmv_verify_result)
+ *
+ * Returns SPMV_OK if every row passes, else SPMV_ERROR_CHECK on all ranks.
+ * Errors: those of spmv_verify and of another rank. */
+SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *reference, const void *host_alpha,
+                                       const void *x, const void *host_beta, const void *y0, const void *y,
+                                       spmv_verify_result *result, size_t size);
 
 /* ---------------------------------------------------------------- conjugate gradients */
 
