@@ -16,6 +16,13 @@ struct matrix_case {
 };
 
 static const struct matrix_case cases[] = {
+#ifdef HOST_CUDA /* a thousand times slower */
+    {"poisson2d:19", SPMV_F64, SPMV_F64, true},
+    {"poisson2d:1", SPMV_F64, SPMV_F64, true},
+    {"stencil27:5", SPMV_F32, SPMV_F64, true},
+    {"uniform:500,900,5", SPMV_F32, SPMV_F32, false},
+    {"powerlaw:400,9,2.1,200", SPMV_F64, SPMV_F64, false},
+#else
     {"poisson2d:47", SPMV_F64, SPMV_F64, true},
     {"poisson2d:1", SPMV_F64, SPMV_F64, true},
     {"poisson2d:9", SPMV_F64, SPMV_F64, true}, /* fewer chunks than ranks */
@@ -31,10 +38,19 @@ static const struct matrix_case cases[] = {
     {"longrows:40,20000,9000", SPMV_F64, SPMV_F64, false}, /* rows of several tiles */
     {"banded:20000,2", SPMV_F64, SPMV_F64, false},
     {"rmat:11,8", SPMV_F64, SPMV_F64, false},
+#endif
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
+/* SIDE: of the grids in tests of failures. BLOCKS: preconditioners of blocks. */
+#ifdef HOST_CUDA
+static const int rank_counts[] = {2, 3, 8};
+enum { SIDE = 20, LONGEST_ROW = 9000, BLOCKS = 2 };
+#else
 static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
+enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 3 };
+#endif
+enum { NEGATIVE = SIDE * SIDE * 4 / 5 }; /* a row */
 enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
 
 /* Which rows each rank gives. */
@@ -341,7 +357,9 @@ static void long_row_is_reported(void **state)
 {
     (void)state;
     spmv_csr a;
-    const struct matrix_case c = {"arrow:30000", SPMV_F64, SPMV_F64, false};
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, false};
+    snprintf(spec, sizeof spec, "arrow:%d", LONGEST_ROW);
     spmv_matrix *matrix = matrix_of(&c, &a);
     struct outcome o;
     struct run run = {.matrix = &c, .a = &a, .outcome = &o};
@@ -385,7 +403,7 @@ static const struct {
                       [FAULT_LIMIT] = {SPMV_ERROR_ITERATIONS, "after 3 iterations"},
                       [FAULT_INDEFINITE] = {SPMV_ERROR_NOT_POSITIVE, "not positive definite"},
                       [FAULT_UNSYMMETRIC] = {SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
-                      [FAULT_DIAGONAL] = {SPMV_ERROR_NOT_POSITIVE, "row 2001"}};
+                      [FAULT_DIAGONAL] = {SPMV_ERROR_NOT_POSITIVE, "the diagonal entry of row "}};
 
 struct failing {
     const spmv_csr *a;
@@ -473,15 +491,17 @@ static void failures_reach_all_ranks(void **state)
     for (enum fault fault = FAULT_NONE; fault < FAULTS; fault++) {
         struct failing f = {.fault = fault};
         spmv_csr a;
-        const struct matrix_case c = {fault == FAULT_UNSYMMETRIC ? "convdiff2d:50,2" : "poisson2d:50", SPMV_F64,
-                                      SPMV_F64, true};
+        char spec[32], row[32];
+        const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+        snprintf(spec, sizeof spec, fault == FAULT_UNSYMMETRIC ? "convdiff2d:%d,2" : "poisson2d:%d", SIDE);
+        snprintf(row, sizeof row, "row %d is", NEGATIVE + 1);
         spmv_matrix *matrix = matrix_of(&c, &a);
         double *values = malloc((size_t)a.nnz * sizeof *values);
         memcpy(values, a.val, (size_t)a.nnz * sizeof *values);
         a.val = values;
         const int64_t *row_ptr = a.row_ptr;
-        for (int64_t k = row_ptr[2000]; k < row_ptr[2001]; k++)
-            if (a.col[k] == 2000 && (fault == FAULT_INDEFINITE || fault == FAULT_DIAGONAL))
+        for (int64_t k = row_ptr[NEGATIVE]; k < row_ptr[NEGATIVE + 1]; k++)
+            if (a.col[k] == NEGATIVE && (fault == FAULT_INDEFINITE || fault == FAULT_DIAGONAL))
                 values[k] = -4;
         char message[512];
         spmv_context_options options;
@@ -495,6 +515,8 @@ static void failures_reach_all_ranks(void **state)
             assert_int_equal(f.status[r], expected[fault].status);
             if (r < 2 && strstr(f.message[r], expected[fault].text) == NULL)
                 fail_msg("fault %d, rank %d: \"%s\" without \"%s\"", (int)fault, r, f.message[r], expected[fault].text);
+            if (fault == FAULT_DIAGONAL && strstr(f.message[r], row) == NULL)
+                fail_msg("the row of the whole matrix, %s, is not in \"%s\"", row, f.message[r]);
         }
         free(values);
         spmv_matrix_destroy(matrix);
@@ -553,11 +575,13 @@ static void blocks_precondition(void **state)
 {
     (void)state;
     spmv_csr a;
-    const struct matrix_case c = {"diffusion2d:60,100", SPMV_F64, SPMV_F64, true};
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+    snprintf(spec, sizeof spec, "diffusion2d:%d,100", SIDE + 10);
     spmv_matrix *matrix = matrix_of(&c, &a);
     int64_t jacobi = 0;
     static const char *const names[] = {"jacobi", "ic0", "amg"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < BLOCKS; i++) {
         struct outcome o = {0};
         struct run run = {.matrix = &c, .a = &a, .method = names[i], .outcome = &o, .giving = GIVE_EQUAL};
         char message[512];
