@@ -113,7 +113,25 @@ static void split_method(const struct options *o, char solver[32], const char **
         }
 }
 
-/* Rank 0 loads the matrix; then each rank gets its rows, and rank 0 keeps no others. */
+/* Whether the matrix is generated: then each rank makes its part. */
+static bool is_generated(const struct ranks_job *job)
+{
+    return !file_exists(job->arguments[0]) && spmv_spec_known(job->arguments[0]);
+}
+
+/* Makes the rank's part of a generated matrix. */
+static spmv_status generate(struct rank *r, const struct options *o, spmv_matrix **part)
+{
+    spmv_generate_options options;
+    spmv_generate_options_init(&options, sizeof options);
+    options.type = o->type;
+    options.part = spmv_group_rank(r->group);
+    options.parts = spmv_group_ranks(r->group);
+    options.max_bytes = o->max_memory > 0 ? o->max_memory : 0;
+    return spmv_matrix_generate_within(r->ctx, r->job->arguments[0], &options, part);
+}
+
+/* Rank 0 reads the matrix from a file; then each rank gets its rows, and rank 0 keeps no others. */
 static spmv_status load_matrix(struct rank *r)
 {
     struct ranks_job *job = r->job;
@@ -124,14 +142,23 @@ static spmv_status load_matrix(struct rank *r)
     spmv_group_matrix_options options;
     char solver[32];
     spmv_status st = SPMV_OK;
-    if (is_root(r)) {
+    spmv_matrix *part = NULL;
+    const bool generated = is_generated(job);
+    const double start = monotonic_seconds();
+    if (generated) {
+        st = generate(r, &reading, &part);
+        if (st == SPMV_OK)
+            spmv_matrix_view(part, &own);
+        if (is_root(r))
+            job->in = (struct input){.argument = job->arguments[0], .seconds = monotonic_seconds() - start};
+    } else if (is_root(r)) {
         st = input_load(r->ctx, &reading, job->kind->memory, job->arguments[0], &job->in);
         if (st == SPMV_OK && is_complex(input_type(o, &job->in)))
             st = report(SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks");
         if (st == SPMV_OK)
             own = job->in.view;
     }
-    st = agreed(r, st, true);
+    st = agreed(r, st, !generated);
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = o->type;
     split_method(o, solver, &options.method);
@@ -139,6 +166,7 @@ static spmv_status load_matrix(struct rank *r)
     if (st == SPMV_OK)
         st = passed(r, spmv_group_matrix_create(r->group, &own, &options, &r->m));
     r->plan_seconds = monotonic_seconds() - began;
+    spmv_matrix_destroy(part);
     if (is_root(r)) {
         spmv_matrix_destroy(job->in.matrix);
         job->in.matrix = NULL;
@@ -558,8 +586,9 @@ static spmv_status write_json(const struct rank *r)
     json_t *root = json_begin(job->o), *result = job->kind->json(r);
     json_put(root, "machine", json_machine(spmv_context_threads(r->ctx)));
     json_put(root, "matrix",
-             json_pack("{s:o, s:I, s:I, s:I}", "name", json_text(job->in.name), "rows", (json_int_t)r->info.rows,
-                       "cols", (json_int_t)r->info.cols, "nnz", (json_int_t)r->info.nnz));
+             json_pack("{s:o, s:I, s:I, s:I}", "name",
+                       json_text(job->in.name != NULL ? job->in.name : job->in.argument), "rows",
+                       (json_int_t)r->info.rows, "cols", (json_int_t)r->info.cols, "nnz", (json_int_t)r->info.nnz));
     json_put(result, "op", json_string(job->kind->op));
     json_put(result, "backend", json_string(spmv_backend_name(spmv_context_backend(r->ctx))));
     json_put(result, "method", json_string(r->info.method));
