@@ -88,8 +88,8 @@ static spmv_status passed(struct rank *r, spmv_status st)
     return st;
 }
 
-/* The result of a step that each rank has made by itself: the same status on all ranks. reported: on
- * rank 0 the step has reported its failure. */
+/* The result of a step that each rank has made by itself: the same status on all ranks. reported:
+ * on rank 0 the step has reported its failure. */
 static spmv_status agreed(struct rank *r, spmv_status st, bool reported)
 {
     if (st != SPMV_OK && reported && is_root(r))

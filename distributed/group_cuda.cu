@@ -1,6 +1,6 @@
 /* The parts of a dot product on the device: a block for each chunk. Thread t adds the products of
- * rows t, t + 256, ... of the chunk, and the threads' sums are added in a tree, so the bits depend on
- * the chunk alone.
+ * rows t, t + 256, ... of the chunk, and the threads' sums are added in a tree, so the bits depend
+ * on the chunk alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"

@@ -1,11 +1,11 @@
 /* The halo of a rank: elements of x that its rows need and other ranks own.
  *
  * A vector with room holds, in ascending order of their global numbers, the elements of lower ranks
- * that are needed, the own elements, and those of higher ranks. So columns keep their order, and the
- * product of a row is the same sum whatever rank has it.
+ * that are needed, the own elements, and those of higher ranks. So columns keep their order, and
+ * the product of a row is the same sum whatever rank has it.
  *
- * The needed elements are found with one bit for each column of the matrix. Their places follow from
- * the number of bits set before: one counter for 64 columns.
+ * The needed elements are found with one bit for each column of the matrix. Their places follow
+ * from the number of bits set before: one counter for 64 columns.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>

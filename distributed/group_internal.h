@@ -51,8 +51,8 @@ struct spmv_group_matrix {
     struct plan_ranks ranks;
     void *x;    /* a vector with room for the elements of other ranks; points to the own ones */
     void *x_at; /* its memory */
-    /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts in
-     * order */
+    /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
+     * in order */
     void *parts, *all_parts, *fold;
     /* on cuda, in the context's memory: the parts of one sum; chunk */
     void *context_parts;
@@ -84,8 +84,8 @@ spmv_status group_finish(spmv_group *group);
 /* Together: all[r] = own of rank r, bytes each. */
 spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes);
 
-/* Together: checks that the numbers are the same on all ranks; else SPMV_ERROR_ARGUMENT on all. what:
- * for the message. Also passes on the status of each rank, as spmv_group_agree. */
+/* Together: checks that the numbers are the same on all ranks; else SPMV_ERROR_ARGUMENT on all.
+ * what: for the message. Also passes on the status of each rank, as spmv_group_agree. */
 spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *what, uint64_t numbers);
 
 /* Mixes bytes into a number for group_agree_on. */
@@ -106,8 +106,8 @@ spmv_status group_fetch_start(void *matrix, void *x);
 spmv_status group_fetch_finish(void *matrix, void *x);
 
 #ifdef SPMV_HAVE_CUDA
-/* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows in
- * the context's memory. */
+/* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
+ * in the context's memory. */
 spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
                                   const void *a, const void *b, void *parts);
 #endif

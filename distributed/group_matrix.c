@@ -1,4 +1,5 @@
-/* Matrices over ranks: the cut into chunks, the way of each row to its owner, the plan of each rank.
+/* Matrices over ranks: the cut into chunks, the way of each row to its owner, the plan of each
+ * rank.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -11,9 +12,10 @@
 
 static const char *const what = "a matrix of a group";
 
-/* The cut: see spmv_group_matrix_create. LEAST_WORK lets small matrices have several chunks. TILE is
- * that of the products on OpenMP: chunks of whole tiles leave no small ones. */
-enum { MOST_CHUNKS = 1024, LEAST_WORK = 1024, TILE = 4096 };
+/* The cut: see spmv_group_matrix_create. TILE is that of the products on OpenMP: chunks of whole
+ * tiles leave no small ones, which cost time. Small matrices get up to FEW_CHUNKS smaller chunks,
+ * so that ranks have equal shares. */
+enum { MOST_CHUNKS = 1024, FEW_CHUNKS = 128, LEAST_WORK = 1024, TILE = 4096 };
 
 void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size)
 {
@@ -23,7 +25,8 @@ void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t s
 
 /* ------------------------------------------------------------- the rows that ranks give */
 
-/* What a rank tells about the rows that it gives. last: rows plus nonzeros before the last of them. */
+/* What a rank tells about the rows that it gives. last: rows plus nonzeros before the last of
+ * them. */
 struct given {
     int64_t rows, nnz, last, cols;
     int32_t type, pattern, backend;
@@ -130,8 +133,9 @@ struct bound {
 /* The work of a chunk. */
 static int64_t chunk_work(int64_t work)
 {
-    const int64_t least = ceil_divide(work, MOST_CHUNKS);
-    return least <= LEAST_WORK ? LEAST_WORK : ceil_divide(least, TILE) * TILE;
+    if (work > (int64_t)MOST_CHUNKS * TILE)
+        return ceil_divide(ceil_divide(work, MOST_CHUNKS), TILE) * TILE;
+    return max_i64(LEAST_WORK, min_i64(TILE, ceil_divide(work, FEW_CHUNKS)));
 }
 
 /* Finds the chunk bounds that lie in the rows that this rank gives: those whose work is in (before,
@@ -229,8 +233,8 @@ done:
 
 /* ------------------------------------------------------------- rows to their owners */
 
-/* One array of the rows on its way: element i of the rank's own rows is at `from`, and goes to `to` in
- * the rows that it gets. first_given, first_own: ranks + 1 numbers of elements. */
+/* One array of the rows on its way: element i of the rank's own rows is at `from`, and goes to `to`
+ * in the rows that it gets. first_given, first_own: ranks + 1 numbers of elements. */
 static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
                         const void *from, void *to)
 {

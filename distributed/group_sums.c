@@ -1,5 +1,5 @@
-/* Sums over the rows of all ranks: one part for each chunk, all parts to all ranks, and the same fold
- * on each rank. No rank adds numbers of another one in an order that depends on the ranks.
+/* Sums over the rows of all ranks: one part for each chunk, all parts to all ranks, and the same
+ * fold on each rank. No rank adds numbers of another one in an order that depends on the ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

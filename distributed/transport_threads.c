@@ -118,8 +118,8 @@ static spmv_status gather(struct transport *t, const void *own, void *all, const
     const size_t bytes = (size_t)(offset[t->rank + 1] - offset[t->rank]);
     if (small && bytes > 0)
         memcpy(mine->copy[number % 2], own, bytes);
-    /* A rank that is here again with the same copy has seen all ranks in the gather between, so they
-     * have read it. */
+    /* A rank that is here again with the same copy has seen all ranks in the gather between, so
+     * they have read it. */
     post(board, &mine->gathered, small ? 2 * number : 2 * number - 1);
     TRY(wait_for_gather(t, small ? 2 * number : 2 * number - 1));
     for (int r = 0; r < t->ranks; r++) {

@@ -46,8 +46,8 @@ struct generator_request {
     uint64_t seed;         /* 1 if the SPEC has none */
     enum generator_values values;
     struct job_limit limit;
-    /* Only these rows are wanted: rows part / parts to rows (part + 1) / parts - 1. *is_part: set by a
-     * generator that makes no others; otherwise they are cut from the whole matrix. */
+    /* Only these rows are wanted: rows part / parts to rows (part + 1) / parts - 1. *is_part: set
+     * by a generator that makes no others; otherwise they are cut from the whole matrix. */
     int part, parts;
     bool *is_part;
 };

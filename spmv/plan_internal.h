@@ -28,12 +28,12 @@ enum {
  * matrix, and what all ranks do together. The functions named "together" are called by all ranks in
  * the same order.
  *
- * Each vector x that is multiplied has `before` elements of other ranks in front of its own elements
- * and `after` elements behind them. x points to the own ones. The columns of the plan's matrix are
- * counted from the first element in front.
+ * Each vector x that is multiplied has `before` elements of other ranks in front of its own
+ * elements and `after` elements behind them. x points to the own ones. The columns of the plan's
+ * matrix are counted from the first element in front.
  *
- * Rows are in chunks, which depend on the row lengths of the whole matrix only. A tile never crosses
- * the bounds of a chunk. A sum over all rows has one part for each chunk. */
+ * Rows are in chunks, which depend on the row lengths of the whole matrix only. A tile never
+ * crosses the bounds of a chunk. A sum over all rows has one part for each chunk. */
 struct plan_ranks {
     void *self;
     int64_t rows, nnz;     /* of the whole matrix */
@@ -43,8 +43,8 @@ struct plan_ranks {
     const bool *edge;      /* chunks: whether the rows of the chunk need elements of other ranks */
     int64_t before, after; /* elements of other ranks in a vector that is multiplied */
 
-    /* Together: fetches the elements of other ranks into x. Between the two calls, own elements of x
-     * may be read, but not changed. */
+    /* Together: fetches the elements of other ranks into x. Between the two calls, own elements of
+     * x may be read, but not changed. */
     spmv_status (*fetch_start)(void *self, void *x);
     spmv_status (*fetch_finish)(void *self, void *x);
 
@@ -178,8 +178,8 @@ spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spm
 /* Computes the product and its epilogue without checking arguments. rows > 0, or several ranks. */
 spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);
 
-/* The x that the plan's matrix multiplies: x itself, or with several ranks the first element of other
- * ranks in front of it. */
+/* The x that the plan's matrix multiplies: x itself, or with several ranks the first element of
+ * other ranks in front of it. */
 static inline const void *plan_x_of(const spmv_plan *plan, const void *x)
 {
     return plan->ranks == NULL ? x : (const char *)x - (size_t)plan->ranks->before * spmv_type_size(plan->type);

@@ -1,6 +1,6 @@
-/* Groups of ranks (group.h): the bits of products, dot products and conjugate gradients do not depend
- * on the number of ranks, on which rank gives which rows, or on the transport. Under mpirun, this
- * program runs the same tests on the ranks that were started, with "mpi" as second argument.
+/* Groups of ranks (group.h): the bits of products, dot products and conjugate gradients do not
+ * depend on the number of ranks, on which rank gives which rows, or on the transport. Under mpirun,
+ * this program runs the same tests on the ranks that were started, with "mpi" as second argument.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -146,7 +146,8 @@ static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void
     return st;
 }
 
-/* What each rank does. All checks of results are made later, on rank 0: cmocka's assertions jump. */
+/* What each rank does. All checks of results are made later, on rank 0: cmocka's assertions
+ * jump. */
 static spmv_status one_rank(spmv_group *group, void *user)
 {
     const struct run *run = user;

@@ -1,6 +1,6 @@
 /* The interface of a transport module: MPI behind functions on plain memory, so that libspmv links
- * no MPI. A module is a shared object spmv_transport_NAME.so with one symbol, spmv_transport_module;
- * it is compiled once for each MPI.
+ * no MPI. A module is a shared object spmv_transport_NAME.so with one symbol,
+ * spmv_transport_module; it is compiled once for each MPI.
  *
  * Functions return 0, or another value with a message in why.
  *

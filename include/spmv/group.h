@@ -71,7 +71,8 @@ SPMV_API spmv_status spmv_group_create_mpi(spmv_context *ctx, spmv_group **group
  * the two names. Static storage. */
 SPMV_API const char *spmv_group_launcher(void);
 
-/* Releases the handle of one rank. Matrices made from it are destroyed first. With mpi: together. */
+/* Releases the handle of one rank. Matrices made from it are destroyed first. With mpi:
+ * together. */
 SPMV_API void spmv_group_destroy(spmv_group *group);
 
 /* The number of this rank, from 0, and the number of ranks; 0 for NULL. */
@@ -88,8 +89,8 @@ SPMV_API const char *spmv_group_transport(const spmv_group *group);
  *
  *   status  of this rank; if it is not SPMV_OK, the message is taken from its context
  *
- * Returns status if it is not SPMV_OK, else the status of the lowest rank that failed, else SPMV_OK:
- * then all ranks have arrived here. */
+ * Returns status if it is not SPMV_OK, else the status of the lowest rank that failed, else
+ * SPMV_OK: then all ranks have arrived here. */
 SPMV_API spmv_status spmv_group_agree(spmv_group *group, spmv_status status);
 
 /* Breaks the group: waiting ranks and later calls return status with this message. With mpi, ends
@@ -101,8 +102,8 @@ typedef spmv_status (*spmv_group_fn)(spmv_group *group, void *user);
 
 /* Runs a function on ranks threads, each with a context of its own.
  *
- *   options  of the contexts; threads: of all ranks together (default: as for one context), at least
- *            one a rank. stream and on_event must be NULL.
+ *   options  of the contexts; threads: of all ranks together (default: as for one context), at
+ *            least one a rank. stream and on_event must be NULL.
  *   run      called once for each rank, with user
  *   message  NULL, or receives the message of the failure ("" without), at most size bytes
  *
@@ -126,13 +127,15 @@ typedef struct spmv_group_matrix_options {
 /* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
 SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size);
 
-/* Together: makes a matrix of rows that the ranks give, and sends each row to the rank that owns it.
+/* Together: makes a matrix of rows that the ranks give, and sends each row to the rank that owns
+ * it.
  *
- * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the whole
- * matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i with
- * i + row_ptr[i] >= c w, where w is 1024, or the multiple of 4096 from W / 1024 on. Rank r of N owns
- * the chunks C r / N to C (r + 1) / N - 1 of C. Rank r owns the elements of x of the same numbers if
- * the matrix is square, else the r-th of N equal parts.
+ * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the
+ * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
+ * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096; for W > 2^22 it is
+ * the multiple of 4096 from W / 1024 on. Rank r of N owns the chunks C r / N to C (r + 1) / N - 1
+ * of C. It owns the elements of x of the same numbers if the matrix is square, else the r-th of N
+ * equal parts.
  *
  *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
  *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
@@ -208,13 +211,13 @@ SPMV_API spmv_status spmv_group_scatter(spmv_group_matrix *matrix, spmv_group_si
 SPMV_API spmv_status spmv_group_gather(spmv_group_matrix *matrix, spmv_group_side side, const void *own,
                                        void *host_all);
 
-/* Together: checks y = alpha A x + beta y0 against another backend, as spmv_verify, each rank its own
- * rows. x and y0 are those of the product; y0 may be NULL if beta is 0.
+/* Together: checks y = alpha A x + beta y0 against another backend, as spmv_verify, each rank its
+ * own rows. x and y0 are those of the product; y0 may be NULL if beta is 0.
  *
  *   reference    a context of the backend ref or omp, for this rank alone
  *   x, y0, y     of this rank in the context's memory, as for spmv_group_apply
- *   result       NULL, or the result for the whole matrix, the same on all ranks: rows count from the
- *                first of the matrix
+ *   result       NULL, or the result for the whole matrix, the same on all ranks: rows count from
+ *                the first of the matrix
  *   size         sizeof(spmv_verify_result)
  *
  * Returns SPMV_OK if every row passes, else SPMV_ERROR_CHECK on all ranks.
@@ -228,9 +231,9 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 /* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
  *
  *   name      a name of spmv_preconditioner_name. With "none" and "jacobi" the iterations do not
- *             depend on the number of ranks. Any other is made of the square block of each rank's own
- *             rows and columns (block Jacobi over ranks): iterations and bits depend on the number of
- *             ranks. NULL or "auto": jacobi.
+ *             depend on the number of ranks. Any other is made of the square block of each rank's
+ *             own rows and columns (block Jacobi over ranks): iterations and bits depend on the
+ *             number of ranks. NULL or "auto": jacobi.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the
