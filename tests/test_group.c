@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "runtime.h"
 #include "support.h"
 
 /* The columns of a table of matrices. */
@@ -524,6 +525,66 @@ static void failures_reach_all_ranks(void **state)
     }
 }
 
+/* ------------------------------------------------------------- memory */
+
+/* The allocation of this thread that fails, counted down; 0: none. */
+static _Thread_local int fails_at;
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    if (fails_at > 0 && --fails_at == 0) {
+        *memory = NULL;
+        return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what);
+    }
+    return __real_host_alloc(ctx, bytes, what, memory);
+}
+
+struct starving {
+    struct failing f;
+    int fails_at;
+    bool failed; /* the allocation was reached */
+};
+
+static spmv_status starve_one_rank(spmv_group *group, void *user)
+{
+    struct starving *s = user;
+    const bool starves = spmv_group_rank(group) == 2;
+    if (starves)
+        fails_at = s->fails_at;
+    const spmv_status st = fail_one_rank(group, &s->f);
+    if (starves)
+        s->failed = fails_at == 0;
+    fails_at = 0;
+    return st;
+}
+
+/* Each allocation of rank 2 fails in turn: no rank waits for ever, and all return its status. */
+static void memory_of_one_rank_ends_all(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+    snprintf(spec, sizeof spec, "poisson2d:%d", SIDE);
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    int at = 1;
+    for (struct starving s = {.failed = true}; s.failed; at++) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 3;
+        s = (struct starving){.f = {.a = &a}, .fails_at = at};
+        const spmv_status st = spmv_group_run(3, &options, starve_one_rank, &s, NULL, 0);
+        assert_int_equal(st, s.failed ? SPMV_ERROR_MEMORY : SPMV_OK);
+        for (int r = 0; r < 3; r++)
+            assert_int_equal(s.f.status[r], st);
+    }
+    assert_true(at > 20);
+    spmv_matrix_destroy(matrix);
+}
+
 /* ------------------------------------------------------------- block preconditioners */
 
 static spmv_status block_rank(spmv_group *group, void *user)
@@ -681,6 +742,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pattern_has_ones),
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(failures_reach_all_ranks),
+        cmocka_unit_test(memory_of_one_rank_ends_all),
         cmocka_unit_test(blocks_precondition),
         cmocka_unit_test(arguments_are_checked),
     };
