@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "reals.h"
 #include "solve.h"
@@ -688,12 +689,41 @@ static spmv_status run_threads(struct ranks_job *job)
     return st;
 }
 
+/* The ranks on this host, from the launcher's variables; 1 if unknown. */
+static int ranks_here(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+    int ranks = 1;
+    for (int i = 0; i < 2 && ranks <= 1; i++) {
+        const char *text = getenv(variables[i]);
+        ranks = text != NULL ? atoi(text) : 1;
+    }
+    return ranks > 1 ? ranks : 1;
+}
+
+/* Opens the context of this process. Launchers that bind a rank to its cores leave it only those;
+ * with the others, the ranks of a host share its cores. */
+static spmv_status open_rank_context(const struct options *given, spmv_context **ctx)
+{
+    struct options o = *given;
+    spmv_status st = open_context(&o, o.backend, ctx);
+    if (st != SPMV_OK || o.threads > 0 || getenv("OMP_NUM_THREADS") != NULL)
+        return st;
+    const int threads = spmv_context_threads(*ctx), ranks = ranks_here();
+    if (threads <= 1 || (long)threads * ranks <= sysconf(_SC_NPROCESSORS_ONLN))
+        return st;
+    o.threads = threads / ranks > 1 ? threads / ranks : 1;
+    spmv_context_destroy(*ctx);
+    *ctx = NULL;
+    return open_context(&o, o.backend, ctx);
+}
+
 /* Ranks as processes. Only rank 0 prints. */
 static spmv_status run_processes(struct ranks_job *job)
 {
     spmv_context *ctx = NULL;
     spmv_group *group = NULL;
-    spmv_status st = open_context(job->o, job->o->backend, &ctx);
+    spmv_status st = open_rank_context(job->o, &ctx);
     if (st == SPMV_OK)
         st = spmv_group_create_mpi(ctx, &group);
     if (st != SPMV_OK && ctx != NULL)

@@ -186,6 +186,18 @@ class Failures(Case):
         self.fails(4, "short.txt", "mul", "poisson2d:4", short)
         self.fails(2, "nowhere.txt", "solve", "poisson2d:4", self.path("nowhere.txt"))
 
+    def test_too_little_memory_on_one_rank(self):
+        for mpi in MPIS:
+            number = "OMPI_COMM_WORLD_RANK" if mpi == "openmpi" else "PMI_RANK"
+            script = f'[ "${number}" != 1 ] || ulimit -v 250000; exec "$0" "$@"'
+            done = subprocess.run(["mpirun." + mpi, "-n", "2", "sh", "-c", script, PROGRAM, "mul", "poisson2d:1800",
+                                   "--threads", "1", "--verify=off", "-o", self.path("out")], capture_output=True,
+                                  text=True, timeout=120, env=environment(), stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertEqual(done.stderr.count("spmv: rank 1: "), 1, done.stderr)
+            self.assertIn("memory", done.stderr)
+            self.assertEqual(os.listdir(self.folder.name), [])
+
     def test_an_early_stop_writes_x(self):
         one = self.answer("one", "solve", "poisson2d:40", "--max-iterations", "7", ranks=1, code=7)
         for mpi, ranks in few_ways():
@@ -265,7 +277,19 @@ def is_program(pid):
     return state != "Z" and words[0].decode() == PROGRAM
 
 
+def starts(mpi):
+    """Whether this machine can start two processes of the MPI; containers may forbid it."""
+    if not mpi or not shutil.which("mpirun." + mpi):
+        return False
+    try:
+        return subprocess.run(["mpirun." + mpi, "-n", "2", "true"], env=environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=60).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 if __name__ == "__main__":
     PROGRAM, SOURCE = sys.argv[1], sys.argv[2]
-    MPIS = [mpi for mpi in sys.argv[3].split(",") if mpi and shutil.which("mpirun." + mpi)]
+    MPIS = [mpi for mpi in sys.argv[3].split(",") if starts(mpi)]
+    print("MPI:", ", ".join(MPIS) or "none", file=sys.stderr)
     unittest.main(argv=[sys.argv[0]] + sys.argv[4:])
