@@ -106,16 +106,18 @@ stage_ranks() {
     local status=0 mpi n
     build_check || return 1
     for mpi in openmpi mpich; do
-        command -v "mpirun.$mpi" >/dev/null && [ -e "$check_build/solvers/modules/spmv_transport_$mpi.so" ] || continue
+        if ! command -v "mpirun.$mpi" >/dev/null || [ ! -e "$check_build/solvers/modules/spmv_transport_$mpi.so" ]; then
+            continue
+        fi
         for n in 1 2 3 4; do
             OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
                 SPMV_MODULE_PATH=$check_build/solvers/modules \
-                timeout 300 "mpirun.$mpi" -n $n "$check_build/tests/test_group" omp mpi </dev/null || return 1
+                timeout 300 "mpirun.$mpi" -n "$n" "$check_build/tests/test_group" omp mpi </dev/null || return 1
         done
     done
     run_ctest "$check_build" -R '^test_ranks$' || return 1
     bash scripts/two_hosts.sh "$check_build/app/spmv" || status=$?
-    [ $status -eq 0 ] || [ $status -eq 77 ]
+    [ "$status" -eq 0 ] || [ "$status" -eq 77 ]
 }
 stage_asan() {
     cmake --preset cpu-asan </dev/null && cmake --build --preset cpu-asan -j "$jobs" </dev/null &&
