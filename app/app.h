@@ -52,6 +52,7 @@ struct options {
     spmv_type type;
     bool mixed; /* --type mixed: an f32 matrix, everything else f64 */
     int threads, device;
+    int ranks; /* 0: not given */
     enum verify_mode verify;
     bool json;
     const char *json_path; /* NULL: standard output */

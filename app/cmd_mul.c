@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app.h"
+#include "ranks.h"
 
 struct job {
     const struct options *o;
@@ -177,6 +177,8 @@ spmv_status run_product(const struct options *o, const char *const *arguments, i
     struct job job = {.o = o};
     const char *y_path = NULL;
     spmv_status st = check_wishes(o, arguments, count, &y_path);
+    if (st == SPMV_OK && ranks_wanted(o))
+        return ranks_multiply(o, arguments, count);
     if (st == SPMV_OK)
         st = load_and_multiply(&job, arguments, count);
     if (st == SPMV_OK)

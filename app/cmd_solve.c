@@ -8,6 +8,7 @@
  * the x with the fewest iterations, or the smallest residual if none was solved.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "ranks.h"
 #include "solve_job.h"
 
 static spmv_status first_failure(spmv_status first, spmv_status then)
@@ -71,6 +72,8 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
     struct job job = {.o = o};
     struct text_file json = {0};
     spmv_status st = job_check_options(o, arguments, count, &job.x_path);
+    if (st == SPMV_OK && ranks_wanted(o))
+        return ranks_solve(o, arguments, count);
     if (st == SPMV_OK)
         st = job_begin(&job, arguments, count);
     if (st == SPMV_OK && o->json)

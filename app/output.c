@@ -204,7 +204,9 @@ static int on_event(const spmv_event *event, void *user)
 {
     (void)user;
     const bool warning = event->kind == SPMV_EVENT_WARNING;
-    if (warning && level >= LEVEL_NORMAL)
+    if (warning && strncmp(event->text, "rank ", 5) == 0) /* it ends all processes (spmv_group_break) */
+        complain("%s", plain_sentence(event->text));
+    else if (warning && level >= LEVEL_NORMAL)
         /* FILE:LINE:COLUMN stays on one line with its text */
         complain("warning: %s", plain_sentence(event->text));
     else if (!warning)

@@ -37,7 +37,7 @@ install(FILES data/twins.csv DESTINATION "${_scripts}/data")
 # preconditioners and peers.
 add_custom_target(spmv_installed)
 add_dependencies(spmv_installed spmv_shared spmv_static)
-foreach(folder app bench/peers solvers/modules)
+foreach(folder app bench/peers solvers/modules distributed/modules)
   get_directory_property(targets DIRECTORY "${folder}" BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
     get_target_property(type ${target} TYPE)

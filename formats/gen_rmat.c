@@ -102,7 +102,7 @@ static spmv_status add_values(spmv_context *ctx, const struct generator_request 
         return st;
     m->val = val;
     m->pattern = false;
-    generator_fill_values(ctx, request, m);
+    generator_fill_values(ctx, request, 0, m);
     return SPMV_OK;
 }
 

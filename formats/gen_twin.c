@@ -245,7 +245,7 @@ spmv_status generate_twin(spmv_context *ctx, const struct generator_request *req
     TRY(twin_columns(ctx, &twin, request->seed, m, &got));
     got.std = std_of_rows(m);
     TRY(check_reached(ctx, request, &figures, &twin, &got));
-    generator_fill_values(ctx, request, m);
+    generator_fill_values(ctx, request, 0, m);
     *matrix = m;
 done:
     if (st != SPMV_OK)

@@ -218,13 +218,14 @@ static bool take_options(char *arguments, struct generator_request *request)
     return true;
 }
 
-void generator_fill_values(spmv_context *ctx, const struct generator_request *request, spmv_matrix *m)
+void generator_fill_values(spmv_context *ctx, const struct generator_request *request, int64_t first, spmv_matrix *m)
 {
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static)
     for (int64_t k = 0; k < m->nnz; k++) {
-        const double value = request->values == GENERATOR_CONSTANT
-                                 ? 1
-                                 : random_value(random_bits(request->seed, GENERATOR_STREAM_VALUES, (uint64_t)k));
+        const double value =
+            request->values == GENERATOR_CONSTANT
+                ? 1
+                : random_value(random_bits(request->seed, GENERATOR_STREAM_VALUES, (uint64_t)(first + k)));
         real_set(m->type, m->val, k, value);
     }
 }
@@ -252,15 +253,39 @@ static spmv_status check_options(spmv_context *ctx, const spmv_generate_options 
     if (options->max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld, must not be negative",
                             (long long)options->max_bytes);
+    if (options->parts < 0 || options->part < 0 || (options->part > 0 && options->part >= options->parts))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: part %d of %d", options->part, options->parts);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
     return SPMV_OK;
+}
+
+/* Replaces a matrix by its rows from first to last - 1. */
+static spmv_status cut_rows(spmv_context *ctx, int64_t first, int64_t last, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_matrix *whole = *matrix;
+    spmv_matrix *part = NULL;
+    const int64_t from = whole->row_ptr[first], nnz = whole->row_ptr[last] - from;
+    const size_t size = value_size(whole->type, whole->pattern);
+    TRY(matrix_allocate(ctx, last - first, whole->cols, nnz, whole->type, whole->pattern, &part));
+    for (int64_t i = first; i <= last; i++)
+        part->row_ptr[i - first] = whole->row_ptr[i] - from;
+    if (nnz > 0)
+        memcpy(part->col, whole->col + from, (size_t)nnz * sizeof *part->col);
+    if (nnz > 0 && size > 0)
+        memcpy(part->val, value_at(whole->val, from, size), (size_t)nnz * size);
+    spmv_matrix_destroy(*matrix);
+    *matrix = part;
+done:
+    return st;
 }
 
 spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, const spmv_generate_options *given,
                                         spmv_matrix **matrix)
 {
     char arguments[512];
+    bool is_part = false;
     spmv_generate_options options;
     spmv_status st = context_need(ctx, "spmv_matrix_generate", "matrix", matrix);
     if (st != SPMV_OK)
@@ -288,7 +313,10 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
                                         .type = part,
                                         .wide = type,
                                         .seed = 1,
-                                        .limit = {options.max_bytes, options.job_bytes, options.user}};
+                                        .limit = {options.max_bytes, options.job_bytes, options.user},
+                                        .part = options.part,
+                                        .parts = options.parts,
+                                        .is_part = &is_part};
     if (strlen(request.arguments) >= sizeof arguments)
         return generator_fail(ctx, &request, "in less than 512 characters");
     snprintf(arguments, sizeof arguments, "%s", request.arguments);
@@ -296,6 +324,9 @@ spmv_status spmv_matrix_generate_within(spmv_context *ctx, const char *spec, con
         return generator_fail(ctx, &request, "then seed=NUMBER or values=own, random or constant");
     request.arguments = arguments;
     st = generator->make(ctx, &request, matrix);
+    if (st == SPMV_OK && options.parts > 0 && !is_part)
+        st = cut_rows(ctx, generator_part_begin((*matrix)->rows, options.part, options.parts),
+                      generator_part_begin((*matrix)->rows, options.part + 1, options.parts), matrix);
     if (st == SPMV_OK && part != type)
         st = matrix_widen(ctx, *matrix, type);
     if (st != SPMV_OK) {

@@ -46,7 +46,17 @@ struct generator_request {
     uint64_t seed;         /* 1 if the SPEC has none */
     enum generator_values values;
     struct job_limit limit;
+    /* Only these rows are wanted: rows part / parts to rows (part + 1) / parts - 1. *is_part: set
+     * by a generator that makes no others; otherwise they are cut from the whole matrix. */
+    int part, parts;
+    bool *is_part;
 };
+
+/* The first row of the part. */
+static inline int64_t generator_part_begin(int64_t rows, int part, int parts)
+{
+    return rows / parts * part + rows % parts * part / parts;
+}
 
 struct generator {
     const char *name, *form, *about;
@@ -92,8 +102,9 @@ spmv_status generator_fits(spmv_context *ctx, const struct generator_request *re
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why);
 
 /* Fills all values of a matrix whose other arrays are complete: random values or ones, as requested
- * (GENERATOR_OWN: random). Value k is number k of the seed's stream GENERATOR_STREAM_VALUES. */
+ * (GENERATOR_OWN: random). Value k is number first + k of the seed's stream
+ * GENERATOR_STREAM_VALUES. */
 enum { GENERATOR_STREAM_VALUES = 0x76616c };
-void generator_fill_values(spmv_context *ctx, const struct generator_request *request, spmv_matrix *m);
+void generator_fill_values(spmv_context *ctx, const struct generator_request *request, int64_t first, spmv_matrix *m);
 
 #endif

@@ -15,7 +15,8 @@ from scikit_build_core.build import *  # noqa: F403
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(HERE)
-FOLDERS = ("CMakeLists.txt", "cmake", "include", "primitives", "formats", "spmv", "spgemm", "solvers", "data/twins.csv")
+FOLDERS = ("CMakeLists.txt", "cmake", "include", "primitives", "formats", "spmv", "spgemm", "solvers",
+           "distributed", "data/twins.csv")
 
 
 def _copied(relative):

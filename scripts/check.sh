@@ -13,6 +13,8 @@
 #   release   the first step of release.sh (versions, Dockerfiles; needs a package index); CUDA code
 #             for every architecture of a release, its size (needs nvcc)
 #   install   installs into a fresh prefix, builds the examples outside the tree four ways
+#   ranks     spmv on up to 4 ranks, two hosts (network namespaces), a killed rank; skips what this
+#             machine cannot start
 #   symbols   both libraries export only spmv_*
 #   python    the wheel of the Python package, its tests in a fresh environment (needs Python 3.11
 #             and a package index), the sdist
@@ -40,7 +42,7 @@ set -uo pipefail
 cd "$root" || exit 1
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-all_stages=(format layers build tests asan ubsan release install symbols python fuzz mutate bits abi registers speed)
+all_stages=(format layers build tests ranks asan ubsan release install symbols python fuzz mutate bits abi registers speed)
 check_build=$root/build/check
 
 run_ctest() {
@@ -100,6 +102,23 @@ stage_tests() {
     build_check && run_ctest "$check_build" -LE install && "$check_build/tests/test_twin_known" all
 }
 
+stage_ranks() {
+    local status=0 mpi n
+    build_check || return 1
+    for mpi in openmpi mpich; do
+        if ! command -v "mpirun.$mpi" >/dev/null || [ ! -e "$check_build/solvers/modules/spmv_transport_$mpi.so" ]; then
+            continue
+        fi
+        for n in 1 2 3 4; do
+            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+                SPMV_MODULE_PATH=$check_build/solvers/modules \
+                timeout 300 "mpirun.$mpi" -n "$n" "$check_build/tests/test_group" omp mpi </dev/null || return 1
+        done
+    done
+    run_ctest "$check_build" -R '^test_ranks$' || return 1
+    bash scripts/two_hosts.sh "$check_build/app/spmv" || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 77 ]
+}
 stage_asan() {
     cmake --preset cpu-asan </dev/null && cmake --build --preset cpu-asan -j "$jobs" </dev/null &&
         ctest --preset cpu-asan --no-tests=error -j "$jobs"

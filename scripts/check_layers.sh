@@ -2,13 +2,13 @@
 # Checks that includes point one way, that file names are unique, and that the rungs of each ladder
 # are numbered without gaps.
 #
-#   app -> bench -> solvers -> spgemm -> spmv -> formats -> primitives/NAME -> primitives/runtime
-#       -> include/spmv
+#   app -> bench -> distributed -> solvers -> spgemm -> spmv -> formats -> primitives/NAME
+#       -> primitives/runtime -> include/spmv
 #
 # A file may include files of its own layer and of layers to the right. A public header belongs to
-# the layer of its subject: matrix.h to formats, operator.h to spmv, io.h to formats/io, device.cuh
-# to primitives. Only device.cuh includes <spmv/device/NAME>, the installed place of NAME in
-# primitives. Further rules:
+# the layer of its subject: matrix.h to formats, operator.h to spmv, group.h to distributed, io.h to
+# formats/io, device.cuh to primitives. Only device.cuh includes <spmv/device/NAME>, the installed
+# place of NAME in primitives. Further rules:
 #
 #   - Only app, bench, examples, python and tests include formats/io, spmv/io.h, and spmv/spmv.h, which
 #     includes io.h.
@@ -58,8 +58,8 @@ check() {
         failures++
     }
     function base(path) { sub(/.*\//, "", path); return path }
-    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 spgemm, 6 solvers, 7 bench, 8 app;
-    # outside: 9
+    # 0 include, 1 runtime, 2 primitives, 3 formats, 4 spmv, 5 spgemm, 6 solvers, 7 distributed,
+    # 8 bench, 9 app; outside: 10
     function layer(path) {
         if (path ~ /^include\/spmv\/matrix\.h$/) return 3
         if (path ~ /^include\/spmv\/io\.h$/) return 3
@@ -67,8 +67,9 @@ check() {
         if (path ~ /^include\/spmv\/multiply\.h$/) return 5
         if (path ~ /^include\/spmv\/solvers\.h$/) return 6
         if (path ~ /^include\/spmv\/preconditioner\.h$/) return 6
+        if (path ~ /^include\/spmv\/group\.h$/) return 7
         if (path ~ /^include\/spmv\/device\.cuh$/) return 2
-        if (path ~ /^include\/spmv\/spmv\.h$/) return 6
+        if (path ~ /^include\/spmv\/spmv\.h$/) return 7
         if (path ~ /^include\//) return 0
         if (path ~ /^primitives\/runtime\//) return 1
         if (path ~ /^primitives\//) return 2
@@ -76,9 +77,10 @@ check() {
         if (path ~ /^spmv\//) return 4
         if (path ~ /^spgemm\//) return 5
         if (path ~ /^solvers\//) return 6
-        if (path ~ /^bench\//) return 7
-        if (path ~ /^app\//) return 8
-        return 9
+        if (path ~ /^distributed\//) return 7
+        if (path ~ /^bench\//) return 8
+        if (path ~ /^app\//) return 9
+        return 10
     }
     function folder(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
     function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
@@ -131,7 +133,7 @@ check() {
             fail("python includes public headers and its own files, not " to)
         if (folder(from) == "python" && folder(to) == "python") next
         if (layer(to) > layer(from)) fail("layers: " from " must not include " to)
-        else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 9 ) fail("layers: " from " must not include " to)
+        else if (folder(from) != "tests" && folder(from) != "examples" && layer(to) == 10) fail("layers: " from " must not include " to)
         if ((is_io(to) || to == "include/spmv/spmv.h") && !sees_io(from)) fail("files: " from " must not include formats/io, through " to)
         if (folder(from) != "tests") {
             if (backend(base(from)) != "" && backend(base(to)) != "" && backend(base(from)) != backend(base(to)))
@@ -195,6 +197,8 @@ spmv/plan.c #include "csr.h"\n
 spmv/plan.h #include <spmv/operator.h>\n
 solvers/cg.c #include <spmv/operator.h>\n
 solvers/cg.h #include <spmv/operator.h>\n
+distributed/group.c #include "cg.h"\n
+distributed/ranks.h #include <spmv/operator.h>\n
 bench/time.h #include <spmv/spmv.h>\n
 app/main.c #include <spmv/spmv.h>\n
 app/options.h #include <spmv/io.h>\n
@@ -218,6 +222,8 @@ TREE
     plant spmv/plan.c '#include "cg.h"'
     plant spmv/plan.c '#include "multiply.h"'
     plant spgemm/multiply.c '#include "cg.h"'
+    plant solvers/cg.c '#include "ranks.h"'
+    plant distributed/group.c '#include "time.h"'
     plant solvers/cg.c '#include "time.h"'
     plant solvers/cg.c '#include "options.h"'
     plant bench/time.h '  #include "options.h"'

@@ -23,6 +23,8 @@ tests | cmocka                | libcmocka-dev   | libcmocka-dev   | pkg-config -
 tests | cairo (optional: pictures) | libcairo2-dev | libcairo2-dev | pkg-config --exists 'cairo >= 1.16' cairo-png cairo-svg
 tests | binutils              | binutils        | binutils        | command -v readelf
 tests | Python 3            | python3         | python3         | command -v python3
+tests | Open MPI (optional: ranks) | libopenmpi-dev openmpi-bin | libopenmpi-dev openmpi-bin | command -v mpicc.openmpi && command -v mpirun.openmpi
+tests | MPICH (optional: ranks) | libmpich-dev mpich | libmpich-dev mpich | command -v mpicc.mpich && command -v mpirun.mpich
 tests | codespell (optional: spelling) | codespell | codespell | command -v codespell
 check | clang                 | clang           | clang           | command -v clang
 check | clang-format          | clang-format    | clang-format    | command -v clang-format

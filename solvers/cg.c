@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "cg_internal.h"
+#include "plan_internal.h"
 #include "precond_internal.h"
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
@@ -43,6 +44,10 @@ const char *spmv_cg_method_name(spmv_backend backend, int index)
 spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq)
 {
     spmv_epilogue dot;
+    if (cg->s.plan->ranks != NULL) {
+        const spmv_status st = spmv_apply(cg->s.plan, NULL, p, NULL, q);
+        return st != SPMV_OK ? st : krylov_dot(&cg->s, p, q, pq);
+    }
     spmv_epilogue_init(&dot, sizeof dot);
     dot.w = p;
     dot.dot = pq;
@@ -149,6 +154,9 @@ static spmv_status supports(const struct cg *cg, const struct cg_method *method)
     if (type_is_complex(cg->s.info.type) && method != &cg_textbook)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: method %s is for real types only",
                             method->name);
+    if (cg->s.plan->ranks != NULL && method != &cg_textbook && method != &cg_fused_omp)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_cg: method %s is for one rank only; textbook is for several", method->name);
     return method->supports != NULL ? method->supports(cg) : SPMV_OK;
 }
 
@@ -221,7 +229,7 @@ spmv_status cg_open(struct cg *cg)
         TRY(choose(cg));
     s->measures = cg->method->measures;
     TRY(krylov_open(s));
-    TRY(context_lend(s->ctx, s->count * (int64_t)spmv_type_size(s->part), &cg->p));
+    TRY(krylov_lend(s, s->part, s->count, &cg->p));
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *cg->column, s->call, (void **)&cg->column));
     memset(cg->column, 0, (size_t)k * sizeof *cg->column);
     TRY(cg->method->prepare(cg));
@@ -234,7 +242,7 @@ void cg_close(struct cg *cg)
     if (cg->state != NULL)
         cg->method->release(cg);
     host_free(cg->state);
-    context_take_back(cg->s.ctx, cg->p);
+    krylov_take_back(&cg->s, cg->s.part, cg->p);
     host_free(cg->column);
     krylov_close(&cg->s);
 }
@@ -260,7 +268,7 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
         s->precond = NULL;
     if (symmetry_check == SPMV_SYMMETRY_SAMPLED)
         TRY(krylov_check_symmetry(s));
-    if (s->info.rows == 0)
+    if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
     st = cg_open(cg);
     if (st == SPMV_OK) {

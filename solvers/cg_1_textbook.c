@@ -61,7 +61,7 @@ static spmv_status prepare(struct cg *cg)
     void **const vectors[] = {&own->z, &own->x, &own->r, &own->p, &own->q};
     const int begin = s->precond != NULL ? 0 : 1, end = several ? 5 : 1;
     if (begin < end)
-        TRY(context_lend(s->ctx, (end - begin) * k * own->stride * size, &own->memory));
+        TRY(context_lend(s->ctx, max_i64(1, (end - begin) * k * own->stride) * size, &own->memory));
     for (int i = begin; i < end; i++)
         *vectors[i] = (char *)own->memory + (i - begin) * k * own->stride * size;
     if (several) { /* also for columns that never run; all bits 0, also as floats */
@@ -121,11 +121,11 @@ static spmv_status squares(const struct cg *cg, enum scalar rho)
         const void *r = column_of(cg, own->r, v);
         if (!runs(cg, v))
             continue;
-        TRY(spmv_dot(s->ctx, s->part, r, r, scalar_of(cg, own->z != NULL ? RR : rho, v), length(s)));
+        TRY(krylov_dot(s, r, r, scalar_of(cg, own->z != NULL ? RR : rho, v)));
         if (own->z == NULL)
             continue;
         TRY(cg_precondition(cg, r, column_of(cg, own->z, v)));
-        TRY(spmv_dot(s->ctx, s->part, r, column_of(cg, own->z, v), scalar_of(cg, rho, v), length(s)));
+        TRY(krylov_dot(s, r, column_of(cg, own->z, v), scalar_of(cg, rho, v)));
     }
 done:
     return st;

@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 
 #include "cg_internal.h"
+#include "plan_internal.h"
 #include "precond_internal.h"
 #include "spmv_omp.h"
 
@@ -49,9 +50,10 @@ enum { HELPS_AFTER = 40, SLEEPS_AFTER = 500 };
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* The phases. In TELL, the calling thread calls the user's function. A phase's number is 8 times
- * the number of phases before it, plus its kind. */
-enum kind { START, PRODUCT, RESIDUAL, DIRECTION, TELL, STOP, KINDS = 8 };
+/* The phases. In TELL, the calling thread calls the user's function. With several ranks, PRODUCT
+ * is for groups that need no elements of other ranks, which are on their way, and EDGE for the
+ * others. A phase's number is 8 times the number of phases before it, plus its kind. */
+enum kind { START, PRODUCT, EDGE, RESIDUAL, DIRECTION, TELL, STOP, KINDS = 8 };
 
 /* The groups of one thread: phase << 32 | the next group to claim. A claim succeeds only if both
  * are unchanged, so a late thread cannot claim a group of a phase that has ended. */
@@ -67,8 +69,14 @@ struct workspace {
     pthread_cond_t opened;
     struct claims *claims; /* one for each thread */
     struct tile_loop product;
-    spmv_epilogue dot;     /* for one column: p'q of a tile's own rows */
-    int64_t groups, group; /* number of groups; tiles in a group */
+    spmv_epilogue dot; /* for one column: p'q of a tile's own rows */
+    int64_t groups;
+    int64_t *first_tile; /* groups + 1: the tiles of each group */
+    /* With several ranks. Groups are chunks. order: the groups, those without elements of other
+     * ranks first, whose number is inner. NULL, and inner is groups: one rank. */
+    const struct plan_ranks *ranks;
+    int64_t *order, inner;
+    spmv_status failed; /* of a call that ranks make together */
     int threads;
     void *pq, *rr, *rz; /* parts of the sums: groups for each column */
     int *active;        /* the running columns */
@@ -76,9 +84,22 @@ struct workspace {
     const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */
 };
 
-static int64_t share_begin(const struct workspace *w, int thread)
+/* The groups of a phase: first ... last - 1, in the order of w->order. */
+static int64_t phase_first(const struct workspace *w, enum kind kind)
 {
-    return w->groups * thread / w->threads;
+    return kind == EDGE ? w->inner : 0;
+}
+
+static int64_t phase_last(const struct workspace *w, enum kind kind)
+{
+    return kind == PRODUCT ? w->inner : w->groups;
+}
+
+/* The first group of a thread's share. */
+static int64_t share_begin(const struct workspace *w, enum kind kind, int thread)
+{
+    const int64_t first = phase_first(w, kind);
+    return first + (phase_last(w, kind) - first) * thread / w->threads;
 }
 
 /* Opens the next phase. Earlier writes are visible to threads that claim groups of it. */
@@ -89,7 +110,7 @@ static void open_phase(struct workspace *w, enum kind kind)
     atomic_store_explicit(&w->done, 0, memory_order_relaxed);
     for (int p = 0; p < w->threads; p++)
         atomic_store_explicit(&w->claims[p].next,
-                              (long long)(((uint64_t)phase & UINT32_MAX) << 32 | (uint64_t)share_begin(w, p)),
+                              (long long)(((uint64_t)phase & UINT32_MAX) << 32 | (uint64_t)share_begin(w, kind, p)),
                               memory_order_relaxed);
     atomic_store(&w->phase, phase);
     if (atomic_load(&w->sleepers) > 0) {
@@ -102,7 +123,7 @@ static void open_phase(struct workspace *w, enum kind kind)
 /* Claims groups *begin ... *end - 1 of thread p. Returns false if none are left. */
 static bool claim(struct workspace *w, int p, long long phase, int64_t *begin, int64_t *end)
 {
-    const int64_t limit = share_begin(w, p + 1);
+    const int64_t limit = share_begin(w, (enum kind)(phase % KINDS), p + 1);
     long long seen = atomic_load_explicit(&w->claims[p].next, memory_order_relaxed);
     do {
         *begin = (int64_t)((uint64_t)seen & UINT32_MAX);
@@ -161,6 +182,41 @@ static spmv_status supports(const struct cg *cg)
     return SPMV_OK;
 }
 
+/* Groups of tiles; with several ranks, the chunks of this rank, or one group without tiles. */
+static spmv_status cut_groups(const struct cg *cg, struct workspace *w)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = cg->s.ctx;
+    const struct omp_tiles *tiles = w->product.tiles;
+    const struct plan_ranks *ranks = cg->s.plan->ranks;
+    const int64_t group = tiles->count >= GROUPED_FROM ? GROUP : 1;
+    w->ranks = ranks;
+    w->groups = max_i64(1, ranks != NULL ? ranks->chunks : ceil_divide(tiles->count, group));
+    TRY(host_alloc(ctx, (w->groups + 1) * (int64_t)sizeof *w->first_tile, "conjugate gradients",
+                   (void **)&w->first_tile));
+    for (int64_t g = 0, t = 0; g <= w->groups; g++) {
+        if (ranks == NULL)
+            t = min_i64(g * group, tiles->count);
+        else /* no tile crosses the bounds of a chunk */
+            while (t < tiles->count && (g >= ranks->chunks || tiles->tile[t].begin.row < ranks->chunk[g]))
+                t++;
+        w->first_tile[g] = t;
+    }
+    w->inner = w->groups;
+    if (ranks == NULL)
+        goto done;
+    TRY(host_alloc(ctx, w->groups * (int64_t)sizeof *w->order, "conjugate gradients", (void **)&w->order));
+    w->inner = 0;
+    for (int edge = 0, next = 0; edge < 2; edge++)
+        for (int64_t g = 0; g < w->groups; g++)
+            if ((g < ranks->chunks && ranks->edge[g]) == (edge != 0)) {
+                w->order[next++] = g;
+                w->inner += edge == 0;
+            }
+done:
+    return st;
+}
+
 static spmv_status prepare(struct cg *cg)
 {
     spmv_status st = SPMV_OK;
@@ -172,15 +228,14 @@ static spmv_status prepare(struct cg *cg)
                             .opened = PTHREAD_COND_INITIALIZER,
                             .inverse_diagonal = s->precond != NULL ? precond_inverse_diagonal(s->precond) : NULL};
     const int k = s->columns;
-    tiles_omp_loop(s->plan, cg->p, s->q, k == 1 ? &w->dot : NULL, &w->product);
+    tiles_omp_loop(s->plan, plan_x_of(s->plan, cg->p), s->q, k == 1 ? &w->dot : NULL, &w->product);
     const int64_t count = w->product.tiles->count;
-    w->group = count >= GROUPED_FROM ? GROUP : 1;
-    w->groups = ceil_divide(count, w->group);
+    TRY(cut_groups(cg, w));
     w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));
     const int64_t parts = w->groups * k * (int64_t)spmv_type_size(s->type);
     TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->pq));
-    TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->rr));
-    TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->rz));
+    TRY(host_alloc(s->ctx, 2 * parts, "conjugate gradients", &w->rr));
+    w->rz = (char *)w->rr + parts;
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *w->active, "conjugate gradients", (void **)&w->active));
     TRY(host_alloc(s->ctx, w->threads * (int64_t)sizeof *w->claims, "conjugate gradients", (void **)&w->claims));
     for (int p = 0; p < w->threads; p++)
@@ -197,7 +252,8 @@ static void release(struct cg *cg)
     struct workspace *w = cg->state;
     host_free(w->pq);
     host_free(w->rr);
-    host_free(w->rz);
+    host_free(w->first_tile);
+    host_free(w->order);
     host_free(w->active);
     host_free(w->claims);
     pthread_mutex_destroy(&w->lock);
@@ -214,7 +270,7 @@ static spmv_status run(struct cg *cg)
         REAL_LIST(CASE)
 #undef CASE
     }
-    return SPMV_OK;
+    return ((const struct workspace *)cg->state)->failed;
 }
 
 const struct cg_method cg_fused_omp = {

@@ -216,9 +216,28 @@ static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
     return sum;
 }
 
-/* rr and rz of the running columns, from the parts. */
-static void TYPED(read_squares)(const struct workspace *w, const struct TYPED(job) * job)
+/* The sums of parts for one right-hand side over all ranks: count of them, w->groups parts apart.
+ * After a failure, sums is NaN, so the run ends. */
+static void TYPED(sum_ranks)(struct workspace *w, const void *parts, int count, VALUE *sums)
 {
+    if (w->failed == SPMV_OK)
+        w->failed =
+            w->ranks->sum(w->ranks->self, sizeof *sums == 8 ? SPMV_F64 : SPMV_F32, parts, w->groups, count, sums);
+    for (int v = 0; v < count && w->failed != SPMV_OK; v++)
+        sums[v] = NAN;
+}
+
+/* rr and rz of the running columns, from the parts. */
+static void TYPED(read_squares)(struct workspace *w, const struct TYPED(job) * job)
+{
+    if (w->ranks != NULL && w->count > 0) {
+        VALUE sums[2];
+        TYPED(sum_ranks)(w, w->rr, job->d != NULL ? 2 : 1, sums);
+        job->column->rr = (double)sums[0];
+        job->column->rz = (double)sums[job->d != NULL];
+        job->state->residual = sqrt(job->column->rr);
+        return;
+    }
     for (int a = 0; a < w->count; a++) {
         const int v = w->active[a];
         struct cg_column *c = &job->column[v];
@@ -250,7 +269,8 @@ static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYP
 {
     const struct workspace *w = cg->state;
     const struct tile *tile = job->tiles->tile;
-    const int64_t begin = g * w->group, end = min_i64(begin + w->group, job->tiles->count);
+    g = w->order != NULL ? w->order[g] : g;
+    const int64_t begin = w->first_tile[g], end = w->first_tile[g + 1];
     job->count = w->count;
     switch (kind) {
     case START:
@@ -259,6 +279,7 @@ static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYP
             TYPED(first_directions)(job, tile[begin].begin.row, tile[end].begin.row);
         break;
     case PRODUCT:
+    case EDGE:
         TYPED(product_group)(w, job, passes, begin, end, (VALUE *)w->pq + g * job->k);
         break;
     case RESIDUAL:
@@ -284,7 +305,12 @@ static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * 
     for (int a = 0; a < w->count; a++) {
         const int v = w->active[a];
         struct cg_column *c = &job->column[v];
-        c->pq = (double)TYPED(sum_up)(w->pq, w->groups, job->k, v);
+        VALUE pq;
+        if (w->ranks != NULL)
+            TYPED(sum_ranks)(w, w->pq, 1, &pq);
+        else
+            pq = TYPED(sum_up)(w->pq, w->groups, job->k, v);
+        c->pq = (double)pq;
         c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
         if (cg_is_broken(c))
             job->state[v].stop = COLUMN_BROKEN;
@@ -311,7 +337,7 @@ static void TYPED(after_residual)(struct workspace *w, const struct TYPED(job) *
 /* Before the first iteration: the start residuals. */
 static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * job)
 {
-    const struct workspace *w = cg->state;
+    struct workspace *w = cg->state;
     TYPED(read_squares)(w, job);
     for (int a = 0; a < w->count; a++) {
         struct krylov_column *c = &job->state[w->active[a]];
@@ -319,6 +345,36 @@ static void TYPED(after_start)(const struct cg *cg, const struct TYPED(job) * jo
         c->start_residual = c->residual;
         c->enough = krylov_enough(cg->s.type, c);
     }
+}
+
+/* The product is complete: the next phase. */
+static void TYPED(end_product)(struct workspace *w, const struct TYPED(job) * job)
+{
+    TYPED(after_product)(w, job);
+    open_phase(w, w->count > 0 ? RESIDUAL : STOP);
+}
+
+/* Waits for the elements of other ranks and opens the phase for the groups that need them. */
+static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
+{
+    if (w->failed == SPMV_OK)
+        w->failed = w->ranks->fetch_finish(w->ranks->self, job->p);
+    if (w->failed != SPMV_OK)
+        open_phase(w, STOP);
+    else if (w->inner < w->groups)
+        open_phase(w, EDGE);
+    else
+        TYPED(end_product)(w, job);
+}
+
+/* The same for the phases of a product: starts to fetch elements of other ranks. */
+static void TYPED(open_product)(struct workspace *w, const struct TYPED(job) * job)
+{
+    w->failed = w->ranks->fetch_start(w->ranks->self, job->p);
+    if (w->failed == SPMV_OK && w->inner > 0)
+        open_phase(w, PRODUCT);
+    else
+        TYPED(open_edge)(w, job);
 }
 
 /* After an iteration: reports the running columns to the callback and stops those with a small
@@ -333,7 +389,12 @@ static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, boo
             c->stop = COLUMN_DONE;
     }
     TYPED(list_running)(w, job);
-    open_phase(w, w->count > 0 && !cancelled ? PRODUCT : STOP);
+    if (w->count == 0 || cancelled || w->failed != SPMV_OK)
+        open_phase(w, STOP);
+    else if (w->ranks == NULL)
+        open_phase(w, PRODUCT);
+    else
+        TYPED(open_product)(w, job);
 }
 
 /* Called by the thread that finished the last group of a phase: the work between it and the next
@@ -341,9 +402,12 @@ static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, boo
 static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind kind, int me)
 {
     struct workspace *w = cg->state;
-    if (kind == PRODUCT) {
-        TYPED(after_product)(w, job);
-        open_phase(w, w->count > 0 ? RESIDUAL : STOP);
+    if (kind == PRODUCT && w->ranks != NULL) {
+        TYPED(open_edge)(w, job);
+        return;
+    }
+    if (kind == PRODUCT || kind == EDGE) {
+        TYPED(end_product)(w, job);
         return;
     }
     if (kind == RESIDUAL) {
@@ -403,7 +467,7 @@ static void TYPED(thread)(struct cg *cg, int me)
          * the others. */
         for (int i = 0; i < w->threads && kind != TELL; i++) {
             const int64_t done = TYPED(work_on)(cg, &job, passes, phase, (me + i) % w->threads);
-            if (done > 0 && atomic_fetch_add(&w->done, done) + done == w->groups)
+            if (done > 0 && atomic_fetch_add(&w->done, done) + done == phase_last(w, kind) - phase_first(w, kind))
                 TYPED(go_on)(cg, &job, kind, me);
             if (i == 0 && phase_passes(w, phase, HELPS_AFTER))
                 break;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "backend.h"
+#include "plan_internal.h"
 #include "precond_internal.h"
 
 /* Bytes of a real number. */
@@ -22,7 +23,7 @@ static int64_t size_of(const struct krylov *s)
 spmv_status krylov_check(const struct krylov *s)
 {
     const spmv_plan_info *info = &s->info;
-    if (info->rows != info->cols)
+    if (info->rows != info->cols && s->plan->ranks == NULL)
         return context_fail(s->ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", s->call,
                             (long long)info->rows, (long long)info->cols);
     if (type_is_complex(info->type) && info->vectors != 1)
@@ -76,7 +77,7 @@ spmv_status krylov_open(struct krylov *s)
     s->count = s->n * s->columns * type_parts(s->type);
     const int64_t k = s->columns, bytes = s->count * size_of(s);
     if (s->max_iterations == 0)
-        s->max_iterations = max_i64(100, 10 * s->n);
+        s->max_iterations = max_i64(100, 10 * krylov_rows(s));
     TRY(context_lend(ctx, bytes, &s->r));
     TRY(context_lend(ctx, bytes, &s->q));
     TRY(context_lend(ctx, bytes, &s->start_x));
@@ -107,6 +108,41 @@ void krylov_close(struct krylov *s)
     void *const own[] = {s->values, s->norms, s->flags, s->column, s->host, s->old};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         host_free(own[i]);
+}
+
+/* ------------------------------------------------------------- ranks */
+
+int64_t krylov_rows(const struct krylov *s)
+{
+    return s->plan->ranks != NULL ? s->plan->ranks->rows : s->info.rows;
+}
+
+/* The bytes of other ranks in front of a vector's own elements. */
+static int64_t bytes_before(const struct krylov *s, spmv_type part)
+{
+    return s->plan->ranks != NULL ? s->plan->ranks->before * (int64_t)spmv_type_size(part) : 0;
+}
+
+spmv_status krylov_lend(const struct krylov *s, spmv_type part, int64_t count, void **vector)
+{
+    const struct plan_ranks *ranks = s->plan->ranks;
+    const int64_t others = ranks != NULL ? max_i64(1, ranks->before + ranks->after) : 0;
+    const spmv_status st = context_lend(s->ctx, (count + others) * (int64_t)spmv_type_size(part), vector);
+    if (st == SPMV_OK && ranks != NULL)
+        *vector = (char *)*vector + bytes_before(s, part);
+    return st;
+}
+
+void krylov_take_back(const struct krylov *s, spmv_type part, void *vector)
+{
+    context_take_back(s->ctx, vector != NULL ? (char *)vector - bytes_before(s, part) : NULL);
+}
+
+spmv_status krylov_dot(const struct krylov *s, const void *a, const void *b, void *dot)
+{
+    const struct plan_ranks *ranks = s->plan->ranks;
+    return ranks != NULL ? ranks->dot(ranks->self, s->part, a, b, dot)
+                         : spmv_dot(s->ctx, s->part, a, b, dot, s->count / s->columns);
 }
 
 /* ------------------------------------------------------------- scalars and columns */
@@ -144,7 +180,7 @@ spmv_status krylov_norms(const struct krylov *s, const void *u, double *norms)
         const void *column = s->columns > 1 ? s->one : u;
         if (s->columns > 1)
             TRY(krylov_take(s, u, v, s->one));
-        TRY(spmv_dot(s->ctx, s->part, column, column, (char *)s->cells + v * size_of(s), s->count / s->columns));
+        TRY(krylov_dot(s, column, column, (char *)s->cells + v * size_of(s)));
     }
     TRY(krylov_read(s, s->cells, s->columns, norms));
     for (int v = 0; v < s->columns; v++)

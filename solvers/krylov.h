@@ -127,6 +127,17 @@ spmv_status krylov_residual(const struct krylov *s, void *to);
 /* The norms of the columns of v. */
 spmv_status krylov_norms(const struct krylov *s, const void *v, double *norms);
 
+/* The rows of the whole matrix, of which a plan may have the rows of one rank (struct plan_ranks). */
+int64_t krylov_rows(const struct krylov *s);
+
+/* Lends a vector of count real numbers that the plan can multiply: with several ranks, it has room
+ * for elements of other ranks. krylov_take_back accepts NULL. part: the type of the numbers. */
+spmv_status krylov_lend(const struct krylov *s, spmv_type part, int64_t count, void **vector);
+void krylov_take_back(const struct krylov *s, spmv_type part, void *vector);
+
+/* *dot = a'b in the context's memory, for vectors of one column, over the rows of all ranks. */
+spmv_status krylov_dot(const struct krylov *s, const void *a, const void *b, void *dot);
+
 /* Reads count real scalars, at most 3 for each column; waits. */
 spmv_status krylov_read(const struct krylov *s, const void *from, int count, double *to);
 

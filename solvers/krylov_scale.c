@@ -7,6 +7,7 @@
 #include <spmv/primitives.h>
 
 #include "krylov.h"
+#include "plan_internal.h"
 
 struct scale_limits {
     double square; /* squares of numbers somewhat larger than this norm may overflow */
@@ -49,6 +50,8 @@ static spmv_status largest_element(const struct krylov *s, const void *v, void *
     TRY(spmv_map(s->ctx, SPMV_MAP_ABS, s->part, v, scratch, s->count));
     TRY(spmv_reduce(s->ctx, SPMV_MAX, s->part, scratch, s->cells, s->count));
     TRY(krylov_read(s, s->cells, 1, largest));
+    if (s->plan->ranks != NULL)
+        TRY(s->plan->ranks->largest(s->plan->ranks->self, largest));
 done:
     return st;
 }

@@ -45,6 +45,9 @@ static double element_of(uint64_t bits, int which)
 struct sample {
     void *host, *in, *out; /* count real numbers each; host is in host memory */
     int64_t count;         /* rows times vectors, times 2 if complex */
+    int64_t first;         /* the number of the first element among those of all ranks */
+    const struct plan_ranks *ranks;
+    int64_t parts; /* PARTS, or with several ranks the chunks of this one */
     spmv_type type;
     int team; /* threads for loops on the host */
 };
@@ -54,44 +57,67 @@ struct sums {
     long double dot[VECTORS], square;
 };
 
-static int64_t part_begin(const struct sample *s, int part)
+static int64_t part_begin(const struct sample *s, int64_t part)
 {
-    return min_i64(s->count, part * ceil_divide(s->count, PARTS));
+    return s->ranks != NULL ? s->ranks->chunk[part] : min_i64(s->count, part * ceil_divide(s->count, PARTS));
 }
 
 static void fill(const struct sample *s, int which)
 {
 #pragma omp parallel for num_threads(s->team) schedule(static)
-    for (int part = 0; part < PARTS; part++)
+    for (int64_t part = 0; part < s->parts; part++)
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++)
-            real_set(s->type, s->host, i, element_of(bits_at(i), which));
+            real_set(s->type, s->host, i, element_of(bits_at(s->first + i), which));
 }
 
-static void add_up(const struct sample *s, struct sums *sums)
+/* Adds the parts of all ranks, each rounded to f64. */
+static spmv_status add_ranks(const struct sample *s, const struct sums *of, struct sums *sums)
 {
-    struct sums of[PARTS];
+    enum { SUMS = VECTORS + 1 };
+    _Static_assert((int)SUMS <= (int)PLAN_SUMS, "as many sums as ranks can add");
+    spmv_status st = SPMV_OK;
+    double *parts = NULL, sum[SUMS];
+    TRY(host_alloc(NULL, max_i64(1, s->parts * SUMS) * (int64_t)sizeof *parts, "the check of symmetry",
+                   (void **)&parts));
+    for (int64_t part = 0; part < s->parts; part++)
+        for (int u = 0; u < SUMS; u++)
+            parts[u * s->parts + part] = (double)(u < VECTORS ? of[part].dot[u] : of[part].square);
+    TRY(s->ranks->sum(s->ranks->self, SPMV_F64, parts, s->parts, SUMS, sum));
+    for (int u = 0; u < VECTORS; u++)
+        sums->dot[u] = sum[u];
+    sums->square = sum[VECTORS];
+done:
+    host_free(parts);
+    return st;
+}
+
+static spmv_status add_up(const struct sample *s, struct sums *of, struct sums *sums)
+{
 #pragma omp parallel for num_threads(s->team) schedule(static)
-    for (int part = 0; part < PARTS; part++) {
+    for (int64_t part = 0; part < s->parts; part++) {
         struct sums own = {{0}, 0};
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
             const long double value = real_at(s->type, s->host, i);
-            const uint64_t bits = bits_at(i);
+            const uint64_t bits = bits_at(s->first + i);
             for (int u = 0; u < VECTORS; u++)
                 own.dot[u] += element_of(bits, u) * value;
             own.square += value * value;
         }
         of[part] = own;
     }
+    if (s->ranks != NULL)
+        return add_ranks(s, of, sums);
     *sums = (struct sums){{0}, 0};
-    for (int part = 0; part < PARTS; part++) {
+    for (int64_t part = 0; part < s->parts; part++) {
         for (int u = 0; u < VECTORS; u++)
             sums->dot[u] += of[part].dot[u];
         sums->square += of[part].square;
     }
+    return SPMV_OK;
 }
 
 /* One product with vector number `which`. */
-static spmv_status look(const struct krylov *k, const struct sample *s, int which, struct sums *sums)
+static spmv_status look(const struct krylov *k, const struct sample *s, int which, struct sums *of, struct sums *sums)
 {
     spmv_status st = SPMV_OK;
     const int64_t bytes = s->count * (int64_t)spmv_type_size(s->type);
@@ -99,7 +125,7 @@ static spmv_status look(const struct krylov *k, const struct sample *s, int whic
     TRY(spmv_upload(k->ctx, s->host, s->in, bytes));
     TRY(spmv_apply(k->plan, NULL, s->in, NULL, s->out));
     TRY(spmv_download(k->ctx, s->out, s->host, bytes));
-    add_up(s, sums);
+    TRY(add_up(s, of, sums));
 done:
     return st;
 }
@@ -108,12 +134,12 @@ done:
 static void judge(const struct krylov *k, const struct sums *of)
 {
     const struct real_limits limits = real_limits_of(type_part(k->info.type));
-    const double nnz = (double)k->info.nnz * k->info.vectors;
+    const double entries = (double)(k->plan->ranks != NULL ? k->plan->ranks->nnz : k->info.nnz);
+    const double nnz = entries * k->info.vectors;
     long double largest = 0;
     for (int v = 0; v < VECTORS; v++)
         largest = fmaxl(largest, of[v].square);
-    const double bound =
-        MARGIN * limits.roundoff * sqrt((double)k->info.nnz) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
+    const double bound = MARGIN * limits.roundoff * sqrt(entries) * (double)sqrtl(largest) + 4 * nnz * limits.subnormal;
     k->plan->symmetry = PLAN_SYMMETRIC;
     /* the recurrence reports what is not finite */
     for (int u = 0; u < VECTORS && isfinite(bound); u++)
@@ -131,20 +157,27 @@ static spmv_status sample(const struct krylov *k)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = k->ctx;
-    struct sums of[VECTORS];
+    const struct plan_ranks *ranks = k->plan->ranks;
+    struct sums of[VECTORS], *parts = NULL;
     const spmv_type type = k->info.type;
-    struct sample s = {.count = k->info.rows * k->info.vectors * type_parts(type), .type = type_part(type)};
+    struct sample s = {.count = k->info.rows * k->info.vectors * type_parts(type),
+                       .first = ranks != NULL ? ranks->first_row : 0,
+                       .ranks = ranks,
+                       .parts = ranks != NULL ? ranks->chunks : PARTS,
+                       .type = type_part(type)};
     const int64_t bytes = s.count * (int64_t)spmv_type_size(s.type);
     s.team = host_team(ctx, s.count);
     TRY(host_alloc(ctx, bytes, "the check of symmetry", &s.host));
-    TRY(context_lend(ctx, bytes, &s.in));
+    TRY(host_alloc(ctx, s.parts * (int64_t)sizeof *parts, "the check of symmetry", (void **)&parts));
+    TRY(krylov_lend(k, s.type, s.count, &s.in));
     TRY(context_lend(ctx, bytes, &s.out));
     for (int v = 0; v < VECTORS; v++)
-        TRY(look(k, &s, v, &of[v]));
+        TRY(look(k, &s, v, parts, &of[v]));
     judge(k, of);
 done:
     host_free(s.host);
-    context_take_back(ctx, s.in);
+    host_free(parts);
+    krylov_take_back(k, s.type, s.in);
     context_take_back(ctx, s.out);
     return st;
 }
@@ -153,7 +186,7 @@ spmv_status krylov_check_symmetry(const struct krylov *k)
 {
     spmv_status st = SPMV_OK;
     const spmv_plan *plan = k->plan;
-    if (k->info.rows == 0)
+    if (krylov_rows(k) == 0)
         return SPMV_OK;
     if (plan->symmetry == PLAN_SYMMETRY_UNKNOWN || plan->values_unseen)
         TRY(sample(k));

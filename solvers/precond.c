@@ -211,7 +211,7 @@ spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n
             real_set(m->type, rounded, i, host[i]);
         from = rounded;
     }
-    TRY(precond_alloc(m, bytes, memory));
+    TRY(precond_alloc(m, max_i64(1, bytes), memory)); /* not NULL for a rank without rows */
     if (bytes > 0)
         TRY(spmv_upload(m->ctx, from, *memory, bytes));
 done:

@@ -10,7 +10,7 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_REF,
      .name = "definition",
      .why = "the definition: one row after another, summed in long double",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
      .apply = definition_ref_apply},
     {.backend = SPMV_BACKEND_REF,
      .name = "staged",
@@ -20,7 +20,7 @@ static const struct spmv_method methods[] = {
     {.backend = SPMV_BACKEND_OMP,
      .name = "tiles",
      .why = "tiles of equal work (rows + nonzeros) keep all threads busy whatever the row lengths",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE,
+     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
      .prepare = tiles_omp_prepare,
      .apply = tiles_omp_apply,
      .release = tiles_omp_release},
@@ -55,8 +55,15 @@ static const struct spmv_method methods[] = {
      .prepare = long_cuda_prepare,
      .apply = long_cuda_apply,
      .release = long_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA, .name = "vector", .can = METHOD_MIXED | METHOD_COMPLEX, .apply = vector_cuda_apply},
-    {.backend = SPMV_BACKEND_CUDA, .name = "scalar", .can = METHOD_MIXED | METHOD_COMPLEX, .apply = scalar_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA,
+     .name = "vector",
+     .why = "a warp sums each row, whatever the rank that has the row",
+     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS,
+     .apply = vector_cuda_apply},
+    {.backend = SPMV_BACKEND_CUDA,
+     .name = "scalar",
+     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS,
+     .apply = scalar_cuda_apply},
     {.backend = SPMV_BACKEND_CUDA,
      .name = "fused",
      .can = METHOD_MIXED | METHOD_COMPLEX,
@@ -124,7 +131,7 @@ unsigned plan_needs(const spmv_plan *plan)
 {
     const bool strided = plan->x_stride != 1 || plan->y_stride != 1;
     return (plan->vectors != 1 || strided ? METHOD_VECTORS : 0) | (plan->a.type != plan->type ? METHOD_MIXED : 0) |
-           (type_is_complex(plan->type) ? METHOD_COMPLEX : 0);
+           (type_is_complex(plan->type) ? METHOD_COMPLEX : 0) | (plan->ranks != NULL ? METHOD_RANKS : 0);
 }
 
 static const struct spmv_method *method_for(spmv_backend backend, unsigned needs)
@@ -155,6 +162,7 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
                             named ? name : "auto", spmv_backend_name(backend),
                             lacks & METHOD_VECTORS ? "of several vectors or with strides"
                             : lacks & METHOD_MIXED ? "with values of another type than the sums"
+                            : lacks & METHOD_RANKS ? "of several ranks"
                                                    : "in complex types",
                             list);
     }

@@ -133,7 +133,8 @@ static void say_no_table(spmv_plan *plan)
 }
 
 /* spmv_plan_create on a context that this thread holds. */
-static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options, spmv_plan **plan_out)
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                          const struct plan_ranks *ranks, spmv_plan **plan_out)
 {
     spmv_status st = SPMV_OK;
     spmv_plan_options o;
@@ -146,6 +147,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
+    plan->ranks = ranks;
     plan->longest_row = -1;
     plan->operation = o.operation;
     plan->compression = (enum spmv_compression)o.compression;
@@ -174,15 +176,21 @@ done:
     return st;
 }
 
-spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
-                             spmv_plan **plan_out)
+spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                 const struct plan_ranks *ranks, spmv_plan **plan_out)
 {
     bool outer = false;
     if (ctx == NULL || plan_out == NULL)
         return context_need(ctx, "spmv_plan_create", "plan", plan_out);
     *plan_out = NULL;
     const spmv_status st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? st : context_release(ctx, outer, create(ctx, a, options, plan_out));
+    return st != SPMV_OK ? st : context_release(ctx, outer, create(ctx, a, options, ranks, plan_out));
+}
+
+spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                             spmv_plan **plan_out)
+{
+    return plan_create_for_rank(ctx, a, options, NULL, plan_out);
 }
 
 void spmv_plan_destroy(spmv_plan *plan)
@@ -249,6 +257,17 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
     return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
 }
 
+/* A product of several ranks. x has room for the elements of other ranks. */
+static spmv_status multiply_together(const spmv_plan *plan, struct plan_product product)
+{
+    const struct plan_ranks *ranks = plan->ranks;
+    spmv_status st = ranks->fetch_start(ranks->self, (void *)product.x);
+    if (st == SPMV_OK)
+        st = ranks->fetch_finish(ranks->self, (void *)product.x);
+    product.x = plan_x_of(plan, product.x);
+    return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
+}
+
 /* Checks x and y of a product with at least one row. */
 static spmv_status check_vectors(const spmv_plan *plan, const char *call, const void *x, const void *y)
 {
@@ -267,14 +286,17 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
     bool outer = false;
     if (plan == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (plan->a.rows == 0)
+    if (plan->a.rows == 0 && plan->ranks == NULL)
         return SPMV_OK;
     const struct plan_product product = plan_product_of(plan, host_alpha, x, host_beta, y);
     spmv_status st = context_hold(plan->ctx, &outer);
     if (st != SPMV_OK)
         return st;
-    st = check_vectors(plan, "spmv_apply", x, y);
-    return context_release(plan->ctx, outer, st != SPMV_OK ? st : plan_multiply(plan, &product));
+    if (plan->a.rows > 0)
+        st = check_vectors(plan, "spmv_apply", x, y);
+    if (st == SPMV_OK)
+        st = plan->ranks != NULL ? multiply_together(plan, product) : plan_multiply(plan, &product);
+    return context_release(plan->ctx, outer, st);
 }
 
 void spmv_epilogue_init(spmv_epilogue *epilogue, size_t size)

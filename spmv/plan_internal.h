@@ -19,8 +19,47 @@ enum {
     METHOD_TABLE = 8, /* a table of values on request; no plan requires it */
     /* The product itself computes the epilogue, with the same bits in y. Without this flag, the
      * epilogue follows the product (epilogue.c). */
-    METHOD_EPILOGUE = 16
+    METHOD_EPILOGUE = 16,
+    /* y_i has the same bits however struct plan_ranks divides the rows among ranks */
+    METHOD_RANKS = 32
 };
+
+/* For a plan of the rows that one of several ranks has (distributed/): the rank's part of the whole
+ * matrix, and what all ranks do together. The functions named "together" are called by all ranks in
+ * the same order.
+ *
+ * Each vector x that is multiplied has `before` elements of other ranks in front of its own
+ * elements and `after` elements behind them. x points to the own ones. The columns of the plan's
+ * matrix are counted from the first element in front.
+ *
+ * Rows are in chunks, which depend on the row lengths of the whole matrix only. A tile never
+ * crosses the bounds of a chunk. A sum over all rows has one part for each chunk. */
+struct plan_ranks {
+    void *self;
+    int64_t rows, nnz;     /* of the whole matrix */
+    int64_t first_row;     /* the number of the rank's first row */
+    int64_t chunks;        /* of this rank */
+    const int64_t *chunk;  /* chunks + 1: chunk c has rows chunk[c] ... chunk[c + 1] - 1 of this rank */
+    const bool *edge;      /* chunks: whether the rows of the chunk need elements of other ranks */
+    int64_t before, after; /* elements of other ranks in a vector that is multiplied */
+
+    /* Together: fetches the elements of other ranks into x. Between the two calls, own elements of
+     * x may be read, but not changed. */
+    spmv_status (*fetch_start)(void *self, void *x);
+    spmv_status (*fetch_finish)(void *self, void *x);
+
+    /* Together: sums[v] = the sum of the parts of all chunks of all ranks, added in a tree that the
+     * number of chunks determines, for 0 <= v < count <= PLAN_SUMS. parts: the part of chunk c is
+     * number v * stride + c. Both are of the type, in host memory. */
+    spmv_status (*sum)(void *self, spmv_type type, const void *parts, int64_t stride, int count, void *sums);
+
+    /* Together: *dot = a'b over all rows, a number of the type in the context's memory. */
+    spmv_status (*dot)(void *self, spmv_type type, const void *a, const void *b, void *dot);
+
+    /* Together: replaces *value by the largest of all ranks. */
+    spmv_status (*largest)(void *self, double *value);
+};
+enum { PLAN_SUMS = 4 };
 
 /* The arguments of one product. */
 struct plan_product {
@@ -119,7 +158,8 @@ struct spmv_plan {
     /* An update of values was captured in a graph. Each launch may bring other values, so no result
      * of the symmetry check is kept. */
     bool values_unseen;
-    bool settled; /* the preparation left no queued work to wait for */
+    bool settled;                   /* the preparation left no queued work to wait for */
+    const struct plan_ranks *ranks; /* NULL: the plan has the whole matrix */
     int64_t bytes;
     double seconds;
     char why[256];
@@ -131,8 +171,19 @@ struct spmv_plan {
 struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alpha, const void *x, const void *host_beta,
                                     void *y);
 
-/* Computes the product and its epilogue without checking arguments. rows > 0. */
+/* spmv_plan_create for the rows of one rank. ranks must outlive the plan. */
+spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                 const struct plan_ranks *ranks, spmv_plan **plan);
+
+/* Computes the product and its epilogue without checking arguments. rows > 0, or several ranks. */
 spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);
+
+/* The x that the plan's matrix multiplies: x itself, or with several ranks the first element of
+ * other ranks in front of it. */
+static inline const void *plan_x_of(const spmv_plan *plan, const void *x)
+{
+    return plan->ranks == NULL ? x : (const char *)x - (size_t)plan->ranks->before * spmv_type_size(plan->type);
+}
 
 /* The combination of two types; PLAN_TYPES if products do not support it. */
 enum plan_types plan_types_of(spmv_type stored, spmv_type sums);

@@ -553,11 +553,53 @@ static void say(spmv_plan *plan, struct found found)
                  100 * (double)found.sorted / (double)plan->a.rows);
 }
 
+/* Where row `row` begins on the merge path. */
+static int64_t steps_to(const spmv_csr *a, int64_t row)
+{
+    return row + offset_at(a->row_ptr, a->row_ptr_bits, row);
+}
+
+/* The chunks of a plan: of one without ranks, all rows. */
+static int64_t chunks_of(const spmv_plan *plan)
+{
+    return plan->ranks != NULL ? plan->ranks->chunks : 1;
+}
+
+static int64_t chunk_begin(const spmv_plan *plan, int64_t chunk)
+{
+    return plan->ranks != NULL ? plan->ranks->chunk[chunk] : chunk == 0 ? 0 : plan->a.rows;
+}
+
+/* The number of tiles of a chunk. */
+static int64_t tiles_in(const spmv_plan *plan, int64_t chunk)
+{
+    return ceil_divide(steps_to(&plan->a, chunk_begin(plan, chunk + 1)) - steps_to(&plan->a, chunk_begin(plan, chunk)),
+                       TILE_WORK);
+}
+
+/* Sets where the tiles begin: every TILE_WORK steps from the start of each chunk. */
+static void cut_tiles(const spmv_plan *plan, struct omp_tiles *tiles)
+{
+    const spmv_csr *a = &plan->a;
+    int64_t before = 0; /* tiles of the chunks before */
+    for (int64_t chunk = 0; chunk < chunks_of(plan); chunk++) {
+        const int64_t count = tiles_in(plan, chunk), start = steps_to(a, chunk_begin(plan, chunk));
+#pragma omp parallel for num_threads(host_team(plan->ctx, count *A_SEARCH))
+        for (int64_t t = 0; t < count; t++) {
+            struct tile *tile = &tiles->tile[before + t];
+            tile->begin = path_at(a, start + t * TILE_WORK);
+            tile->begun = begun_before(a, tile->begin);
+        }
+        before += count;
+    }
+    tiles->tile[before].begin = (struct position){.row = a->rows, .k = a->nnz};
+}
+
 spmv_status tiles_omp_prepare(spmv_plan *plan)
 {
     spmv_status st = SPMV_OK;
     const spmv_csr *a = &plan->a;
-    const int64_t work = a->rows + a->nnz, size = (int64_t)spmv_type_size(plan->type);
+    const int64_t size = (int64_t)spmv_type_size(plan->type);
     const int64_t stored = a->val != NULL ? (int64_t)spmv_type_size(a->type) : 0;
     const int64_t bytes = a->nnz * (4 + stored) + a->rows * (a->row_ptr_bits / 8 + size);
     const int64_t cache = cache_bytes(plan->ctx->threads);
@@ -565,7 +607,8 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
     struct omp_tiles *tiles = NULL;
     TRY(plan_new_state(plan, sizeof *tiles));
     tiles = plan->state;
-    tiles->count = ceil_divide(work, TILE_WORK);
+    for (int64_t chunk = 0; chunk < chunks_of(plan); chunk++)
+        tiles->count += tiles_in(plan, chunk);
     tiles->avx2 = avx2_here();
     tiles->columns = (plan_needs(plan) & (METHOD_VECTORS | METHOD_COMPLEX)) != 0;
     tiles->threads = (int)max_i64(1, min_i64(plan->ctx->threads, tiles->count * plan->vectors / TILES_A_THREAD));
@@ -576,11 +619,7 @@ spmv_status tiles_omp_prepare(spmv_plan *plan)
         TRY(plan_alloc(plan, tiles->count * size, &tiles->dots));
     TRY(plan_alloc(plan, plan->ctx->threads * (int64_t)sizeof *tiles->share, (void **)&tiles->share));
     memset(tiles->tile, 0, (size_t)(tiles->count + 1) * sizeof *tiles->tile);
-#pragma omp parallel for num_threads(host_team(plan->ctx, tiles->count *A_SEARCH))
-    for (int64_t t = 0; t <= tiles->count; t++) {
-        tiles->tile[t].begin = path_at(a, min_i64(t * TILE_WORK, work));
-        tiles->tile[t].begun = begun_before(a, tiles->tile[t].begin);
-    }
+    cut_tiles(plan, tiles);
     if (tiles->columns) { /* these products read plain CSR */
         const struct look nothing = {.count = 0};
         for (int64_t t = 0; t < tiles->count; t++)

@@ -191,6 +191,82 @@ static void several_arguments(void **state)
                  "banded:12,1,3,4");
 }
 
+/* The parts of a matrix, one after the other, are the matrix. */
+static void check_parts(spmv_context *ctx, const char *spec, int parts)
+{
+    spmv_matrix *whole = NULL;
+    spmv_csr a;
+    int64_t row = 0;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &whole));
+    spmv_matrix_view(whole, &a);
+    const int64_t *row_ptr = a.row_ptr;
+    for (int i = 0; i < parts; i++) {
+        spmv_generate_options options;
+        spmv_matrix *part = NULL;
+        spmv_csr b;
+        spmv_generate_options_init(&options, sizeof options);
+        options.part = i;
+        options.parts = parts;
+        assert_ok(ctx, spmv_matrix_generate_within(ctx, spec, &options, &part));
+        spmv_matrix_view(part, &b);
+        assert_int_equal(b.cols, a.cols);
+        assert_true(row + b.rows <= a.rows);
+        const int64_t *own = b.row_ptr, from = row_ptr[row];
+        for (int64_t k = 0; k <= b.rows; k++)
+            assert_int_equal(own[k], row_ptr[row + k] - from);
+        if (b.nnz > 0) {
+            assert_memory_equal(b.col, a.col + from, (size_t)b.nnz * sizeof *b.col);
+            assert_memory_equal(b.val, (const double *)a.val + from, (size_t)b.nnz * sizeof(double));
+        }
+        row += b.rows;
+        spmv_matrix_destroy(part);
+    }
+    assert_int_equal(row, a.rows);
+    spmv_matrix_destroy(whole);
+}
+
+static void parts_are_rows_of_the_whole(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"poisson2d:7",
+                                        "poisson3d:4,values=random",
+                                        "stencil27:3",
+                                        "diffusion2d:6,10",
+                                        "diffusion3d:4,10,values=constant",
+                                        "convdiff2d:6,1",
+                                        "convdiff3d:4,1",
+                                        "diagonal:2",
+                                        "banded:40,2,seed=4",
+                                        "dense:7,5",
+                                        "arrow:30",
+                                        "uniform:50,20,3",
+                                        "longrows:5,90,40",
+                                        "empty:60,0.5",
+                                        "powerlaw:80,4,2,30",
+                                        "rmat:6,4",
+                                        "fem:20,3,5",
+                                        "twin:rows=50,nnz=300"};
+    spmv_context *ctx = support_context();
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)
+        for (int parts = 1; parts <= 7; parts += 3)
+            check_parts(ctx, specs[s], parts);
+    /* a generator without a SPEC above would not be tested */
+    for (int g = 0; spmv_spec_form(g, NULL) != NULL; g++) {
+        const char *form = spmv_spec_form(g, NULL);
+        size_t s = 0;
+        while (s < sizeof specs / sizeof *specs && strncmp(specs[s], form, strcspn(form, ":") + 1) != 0)
+            s++;
+        assert_true(s < sizeof specs / sizeof *specs);
+    }
+    spmv_generate_options options;
+    spmv_generate_options_init(&options, sizeof options);
+    options.part = options.parts = 2;
+    spmv_matrix *none = NULL;
+    assert_fails(ctx, spmv_matrix_generate_within(ctx, "diagonal:9", &options, &none), SPMV_ERROR_ARGUMENT,
+                 "part 2 of 2");
+    spmv_context_destroy(ctx);
+}
+
 SUPPORT_MAIN(with_context(poisson_against_stencil), with_context(poisson_by_hand), with_context(row_sums),
              cmocka_unit_test(same_bits_for_any_team), with_context(refused_specs), cmocka_unit_test(known_specs),
-             with_context(several_arguments))
+             with_context(several_arguments), cmocka_unit_test(parts_are_rows_of_the_whole))

@@ -34,8 +34,8 @@ typedef struct spmv_csr {
 
 /* A CSR matrix that owns its arrays, in host memory or in a context's memory. Offsets have 64 bits.
  * In each row the columns ascend and none occurs twice, if the function that made it does not say
- * otherwise. Matrices that are read, generated or made from coordinates are in host memory. A matrix
- * computed from matrices lies where these lie. */
+ * otherwise. Matrices that are read, generated or made from coordinates are in host memory. A
+ * matrix computed from matrices lies where these lie. */
 typedef struct spmv_matrix spmv_matrix;
 
 /* Writes the view of a matrix.
@@ -267,6 +267,12 @@ typedef struct spmv_generate_options {
     spmv_job_bytes_fn job_bytes;
 
     void *user; /* passed to job_bytes; default NULL */
+
+    /* With parts > 0: only the rows R part / parts to R (part + 1) / parts - 1 of the R rows of the
+     * matrix, 0 <= part < parts, with the columns and values that they have there. Memory is that
+     * of these rows, except for rmat, powerlaw, empty and twin, which make the whole matrix first.
+     * Default 0: all rows. */
+    int part, parts;
 } spmv_generate_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_generate_options). */

@@ -9,6 +9,7 @@
  *   multiply.h        C = A B: products of sparse matrices
  *   solvers.h         A x = b by conjugate gradients
  *   preconditioner.h  preconditioners for conjugate gradients
+ *   group.h           products and conjugate gradients on several ranks
  *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
  *   operators.h       operators, map functions and predicates of the primitives
  *
@@ -20,6 +21,7 @@
 #define SPMV_SPMV_H
 
 #include <spmv/context.h>
+#include <spmv/group.h>
 #include <spmv/io.h>
 #include <spmv/matrix.h>
 #include <spmv/multiply.h>

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <pthread.h>
 #include <ucontext.h>
 
@@ -40,8 +41,13 @@ static struct host_cuda at_first(void)
 
 struct host_cuda host_cuda = at_first();
 
-static int current_device = 0;
-static cudaError_t last_error = cudaSuccess;
+static thread_local int current_device = 0;
+static thread_local cudaError_t last_error = cudaSuccess;
+
+/* Threads with contexts of their own take turns: the kernels share blockIdx, shared memory and
+ * fibers. */
+static std::recursive_mutex turns;
+typedef std::lock_guard<std::recursive_mutex> in_turn;
 
 static cudaError_t report(cudaError_t error)
 {
@@ -128,6 +134,7 @@ const char *cudaGetErrorName(cudaError_t error)
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    const in_turn lock(turns);
     cudaError_t error = report_outside_capture(cudaSuccess);
     if (error == cudaSuccess && (bytes > host_cuda.most_bytes || host_cuda.refused > 0)) {
         host_cuda.refused -= host_cuda.refused > 0;
@@ -188,12 +195,14 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 
 cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t, cudaStream_t)
 {
+    const in_turn lock(turns);
     host_cuda.from_pools++;
     return cudaMalloc(memory, bytes);
 }
 
 cudaError_t cudaFree(void *memory)
 {
+    const in_turn lock(turns);
     const cudaError_t error = report_outside_capture(cudaSuccess);
     if (error == cudaSuccess && memory != NULL) {
         std::free(memory);
@@ -304,6 +313,7 @@ static std::map<const char *, size_t> locked_blocks;
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 {
+    const in_turn lock(turns);
     if (posix_memalign(memory, 4096, bytes) != 0)
         return report(cudaErrorMemoryAllocation);
     locked_blocks[(const char *)*memory] = bytes;
@@ -314,6 +324,7 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
 
 cudaError_t cudaFreeHost(void *memory)
 {
+    const in_turn lock(turns);
     const auto block = locked_blocks.find((const char *)memory);
     if (block == locked_blocks.end())
         return report(cudaErrorInvalidValue);
@@ -326,6 +337,7 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
 {
+    const in_turn lock(turns);
     const char *const at = (const char *)memory;
     auto block = locked_blocks.upper_bound(at);
     const bool behind = block != locked_blocks.begin();
@@ -732,6 +744,7 @@ alignas(16) unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
 
 cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
 {
+    const in_turn lock(turns);
     cudaError_t error = host_cuda.launch_error;
     if (config.gridDim.x == 0 || config.gridDim.x > 0x7fffffffu || config.blockDim.x == 0 ||
         config.blockDim.x > MOST_THREADS || config.dynamicSmemBytes > HOST_CUDA_SHARED_BYTES)
@@ -742,8 +755,11 @@ cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::functi
     if (error != cudaSuccess || host_cuda.capturing)
         return error;
     host_cuda.launches++;
-    if (body == NULL)
+    static pthread_t described; /* the thread whose stack the scheduler has */
+    if (body == NULL || !pthread_equal(described, pthread_self())) {
         describe(scheduler);
+        described = pthread_self();
+    }
     body = &thread;
     gridDim = config.gridDim;
     blockDim = config.blockDim;

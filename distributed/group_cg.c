@@ -1,0 +1,243 @@
+/* Conjugate gradients over ranks: the checks that ranks make together. The solve itself is that of
+ * spmv_cg, with a plan that has other ranks (struct plan_ranks): all ranks see the same sums and so
+ * take the same steps.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "group_internal.h"
+#include "matrix_internal.h"
+#include "reals.h"
+
+static const char *const what = "a preconditioner of a group";
+
+/* ------------------------------------------------------------- preconditioners */
+
+/* The square block of a rank's own rows and columns, or only its diagonal, in host memory. */
+struct block {
+    int64_t *row_ptr;
+    int32_t *col;
+    void *val;
+    spmv_csr view;
+};
+
+static void release_block(struct block *b)
+{
+    host_free(b->row_ptr);
+    host_free(b->col);
+    host_free(b->val);
+}
+
+/* Whether entry k of row i belongs to the block; its column. */
+static bool is_in(const spmv_group_matrix *m, int64_t i, int64_t k, bool diagonal, int64_t *column)
+{
+    *column = m->col[k] - m->halo.room;
+    return diagonal ? *column == i : *column >= 0 && *column < m->own.rows;
+}
+
+static spmv_status make_block(const spmv_group_matrix *m, bool diagonal, struct block *b)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &m->own;
+    const size_t size = m->val != NULL ? spmv_type_size(a->type) : 0;
+    int64_t count = 0, column = 0;
+    TRY(host_alloc(m->ctx, (a->rows + 1) * (int64_t)sizeof *b->row_ptr, what, (void **)&b->row_ptr));
+    b->row_ptr[0] = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            count += is_in(m, i, k, diagonal, &column);
+        b->row_ptr[i + 1] = count;
+    }
+    TRY(host_alloc(m->ctx, max_i64(1, count) * (int64_t)sizeof *b->col, what, (void **)&b->col));
+    if (size > 0)
+        TRY(host_alloc(m->ctx, max_i64(1, count) * (int64_t)size, what, &b->val));
+    count = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
+            if (is_in(m, i, k, diagonal, &column)) {
+                copy_value(b->val, count, m->val, k, size);
+                b->col[count++] = (int32_t)column;
+            }
+    b->view = (spmv_csr){.rows = a->rows,
+                         .cols = a->rows,
+                         .nnz = count,
+                         .row_ptr = b->row_ptr,
+                         .row_ptr_bits = 64,
+                         .col = b->col,
+                         .val = b->val,
+                         .type = a->type,
+                         .memory = SPMV_MEMORY_HOST};
+done:
+    return st;
+}
+
+/* SPMV_ERROR_NOT_POSITIVE names the row of the whole matrix; the preconditioner would name that of
+ * this rank. */
+static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block *b, const char *name)
+{
+    for (int64_t i = 0; i < b->view.rows; i++) {
+        double sum = 0;
+        for (int64_t k = b->row_ptr[i]; k < b->row_ptr[i + 1]; k++)
+            if (b->col[k] == i)
+                sum += b->val == NULL ? 1 : real_at(b->view.type, b->val, k);
+        if (!(sum > 0 && isfinite(sum)))
+            return context_fail(m->ctx, isfinite(sum) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
+                                "preconditioner %s: the diagonal entry of row %lld is %g, must be positive", name,
+                                (long long)(m->ranks.first_row + i) + 1, sum);
+    }
+    return SPMV_OK;
+}
+
+static spmv_status make_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    struct block b = {.row_ptr = NULL};
+    spmv_preconditioner_options o;
+    spmv_preconditioner_options_init(&o, sizeof o);
+    o.type = m->type;
+    TRY(make_block(m, strcmp(name, "jacobi") == 0 || strcmp(name, "none") == 0, &b));
+    if (strcmp(name, "none") != 0)
+        TRY(check_diagonal(m, &b, name));
+    TRY(spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond));
+done:
+    release_block(&b);
+    return st;
+}
+
+static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    spmv_status st = SPMV_OK;
+    if (name == NULL || strcmp(name, "auto") == 0)
+        name = "jacobi";
+    if (m->ranks.rows != m->cols)
+        st = context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE,
+                          "spmv_group_preconditioner_create: the matrix has %lld rows and %lld columns",
+                          (long long)m->ranks.rows, (long long)m->cols);
+    else
+        st = make_precond(m, name, precond);
+    return group_agree_on(m->group, st, "another preconditioner", group_mix(0, name, strlen(name)));
+}
+
+spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+{
+    if (m == NULL || precond == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    *precond = NULL;
+    group_begin(m->group);
+    const spmv_status st = create_precond(m, name, precond);
+    if (st != SPMV_OK) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        spmv_preconditioner_destroy(*precond);
+        *precond = NULL;
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return group_end(m->group, st);
+}
+
+/* ------------------------------------------------------------- the solve */
+
+/* The callback of rank 0, whose result all ranks get. */
+struct callback {
+    spmv_group_matrix *m;
+    spmv_cg_fn on_iteration;
+    void *user;
+    spmv_status failed;
+};
+
+static int call_rank_0(int64_t iteration, double residual, void *user)
+{
+    struct callback *c = user;
+    spmv_group *group = c->m->group;
+    int64_t own = 0, stops = 0; /* of rank 0 */
+    const int ranks = group->transport.ranks;
+    if (group->transport.rank == 0)
+        own = c->on_iteration(iteration, residual, c->user) != 0;
+    for (int r = 0; r <= ranks; r++)
+        c->m->offset[r] = r == 0 ? 0 : (int64_t)sizeof stops;
+    c->failed = group_gather(group, &own, &stops, c->m->offset);
+    return c->failed != SPMV_OK || stops != 0;
+}
+
+static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)
+{
+    if (m->ranks.rows != m->cols)
+        return context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE, "spmv_group_cg: the matrix has %lld rows and %lld columns",
+                            (long long)m->ranks.rows, (long long)m->cols);
+    if (m->own.rows > 0 && (b == NULL || x == NULL || b == x))
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_cg: %s",
+                            b == NULL   ? "b is NULL"
+                            : x == NULL ? "x is NULL"
+                                        : "b and x are the same array");
+    if (o->inner != NULL || o->on_iterate != NULL)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: %s must be NULL",
+                            o->inner != NULL ? "inner" : "on_iterate");
+    if (o->method != NULL && strcmp(o->method, "auto") != 0 && strcmp(o->method, "textbook") != 0 &&
+        !(strcmp(o->method, "fused") == 0 && spmv_context_backend(m->ctx) == SPMV_BACKEND_OMP))
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_group_cg: no method %s for several ranks on backend %s; there are: auto, textbook%s",
+                            o->method, spmv_backend_name(spmv_context_backend(m->ctx)),
+                            spmv_context_backend(m->ctx) == SPMV_BACKEND_OMP ? ", fused" : "");
+    return SPMV_OK;
+}
+
+/* The options that must be the same on all ranks. */
+static uint64_t numbers_of(const spmv_cg_options *o)
+{
+    const char *method = o->method != NULL ? o->method : "auto";
+    uint64_t numbers = group_mix(0, &o->rtol, sizeof o->rtol);
+    const bool precond = o->precond != NULL;
+    numbers = group_mix(numbers, &o->atol, sizeof o->atol);
+    numbers = group_mix(numbers, &o->max_iterations, sizeof o->max_iterations);
+    numbers = group_mix(numbers, &o->zero_start, sizeof o->zero_start);
+    numbers = group_mix(numbers, &o->symmetry_check, sizeof o->symmetry_check);
+    numbers = group_mix(numbers, &precond, sizeof precond);
+    return group_mix(numbers, method, strlen(method));
+}
+
+static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spmv_cg_options *options,
+                         spmv_cg_result *result, size_t size)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group *group = m->group;
+    spmv_cg_options o;
+    struct callback callback = {.m = m};
+    int64_t *tells = NULL;
+    spmv_cg_options_init(&o, sizeof o);
+    spmv_status ready = options_take(m->ctx, "cg", &o, sizeof o, options);
+    if (ready == SPMV_OK)
+        ready = check(m, b, x, &o);
+    TRY(group_agree_on(group, ready, "other options", numbers_of(&o)));
+    const int64_t own = o.on_iteration != NULL;
+    TRY(host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *tells, what, (void **)&tells));
+    TRY(group_gather_equal(group, &own, tells, sizeof own));
+    callback.on_iteration = o.on_iteration;
+    callback.user = o.user;
+    o.on_iteration = tells[0] != 0 ? call_rank_0 : NULL;
+    o.user = &callback;
+    if (m->own.rows > 0)
+        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, m->own.rows));
+    st = spmv_cg(m->plan, b, m->x, &o, result, size);
+    if (callback.failed != SPMV_OK)
+        st = callback.failed;
+    /* Above class 6, all ranks return alike: the numbers that decide are the same. */
+    group->settled = spmv_status_class(st) >= 7 && callback.failed == SPMV_OK;
+    if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {
+        const spmv_status copied = spmv_map(m->ctx, SPMV_MAP_COPY, m->type, m->x, x, m->own.rows);
+        st = copied != SPMV_OK ? copied : st;
+    }
+done:
+    host_free(tells);
+    return st;
+}
+
+spmv_status spmv_group_cg(spmv_group_matrix *m, const void *b, void *x, const spmv_cg_options *options,
+                          spmv_cg_result *result, size_t size)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, solve(m, b, x, options, result, size));
+}

@@ -1,0 +1,115 @@
+/* The inside of groups and of their matrices.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GROUP_INTERNAL_H
+#define GROUP_INTERNAL_H
+
+#include <spmv/group.h>
+
+#include "plan_internal.h"
+#include "transport.h"
+
+struct spmv_group {
+    spmv_context *ctx;
+    struct transport transport;
+    bool settled; /* all ranks know of the failure that ends the present call */
+};
+
+/* The elements of vectors that ranks exchange for a product. */
+struct halo {
+    int64_t before, after;  /* elements of other ranks in front of and behind the own ones */
+    int64_t room;           /* elements in front, with those that only align the own ones */
+    int64_t count;          /* elements that are sent */
+    int32_t *index;         /* count: the own elements that are sent, rank after rank */
+    int32_t *context_index; /* on cuda: the same in the context's memory */
+    /* the pieces of an exchange; memory of received ones is set for each vector */
+    struct transport_piece *send, *receive;
+    int64_t *receive_at; /* the first element of each received piece, counted from the own first one */
+    int sends, receives;
+    void *packed;         /* count elements that are sent, in host memory */
+    void *context_packed; /* on cuda: the same in the context's memory */
+    void *arrived;        /* on cuda: the received elements in host memory */
+};
+
+struct spmv_group_matrix {
+    spmv_group *group;
+    spmv_context *ctx;
+    spmv_plan *plan;
+    spmv_csr own;     /* this rank's rows, in host memory; columns as in struct plan_ranks */
+    spmv_type type;   /* of vectors and sums */
+    int64_t cols;     /* of the whole matrix */
+    int64_t *row_ptr; /* the arrays of own */
+    int32_t *col;
+    void *val;
+    int64_t all_chunks;
+    int64_t *chunk_of_rank;             /* ranks + 1: the first chunk of each rank */
+    int64_t *row_of_rank, *col_of_rank; /* ranks + 1: the first row and element of x of each rank */
+    int64_t *work_of_rank;              /* ranks: rows plus nonzeros */
+    int64_t *chunk;                     /* the chunks of this rank, see struct plan_ranks */
+    bool *edge;
+    struct halo halo;
+    struct plan_ranks ranks;
+    void *x;    /* a vector with room for the elements of other ranks; points to the own ones */
+    void *x_at; /* its memory */
+    /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
+     * in order */
+    void *parts, *all_parts, *fold;
+    /* on cuda, in the context's memory: the parts of one sum; chunk */
+    void *context_parts;
+    int64_t *context_chunk;
+    int64_t *offset; /* ranks + 1: for gathers */
+    int64_t most_ghosts, all_ghosts;
+    double seconds; /* in exchanges */
+    char note[256];
+};
+
+static inline bool group_on_device(const spmv_context *ctx)
+{
+    return spmv_context_backend(ctx) == SPMV_BACKEND_CUDA;
+}
+
+double group_now(void);
+
+/* A function that ranks call together begins and ends with these. A failure that the ranks have not
+ * agreed on breaks the group. */
+void group_begin(spmv_group *group);
+spmv_status group_end(spmv_group *group, spmv_status st);
+
+/* As the functions of struct transport; a failure is stored in the context. */
+spmv_status group_gather(spmv_group *group, const void *own, void *all, const int64_t *offset);
+spmv_status group_start(spmv_group *group, const struct transport_piece *send, int sends,
+                        const struct transport_piece *receive, int receives);
+spmv_status group_finish(spmv_group *group);
+
+/* Together: all[r] = own of rank r, bytes each. */
+spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes);
+
+/* Together: checks that the numbers are the same on all ranks; else SPMV_ERROR_ARGUMENT on all.
+ * what: for the message. Also passes on the status of each rank, as spmv_group_agree. */
+spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *what, uint64_t numbers);
+
+/* Mixes bytes into a number for group_agree_on. */
+uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
+
+/* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
+ * (group_halo.c). */
+spmv_status group_sums_prepare(spmv_group_matrix *m);
+spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t stride, int count, void *sums);
+spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot);
+spmv_status group_largest(void *matrix, double *value);
+
+/* Finds the elements of other ranks that own rows need, and renumbers the columns. Together. */
+spmv_status group_halo_prepare(spmv_group_matrix *m);
+spmv_status group_halo_buffers(spmv_group_matrix *m); /* after the type is known */
+void group_halo_release(spmv_group_matrix *m);
+spmv_status group_fetch_start(void *matrix, void *x);
+spmv_status group_fetch_finish(void *matrix, void *x);
+
+#ifdef SPMV_HAVE_CUDA
+/* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
+ * in the context's memory. */
+spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
+                                  const void *a, const void *b, void *parts);
+#endif
+
+#endif

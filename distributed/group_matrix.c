@@ -1,0 +1,696 @@
+/* Matrices over ranks: the cut into chunks, the way of each row to its owner, the plan of each
+ * rank.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "group_internal.h"
+#include "matrix_internal.h"
+
+static const char *const what = "a matrix of a group";
+
+/* The cut: see spmv_group_matrix_create. TILE is that of the products on OpenMP: chunks of whole
+ * tiles leave no small ones, which cost time. Small matrices get up to FEW_CHUNKS smaller chunks,
+ * so that ranks have equal shares. */
+enum { MOST_CHUNKS = 1024, FEW_CHUNKS = 128, LEAST_WORK = 1024, TILE = 4096 };
+
+void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size)
+{
+    const spmv_group_matrix_options defaults = {.size = sizeof defaults};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
+/* ------------------------------------------------------------- the rows that ranks give */
+
+/* What a rank tells about the rows that it gives. last: rows plus nonzeros before the last of
+ * them. */
+struct given {
+    int64_t rows, nnz, last, cols;
+    int32_t type, pattern, backend;
+};
+
+/* The rows that all ranks give. first, entry: ranks + 1, the first row and nonzero of each rank. */
+struct source {
+    const spmv_csr *own;
+    struct given *given;
+    int64_t *first, *entry;
+    int64_t rows, nnz, cols;
+    spmv_type type;
+    bool pattern;
+};
+
+static spmv_status check_own(spmv_context *ctx, const spmv_csr *own)
+{
+    if (own == NULL)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own is NULL");
+    if (own->memory == SPMV_MEMORY_CONTEXT && group_on_device(ctx))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own must be in host memory");
+    return csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
+}
+
+/* Rank r must agree with rank 0, and with the first rank that gives rows. A rank that gives no rows
+ * has no columns to compare, one without nonzeros no type. */
+static spmv_status compare(spmv_context *ctx, const struct given *given, int first, int r)
+{
+    const struct given *zero = given, *its = &given[r];
+    if (its->rows > 0 && its->cols != given[first].cols)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_group_matrix_create: rank %d has %lld columns, rank %d has %lld", r,
+                            (long long)its->cols, first, (long long)given[first].cols);
+    if (its->backend != zero->backend)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: rank %d has the backend %s, rank 0 %s",
+                            r, spmv_backend_name((spmv_backend)its->backend),
+                            spmv_backend_name((spmv_backend)zero->backend));
+    return SPMV_OK;
+}
+
+/* Learns what all ranks give. Together. */
+static spmv_status learn(spmv_group *group, struct source *s)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *own = s->own;
+    spmv_context *ctx = group->ctx;
+    const int ranks = group->transport.ranks;
+    const struct given mine = {
+        .rows = own->rows,
+        .nnz = own->nnz,
+        .last = own->rows > 0 ? own->rows - 1 + offset_at(own->row_ptr, own->row_ptr_bits, own->rows - 1) : -1,
+        .cols = own->cols,
+        .type = (int32_t)own->type,
+        .pattern = own->val == NULL && own->nnz > 0,
+        .backend = (int32_t)spmv_context_backend(ctx)};
+    TRY(host_alloc(ctx, ranks * (int64_t)sizeof *s->given, what, (void **)&s->given));
+    TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->first, what, (void **)&s->first));
+    TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->entry, what, (void **)&s->entry));
+    TRY(group_gather_equal(group, &mine, s->given, sizeof mine));
+    s->first[0] = s->entry[0] = 0;
+    int typed = -1; /* the first rank with values */
+    int first = 0;  /* the first rank with rows */
+    while (first < ranks - 1 && s->given[first].rows == 0)
+        first++;
+    first = s->given[first].rows == 0 ? 0 : first;
+    s->cols = s->given[first].cols;
+    for (int r = 0; r < ranks; r++) {
+        const struct given *its = &s->given[r];
+        s->first[r + 1] = s->first[r] + its->rows;
+        s->entry[r + 1] = s->entry[r] + its->nnz;
+        if (st == SPMV_OK)
+            st = compare(ctx, s->given, first, r);
+        if (its->nnz == 0)
+            continue;
+        if (typed >= 0 && st == SPMV_OK &&
+            (its->type != s->given[typed].type || its->pattern != s->given[typed].pattern))
+            st = context_fail(ctx, SPMV_ERROR_TYPE,
+                              "spmv_group_matrix_create: ranks %d and %d give values of two types", typed, r);
+        typed = typed < 0 ? r : typed;
+    }
+    group->settled = st != SPMV_OK; /* all ranks see the same */
+    s->rows = s->first[ranks];
+    s->nnz = s->entry[ranks];
+    s->type = (spmv_type)s->given[typed < 0 ? 0 : typed].type;
+    s->pattern = typed >= 0 && s->given[typed].pattern != 0;
+done:
+    return st;
+}
+
+static void release_source(struct source *s)
+{
+    host_free(s->given);
+    host_free(s->first);
+    host_free(s->entry);
+}
+
+/* ------------------------------------------------------------- the cut */
+
+/* Where a chunk begins. */
+struct bound {
+    int64_t row, entry;
+};
+
+/* The work of a chunk. */
+static int64_t chunk_work(int64_t work)
+{
+    if (work > (int64_t)MOST_CHUNKS * TILE)
+        return ceil_divide(ceil_divide(work, MOST_CHUNKS), TILE) * TILE;
+    return max_i64(LEAST_WORK, min_i64(TILE, ceil_divide(work, FEW_CHUNKS)));
+}
+
+/* Finds the chunk bounds that lie in the rows that this rank gives: those whose work is in (before,
+ * last]. *from: the number of the first. Returns how many there are. */
+static int64_t own_bounds(const struct source *s, int rank, int64_t work, int64_t chunks, int64_t *from,
+                          struct bound *bound)
+{
+    const spmv_csr *own = s->own;
+    int64_t before = -1, last = -1, row = 0, count = 0;
+    for (int r = 0; r <= rank; r++) {
+        before = last;
+        if (s->given[r].rows > 0)
+            last = s->first[r] + s->entry[r] + s->given[r].last;
+    }
+    *from = before < 0 ? 0 : before / work + 1;
+    for (int64_t c = *from; c < chunks && c * work <= last && own->rows > 0; c++) {
+        while (s->first[rank] + row + s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row) < c * work)
+            row++;
+        if (bound != NULL)
+            bound[count] =
+                (struct bound){s->first[rank] + row, s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row)};
+        count++;
+    }
+    return count;
+}
+
+/* Cuts the matrix: *bound receives the bounds of all chunks, chunks + 1. Together. */
+static spmv_status cut(spmv_group *group, const struct source *s, int64_t *chunks, struct bound **bound)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = group->ctx;
+    const int ranks = group->transport.ranks, rank = group->transport.rank;
+    const int64_t all = s->rows + s->nnz, work = chunk_work(all);
+    int64_t from = 0, count = 0, *counts = NULL;
+    struct bound *own = NULL;
+    *chunks = ceil_divide(all, work);
+    count = own_bounds(s, rank, work, *chunks, &from, NULL);
+    TRY(host_alloc(ctx, (*chunks + 1) * (int64_t)sizeof **bound, what, (void **)bound));
+    TRY(host_alloc(ctx, max_i64(1, count) * (int64_t)sizeof *own, what, (void **)&own));
+    TRY(host_alloc(ctx, (2 * ranks + 1) * (int64_t)sizeof *counts, what, (void **)&counts));
+    own_bounds(s, rank, work, *chunks, &from, own);
+    TRY(group_gather_equal(group, &count, counts + ranks + 1, sizeof count));
+    counts[0] = 0;
+    for (int r = 0; r < ranks; r++)
+        counts[r + 1] = counts[r] + counts[ranks + 1 + r] * (int64_t)sizeof *own;
+    TRY(group_gather(group, own, *bound, counts));
+    /* the chunks behind the start of the last row */
+    for (int64_t c = counts[ranks] / (int64_t)sizeof *own; c <= *chunks; c++)
+        (*bound)[c] = (struct bound){s->rows, s->nnz};
+done:
+    host_free(own);
+    host_free(counts);
+    return st;
+}
+
+/* Sets which chunks, rows and elements of x each rank has. */
+static spmv_status divide(spmv_group_matrix *m, const struct source *s, const struct bound *bound)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int ranks = m->group->transport.ranks;
+    const int64_t bytes = (ranks + 1) * (int64_t)sizeof(int64_t);
+    TRY(host_alloc(ctx, bytes, what, (void **)&m->chunk_of_rank));
+    TRY(host_alloc(ctx, bytes, what, (void **)&m->row_of_rank));
+    TRY(host_alloc(ctx, bytes, what, (void **)&m->col_of_rank));
+    TRY(host_alloc(ctx, bytes, what, (void **)&m->work_of_rank));
+    for (int r = 0; r <= ranks; r++) {
+        m->chunk_of_rank[r] = m->all_chunks * r / ranks;
+        m->row_of_rank[r] = bound[m->chunk_of_rank[r]].row;
+        m->col_of_rank[r] = s->rows == s->cols ? m->row_of_rank[r] : s->cols / ranks * r + s->cols % ranks * r / ranks;
+        if (r > 0)
+            m->work_of_rank[r - 1] = m->row_of_rank[r] - m->row_of_rank[r - 1] + bound[m->chunk_of_rank[r]].entry -
+                                     bound[m->chunk_of_rank[r - 1]].entry;
+    }
+done:
+    return st;
+}
+
+/* The chunks of this rank, with rows counted from its first. */
+static spmv_status take_chunks(spmv_group_matrix *m, const struct bound *bound)
+{
+    spmv_status st = SPMV_OK;
+    const int rank = m->group->transport.rank;
+    const int64_t first = m->chunk_of_rank[rank], chunks = m->chunk_of_rank[rank + 1] - first;
+    TRY(host_alloc(m->ctx, (chunks + 1) * (int64_t)sizeof *m->chunk, what, (void **)&m->chunk));
+    TRY(host_alloc(m->ctx, max_i64(1, chunks) * (int64_t)sizeof *m->edge, what, (void **)&m->edge));
+    for (int64_t c = 0; c <= chunks; c++)
+        m->chunk[c] = bound[first + c].row - bound[first].row;
+    m->ranks.chunk = m->chunk;
+    m->ranks.chunks = chunks;
+    m->ranks.edge = m->edge;
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- rows to their owners */
+
+/* One array of the rows on its way: element i of the rank's own rows is at `from`, and goes to `to`
+ * in the rows that it gets. first_given, first_own: ranks + 1 numbers of elements. */
+static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
+                        const void *from, void *to)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    struct transport_piece *send = NULL, *receive = NULL;
+    int sends = 0, receives = 0;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *send, what, (void **)&send));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *receive, what, (void **)&receive));
+    for (int r = 0; r < ranks; r++) {
+        int64_t begin = max_i64(given[rank], owned[r]), end = min_i64(given[rank + 1], owned[r + 1]);
+        if (begin < end)
+            send[sends++] = (struct transport_piece){r, (char *)(uintptr_t)from + (begin - given[rank]) * size,
+                                                     (end - begin) * size};
+        begin = max_i64(given[r], owned[rank]);
+        end = min_i64(given[r + 1], owned[rank + 1]);
+        if (begin < end)
+            receive[receives++] =
+                (struct transport_piece){r, (char *)to + (begin - owned[rank]) * size, (end - begin) * size};
+    }
+    TRY(group_start(m->group, send, sends, receive, receives));
+    TRY(group_finish(m->group));
+done:
+    host_free(send);
+    host_free(receive);
+    return st;
+}
+
+/* Moves the rows. own_entry: ranks + 1, the first nonzero that each rank owns. */
+static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const int64_t *own_entry)
+{
+    spmv_status st = SPMV_OK, made = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int rank = m->group->transport.rank;
+    const int64_t rows = m->row_of_rank[rank + 1] - m->row_of_rank[rank];
+    const int64_t nnz = own_entry[rank + 1] - own_entry[rank];
+    const int64_t size = s->pattern ? 0 : (int64_t)spmv_type_size(s->type);
+    int64_t *lengths = NULL;
+    made = host_alloc(ctx, max_i64(1, s->own->rows) * (int64_t)sizeof *lengths, what, (void **)&lengths);
+    if (made == SPMV_OK)
+        made = host_alloc(ctx, (rows + 1) * (int64_t)sizeof *m->row_ptr, what, (void **)&m->row_ptr);
+    if (made == SPMV_OK)
+        made = host_alloc(ctx, max_i64(1, nnz) * (int64_t)sizeof *m->col, what, (void **)&m->col);
+    if (made == SPMV_OK && !s->pattern)
+        made = host_alloc(ctx, max_i64(1, nnz) * size, what, &m->val);
+    TRY(spmv_group_agree(m->group, made));
+    for (int64_t i = 0; i < s->own->rows; i++)
+        lengths[i] = offset_at(s->own->row_ptr, s->own->row_ptr_bits, i + 1) -
+                     offset_at(s->own->row_ptr, s->own->row_ptr_bits, i);
+    TRY(move(m, s->first, m->row_of_rank, (int64_t)sizeof *lengths, lengths, m->row_ptr));
+    TRY(offsets_from_counts(ctx, m->row_ptr, rows));
+    TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, m->col));
+    if (!s->pattern)
+        TRY(move(m, s->entry, own_entry, size, s->own->val, m->val));
+    m->own = (spmv_csr){.rows = rows,
+                        .cols = s->cols,
+                        .nnz = nnz,
+                        .row_ptr = m->row_ptr,
+                        .row_ptr_bits = 64,
+                        .col = m->col,
+                        .val = m->val,
+                        .type = s->type,
+                        .memory = SPMV_MEMORY_HOST};
+done:
+    host_free(lengths);
+    return st;
+}
+
+/* ------------------------------------------------------------- the plan */
+
+static void write_note(spmv_group_matrix *m)
+{
+    const int ranks = m->group->transport.ranks;
+    int64_t largest = 0, all = 0, idle = 0;
+    for (int r = 0; r < ranks; r++) {
+        largest = max_i64(largest, m->work_of_rank[r]);
+        all += m->work_of_rank[r];
+        idle += m->work_of_rank[r] == 0;
+    }
+    if (ranks == 1)
+        return;
+    if (m->all_chunks < ranks)
+        snprintf(m->note, sizeof m->note, "the matrix has %lld chunks of rows for %d ranks: %lld have no rows",
+                 (long long)m->all_chunks, ranks, (long long)idle);
+    else if (largest > 2 * ceil_divide(all, ranks))
+        snprintf(m->note, sizeof m->note,
+                 "a long row makes the share of one rank %.1f times the mean: a row is never divided among ranks",
+                 (double)largest * ranks / (double)all);
+    else if (m->all_ghosts >= m->cols)
+        snprintf(m->note, sizeof m->note,
+                 "a product moves %lld elements of x between ranks, as many as x has: the rows couple ranks so "
+                 "strongly that more ranks do not help",
+                 (long long)m->all_ghosts);
+}
+
+/* Makes the plan and the vectors of this rank. */
+static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_options *o)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_options plan;
+    spmv_plan_info info;
+    const struct halo *h = &m->halo;
+    const int rank = m->group->transport.rank;
+    const int64_t own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+    spmv_plan_options_init(&plan, sizeof plan);
+    plan.type = o->type;
+    plan.method = o->method;
+    m->own.cols = h->room + own_cols + h->after;
+    m->ranks.before = h->room;
+    m->ranks.after = h->after;
+    spmv_csr view = m->own;
+    view.memory = group_on_device(m->ctx) ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT;
+    TRY(plan_create_for_rank(m->ctx, &view, &plan, &m->ranks, &m->plan));
+    TRY(spmv_plan_describe(m->plan, &info, sizeof info));
+    m->type = info.type;
+    if (type_is_complex(m->type))
+        TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_matrix_create: complex types are not supported"));
+    const int64_t size = (int64_t)spmv_type_size(m->type);
+    TRY(spmv_alloc(m->ctx, max_i64(1, m->own.cols) * size, &m->x_at));
+    m->x = (char *)m->x_at + h->room * size;
+    TRY(group_halo_buffers(m));
+    TRY(group_sums_prepare(m));
+done:
+    return st;
+}
+
+static spmv_status create(spmv_group *group, const spmv_csr *own, const spmv_group_matrix_options *options,
+                          spmv_group_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = group->ctx;
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_options o;
+    struct source s = {.own = own};
+    struct bound *bound = NULL;
+    int64_t *own_entry = NULL;
+    spmv_group_matrix_options_init(&o, sizeof o);
+    spmv_status ready = options_take(ctx, "group_matrix", &o, sizeof o, options);
+    if (ready == SPMV_OK)
+        ready = check_own(ctx, own);
+    if (ready == SPMV_OK)
+        ready = host_alloc(ctx, sizeof *m, what, (void **)&m);
+    uint64_t numbers = group_mix(0, spmv_version(), strlen(spmv_version()));
+    numbers = group_mix(numbers, &o.type, sizeof o.type);
+    numbers = group_mix(numbers, o.method != NULL ? o.method : "auto", strlen(o.method != NULL ? o.method : "auto"));
+    if (m != NULL)
+        *m = (spmv_group_matrix){.group = group, .ctx = ctx};
+    TRY(group_agree_on(group, ready, "another version of spmv or other options", numbers));
+    TRY(learn(group, &s));
+    m->cols = s.cols;
+    TRY(cut(group, &s, &m->all_chunks, &bound));
+    TRY(divide(m, &s, bound));
+    TRY(take_chunks(m, bound));
+    TRY(host_alloc(ctx, (group->transport.ranks + 1) * (int64_t)sizeof *own_entry, what, (void **)&own_entry));
+    for (int r = 0; r <= group->transport.ranks; r++)
+        own_entry[r] = bound[m->chunk_of_rank[r]].entry;
+    TRY(move_rows(m, &s, own_entry));
+    m->ranks.self = m;
+    m->ranks.rows = s.rows;
+    m->ranks.nnz = s.nnz;
+    m->ranks.first_row = m->row_of_rank[group->transport.rank];
+    m->ranks.fetch_start = group_fetch_start;
+    m->ranks.fetch_finish = group_fetch_finish;
+    m->ranks.sum = group_sum;
+    m->ranks.dot = group_dot_in_context;
+    m->ranks.largest = group_largest;
+    TRY(group_halo_prepare(m));
+    TRY(spmv_group_agree(group, make_plan(m, &o)));
+    write_note(m);
+done:
+    release_source(&s);
+    host_free(bound);
+    host_free(own_entry);
+    if (st != SPMV_OK) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(ctx));
+        spmv_group_matrix_destroy(m);
+        (void)context_fail(ctx, st, "%s", why);
+        m = NULL;
+    }
+    *matrix = m;
+    return st;
+}
+
+spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own, const spmv_group_matrix_options *options,
+                                     spmv_group_matrix **matrix)
+{
+    if (group == NULL || matrix == NULL)
+        return context_need(group != NULL ? group->ctx : NULL, "spmv_group_matrix_create", "matrix", matrix);
+    *matrix = NULL;
+    group_begin(group);
+    return group_end(group, create(group, own, options, matrix));
+}
+
+void spmv_group_matrix_destroy(spmv_group_matrix *m)
+{
+    if (m == NULL)
+        return;
+    spmv_plan_destroy(m->plan);
+    group_halo_release(m);
+    void *const host[] = {m->row_ptr,     m->col,    m->val,         m->chunk_of_rank, m->row_of_rank,
+                          m->col_of_rank, m->chunk,  m->edge,        m->parts,         m->all_parts,
+                          m->fold,        m->offset, m->work_of_rank};
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
+        host_free(host[i]);
+    spmv_free(m->ctx, m->x_at);
+    spmv_free(m->ctx, m->context_parts);
+    spmv_free(m->ctx, m->context_chunk);
+    host_free(m);
+}
+
+/* ------------------------------------------------------------- use */
+
+spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_matrix_info *info, size_t size)
+{
+    spmv_plan_info plan;
+    if (m == NULL || info == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    const int rank = m->group->transport.rank, ranks = m->group->transport.ranks;
+    const spmv_status st = spmv_plan_describe(m->plan, &plan, sizeof plan);
+    int64_t largest = 0, all = 0;
+    for (int r = 0; r < ranks; r++) {
+        largest = max_i64(largest, m->work_of_rank[r]);
+        all += m->work_of_rank[r];
+    }
+    const int64_t value = m->val != NULL ? (int64_t)spmv_type_size(m->own.type) : 0;
+    const spmv_group_matrix_info full = {.size = sizeof full,
+                                         .rows = m->ranks.rows,
+                                         .cols = m->cols,
+                                         .nnz = m->ranks.nnz,
+                                         .chunks = m->all_chunks,
+                                         .first_row = m->row_of_rank[rank],
+                                         .own_rows = m->own.rows,
+                                         .first_col = m->col_of_rank[rank],
+                                         .own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank],
+                                         .own_nnz = m->own.nnz,
+                                         .own_chunks = m->ranks.chunks,
+                                         .ghosts = m->halo.before + m->halo.after,
+                                         .most_ghosts = m->most_ghosts,
+                                         .all_ghosts = m->all_ghosts,
+                                         .imbalance = all > 0 ? (double)largest * ranks / (double)all : 1,
+                                         .note = m->note,
+                                         .method = plan.method,
+                                         .type = m->type,
+                                         .bytes = plan.bytes + (m->own.rows + 1) * 8 + m->own.nnz * (4 + value),
+                                         .exchange_seconds = m->seconds};
+    result_write(info, size, &full, sizeof full);
+    return st;
+}
+
+static int64_t own_cols(const spmv_group_matrix *m)
+{
+    const int rank = m->group->transport.rank;
+    return m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+}
+
+/* Checks a vector of this rank, and whether the group still works. */
+static spmv_status check_vector(const spmv_group_matrix *m, const char *call, const char *name, const void *vector,
+                                int64_t n)
+{
+    return vector != NULL || n == 0 ? SPMV_OK : context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
+}
+
+static spmv_status apply(spmv_group_matrix *m, const void *host_alpha, const void *x, const void *host_beta, void *y)
+{
+    spmv_status st = check_vector(m, "spmv_group_apply", "x", x, own_cols(m));
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_apply", "y", y, m->own.rows);
+    if (st == SPMV_OK && x == y && x != NULL)
+        st = context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_apply: x and y are the same array");
+    TRY(spmv_group_agree(m->group, st));
+    if (own_cols(m) > 0)
+        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m)));
+    TRY(spmv_apply(m->plan, host_alpha, m->x, host_beta, y));
+done:
+    return st;
+}
+
+spmv_status spmv_group_apply(spmv_group_matrix *m, const void *host_alpha, const void *x, const void *host_beta,
+                             void *y)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, apply(m, host_alpha, x, host_beta, y));
+}
+
+static spmv_status dot(spmv_group_matrix *m, const void *a, const void *b, void *host_dot)
+{
+    spmv_status st = check_vector(m, "spmv_group_dot", "a", a, m->own.rows);
+    void *cell = NULL;
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_dot", "b", b, m->own.rows);
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_dot", "host_dot", host_dot, 1);
+    if (st == SPMV_OK)
+        st = context_lend(m->ctx, (int64_t)spmv_type_size(m->type), &cell);
+    TRY(spmv_group_agree(m->group, st));
+    TRY(group_dot_in_context(m, m->type, a, b, cell));
+    TRY(spmv_download(m->ctx, cell, host_dot, (int64_t)spmv_type_size(m->type)));
+done:
+    context_take_back(m->ctx, cell);
+    return st;
+}
+
+spmv_status spmv_group_dot(spmv_group_matrix *m, const void *a, const void *b, void *host_dot)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, dot(m, a, b, host_dot));
+}
+
+/* ------------------------------------------------------------- the check of a product */
+
+/* *host: n elements of the context's memory in host memory; *copy is released by the caller. */
+static spmv_status to_host(const spmv_group_matrix *m, const void *from, int64_t n, const void **host, void **copy)
+{
+    const int64_t bytes = n * (int64_t)spmv_type_size(m->type);
+    *host = from;
+    if (from == NULL || !group_on_device(m->ctx))
+        return SPMV_OK;
+    spmv_status st = host_alloc(m->ctx, max_i64(1, bytes), what, copy);
+    *host = *copy;
+    if (st == SPMV_OK)
+        st = spmv_download(m->ctx, from, *copy, bytes);
+    return st;
+}
+
+/* The result of all ranks: the worst row, and the number of failed rows. */
+static spmv_status join_results(spmv_group_matrix *m, spmv_verify_result *own)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    spmv_verify_result *all = NULL;
+    int64_t failed = 0;
+    int worst = 0;
+    if (own->worst_row >= 0)
+        own->worst_row += m->ranks.first_row;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, what, (void **)&all));
+    TRY(group_gather_equal(m->group, own, all, sizeof *own));
+    for (int r = 0; r < ranks; r++) {
+        failed += all[r].failed_rows;
+        if (all[r].worst_row >= 0 && (all[worst].worst_row < 0 || all[r].worst_ratio > all[worst].worst_ratio))
+            worst = r;
+    }
+    *own = all[worst];
+    own->failed_rows = failed;
+done:
+    host_free(all);
+    return st;
+}
+
+static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const void *host_alpha, const void *x,
+                          const void *host_beta, const void *y0, const void *y, spmv_verify_result *result, size_t size)
+{
+    spmv_verify_result own = {.size = sizeof own, .worst_row = -1};
+    void *copy[3] = {NULL};
+    const void *host_x = NULL, *host_y0 = NULL, *host_y = NULL;
+    spmv_status st = check_vector(m, "spmv_group_verify", "x", x, own_cols(m));
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_verify", "y", y, m->own.rows);
+    TRY(spmv_group_agree(m->group, st));
+    if (own_cols(m) > 0)
+        TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m)));
+    TRY(group_fetch_start(m, m->x));
+    TRY(group_fetch_finish(m, m->x));
+    st = to_host(m, m->x_at, m->own.cols, &host_x, &copy[0]);
+    if (st == SPMV_OK)
+        st = to_host(m, y0, m->own.rows, &host_y0, &copy[1]);
+    if (st == SPMV_OK)
+        st = to_host(m, y, m->own.rows, &host_y, &copy[2]);
+    if (st == SPMV_OK && m->own.rows > 0)
+        st = spmv_verify(reference, &m->own, SPMV_OPERATION_N, host_alpha, host_x, host_beta, host_y0, host_y, m->type,
+                         &own, sizeof own);
+    if (st != SPMV_OK && st != SPMV_ERROR_CHECK && reference != NULL && spmv_last_error(reference)[0] != '\0')
+        (void)context_fail(m->ctx, st, "%s", spmv_last_error(reference));
+    TRY(spmv_group_agree(m->group, st == SPMV_ERROR_CHECK ? SPMV_OK : st));
+    TRY(join_results(m, &own));
+    m->group->settled = true; /* all ranks have the same result */
+    if (own.failed_rows > 0)
+        st = context_fail(m->ctx, SPMV_ERROR_CHECK, "spmv_group_verify: %lld of %lld rows exceed the bound",
+                          (long long)own.failed_rows, (long long)m->ranks.rows);
+done:
+    for (int i = 0; i < 3; i++)
+        host_free(copy[i]);
+    result_write(result, size, &own, sizeof own);
+    return st;
+}
+
+spmv_status spmv_group_verify(spmv_group_matrix *m, spmv_context *reference, const void *host_alpha, const void *x,
+                              const void *host_beta, const void *y0, const void *y, spmv_verify_result *result,
+                              size_t size)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, verify(m, reference, host_alpha, x, host_beta, y0, y, result, size));
+}
+
+/* ------------------------------------------------------------- vectors of rank 0 */
+
+/* Moves a vector between rank 0, which has all of it in host memory, and its owners. */
+static spmv_status distribute(spmv_group_matrix *m, const char *call, spmv_group_side side, bool back, void *host_all,
+                              void *own)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    const int64_t size = (int64_t)spmv_type_size(m->type);
+    const bool staged = group_on_device(ctx);
+    int64_t *root = NULL;
+    void *host = own;
+    if (side != SPMV_GROUP_ROWS && side != SPMV_GROUP_COLS)
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the side is %d", call, (int)side);
+    const int64_t *owner = side == SPMV_GROUP_COLS ? m->col_of_rank : m->row_of_rank;
+    const int64_t all = owner[ranks], n = owner[rank + 1] - owner[rank];
+    if (st == SPMV_OK)
+        st = check_vector(m, call, "own", own, n);
+    if (st == SPMV_OK && rank == 0)
+        st = check_vector(m, call, "host_all", host_all, all);
+    if (st == SPMV_OK)
+        st = host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *root, what, (void **)&root);
+    if (st == SPMV_OK && staged)
+        st = host_alloc(ctx, max_i64(1, n) * size, what, &host);
+    if (st == SPMV_OK && staged && back)
+        st = spmv_download(ctx, own, host, n * size);
+    TRY(spmv_group_agree(m->group, st));
+    root[0] = 0; /* rank 0 has all elements */
+    for (int r = 1; r <= ranks; r++)
+        root[r] = all;
+    if (back)
+        TRY(move(m, owner, root, size, host, host_all));
+    else
+        TRY(move(m, root, owner, size, host_all, host));
+    if (staged && !back)
+        TRY(spmv_upload(ctx, host, own, n * size));
+done:
+    host_free(root);
+    if (staged && host != own)
+        host_free(host);
+    return st;
+}
+
+spmv_status spmv_group_scatter(spmv_group_matrix *m, spmv_group_side side, const void *host_all, void *own)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, distribute(m, "spmv_group_scatter", side, false, (void *)(uintptr_t)host_all, own));
+}
+
+spmv_status spmv_group_gather(spmv_group_matrix *m, spmv_group_side side, const void *own, void *host_all)
+{
+    if (m == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    group_begin(m->group);
+    return group_end(m->group, distribute(m, "spmv_group_gather", side, true, host_all, (void *)(uintptr_t)own));
+}

@@ -1,0 +1,121 @@
+/* Sums over the rows of all ranks: one part for each chunk, all parts to all ranks, and the same
+ * fold on each rank. No rank adds numbers of another one in an order that depends on the ranks.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <string.h>
+
+#include "group_internal.h"
+#include "threads.h"
+
+/* The parts of a'b: in long double on ref, else in eight sums for each chunk. */
+#define VALUE double
+#define TYPED(name) name##_f64
+#include "group_sums_typed.h"
+#undef VALUE
+#undef TYPED
+#define VALUE float
+#define TYPED(name) name##_f32
+#include "group_sums_typed.h"
+#undef VALUE
+#undef TYPED
+
+static int64_t size_of(spmv_type type)
+{
+    return (int64_t)spmv_type_size(type);
+}
+
+spmv_status group_sums_prepare(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    const int64_t own = PLAN_SUMS * m->ranks.chunks * 8, all = PLAN_SUMS * m->all_chunks * 8;
+    TRY(host_alloc(m->ctx, own, "a matrix of a group", &m->parts));
+    TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
+    TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
+    TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *m->offset, "a matrix of a group", (void **)&m->offset));
+    if (group_on_device(m->ctx)) {
+        TRY(spmv_alloc(m->ctx, m->ranks.chunks * 8, &m->context_parts));
+        TRY(spmv_alloc(m->ctx, (m->ranks.chunks + 1) * 8, (void **)&m->context_chunk));
+        TRY(spmv_upload(m->ctx, m->chunk, m->context_chunk, (m->ranks.chunks + 1) * 8));
+    }
+done:
+    return st;
+}
+
+spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t stride, int count, void *sums)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    const int ranks = m->group->transport.ranks;
+    const int64_t size = size_of(type), chunks = m->ranks.chunks;
+    const double begin = group_now();
+    for (int v = 0; v < count && stride != chunks && chunks > 0; v++)
+        memcpy((char *)m->parts + v * chunks * size, (const char *)parts + v * stride * size, (size_t)(chunks * size));
+    for (int r = 0; r <= ranks; r++)
+        m->offset[r] = m->chunk_of_rank[r] * count * size;
+    TRY(group_gather(m->group, stride != chunks ? m->parts : parts, m->all_parts, m->offset));
+    for (int v = 0; v < count; v++) {
+        for (int r = 0; r < ranks; r++) {
+            const int64_t first = m->chunk_of_rank[r], its = m->chunk_of_rank[r + 1] - first;
+            if (its > 0)
+                memcpy((char *)m->fold + first * size, (char *)m->all_parts + (first * count + v * its) * size,
+                       (size_t)(its * size));
+        }
+        if (type == SPMV_F32)
+            ((float *)sums)[v] = fold_f32(m->fold, m->all_chunks);
+        else
+            ((double *)sums)[v] = fold_f64(m->fold, m->all_chunks);
+    }
+done:
+    m->seconds += group_now() - begin;
+    return st;
+}
+
+/* The parts of a'b of this rank's chunks, to m->parts. */
+static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const void *a, const void *b)
+{
+#ifdef SPMV_HAVE_CUDA
+    if (group_on_device(m->ctx)) {
+        spmv_status st = SPMV_OK;
+        if (m->ranks.chunks == 0)
+            return SPMV_OK;
+        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+        TRY(spmv_download(m->ctx, m->context_parts, m->parts, m->ranks.chunks * size_of(type)));
+    done:
+        return st;
+    }
+#endif
+    if (type == SPMV_F32)
+        chunk_dots_f32(m, a, b, m->parts);
+    else
+        chunk_dots_f64(m, a, b, m->parts);
+    return SPMV_OK;
+}
+
+spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, const void *b, void *dot)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    union real sum;
+    TRY(chunk_dots(m, type, a, b));
+    TRY(group_sum(m, type, m->parts, m->ranks.chunks, 1, &sum));
+    TRY(spmv_upload(m->ctx, &sum, dot, size_of(type)));
+done:
+    return st;
+}
+
+spmv_status group_largest(void *matrix, double *value)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    double *all = NULL;
+    const int ranks = m->group->transport.ranks;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
+    TRY(group_gather_equal(m->group, value, all, sizeof *value));
+    for (int r = 0; r < ranks; r++)
+        *value = r == 0 || isnan(all[r]) || all[r] > *value ? all[r] : *value;
+done:
+    host_free(all);
+    return st;
+}

@@ -1,0 +1,47 @@
+/* The typed part of group_sums.c, included once for each type: VALUE, TYPED(name).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+
+/* The sum of n numbers, which it overwrites: neighbours are added in pairs, then the pairs, and so
+ * on. */
+static VALUE TYPED(fold)(VALUE *s, int64_t n)
+{
+    for (; n > 1; n = (n + 1) / 2) {
+        for (int64_t i = 0; i < n / 2; i++)
+            s[i] = s[2 * i] + s[2 * i + 1];
+        if (n % 2 != 0)
+            s[n / 2] = s[n - 1];
+    }
+    return n > 0 ? s[0] : 0;
+}
+
+static VALUE TYPED(chunk_dot)(const VALUE *a, const VALUE *b, int64_t n)
+{
+    enum { SUMS = 8 };
+    VALUE s[SUMS] = {0};
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++)
+            s[j] += a[i + j] * b[i + j];
+    for (int j = 0; i + j < n; j++)
+        s[j] += a[i + j] * b[i + j];
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+static VALUE TYPED(chunk_dot_ref)(const VALUE *a, const VALUE *b, int64_t n)
+{
+    long double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (long double)a[i] * b[i];
+    return (VALUE)sum;
+}
+
+static void TYPED(chunk_dots)(const spmv_group_matrix *m, const VALUE *a, const VALUE *b, VALUE *parts)
+{
+    const bool ref = spmv_context_backend(m->ctx) == SPMV_BACKEND_REF;
+#pragma omp parallel for num_threads(team_threads(m->ctx, m->own.rows, TEAM_WORTH_AWAKE)) schedule(static)
+    for (int64_t c = 0; c < m->ranks.chunks; c++) {
+        const int64_t first = m->chunk[c], n = m->chunk[c + 1] - first;
+        parts[c] = ref ? TYPED(chunk_dot_ref)(a + first, b + first, n) : TYPED(chunk_dot)(a + first, b + first, n);
+    }
+}

@@ -1,0 +1,42 @@
+/* A transport moves bytes between the ranks of a group.
+ *
+ * All ranks call gather, start and finish in the same order. A failure of one of them is that of
+ * the whole group: the transport is then broken, and each later call fails.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+
+#include "runtime.h"
+#include "transport_module.h"
+
+enum { TRANSPORT_WHY = 768 };
+
+struct transport {
+    const char *name;
+    int rank, ranks;
+    void *self;
+    char why[TRANSPORT_WHY]; /* the message of the last failure */
+
+    /* Copies own of each rank r to all + offset[r] on all ranks. offset: ranks + 1 offsets in
+     * bytes, the same on all ranks; rank r has offset[r + 1] - offset[r] bytes. */
+    spmv_status (*gather)(struct transport *t, const void *own, void *all, const int64_t *offset);
+
+    /* Sends and receives pieces, at most one in each direction for each pair of ranks, of the same
+     * size on both sides. Between start and finish, the memory of pieces must not change. The
+     * arrays of pieces must live until finish returns. */
+    spmv_status (*start)(struct transport *t, const struct transport_piece *send, int sends,
+                         const struct transport_piece *receive, int receives);
+    spmv_status (*finish)(struct transport *t);
+
+    /* Breaks the transport for all ranks. mpi: does not return. */
+    void (*fail)(struct transport *t, spmv_status status, const char *why);
+    void (*close)(struct transport *t);
+};
+
+/* The transports of ranks that are threads: fills transport[r] for each rank. ctx: for messages. */
+spmv_status transport_threads_open(spmv_context *ctx, int ranks, struct transport *transport);
+
+spmv_status transport_mpi_open(spmv_context *ctx, struct transport *transport);
+
+#endif

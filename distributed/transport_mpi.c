@@ -1,0 +1,109 @@
+/* The transport "mpi": the module for the MPI whose launcher has started this process.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/group.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solver_module.h"
+#include "transport.h"
+
+/* The MPI libraries with a module, and the variables that their launchers set. MPICH's are also
+ * those of its derivatives (Intel MPI, MVAPICH) and of srun --mpi=pmi2. */
+static const struct mpi {
+    const char *name, *file, *package;
+    const char *variable[2];
+} mpis[] = {
+    {"openmpi", "spmv_transport_openmpi.so", "libopenmpi-dev", {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}},
+    {"mpich", "spmv_transport_mpich.so", "libmpich-dev", {"PMI_SIZE", "PMI_RANK"}},
+};
+enum { MPIS = sizeof mpis / sizeof *mpis };
+
+static const struct mpi *mpi_of_launcher(void)
+{
+    const char *wish = getenv("SPMV_MPI");
+    for (int i = 0; i < MPIS && wish != NULL && *wish != '\0'; i++)
+        if (strcmp(mpis[i].name, wish) == 0)
+            return &mpis[i];
+    for (int i = 0; i < MPIS; i++)
+        for (int v = 0; v < 2; v++)
+            if (getenv(mpis[i].variable[v]) != NULL)
+                return &mpis[i];
+    return NULL;
+}
+
+const char *spmv_group_launcher(void)
+{
+    const struct mpi *mpi = mpi_of_launcher();
+    return mpi != NULL ? mpi->name : NULL;
+}
+
+static const struct transport_module *module_of(const struct transport *t)
+{
+    return t->self;
+}
+
+/* The result of a function of the module. */
+static spmv_status result(int failed)
+{
+    return failed ? SPMV_ERROR_DEVICE : SPMV_OK;
+}
+
+static spmv_status gather(struct transport *t, const void *own, void *all, const int64_t *offset)
+{
+    return result(module_of(t)->gather(own, all, offset, t->why));
+}
+
+static spmv_status start(struct transport *t, const struct transport_piece *send, int sends,
+                         const struct transport_piece *receive, int receives)
+{
+    return result(module_of(t)->start(send, sends, receive, receives, t->why));
+}
+
+static spmv_status finish(struct transport *t)
+{
+    return result(module_of(t)->finish(t->why));
+}
+
+static void fail(struct transport *t, spmv_status status, const char *why)
+{
+    (void)why;
+    module_of(t)->abort((int)status / 100);
+}
+
+static void close_mpi(struct transport *t)
+{
+    module_of(t)->close();
+}
+
+spmv_status transport_mpi_open(spmv_context *ctx, struct transport *transport)
+{
+    const struct mpi *mpi = mpi_of_launcher();
+    char what_to_do[256], why[TRANSPORT_MODULE_WHY] = "";
+    if (mpi == NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_group_create_mpi: no launcher of MPI has started this process: run it by mpirun -n "
+                            "N, or set SPMV_MPI to openmpi or mpich");
+    snprintf(what_to_do, sizeof what_to_do,
+             "ranks under %s need the module %s: build spmv where the package %s is installed", mpi->name, mpi->file,
+             mpi->package);
+    const struct solver_module wanted = {.subject = "transport mpi",
+                                         .file = mpi->file,
+                                         .symbol = "spmv_transport_module",
+                                         .what_to_do = what_to_do,
+                                         .abi = TRANSPORT_MODULE_ABI};
+    const struct transport_module *module = solver_module_open(ctx, &wanted);
+    if (module == NULL)
+        return SPMV_ERROR_UNSUPPORTED;
+    *transport = (struct transport){.name = "mpi",
+                                    .self = (void *)module,
+                                    .gather = gather,
+                                    .start = start,
+                                    .finish = finish,
+                                    .fail = fail,
+                                    .close = close_mpi};
+    if (module->open(&transport->rank, &transport->ranks, why))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "transport mpi (%s): %s", mpi->name, why);
+    return SPMV_OK;
+}

@@ -1,0 +1,262 @@
+/* Products and conjugate gradients on several ranks: threads of one process, or processes that MPI
+ * has started on one or more hosts.
+ *
+ * A rank is an ordinary context with a contiguous block of the rows of a matrix. All ranks of a
+ * group call the functions that are marked "together", in the same order and with the same options:
+ *
+ *     spmv_status one_rank(spmv_group *group, void *user)
+ *     {
+ *         spmv_group_matrix *a = NULL;
+ *         spmv_cg_result result;
+ *         spmv_status st = spmv_group_matrix_create(group, &own_rows, NULL, &a);
+ *         if (st == SPMV_OK)
+ *             st = spmv_group_cg(a, b, x, NULL, &result, sizeof result);
+ *         spmv_group_matrix_destroy(a);
+ *         return st;
+ *     }
+ *
+ *     spmv_group_run(4, NULL, one_rank, user, message, sizeof message);
+ *
+ * Determinism. On one backend, y = A x, dot products, and x, iterations and residuals of conjugate
+ * gradients have the same bits for any number of ranks, any transport, and any number of threads.
+ * They may differ from those of spmv_apply, spmv_dot and spmv_cg, which do not divide the rows in
+ * chunks. docs/distributed.md says how, and what is measured.
+ *
+ * Failures. If a rank fails in a function that ranks call together, all ranks return a status. The
+ * message of the others begins with "rank N: ". Where ranks cannot know of the failure of another
+ * one before they wait for it (memory that runs out within a solve, for example), the group is
+ * broken: each later call on it returns the same status. With the transport mpi, a broken group
+ * ends all processes by MPI_Abort, because MPI cannot wake a waiting process. Before that, the
+ * message is passed to the context's on_event as a warning.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_GROUP_H
+#define SPMV_GROUP_H
+
+#include <spmv/solvers.h>
+
+SPMV_BEGIN_DECLS
+
+/* One rank's handle of a group. As a context, it is used by one thread at a time. */
+typedef struct spmv_group spmv_group;
+
+/* The largest number of ranks of spmv_group_create_threads. */
+#define SPMV_GROUP_MAX_THREADS 256
+
+/* Makes a group of the transport "threads": ranks of one process, which exchange data by copies.
+ *
+ *   ctx     ranks contexts of the same backend, one for each rank; each must outlive its handle
+ *   ranks   1 to SPMV_GROUP_MAX_THREADS
+ *   group   receives ranks handles; NULL each after an error
+ *
+ * Each handle is then used by a thread of its own. The message of a failure is in ctx[0].
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (also: contexts of different backends), SPMV_ERROR_MEMORY. */
+SPMV_API spmv_status spmv_group_create_threads(spmv_context *const *ctx, int ranks, spmv_group **group);
+
+/* Together: makes the group of all processes that mpirun (mpiexec, srun) has started. The transport
+ * "mpi" is a module that is opened here; libspmv does not link MPI. If MPI is not initialized, the
+ * call initializes it with MPI_THREAD_SERIALIZED, and spmv_group_destroy finalizes it. A process
+ * can do this once.
+ *
+ *   ctx     the context of this process; it must outlive the group
+ *   *group  the group; NULL after an error
+ *
+ * Errors: SPMV_ERROR_UNSUPPORTED (no launcher, no module for its MPI, or MPI with less thread
+ * support), SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. */
+SPMV_API spmv_status spmv_group_create_mpi(spmv_context *ctx, spmv_group **group);
+
+/* The MPI whose launcher has started this process, from the variables that it sets: "openmpi" or
+ * "mpich" (and its derivatives); NULL: no launcher. The variable SPMV_MPI overrides this by one of
+ * the two names. Static storage. */
+SPMV_API const char *spmv_group_launcher(void);
+
+/* Releases the handle of one rank. Matrices made from it are destroyed first. With mpi:
+ * together. */
+SPMV_API void spmv_group_destroy(spmv_group *group);
+
+/* The number of this rank, from 0, and the number of ranks; 0 for NULL. */
+SPMV_API int spmv_group_rank(const spmv_group *group);
+SPMV_API int spmv_group_ranks(const spmv_group *group);
+
+/* The context of this rank; NULL for NULL. */
+SPMV_API spmv_context *spmv_group_context(const spmv_group *group);
+
+/* "threads" or "mpi"; "" for NULL. Static storage. */
+SPMV_API const char *spmv_group_transport(const spmv_group *group);
+
+/* Together: tells all ranks whether one of them has failed.
+ *
+ *   status  of this rank; if it is not SPMV_OK, the message is taken from its context
+ *
+ * Returns status if it is not SPMV_OK, else the status of the lowest rank that failed, else
+ * SPMV_OK: then all ranks have arrived here. */
+SPMV_API spmv_status spmv_group_agree(spmv_group *group, spmv_status status);
+
+/* Breaks the group: waiting ranks and later calls return status with this message. With mpi, ends
+ * all processes with the exit code status / 100. */
+SPMV_API void spmv_group_break(spmv_group *group, spmv_status status, const char *message);
+
+/* What one rank does. A status other than SPMV_OK breaks the group. */
+typedef spmv_status (*spmv_group_fn)(spmv_group *group, void *user);
+
+/* Runs a function on ranks threads, each with a context of its own.
+ *
+ *   options  of the contexts; threads: of all ranks together (default: as for one context), at
+ *            least one a rank. stream and on_event must be NULL.
+ *   run      called once for each rank, with user
+ *   message  NULL, or receives the message of the failure ("" without), at most size bytes
+ *
+ * Returns the status of the lowest rank that failed; SPMV_OK if all succeeded.
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, those of spmv_context_create and of run. */
+SPMV_API spmv_status spmv_group_run(int ranks, const spmv_context_options *options, spmv_group_fn run, void *user,
+                                    char *message, size_t size);
+
+/* ---------------------------------------------------------------- matrices */
+
+/* One rank's part of a matrix, and its plan for products. */
+typedef struct spmv_group_matrix spmv_group_matrix;
+
+typedef struct spmv_group_matrix_options {
+    size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
+    spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
+    const char *method; /* of the products: definition (ref), tiles (omp), vector or scalar (cuda);
+                           default NULL or "auto": the first of them */
+} spmv_group_matrix_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
+SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size);
+
+/* Together: makes a matrix of rows that the ranks give, and sends each row to the rank that owns
+ * it.
+ *
+ * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the
+ * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
+ * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096; for W > 2^22 it is
+ * the multiple of 4096 from W / 1024 on. Rank r of N owns the chunks C r / N to C (r + 1) / N - 1
+ * of C. It owns the elements of x of the same numbers if the matrix is square, else the r-th of N
+ * equal parts.
+ *
+ *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
+ *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
+ *            matrix (ignored without rows); columns in any order.
+ *   options  NULL means defaults
+ *   *matrix  the matrix; NULL after an error
+ *
+ * The arrays of own may change after the call.
+ *
+ * Errors, on all ranks: those of spmv_matrix_check and spmv_plan_create; SPMV_ERROR_ARGUMENT and
+ * SPMV_ERROR_SIZE (ranks with different types, columns or options), SPMV_ERROR_UNSUPPORTED (complex
+ * types). */
+SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own,
+                                              const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
+SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
+
+/* The description of one rank's part. Strings are valid until the matrix is destroyed. */
+typedef struct spmv_group_matrix_info {
+    size_t size;                     /* of this struct in bytes */
+    int64_t rows, cols, nnz;         /* of the whole matrix */
+    int64_t chunks;                  /* of the whole matrix */
+    int64_t first_row, own_rows;     /* of this rank; own_rows: the elements of y */
+    int64_t first_col, own_cols;     /* of this rank; own_cols: the elements of x */
+    int64_t own_nnz, own_chunks;     /* of this rank */
+    int64_t ghosts;                  /* elements of x that this rank gets for a product */
+    int64_t most_ghosts, all_ghosts; /* the largest of all ranks, and the sum */
+    double imbalance;                /* largest (rows + nonzeros) of a rank / mean of all ranks */
+    const char *note;                /* one sentence if ranks or cut are unsuitable; else "" */
+    const char *method;              /* of the products */
+    spmv_type type;                  /* of vectors and sums */
+    int64_t bytes;                   /* of this rank's arrays and plan */
+    double exchange_seconds;         /* time of this rank in exchanges since the matrix was made */
+} spmv_group_matrix_info;
+
+/* Describes the matrix.
+ *
+ *   info  the result
+ *   size  sizeof(spmv_group_matrix_info)
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL). */
+SPMV_API spmv_status spmv_group_matrix_describe(const spmv_group_matrix *matrix, spmv_group_matrix_info *info,
+                                                size_t size);
+
+/* Together: y = alpha A x + beta y.
+ *
+ *   x  own_cols elements of this rank in the context's memory
+ *   y  own_rows elements of this rank in the context's memory; no overlap with x
+ * Other parameters as for spmv_apply. x may be NULL if own_cols is 0, y if own_rows is 0.
+ *
+ * While elements of other ranks are on their way nothing else is computed. Waits on cuda.
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, those of another rank. */
+SPMV_API spmv_status spmv_group_apply(spmv_group_matrix *matrix, const void *host_alpha, const void *x,
+                                      const void *host_beta, void *y);
+
+/* Together: *host_dot = a'b, one part for each chunk, the parts added in a fixed tree.
+ *
+ *   a, b      own_rows elements of this rank in the context's memory; may be the same
+ *   host_dot  one number of the type in host memory, the same on all ranks
+ *
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_DEVICE, those of another rank. */
+SPMV_API spmv_status spmv_group_dot(spmv_group_matrix *matrix, const void *a, const void *b, void *host_dot);
+
+/* Together: sends a vector from rank 0 to the ranks that own its elements, or back.
+ *
+ *   side       SPMV_GROUP_ROWS: as y, SPMV_GROUP_COLS: as x
+ *   host_all   on rank 0: rows or cols elements in host memory; ignored on other ranks
+ *   own        own_rows or own_cols elements in the context's memory; NULL allowed for 0
+ *
+ * Errors: SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY, SPMV_ERROR_DEVICE, those of another rank. */
+typedef enum spmv_group_side { SPMV_GROUP_ROWS = 0, SPMV_GROUP_COLS = 1 } spmv_group_side;
+SPMV_API spmv_status spmv_group_scatter(spmv_group_matrix *matrix, spmv_group_side side, const void *host_all,
+                                        void *own);
+SPMV_API spmv_status spmv_group_gather(spmv_group_matrix *matrix, spmv_group_side side, const void *own,
+                                       void *host_all);
+
+/* Together: checks y = alpha A x + beta y0 against another backend, as spmv_verify, each rank its
+ * own rows. x and y0 are those of the product; y0 may be NULL if beta is 0.
+ *
+ *   reference    a context of the backend ref or omp, for this rank alone
+ *   x, y0, y     of this rank in the context's memory, as for spmv_group_apply
+ *   result       NULL, or the result for the whole matrix, the same on all ranks: rows count from
+ *                the first of the matrix
+ *   size         sizeof(spmv_verify_result)
+ *
+ * Returns SPMV_OK if every row passes, else SPMV_ERROR_CHECK on all ranks.
+ * Errors: those of spmv_verify and of another rank. */
+SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *reference, const void *host_alpha,
+                                       const void *x, const void *host_beta, const void *y0, const void *y,
+                                       spmv_verify_result *result, size_t size);
+
+/* ---------------------------------------------------------------- conjugate gradients */
+
+/* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
+ *
+ *   name      a name of spmv_preconditioner_name. With "none" and "jacobi" the iterations do not
+ *             depend on the number of ranks. Any other is made of the square block of each rank's
+ *             own rows and columns (block Jacobi over ranks): iterations and bits depend on the
+ *             number of ranks. NULL or "auto": jacobi.
+ *   *precond  release it with spmv_preconditioner_destroy before the matrix
+ *
+ * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the
+ * message names the row); those of spmv_preconditioner_create and of another rank. */
+SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix, const char *name,
+                                                      spmv_preconditioner **precond);
+
+/* Together: solves A x = b by conjugate gradients, as spmv_cg for one right-hand side.
+ *
+ *   b, x     own_rows elements of this rank in the context's memory
+ *   options  as for spmv_cg, the same on all ranks. precond: of spmv_group_preconditioner_create.
+ *            on_iteration: that of rank 0 counts; what it returns is sent to all ranks. inner and
+ *            on_iterate must be NULL.
+ *   result   may be NULL; the same numbers on all ranks
+ *   size     sizeof(spmv_cg_result)
+ *
+ * Methods: textbook; on omp also fused, where products of rows without elements of other ranks run
+ * while these are on their way.
+ * Errors: those of spmv_cg; SPMV_ERROR_UNSUPPORTED; SPMV_ERROR_ARGUMENT (also: options that differ
+ * between ranks); those of another rank. */
+SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, void *x, const spmv_cg_options *options,
+                                   spmv_cg_result *result, size_t size);
+
+SPMV_END_DECLS
+
+#endif

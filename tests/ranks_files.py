@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Compares several ranks with one, bit by bit, on files of a folder of SuiteSparse matrices and on
+generated matrices: y of spmv mul; x and the history of spmv solve for symmetric positive definite
+ones. Ranks are threads, and processes of each MPI.
+
+usage: ranks_files.py SPMV FOLDER MPIS
+SPMV is the program. FOLDER as for matrices.py. MPIS: the modules that were built, such as
+"openmpi,mpich". Exit code 77: the folder is missing.
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from matrices import SKIPPED, rows_of
+
+FILES, SOLVES = 30, 12
+RANKS = (2, 3, 4, 7, 8)
+SPECS = ("poisson2d:60", "poisson3d:16", "stencil27:12", "diffusion2d:50,1000", "diffusion3d:14,100", "convdiff2d:50,3",
+         "convdiff3d:14,3", "diagonal:9000", "banded:5000,3", "dense:200,300", "arrow:20000", "uniform:4000,6000,8",
+         "longrows:60,30000,5000", "empty:9000,0.8", "powerlaw:9000,8,2.2,3000", "rmat:12,8", "fem:700,3,9",
+         "twin:rows=4000,nnz=60000")
+DEFINITE = ("poisson2d:", "poisson3d:", "stencil27:", "diffusion2d:", "diffusion3d:", "diagonal:")
+
+
+def spread(rows, count):
+    """About this many of the rows, evenly by their nonzeros."""
+    rows = sorted(rows, key=lambda row: int(row["nnz_expanded"]))
+    step = max(1, len(rows) / count)
+    return [rows[int(i * step)] for i in range(min(count, len(rows)))]
+
+
+def outputs(program, matrix, solves, ranks, mpi, folder):
+    """The bytes of y, and of x and the history; with the exit code."""
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_rmaps_base_oversubscribe="1")
+    start = ["mpirun." + mpi, "-n", str(ranks), program] if mpi else [program]
+    more = [] if mpi else ["--ranks", str(ranks)]
+    found = []
+    jobs = [["mul", matrix]]
+    if solves:
+        jobs.append(["solve", matrix, "--max-iterations", "300", "--history", os.path.join(folder, "history")])
+    for job in jobs:
+        out = os.path.join(folder, "out")
+        done = subprocess.run([*start, *job, *more, "-o", out, "-q"], capture_output=True, env=environment,
+                              stdin=subprocess.DEVNULL)
+        found.append(done.returncode)
+        if done.returncode not in (0, 7, 8): # 8: p'Ap <= 0; x and the history are written too
+            raise RuntimeError(f"{' '.join(job)} on {ranks} ranks: {done.stderr.decode()}")
+        with open(out, "rb") as f:
+            found.append(f.read())
+    if solves:
+        with open(os.path.join(folder, "history"), "rb") as f:
+            found.append(f.read())
+    return found
+
+
+def compare(program, matrix, solves, mpis, folder):
+    """What differs from one rank; []: nothing."""
+    one = outputs(program, matrix, solves, 1, None, folder)
+    ways = [(None, ranks) for ranks in RANKS] + [(mpi, 2) for mpi in mpis]
+    return [f"{matrix}: {ranks} ranks, {mpi or 'threads'}" for mpi, ranks in ways
+            if outputs(program, matrix, solves, ranks, mpi, folder) != one]
+
+
+def main(program, folder, mpis):
+    rows = rows_of(folder)
+    if rows is None:
+        return SKIPPED
+    mpis = [mpi for mpi in mpis.split(",") if mpi and shutil.which("mpirun." + mpi)]
+    real = [row for row in rows if row["field"] != "complex" and int(row["nnz_expanded"]) > 0]
+    definite = [row for row in real if row["posdef_suitesparse"] == "yes"]
+    jobs = [(os.path.join(folder, row["file"]), True) for row in spread(definite, SOLVES)]
+    chosen = {path for path, _ in jobs}
+    others = [row for row in real if os.path.join(folder, row["file"]) not in chosen]
+    jobs += [(os.path.join(folder, row["file"]), False) for row in spread(others, FILES - len(jobs))]
+    jobs += [(spec, spec.startswith(DEFINITE)) for spec in SPECS]
+    different = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for matrix, solves in jobs:
+            different += compare(program, matrix, solves, mpis, scratch)
+    for line in different:
+        print("other bits:", line)
+    print(f"{len(jobs)} matrices, {sum(solves for _, solves in jobs)} of them solved; ranks 1, "
+          f"{', '.join(map(str, RANKS))}; MPI: {', '.join(mpis) or 'none'}; {len(different)} differ")
+    return 1 if different or len(jobs) < FILES else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))
