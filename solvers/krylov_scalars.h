@@ -393,7 +393,8 @@ KRYLOV_SHARED void gmres_column(struct krylov_state *s, double norm, const struc
     }
     const double size = scalar_modulus(carried), rho = hypot(size, norm);
     const struct krylov_scalar unit = size > 0 ? scalar_scaled(1 / size, carried) : scalar_of(1);
-    if (!(rho > 0)) { /* the column is dependent on the others */
+    /* the column is dependent on the others, up to the rounding of j + 1 sums */
+    if (!(rho > (norm > 0 ? 0 : 8 * (j + 1) * s->roundoff * s->before))) {
         krylov_break(s, BROKEN_SINGULAR, rho);
         return;
     }
