@@ -226,7 +226,7 @@ done:
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
     const struct general *const g = (const struct general *)s;
-    const long long k = (long long)s->result[v].iterations;
+    const long long k = (long long)(s->iterations_before + s->result[v].iterations);
     const double culprit = krylov_unscaled_square(s, g->host.culprit);
     switch ((enum krylov_broken)g->host.broken) {
     case BROKEN_NOT_POSITIVE:
