@@ -515,6 +515,39 @@ static void breakdowns(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* A generated matrix, b = A 1, and room for x. */
+struct generated {
+    spmv_matrix *matrix;
+    spmv_csr a;
+    void *b, *x;
+};
+
+static struct generated generate(spmv_context *ctx, const char *spec, spmv_type type)
+{
+    struct generated g = {.matrix = NULL};
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &g.matrix));
+    spmv_matrix_view(g.matrix, &g.a);
+    assert_int_equal(g.a.row_ptr_bits, 64);
+    const int64_t *const row_ptr = g.a.row_ptr, bytes = g.a.rows * (int64_t)spmv_type_size(type);
+    double *const pairs = support_zeros(2 * g.a.rows, 8);
+    for (int64_t i = 0; i < g.a.rows; i++)
+        for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
+            pairs[2 * i] += real_at(type, g.a.val, k);
+    void *const values = typed(type, pairs, g.a.rows);
+    g.b = support_upload(ctx, values, bytes);
+    g.x = support_upload(ctx, values, bytes);
+    free(values);
+    free(pairs);
+    return g;
+}
+
+static void release_generated(spmv_context *ctx, struct generated *g)
+{
+    spmv_free(ctx, g->b);
+    spmv_free(ctx, g->x);
+    spmv_matrix_destroy(g->matrix);
+}
+
 /* b = A 1 is not 0 at the boundary alone, and the flow carries the residual away from there: its
  * product with the first one falls below the roundoff of their norms, and is right. */
 static void residuals_that_move(void **state)
@@ -527,29 +560,44 @@ static void residuals_that_move(void **state)
         double rtol;
     } cases[] = {{"convdiff2d:60,10", SPMV_F64, 1e-8}, {"convdiff2d:40,10", SPMV_F32, 1e-4}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        spmv_matrix *m = NULL;
-        spmv_csr a;
-        assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, cases[c].type, &m));
-        spmv_matrix_view(m, &a);
-        assert_int_equal(a.row_ptr_bits, 64);
-        const int64_t *const row_ptr = a.row_ptr;
-        double *const pairs = support_zeros(2 * a.rows, 8);
-        for (int64_t i = 0; i < a.rows; i++)
-            for (int64_t k = row_ptr[i]; k < row_ptr[i + 1]; k++)
-                pairs[2 * i] += real_at(a.type, a.val, k);
-        void *const values = typed(a.type, pairs, a.rows);
-        const int64_t bytes = a.rows * (int64_t)spmv_type_size(a.type);
-        void *const b = support_upload(ctx, values, bytes), *const x = support_upload(ctx, values, bytes);
+        struct generated g = generate(ctx, cases[c].spec, cases[c].type);
         spmv_solver_options o = options_of("bicgstab", "none");
         o.rtol = cases[c].rtol;
         spmv_solver_result result;
-        assert_ok(ctx, spmv_solve(ctx, &a, b, x, &o, &result, sizeof result));
+        assert_ok(ctx, spmv_solve(ctx, &g.a, g.b, g.x, &o, &result, sizeof result));
         assert_true(result.status == SPMV_OK && result.true_residual <= cases[c].rtol * result.norm_b);
-        spmv_free(ctx, b);
-        spmv_free(ctx, x);
-        free(values);
-        free(pairs);
-        spmv_matrix_destroy(m);
+        release_generated(ctx, &g);
+    }
+    spmv_context_destroy(ctx);
+}
+
+/* Iterations to 1e-8 of SciPy 1.16.3 (scripts/krylov_counts.py), gmres with restart 50: within 10 %
+ * + 3. */
+static void counts_as_scipy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int minres, gmres, bicgstab; /* 0: not symmetric */
+    } cases[] = {{"poisson2d:20", 38, 38, 27},    {"convdiff3d:12,1", 0, 54, 33},   {"convdiff2d:20,1", 0, 75, 39},
+                 {"poisson2d:40", 77, 137, 56},   {"convdiff2d:40,1", 0, 239, 76},  {"convdiff2d:40,0.1", 0, 198, 99},
+                 {"convdiff3d:22,1", 0, 100, 54}, {"poisson2d:100", 180, 754, 141}, {"convdiff2d:100,1", 0, 584, 168}};
+    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    spmv_context *ctx = support_context();
+    for (size_t c = 0; c < (SLOW ? 1 : sizeof cases / sizeof cases[0]); c++) {
+        struct generated g = generate(ctx, cases[c].spec, SPMV_F64);
+        const int expected[] = {cases[c].minres, cases[c].gmres, cases[c].bicgstab};
+        for (int m = 0; m < 3; m++) {
+            const spmv_solver_options o = options_of(methods[m], "none");
+            spmv_solver_result result;
+            if (expected[m] == 0)
+                continue;
+            assert_ok(ctx, spmv_solve(ctx, &g.a, g.b, g.x, &o, &result, sizeof result));
+            if (fabs((double)result.iterations - expected[m]) > 0.1 * expected[m] + 3)
+                fail_msg("%s, %s: %lld iterations, expected %d", cases[c].spec, methods[m],
+                         (long long)result.iterations, expected[m]);
+        }
+        release_generated(ctx, &g);
     }
     spmv_context_destroy(ctx);
 }
@@ -850,6 +898,6 @@ static void singular(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(known_answers), cmocka_unit_test(sizes), cmocka_unit_test(recurrence),
              cmocka_unit_test(preconditioners), cmocka_unit_test(exact_after_n_steps), cmocka_unit_test(breakdowns),
-             cmocka_unit_test(residuals_that_move), cmocka_unit_test(minres_needs), cmocka_unit_test(choice),
-             cmocka_unit_test(callbacks), cmocka_unit_test(extremes), cmocka_unit_test(several), cmocka_unit_test(bits),
-             cmocka_unit_test(singular))
+             cmocka_unit_test(residuals_that_move), cmocka_unit_test(counts_as_scipy), cmocka_unit_test(minres_needs),
+             cmocka_unit_test(choice), cmocka_unit_test(callbacks), cmocka_unit_test(extremes),
+             cmocka_unit_test(several), cmocka_unit_test(bits), cmocka_unit_test(singular))
