@@ -149,6 +149,12 @@ class Advice(Solve):
             self.assertIn(remedy, done)
             self.assertNotIn("try --precond", done)
 
+        # amg makes a coarser matrix that is not positive definite.
+        for solver in ("gmres", "bicgstab"):
+            said = self.last(8, "convdiff2d:30,1", "--solver", solver, "--precond", "amg")
+            self.assertIn("--precond auto or ilut", said)
+            self.ok("solve", "convdiff2d:30,1", "--solver", solver, "--precond", "ilut")
+
     def test_complex_matrices(self):
         entries = "\n".join(f"{i} {i} 3 1\n{i} {i % 9 + 1} -1 0.5" for i in range(1, 10))
         path = self.write("c.mtx", f"%%MatrixMarket matrix coordinate complex general\n9 9 18\n{entries}\n")
