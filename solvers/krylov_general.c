@@ -67,7 +67,9 @@ static spmv_status write_state(struct general *g)
 {
     const struct krylov_column *c = g->s.column;
     struct krylov_state *const state = &g->host;
+    const double largest = state->largest; /* 0 before the first run */
     memset(state, 0, sizeof *state);
+    state->largest = largest;
     place_arrays(state, g->small, g->restart);
     state->tolerance = c->tolerance;
     state->roundoff = real_limits_of(g->s.part).roundoff;

@@ -149,6 +149,11 @@ class Advice(Solve):
             self.assertIn(remedy, done)
             self.assertNotIn("try --precond", done)
 
+        zero_row = self.write("zero_row.mtx", Matrix(2, 2, [(1, 1, 1.0)]).text())
+        done = self.run_solve(7, zero_row, self.vector("b3.txt", [1.0, 1.0]), "-q")
+        self.assertIn("minres: the Krylov space ends", done)
+        self.assertIn("the matrix of 2 rows is singular: at most 1 of its rows", done)
+        self.assertIn("no inverse", done)
         # amg makes a coarser matrix that is not positive definite.
         for solver in ("gmres", "bicgstab"):
             said = self.last(8, "convdiff2d:30,1", "--solver", solver, "--precond", "amg")
