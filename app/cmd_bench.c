@@ -73,6 +73,10 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         complain("--restart is for --op gmres, not for --op %s", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
+    if (option_given(o, "max-iterations") && !b->run.operation->solver) {
+        complain("--max-iterations is for --op cg, gmres and bicgstab, not for --op %s", o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (!b->run.operation->on_matrix && is_complex(o->type)) {
         complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
@@ -271,6 +275,7 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .compression = plan_compression(b->o, b->run.backend, b->run.operation->solver),
                                 .vectors = b->vectors,
                                 .restart = b->o->restart,
+                                .max_iterations = b->o->max_iterations,
                                 .solutions = b->run.solutions};
     trial->list = &b->run.list;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);

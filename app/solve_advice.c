@@ -105,6 +105,26 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
             reachable(relative));
 }
 
+/* Whether incomplete factors could not be made because A is singular: the solver's message says so, or
+ * the reason for another preconditioner. a NULL: nothing was solved. */
+static bool is_singular(const struct attempt *a)
+{
+    static const char words[] = "is singular: at most";
+    return a != NULL && (strstr(a->failure, words) != NULL || strstr(a->result.why_precond, words) != NULL);
+}
+
+static void without_inverse(struct advice *to, const struct options *o, const struct attempt *a)
+{
+    const bool gmres = strcmp(a->result.method, "gmres") == 0, direct = strcmp(a->result.method, "direct") == 0;
+    add(to, "the matrix has no inverse: look for rows and columns that are zero or repeated (spmv info)");
+    if (is_cg(a) || direct || !used(a, "none"))
+        add(to, "; if b is consistent, --solver minres or gmres with --precond none may find a solution");
+    else if (!gmres)
+        add(to, "; if b is consistent, --solver gmres with --precond none may find a solution");
+    else if (a->stop != SPMV_ERROR_BREAKDOWN)
+        add(to, "; if b is consistent, a --restart above %d may find a solution", o->restart > 0 ? o->restart : 50);
+}
+
 static void not_finite(struct advice *to, const struct options *o, const struct attempt *a)
 {
     if (is_f32(o))
@@ -136,6 +156,8 @@ static void not_positive(struct advice *to, const struct options *o, const spmv_
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
     else if (!is_complex(matrix->type) && has_negative_diagonal(matrix))
         add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
+    else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
+        add(to, "try --precond auto or ilut, which need not be positive definite");
     else if (strcmp(o->solver, "auto") == 0 && !o->inner && a->columns == 1 && !used(a, "none"))
         add(to, "try --precond none or auto");
     else
@@ -165,6 +187,8 @@ static void not_symmetric(struct advice *to, const spmv_csr *matrix)
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop)
 {
     struct advice to = {""};
+    if (is_singular(a))
+        stop = SPMV_ERROR_SINGULAR;
     switch (stop) {
     case SPMV_ERROR_ITERATIONS:
         at_the_limit(&to, o, a);
@@ -176,8 +200,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         without_progress(&to, o, a);
         break;
     case SPMV_ERROR_SINGULAR:
-        add(&to, "the matrix has no inverse: look for rows and columns that are zero or repeated (spmv info); if b is "
-                 "consistent, --solver minres or gmres with --precond none may find a solution");
+        without_inverse(&to, o, a);
         break;
     case SPMV_ERROR_NOT_FINITE:
         not_finite(&to, o, a);

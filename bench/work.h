@@ -132,6 +132,7 @@ struct work {
     int compression;     /* for spmv's plans */
     int vectors;         /* for spmm; 0: 1 */
     int restart;         /* for gmres: iterations between restarts; 0: 50 */
+    int max_iterations;  /* of a solver; 0: 3000 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */
     const char *precond; /* for the next method that is opened; NULL or "": none */
     /* set by work_open */

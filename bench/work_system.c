@@ -73,7 +73,7 @@ spmv_status work_system_make(struct work *work, struct work_system *system)
         st = make_b(work, system);
     p->solved = &system->solved;
     p->rtol = tolerance(work->type);
-    p->max_iterations = MOST_ITERATIONS;
+    p->max_iterations = work->max_iterations > 0 ? work->max_iterations : MOST_ITERATIONS;
     work->result_bytes = p->rows * (int64_t)spmv_type_size(work->type);
     if (st == SPMV_OK)
         st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);

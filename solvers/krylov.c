@@ -286,23 +286,31 @@ static spmv_status fail_cancelled(const struct krylov *s)
                         (long long)s->told_at);
 }
 
+/* Of column v, with those of the solves before. */
+static long long all_iterations(const struct krylov *s, int v)
+{
+    return (long long)(s->iterations_before + s->result[v].iterations);
+}
+
 static spmv_status fail_limit(const struct krylov *s, int v)
 {
     const spmv_cg_result *result = &s->result[v];
+    const long long iterations = all_iterations(s, v);
     return context_fail(s->ctx, SPMV_ERROR_ITERATIONS,
                         "%s: the residual is %.3g after %lld iteration%s; the tolerance is %.3g", s->call,
-                        krylov_unscaled(s, result->recurrence_residual), (long long)result->iterations,
-                        result->iterations == 1 ? "" : "s", krylov_unscaled(s, result->tolerance));
+                        krylov_unscaled(s, result->recurrence_residual), iterations, iterations == 1 ? "" : "s",
+                        krylov_unscaled(s, result->tolerance));
 }
 
 spmv_status krylov_fail_stagnation(const struct krylov *s, int v)
 {
     const spmv_cg_result *result = &s->result[v];
+    const long long iterations = all_iterations(s, v);
     return context_fail(
         s->ctx, SPMV_ERROR_STAGNATION,
         "%s: the true residual stays at %.3g after %lld iteration%s and %lld restart%s; the tolerance is %.3g", s->call,
-        krylov_unscaled(s, result->true_residual), (long long)result->iterations, result->iterations == 1 ? "" : "s",
-        (long long)result->restarts, result->restarts == 1 ? "" : "s", krylov_unscaled(s, result->tolerance));
+        krylov_unscaled(s, result->true_residual), iterations, iterations == 1 ? "" : "s", (long long)result->restarts,
+        result->restarts == 1 ? "" : "s", krylov_unscaled(s, result->tolerance));
 }
 
 static spmv_status fail_vanishing(const struct krylov *s, double largest)
@@ -317,7 +325,7 @@ spmv_status krylov_fail_overflow(const struct krylov *s, int v)
     return context_fail(
         s->ctx, SPMV_ERROR_NOT_FINITE,
         "%s: b - A x is not finite after %lld iterations: x or a product with it exceeds the range of %s: scale A or b",
-        s->call, (long long)s->result[v].iterations, spmv_type_name(s->type));
+        s->call, all_iterations(s, v), spmv_type_name(s->type));
 }
 
 void krylov_collect(struct krylov *s)

@@ -67,7 +67,9 @@ static spmv_status write_state(struct general *g)
 {
     const struct krylov_column *c = g->s.column;
     struct krylov_state *const state = &g->host;
+    const double largest = state->largest; /* 0 before the first run */
     memset(state, 0, sizeof *state);
+    state->largest = largest;
     place_arrays(state, g->small, g->restart);
     state->tolerance = c->tolerance;
     state->roundoff = real_limits_of(g->s.part).roundoff;
@@ -226,7 +228,7 @@ done:
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
     const struct general *const g = (const struct general *)s;
-    const long long k = (long long)s->result[v].iterations;
+    const long long k = (long long)(s->iterations_before + s->result[v].iterations);
     const double culprit = krylov_unscaled_square(s, g->host.culprit);
     switch ((enum krylov_broken)g->host.broken) {
     case BROKEN_NOT_POSITIVE:

@@ -59,6 +59,8 @@ struct krylov_state {
     struct krylov_scalar rho, alpha, omega;
     double norm_r0;
 
+    double largest; /* minres, gmres: norm of a column of the triangle, over all runs */
+
     /* minres */
     double gamma, gamma_old, eta, cs, cs_old, sn, sn_old, delta;
     int plain; /* no preconditioner: |eta| is the norm of the residual */
@@ -319,7 +321,10 @@ KRYLOV_SHARED void minres_delta(struct krylov_state *s, const struct krylov_scal
     s->c[C_V_OLD] = scalar_of(s->iterations == 0 ? 0 : -s->gamma / s->gamma_old);
 }
 
-/* The rotation of the new column, and the coefficients of w, x and r. */
+/* The rotation of the new column, and the coefficients of w, x and r.
+ *
+ * |A r| / |r| of the residual so far is hypot(a0, cs next). If it is small against the norm of A, r is
+ * nearly a null vector: no x reduces it, and the new w would be rounding errors. */
 KRYLOV_SHARED void minres_gamma(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     double next = 0;
@@ -327,8 +332,9 @@ KRYLOV_SHARED void minres_gamma(struct krylov_state *s, const struct krylov_scal
         return;
     const double delta = s->delta, a0 = s->cs * delta - s->cs_old * s->sn * s->gamma;
     const double a2 = s->sn * delta + s->cs_old * s->cs * s->gamma, a3 = s->sn_old * s->gamma;
-    const double a1 = hypot(a0, next);
-    if (!(a1 > 0)) {
+    const double a1 = hypot(a0, next), column = hypot(hypot(delta, s->iterations == 0 ? 0 : s->gamma), next);
+    s->largest = column > s->largest ? column : s->largest;
+    if (!(hypot(a0, s->cs * next) > (s->roundoff < 0x1p-40 ? 0x1p-40 : 0x1p-18) * s->largest)) {
         krylov_break(s, BROKEN_SINGULAR, a1);
         return;
     }
@@ -401,7 +407,9 @@ KRYLOV_SHARED void gmres_column(struct krylov_state *s, double norm, const struc
     }
     const double size = scalar_modulus(carried), rho = hypot(size, norm);
     const struct krylov_scalar unit = size > 0 ? scalar_scaled(1 / size, carried) : scalar_of(1);
-    if (!(rho > 0)) { /* the column is dependent on the others */
+    s->largest = s->before > s->largest ? s->before : s->largest;
+    /* the column depends on the others, up to the rounding of the sums of all steps */
+    if (!(rho > 8 * (norm > 0 ? 1 : j + 1) * s->roundoff * s->largest)) {
         krylov_break(s, BROKEN_SINGULAR, rho);
         return;
     }

@@ -260,6 +260,11 @@ spmv_status solver_make_precond(spmv_solver *s, const struct general_method *met
     else
         TRY(make_general(s->ctx, name, a, &s->precond_options, made));
 done:
+    if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
+        char sentence[400];
+        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+        context_fail(s->ctx, st, "of the real matrix with twice as many rows: %s", sentence);
+    }
     equivalent_free(&e);
     return st;
 }

@@ -119,12 +119,12 @@ static spmv_status go_on_with_minres(spmv_solver *s, const void *b, void *x, spm
     return solve_one(s, b, x, false, share(s, left), result);
 }
 
-/* Makes s->ilut[which] if it does not exist. Returns whether it exists. */
-static bool make_resort(spmv_solver *s, int which)
+/* Makes s->ilut[which] if it does not exist. */
+static spmv_status make_resort(spmv_solver *s, int which)
 {
     const spmv_preconditioner_options kept = s->precond_options;
     if (s->ilut[which] != NULL)
-        return true;
+        return SPMV_OK;
     if (which > 0) {
         s->precond_options.drop = resorts[which].drop;
         s->precond_options.fill = resorts[which].fill;
@@ -135,21 +135,24 @@ static bool make_resort(spmv_solver *s, int which)
         snprintf(s->ilut[which]->why, sizeof s->ilut[which]->why, "%s with %s stopped before the tolerance%s",
                  solver_method_name(s->used), precond_name(s->used_precond),
                  which > 0 ? "; now with more fill-in" : "");
-    return st == SPMV_OK;
+    return st;
 }
 
 /* After a method ended with st: gmres with one ilut after the other. If none can be made, the
- * method gets the rest of the iterations. */
+ * method gets the rest of the iterations. The message of a failure says so if A is singular. */
 static spmv_status go_on(spmv_solver *s, const void *b, void *x, spmv_cg_result *result, spmv_status st)
 {
     const int64_t most = most_iterations(s);
-    char sentence[512];
+    char sentence[512], singular[300] = "";
     bool tried = false;
     /* the first of the resorts may be what has failed */
     const int first = s->used != NULL && strcmp(precond_name(s->used_precond), "ilut") == 0;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     for (int which = first; which < SOLVER_RESORTS && may_follow(s, st) && result->iterations < most; which++) {
-        if (!make_resort(s, which))
+        const spmv_status made = make_resort(s, which);
+        if (made == SPMV_ERROR_SINGULAR)
+            snprintf(singular, sizeof singular, "; %.280s", spmv_last_error(s->ctx));
+        if (made != SPMV_OK)
             continue;
         snprintf(s->why_used, sizeof s->why_used,
                  "%s with %s stopped at iteration %lld with a relative residual of %.2g", solver_method_name(s->used),
@@ -160,9 +163,11 @@ static spmv_status go_on(spmv_solver *s, const void *b, void *x, spmv_cg_result 
         st = solve_one(s, b, x, false, share(s, most - result->iterations), result);
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
-    if (!tried && st == SPMV_ERROR_ITERATIONS && s->used != NULL && result->iterations < most)
-        return solve_one(s, b, x, false, most - result->iterations, result);
-    return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s", sentence);
+    if (!tried && st == SPMV_ERROR_ITERATIONS && s->used != NULL && result->iterations < most) {
+        st = solve_one(s, b, x, false, most - result->iterations, result);
+        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    }
+    return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, singular);
 }
 
 /* One right-hand side, with the methods that follow. */

@@ -643,6 +643,14 @@ static void at_the_limit(void **state)
     assert_true(late->measured && !late->wrong && !late->unfinished && late->solved.iterations == 3000);
     assert_non_null(trial_best_peer(&t));
     trial_close(&t);
+    /* another limit */
+    start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
+    t.work.max_iterations = 70;
+    if (trial_run(&t) != SPMV_OK)
+        fail_msg("%s", t.work.error);
+    assert_int_equal(t.results[0].solved.iterations, 70);
+    assert_int_equal(t.results[3].solved.iterations, 70);
+    trial_close(&t);
     close_places(&p);
 }
 

@@ -140,6 +140,25 @@ class Advice(Solve):
         self.assertIn("a product with the first residual is 0 at iteration 0; try gmres", said)
         singular = self.write("singular.mtx", Matrix(2, 2, [(0, 0, 1.0), (1, 0, 1.0)]).text())
         self.assertIn("no inverse", self.last(8, singular, "--precond", "ilut"))
+        # auto goes on without incomplete factors, and says that there is no inverse.
+        b = self.vector("b2.txt", [1.0, 2.0])
+        for more, remedy in (([], "Krylov space ends at iteration 2"), (["--solver", "bicgstab"], "--solver gmres")):
+            done = self.run_solve(7, singular, b, *more)
+            self.assertIn("the matrix of 2 rows is singular: at most 1 of its rows", done)
+            self.assertIn("no inverse", done)
+            self.assertIn(remedy, done)
+            self.assertNotIn("try --precond", done)
+
+        zero_row = self.write("zero_row.mtx", Matrix(2, 2, [(1, 1, 1.0)]).text())
+        done = self.run_solve(7, zero_row, self.vector("b3.txt", [1.0, 1.0]), "-q")
+        self.assertIn("minres: the Krylov space ends", done)
+        self.assertIn("the matrix of 2 rows is singular: at most 1 of its rows", done)
+        self.assertIn("no inverse", done)
+        # amg makes a coarser matrix that is not positive definite.
+        for solver in ("gmres", "bicgstab"):
+            said = self.last(8, "convdiff2d:30,1", "--solver", solver, "--precond", "amg")
+            self.assertIn("--precond auto or ilut", said)
+            self.ok("solve", "convdiff2d:30,1", "--solver", solver, "--precond", "ilut")
 
     def test_complex_matrices(self):
         entries = "\n".join(f"{i} {i} 3 1\n{i} {i % 9 + 1} -1 0.5" for i in range(1, 10))
