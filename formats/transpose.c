@@ -97,7 +97,7 @@ static spmv_status transpose_on_device(spmv_context *ctx, const spmv_csr *a, spm
     *b = m;
     m = NULL;
 done:
-    spmv_free(ctx, from);
+    context_free(ctx, from);
     context_freed(ctx);
     spmv_matrix_destroy(m);
     return st;

@@ -74,6 +74,8 @@ struct backend_table {
     /* see context_alloc; NULL: same as alloc */
     spmv_status (*alloc_queued)(spmv_context *ctx, int64_t bytes, void **memory);
     void (*free)(spmv_context *ctx, void *memory);
+    /* see context_free; NULL: same as free */
+    void (*free_queued)(spmv_context *ctx, void *memory);
     void (*freed)(spmv_context *ctx); /* see context_freed; NULL: nothing to do */
     spmv_status (*upload)(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
     spmv_status (*download)(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);

@@ -185,7 +185,7 @@ static spmv_status alloc_queued_cuda(spmv_context *ctx, int64_t bytes, void **me
 }
 
 /* Also works on a context that ended with an error: frees what can be freed. */
-static void free_cuda(spmv_context *ctx, void *memory)
+static void free_by(spmv_context *ctx, void *memory, void (*free_memory)(const spmv_context *, void *))
 {
     struct cuda_state *s = state_of(ctx);
     if (push_device(s) != cudaSuccess) {
@@ -201,9 +201,26 @@ static void free_cuda(spmv_context *ctx, void *memory)
         }
     } else {
         free_deferred(ctx);
-        free_now(ctx, memory);
+        free_memory(ctx, memory);
     }
     pop_device(s);
+}
+
+static void free_cuda(spmv_context *ctx, void *memory)
+{
+    free_by(ctx, memory, free_now);
+}
+
+static void free_in_order(const spmv_context *ctx, void *memory)
+{
+    if (cudaFreeAsync(memory, stream_of(ctx)) != cudaSuccess)
+        cudaGetLastError(); /* an error of queued work appears again at the next call */
+}
+
+/* Without a pool, the memory is cudaMalloc's. */
+static void free_queued_cuda(spmv_context *ctx, void *memory)
+{
+    free_by(ctx, memory, state_of(ctx)->pool != NULL ? free_in_order : free_now);
 }
 
 /* A pool compares its size with its threshold at a synchronisation. The last block was freed after
@@ -483,6 +500,7 @@ const struct backend_table backend_cuda = {
     .alloc = alloc_cuda,
     .alloc_queued = alloc_queued_cuda,
     .free = free_cuda,
+    .free_queued = free_queued_cuda,
     .freed = freed_cuda,
     .upload = upload_cuda,
     .download = download_cuda,
