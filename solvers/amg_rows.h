@@ -25,6 +25,7 @@
     X(CONVERT, convert)                                                                                                \
     X(DIAGONAL, diagonal)                                                                                              \
     X(BOUND, bound)                                                                                                    \
+    X(SMOOTHER, smoother)                                                                                              \
     X(STRONGEST, strongest)                                                                                            \
     X(STRONG_COUNT, strong_count)                                                                                      \
     X(STRONG_COLUMNS, strong_columns)                                                                                  \
@@ -40,10 +41,9 @@
     X(SMOOTH, smooth)                                                                                                  \
     X(TRANSPOSE, transpose)                                                                                            \
     X(COARSE_CHECK, coarse_check)                                                                                      \
+    X(DENSE_CLEAR, dense_clear)                                                                                        \
     X(DENSE_FILL, dense_fill)                                                                                          \
-    X(DENSE_COLUMN, dense_column)                                                                                      \
-    X(DENSE_SOLVE, dense_solve)                                                                                        \
-    X(DENSE_INVERSE, dense_inverse)                                                                                    \
+    X(DENSE_TAKE, dense_take)                                                                                          \
     X(NARROW, narrow)                                                                                                  \
     X(WIDEN, widen)
 
@@ -61,6 +61,38 @@ struct amg_csr {
     int32_t *col;
     void *val;
 };
+
+/* A symmetric matrix, which amg_invert replaces by its inverse times -1. Arrays in the context's
+ * memory. */
+struct amg_dense {
+    int64_t n;
+    double *element;   /* n x n by rows; only those of the lower triangle are used */
+    double *own;       /* n: the diagonal */
+    double *column[2]; /* n each; the first has column 0 */
+    double *pivot;     /* n, set by amg_invert: pivots, relative to the diagonal */
+    double tolerance;  /* a pivot not larger than this is taken as 0, and its unknown is left out */
+    unsigned *arrived; /* on cuda: a counter, 0 */
+};
+
+/* The step of amg_invert that exchanges unknown k, in the order of k: with the column c before,
+ *
+ *   w_kk = -1 / c_k,   w_ik = w_ki = c_i / c_k,   w_ij = w_ij - c_i c_j / c_k
+ *
+ * for i, j != k. If the unknown is left out, row and column k become 0. (A. E. Beaton, ETS Research
+ * Bulletin RB-64-51, 1964; J. H. Goodnight, The American Statistician 33(3), 1979.) */
+struct amg_sweep {
+    int used;
+    double ratio;  /* the pivot, relative to the diagonal */
+    double factor; /* 1 / sqrt(c_k) */
+};
+
+AMG_ROW struct amg_sweep amg_sweep_of(double pivot, double own, double tolerance)
+{
+    const double ratio = own > 0 ? pivot / own : 0;
+    const int used = ratio > tolerance;
+    const struct amg_sweep sweep = {used, ratio, used ? 1 / sqrt(pivot) : 0};
+    return sweep;
+}
 
 /* The arguments of all steps; a step uses some of them. T is the type of the hierarchy. All arrays
  * are in the context's memory. */
@@ -82,7 +114,7 @@ struct amg_rows {
     const void *weight;    /* T: see bound */
     void *weight_out;      /* the same */
     double strength;       /* threshold of a strong coupling */
-    double factor;         /* see the step */
+    double factor, other;  /* see the step */
     int l1;                /* inverse_out: of the row sums of |a_ij| */
     int64_t *count;        /* see the step */
     const int64_t *offset; /* exclusive sums of count */
@@ -94,13 +126,11 @@ struct amg_rows {
     const void *near_null; /* T: the near-null-space vector; NULL: ones */
     const void *source;    /* source_type: the values given; NULL: ones */
     spmv_type source_type;
-    void *to;                 /* T: the values converted */
-    double *dense, *factor_l; /* n x n by rows, then L^-1 by columns; the factor L by rows */
-    double *pivot;            /* n: pivots relative to the diagonal */
-    int64_t step;             /* number of the column */
-    double tolerance;         /* a pivot not larger than this is taken as 0 */
-    const void *largest;      /* source_type: max |r_i| */
-    const void *from;         /* vectors of narrow and widen */
+    void *to;               /* T: the values converted */
+    struct amg_dense dense; /* the last level */
+    double tolerance;       /* see the step */
+    const void *largest;    /* source_type: max |r_i| */
+    const void *from;       /* vectors of narrow and widen */
 };
 
 AMG_ROW int64_t amg_offset(const struct amg_csr *a, int64_t row)

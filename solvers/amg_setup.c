@@ -12,9 +12,9 @@
  *   P        (I - omega D^-1 F) P0, D the diagonal of F, omega = 4/3 / max_i sum_j |f_ij| / f_ii
  *   next A   P'(A P)
  *
- * until AMG_BOTTOM rows are left, whose inverse is computed from a Cholesky factor in f64. If fewer
- * than a fifth of the rows vanish from one level to the next, or there are AMG_LEVELS levels, the
- * last level is smoothed with degree AMG_LAST_DEGREE instead.
+ * until AMG_BOTTOM rows are left, whose matrix is inverted in f64 (amg_invert). If fewer than a fifth
+ * of the rows vanish from one level to the next, or there are AMG_LEVELS levels, the last level is
+ * smoothed with degree AMG_LAST_DEGREE instead.
  *
  * Every step is a function of one row (amg_rows.h). What combines rows does not depend on an order:
  * maxima, and sums of integers. So the hierarchy has the same bits on every backend and for any
@@ -41,6 +41,8 @@ static const double LARGEST_SHARE = 0.8;
 /* The interval of the smoother: from the bound of the eigenvalues divided by this. */
 static const double INTERVAL = 8, LAST_INTERVAL = 30;
 
+enum { SMALL_LEVEL = 200000 };
+
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
 static const double IMPRECISE = 0x1p-16, SMALL_PIVOT = 0x1p-10;
@@ -63,7 +65,7 @@ spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory)
 void amg_release(struct amg_pool *pool)
 {
     for (int i = 0; i < pool->blocks; i++)
-        spmv_free(pool->ctx, pool->block[i]);
+        context_free(pool->ctx, pool->block[i]);
     pool->blocks = 0;
     pool->bytes = 0;
 }
@@ -363,6 +365,9 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     struct amg_pool work = {.ctx = amg->ctx};
     void *key = NULL, *near_key = NULL, *undecided = NULL, *offset = NULL;
     int32_t any = 0;
+    /* On a GPU, a round on a small level takes less time than the host's look at its result. A round
+     * after all are decided changes nothing. */
+    const int rounds = amg->ctx->backend->id == SPMV_BACKEND_CUDA && l->rows <= SMALL_LEVEL ? 4 : 1;
     TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
     TRY(amg_alloc(&work, l->rows * 8, &key));
     TRY(amg_alloc(&work, l->rows * 8, &near_key));
@@ -376,8 +381,10 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     TRY(run(amg, AMG_MIS_BEGIN, &s, l->rows));
     do { /* the undecided row with the largest key becomes a root, so this ends */
         struct amg_pool cell = {.ctx = amg->ctx};
-        TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
-        TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
+        for (int round = 0; round < rounds; round++) {
+            TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
+            TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
+        }
         st = reduce(amg, &cell, SPMV_MAX, SPMV_I32, undecided, l->rows, &any);
         amg_release(&cell);
         TRY(st);
@@ -510,7 +517,8 @@ static spmv_status invert_last(struct amg *amg, bool *imprecise)
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_rows s = arguments_of(l);
     void *row_ptr = NULL, *col = NULL;
-    s.tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
+    s.dense.n = n;
+    s.dense.tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
     if (amg->bottom_values == NULL) {
         TRY(amg_alloc(&amg->pool, (n + 1) * 8, &row_ptr));
         TRY(amg_alloc(&amg->pool, n * n * 4, &col));
@@ -520,17 +528,20 @@ static spmv_status invert_last(struct amg *amg, bool *imprecise)
         amg->bottom.col = col;
         amg->bottom.val = amg->bottom_values;
     }
-    TRY(amg_alloc(&work, n * n * 8, (void **)&s.dense));
-    TRY(amg_alloc(&work, n * n * 8, (void **)&s.factor_l));
-    TRY(amg_alloc(&work, n * 8, (void **)&s.pivot));
+    TRY(amg_alloc(&work, n * n * 8, (void **)&s.dense.element));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.own));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.column[0]));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.column[1]));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.pivot));
+    TRY(amg_alloc(&work, 4, (void **)&s.dense.arrived));
+    TRY(spmv_map_index(amg->ctx, SPMV_I32, &(int32_t){0}, NULL, s.dense.arrived, 1));
     s.c = rows_of(&amg->bottom);
     s.count = (int64_t *)amg->bottom.row_ptr;
+    TRY(run(amg, AMG_DENSE_CLEAR, &s, n * n));
     TRY(run(amg, AMG_DENSE_FILL, &s, n));
-    for (s.step = 0; s.step < n; s.step++)
-        TRY(run(amg, AMG_DENSE_COLUMN, &s, n));
-    TRY(check_pivots(amg, s.pivot, s.tolerance, imprecise));
-    TRY(run(amg, AMG_DENSE_SOLVE, &s, n));
-    TRY(run(amg, AMG_DENSE_INVERSE, &s, n * n));
+    TRY(amg_invert(amg->ctx, &s.dense));
+    TRY(check_pivots(amg, s.dense.pivot, s.dense.tolerance, imprecise));
+    TRY(run(amg, AMG_DENSE_TAKE, &s, n * n));
 done:
     amg_release(&work);
     return st;
@@ -546,7 +557,29 @@ static spmv_status plan_for(struct amg *amg, const spmv_csr *a, spmv_plan **plan
     spmv_plan_options_init(&o, sizeof o);
     o.type = amg->type;
     o.update_values = amg->updates;
+    /* the first matrix often has few different values; no digit depends on this */
+    if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates && a->rows == amg->m->rows && a->cols == a->rows)
+        o.compression = SPMV_COMPRESSION_VALUES;
     return spmv_plan_create(amg->ctx, a, &o, plan);
+}
+
+/* Two steps of a smoother are one matrix: x = (1 + before_1) factor_0 D^-1 f + factor_1 D^-1 (f -
+ * factor_0 A D^-1 f). */
+static spmv_status plan_smoother(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    if (l->smoother == NULL)
+        TRY(alloc_vector(amg, &l->pool, l->a.nnz, &l->smoother));
+    s.inverse = l->inverse;
+    s.factor = (1 + l->step[1].before) * l->step[0].factor + l->step[1].factor;
+    s.other = l->step[0].factor * l->step[1].factor;
+    s.to = l->smoother;
+    TRY(run(amg, AMG_SMOOTHER, &s, l->rows));
+    const spmv_csr a = with_values(amg, l->a, l->smoother);
+    TRY(plan_for(amg, &a, &l->plan_smoother));
+done:
+    return st;
 }
 
 /* The plans, the smoothers' steps and the vectors. */
@@ -569,6 +602,8 @@ static spmv_status complete(struct amg *amg)
             precond_chebyshev_steps(l->bound / (last ? LAST_INTERVAL : INTERVAL), l->bound, l->degree, l->step);
         if (!last || amg->bottom_values == NULL)
             TRY(plan_for(amg, &l->a, &l->plan));
+        if (!last && l->degree == 2)
+            TRY(plan_smoother(amg, l));
         if (!last) {
             TRY(plan_for(amg, &l->p, &l->plan_p));
             TRY(plan_for(amg, &l->r, &l->plan_r));
@@ -644,6 +679,7 @@ void amg_clear(struct amg *amg)
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         spmv_plan_destroy(l->plan);
+        spmv_plan_destroy(l->plan_smoother);
         spmv_plan_destroy(l->plan_p);
         spmv_plan_destroy(l->plan_r);
         spmv_multiply_plan_destroy(l->rap);
