@@ -867,7 +867,7 @@ static void columns_that_fail(void **state)
 static void few_steps(void **state)
 {
     (void)state;
-    static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "ic0"};
+    static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "amg"};
     spmv_context *ctx = support_context();
     spmv_cg_options options;
     spmv_cg_result result;
