@@ -5,7 +5,7 @@ aggregation.
 b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; medians count.
 
 usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-o TABLE.csv] [NAME|SPEC...]
-  BUILD:  a build with the targets spmv, precond_table, precond_eigen and precond_hypre
+  BUILD:  a build with the targets spmv, precond_table, precond_with_eigen and precond_with_hypre
   FOLDER: matrices with catalog.csv; those of more than 1,000 rows listed as positive definite are
           taken if no name is given
 Needs Python with numpy, scipy and pyamg, and mpiexec.
@@ -84,7 +84,8 @@ def run(command):
     """The last line of the output; None if it fails or takes too long."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT,
-                              env=dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS=str(RANKS)))
+                              env=dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS=str(RANKS),
+                                       OPENBLAS_NUM_THREADS="1"))
     except subprocess.TimeoutExpired:
         return None
     lines = done.stdout.strip().splitlines()
@@ -100,10 +101,11 @@ def solve(name, build, path, system, most):
             return None
         values = [row[4], row[5], row[7], row[8], row[9], row[10]]
         return dict(zip(FIELDS, map(float, values)), took=row[12].rsplit("auto: ", 1)[-1])
-    command = {"eigen-ic": [os.path.join(build, "bench/precond_eigen"), system, str(RANKS), str(most)],
-               "hypre-1": [os.path.join(build, "bench/precond_hypre"), system, "0.25", str(most)],
-               "hypre": ["mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS),
-                             os.path.join(build, "bench/precond_hypre"), system, "0.25", str(most)],
+    command = {"eigen-ic": [os.path.join(build, "bench/precond_with_eigen"), system, str(RANKS), str(most)],
+               "hypre-1": [os.path.join(build, "bench/precond_with_hypre"), system, "0.25", str(most)],
+               "hypre": ["mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
+                         "mpi_yield_when_idle", "1", "-n", str(RANKS),
+                             os.path.join(build, "bench/precond_with_hypre"), system, "0.25", str(most)],
                "pyamg": [sys.executable, os.path.abspath(__file__), "--pyamg", system, str(most)]}[name]
     line = run(command)
     return dict(zip(FIELDS, map(float, line.split(",")))) if line and line.count(",") == 5 else None

@@ -56,6 +56,7 @@ struct amg_level {
     const void *near_null; /* NULL: ones */
     spmv_multiply_plan *fp0, *ap, *rap;
     spmv_matrix *transpose; /* the pattern of R */
+    void *entry;            /* the number in P of each entry of R */
     spmv_plan *plan_p, *plan_r;
     struct amg_pool pool;
     struct amg_pool work; /* released after the transfer is computed */

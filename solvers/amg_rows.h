@@ -97,25 +97,28 @@ AMG_ROW struct amg_sweep amg_sweep_of(double pivot, double own, double tolerance
 /* The arguments of all steps; a step uses some of them. T is the type of the hierarchy. All arrays
  * are in the context's memory. */
 struct amg_rows {
-    struct amg_csr a;      /* the matrix of the level, n rows */
-    struct amg_csr f;      /* its strong couplings and the diagonal */
-    struct amg_csr p;      /* interpolation, n rows */
-    struct amg_csr r;      /* its transpose, one row per aggregate */
-    struct amg_csr c;      /* the matrix of the next level */
-    int64_t n, nnz;        /* of a */
-    const void *diagonal;  /* T: of a; 0 for rows that the hierarchy leaves out */
-    void *diagonal_out;    /* the same */
-    void *root_out;        /* T: its square roots */
-    const void *root;      /* the same */
-    void *inverse_out;     /* T: its reciprocals, 0 for 0 */
-    const void *inverse;   /* the same, for the matrix that the step uses */
-    const void *least;     /* f64: diagonal entries up to this are left out; NULL: 0 */
-    void *ratio_out;       /* see the step */
-    const void *weight;    /* T: see bound */
-    void *weight_out;      /* the same */
-    double strength;       /* threshold of a strong coupling */
-    double factor, other;  /* see the step */
-    int l1;                /* inverse_out: of the row sums of |a_ij| */
+    struct amg_csr a;     /* the matrix of the level, n rows */
+    struct amg_csr f;     /* its strong couplings and the diagonal */
+    struct amg_csr p;     /* interpolation, n rows */
+    struct amg_csr r;     /* its transpose, one row per aggregate */
+    struct amg_csr c;     /* the matrix of the next level */
+    int64_t n, nnz;       /* of a */
+    const void *diagonal; /* T: of a; 0 for rows that the hierarchy leaves out */
+    void *diagonal_out;   /* the same */
+    void *root_out;       /* T: its square roots */
+    const void *root;     /* the same */
+    void *inverse_out;    /* T: its reciprocals, 0 for 0 */
+    const void *inverse;  /* the same, for the matrix that the step uses */
+    const void *least;    /* f64: diagonal entries up to this are left out; NULL: 0 */
+    void *ratio_out;      /* see the step */
+    const void *weight;   /* T: see bound */
+    void *weight_out;     /* the same */
+    double strength;      /* threshold of a strong coupling */
+    double factor, other; /* see the step */
+    int l1;               /* inverse_out: of the row sums of |a_ij| */
+    int all_strong;       /* f is a */
+    const void *entry;    /* of each entry of r: its number in p */
+    int entry_bits;
     int64_t *count;        /* see the step */
     const int64_t *offset; /* exclusive sums of count */
     uint64_t *key;         /* state and priority of a row */
@@ -133,9 +136,14 @@ struct amg_rows {
     const void *from;       /* vectors of narrow and widen */
 };
 
+AMG_ROW int64_t amg_number(const void *numbers, int bits, int64_t k)
+{
+    return bits == 32 ? (int64_t)((const int32_t *)numbers)[k] : ((const int64_t *)numbers)[k];
+}
+
 AMG_ROW int64_t amg_offset(const struct amg_csr *a, int64_t row)
 {
-    return a->row_ptr_bits == 32 ? (int64_t)((const int32_t *)a->row_ptr)[row] : ((const int64_t *)a->row_ptr)[row];
+    return amg_number(a->row_ptr, a->row_ptr_bits, row);
 }
 
 /* Keys of the independent set. The state is above the priority, which is a hash of the row's number

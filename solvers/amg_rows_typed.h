@@ -149,7 +149,7 @@ AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
                 middle = at;
             else
                 sum += TYPED(amg_abs)(val[k]);
-            if (to != val)
+            if (!s->all_strong)
                 to[at] = val[k];
             at++;
         } else
@@ -157,7 +157,7 @@ AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
     T lumped = diagonal + weak;
     if (!(lumped > diagonal / 2))
         lumped = diagonal;
-    if (diagonal > 0 && to != val)
+    if (diagonal > 0 && !s->all_strong)
         to[middle] = lumped;
     ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / lumped : 0;
     ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + sum) / lumped : 1;
@@ -174,10 +174,15 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
         for (int64_t k = amg_offset(&s->f, i); k < end; k++)
             coupled |= s->f.col[k] != i;
     s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
+    s->near_key[i] = 0;
 }
 
+/* The largest key of a row and its neighbours. A root stays the largest: no other one is within
+ * distance 2. */
 AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
 {
+    if (amg_state(s->near_key[i]) == AMG_ROOT_STATE)
+        return;
     const int64_t end = amg_offset(&s->f, i + 1);
     uint64_t most = s->key[i];
     for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
@@ -215,7 +220,7 @@ AMG_ROW void TYPED(amg_root)(const struct amg_rows *s, int64_t i)
 }
 
 /* A root and its neighbours make an aggregate; offset has the numbers of the roots. No row has two
- * roots beside it, unless the strong couplings are not symmetric; then the larger key counts. */
+ * roots beside it, unless the strong couplings are not symmetric; then the first one found counts. */
 AMG_ROW void TYPED(amg_join_root)(const struct amg_rows *s, int64_t i)
 {
     const uint64_t own = s->key[i]; /* near_key: of a spread after all decisions */
@@ -280,19 +285,10 @@ AMG_ROW void TYPED(amg_smooth)(const struct amg_rows *s, int64_t i)
     }
 }
 
-/* Row j of R = P'. Rows of P are short, and their columns ascend. */
-AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t j)
+/* Entry k of R = P'. */
+AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t k)
 {
-    const T *val = (const T *)s->p.val;
-    T *to = (T *)s->r.val;
-    const int64_t end = amg_offset(&s->r, j + 1);
-    for (int64_t k = amg_offset(&s->r, j); k < end; k++) {
-        const int64_t i = s->r.col[k];
-        int64_t at = amg_offset(&s->p, i);
-        while (s->p.col[at] != j)
-            at++;
-        to[k] = val[at];
-    }
+    ((T *)s->r.val)[k] = ((const T *)s->p.val)[amg_number(s->entry, s->entry_bits, k)];
 }
 
 /* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the sum of
@@ -301,12 +297,19 @@ AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t j)
 AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
 {
     const T *r = (const T *)s->r.val, *val = (const T *)s->c.val, *diagonal = (const T *)s->diagonal;
-    double mass = 0, own = 0;
+    double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
         mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
-    for (int64_t k = amg_offset(&s->c, j), end = amg_offset(&s->c, j + 1); k < end; k++)
-        if (s->c.col[k] == j)
-            own = (double)val[k];
+    int64_t low = amg_offset(&s->c, j), high = amg_offset(&s->c, j + 1);
+    const int64_t last = high;
+    while (low < high) { /* columns ascend */
+        const int64_t middle = low + (high - low) / 2;
+        if (s->c.col[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const double own = low < last && s->c.col[low] == j ? (double)val[low] : 0;
     const double ratio = mass > 0 ? own / mass : 0;
     ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
     ((double *)s->to)[j] = mass * s->tolerance;

@@ -122,6 +122,12 @@ static struct amg_csr rows_of(const spmv_csr *a)
     return view;
 }
 
+/* The bits of the numbers of a matrix's entries. */
+static int entry_bits(const spmv_csr *a)
+{
+    return a->nnz <= INT32_MAX ? 32 : 64;
+}
+
 static struct amg_rows arguments_of(const struct amg_level *l)
 {
     const struct amg_rows s = {.a = rows_of(&l->a),
@@ -130,6 +136,9 @@ static struct amg_rows arguments_of(const struct amg_level *l)
                                .r = rows_of(&l->r),
                                .n = l->rows,
                                .nnz = l->a.nnz,
+                               .all_strong = l->f.val == l->a.val,
+                               .entry = l->entry,
+                               .entry_bits = entry_bits(&l->r),
                                .diagonal = l->diagonal,
                                .root = l->root,
                                .inverse = l->f_inverse,
@@ -259,8 +268,10 @@ static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
     void *ratio = NULL;
     TRY(alloc_vector(amg, &l->work, l->rows, &l->f_inverse));
     TRY(alloc_vector(amg, &l->work, l->rows, &ratio));
-    if (l->f_values == NULL) /* all couplings are strong */
+    if (l->f_values == NULL) { /* all couplings are strong */
         l->f.val = s.f.val = (void *)l->a.val;
+        s.all_strong = 1;
+    }
     s.inverse_out = l->f_inverse;
     s.ratio_out = ratio;
     TRY(run(amg, AMG_STRONG_VALUES, &s, l->rows));
@@ -303,7 +314,7 @@ static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bo
     TRY(spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values));
     s.factor = l->omega;
     TRY(run(amg, AMG_SMOOTH, &s, l->rows));
-    TRY(run(amg, AMG_TRANSPOSE, &s, next->rows));
+    TRY(run(amg, AMG_TRANSPOSE, &s, l->r.nnz));
     TRY(alloc_vector(amg, &l->work, ap.nnz, &ap_values));
     TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
     TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, next->values));
@@ -433,7 +444,8 @@ static spmv_status find_patterns(struct amg *amg, struct amg_level *l)
     TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
     spmv_multiply_pattern(l->fp0, &l->p);
     TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
-    TRY(spmv_matrix_transpose(amg->ctx, &l->p, &l->transpose));
+    TRY(amg_alloc(amg->updates ? &l->pool : &l->work, l->p.nnz * entry_bits(&l->p) / 8, &l->entry));
+    TRY(matrix_transpose_pattern(amg->ctx, &l->p, &l->transpose, (struct entry_numbers){l->entry, entry_bits(&l->p)}));
     spmv_matrix_view(l->transpose, &l->r);
     TRY(alloc_vector(amg, &l->pool, l->r.nnz, &l->r_values));
     l->p = with_values(amg, l->p, l->p_values);

@@ -199,11 +199,13 @@ static spmv_status build(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
     bool imprecise = false;
+    context_keep_freed(m->ctx, true);
     spmv_status st = amg_build(amg, SPMV_F32, &imprecise);
     if (st != SPMV_OK && imprecise) {
         amg_clear(amg);
         st = amg_build(amg, m->type, &imprecise);
     }
+    context_keep_freed(m->ctx, false);
     return st;
 }
 

@@ -21,9 +21,12 @@ static const double STRONG = 0.5;
 /* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it saves. */
 static const double EVEN = 2;
 
-/* A hierarchy takes as long as so many iterations without it; the first number is for vectors that
- * fit in a cache. */
-enum { HIERARCHY = 800, LARGE_HIERARCHY = 350, LARGE_ROWS = 300000 };
+/* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is for
+ * vectors that fit in a cache. */
+enum { HIERARCHY = 580, LARGE_HIERARCHY = 250, LARGE_ROWS = 300000 };
+
+/* On a GPU: a larger system does not fit the rung persistent of conjugate gradients. */
+enum { CACHED_ROWS = 245000 };
 
 /* Beyond this size, a factor costs more than it saves, because its solves have little parallelism. */
 enum { FACTOR_ROWS = 10000 };
@@ -121,14 +124,16 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
 
 /* ------------------------------------------------------------------ the choice */
 
-/* Whether a hierarchy takes less time than the iterations that it saves, if these are as many as the
- * distance. */
-static bool is_worth(spmv_context *ctx, const spmv_csr *a, double iterations)
+/* Whether a hierarchy takes less time than the iterations that it saves. A GPU, in microseconds: a
+ * step of a system that fits its caches and of a larger one; set-up and solve with a hierarchy, of
+ * which a part does not depend on the size, since kernels start and the host waits. */
+static bool is_worth(spmv_context *ctx, const spmv_csr *a, double distance)
 {
+    const double rows = 1e-6 * (double)a->rows, entries = 1e-6 * (double)a->nnz;
     if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        return iterations >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
-    const double step = fmax(2, 4.25e-6 * (double)a->nnz + 13.75e-6 * (double)a->rows); /* microseconds */
-    return iterations * step > 4000 + 5e-4 * (double)a->nnz;
+        return distance >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+    const double step = a->rows <= CACHED_ROWS ? 1.8 + 20 * rows : 4 + 25 * rows + 1.1 * entries;
+    return 1.2 * distance * step > 4500 + 1200 * entries;
 }
 
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
@@ -158,7 +163,7 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
         st = estimate_distance(ctx, source, &distance);
         if (st != SPMV_OK)
             return st;
-        if (is_worth(ctx, a, even ? distance : 2 * distance)) {
+        if (is_worth(ctx, a, even ? distance : 2 * distance)) { /* jacobi takes about twice as many */
             *name = "amg";
             snprintf(why, PRECOND_SENTENCE,
                      "a Laplacian of %lld rows with distances of about %.0f steps: other methods take about as many "

@@ -239,6 +239,18 @@ static void freed_cuda(spmv_context *ctx)
     pop_device(s);
 }
 
+static cudaError_t limit_pool(struct cuda_state *s, uint64_t kept)
+{
+    return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
+}
+
+static void keep_freed_cuda(spmv_context *ctx, bool all)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (s->pool != NULL && limit_pool(s, all ? UINT64_MAX : s->memory_bytes / CUDA_POOL_KEEPS) != cudaSuccess)
+        cudaGetLastError();
+}
+
 /* Waits for uploads too: otherwise pinned host memory would still be read after the return. */
 static spmv_status copy(spmv_context *ctx, const char *what, const void *from, void *to, int64_t bytes,
                         enum cudaMemcpyKind kind)
@@ -376,13 +388,12 @@ static void open_pool(struct cuda_state *s)
 {
     const struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
                                                 .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
-    uint64_t kept = s->memory_bytes / CUDA_POOL_KEEPS;
     int there = 0;
     cudaError_t error = cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, s->device);
     if (error == cudaSuccess && there)
         error = cudaMemPoolCreate(&s->pool, &properties);
     if (s->pool != NULL && error == cudaSuccess)
-        error = cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
+        error = limit_pool(s, s->memory_bytes / CUDA_POOL_KEEPS);
     if (error != cudaSuccess)
         cudaGetLastError();
 }
@@ -501,6 +512,7 @@ const struct backend_table backend_cuda = {
     .alloc_queued = alloc_queued_cuda,
     .free = free_cuda,
     .free_queued = free_queued_cuda,
+    .keep_freed = keep_freed_cuda,
     .freed = freed_cuda,
     .upload = upload_cuda,
     .download = download_cuda,

@@ -407,6 +407,12 @@ void context_free(spmv_context *ctx, void *memory)
         (backend->free_queued != NULL ? backend->free_queued : backend->free)(ctx, memory);
 }
 
+void context_keep_freed(spmv_context *ctx, bool all)
+{
+    if (ctx->backend->keep_freed != NULL)
+        ctx->backend->keep_freed(ctx, all);
+}
+
 void context_freed(spmv_context *ctx)
 {
     if (ctx->backend->freed != NULL)

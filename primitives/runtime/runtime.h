@@ -108,6 +108,10 @@ spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
 /* Frees memory of context_alloc after the work queued so far, without a wait. NULL is allowed. */
 void context_free(spmv_context *ctx, void *memory);
 
+/* Whether the pool keeps all freed memory, whatever its limit, for work that often allocates and
+ * frees. */
+void context_keep_freed(spmv_context *ctx, bool all);
+
 /* Call after the last spmv_free of several: the pool returns memory above its limit to the
  * device. */
 void context_freed(spmv_context *ctx);

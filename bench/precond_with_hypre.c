@@ -2,7 +2,7 @@
  * defaults but for strength 0.25 in two dimensions, 0.5 otherwise, HMIS coarsening and extended+i
  * interpolation with 4 entries a row, as its manual recommends. Rank 0 prints one line.
  *
- * usage: mpiexec -n RANKS precond_hypre FILE STRENGTH MOST_ITERATIONS
+ * usage: mpiexec -n RANKS precond_with_hypre FILE STRENGTH MOST_ITERATIONS
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <HYPRE.h>

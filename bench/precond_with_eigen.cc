@@ -1,7 +1,7 @@
 /* Solves a system (precond_system.h) with Eigen's ConjugateGradient and IncompleteCholesky, ordered
  * by approximate minimum degree, its default. Prints one line.
  *
- * usage: precond_eigen FILE THREADS MOST_ITERATIONS
+ * usage: precond_with_eigen FILE THREADS MOST_ITERATIONS
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <Eigen/IterativeLinearSolvers>
