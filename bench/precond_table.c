@@ -1,6 +1,11 @@
-/* Compares preconditioners: conjugate gradients with each, on matrices from files or SPECs, b = A *
- * ones, rtol 1e-8, on OpenMP or a GPU. Prints one CSV line per matrix and preconditioner:
- * iterations, and seconds of set-up and solve (the best of three if they are short).
+/* Compares preconditioners: conjugate gradients with each, on matrices from files or SPECs, on
+ * OpenMP or a GPU. b = A x for a random x, rtol 1e-8, the matrix in the context's memory. Prints one
+ * CSV line per matrix and preconditioner. Each is tried several times; seconds are the medians.
+ *
+ *   setup_seconds  spmv_solver_create: plan and preconditioner, of that spmv_preconditioner_create
+ *   solve_seconds  spmv_solver_solve
+ *   cpu_seconds    processor time of both, of all threads
+ *   error          ||x computed - x|| / ||x||
  *
  * usage: precond_table THREADS|cuda NAME[,NAME...] MATRIX...
  * NAME: of spmv_preconditioner_name, "auto", "all"
@@ -12,52 +17,91 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "splitmix.h"
 #include "timing.h"
+
+enum { REPEATS = 5 };
+
+/* No further repeat after so many seconds. */
+static const double ENOUGH = 10;
 
 struct trial {
     spmv_context *ctx;
-    spmv_plan *plan;
     spmv_csr a;
-    void *b, *x;
+    void *b, *x;               /* in the context's memory */
+    double *solution, *solved; /* in host memory */
 };
 
-/* One solve with one preconditioner; prints its line. */
+static double processor_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double median(double *samples, int count)
+{
+    return timing_summary(samples, count).median;
+}
+
+static double error_of(const struct trial *t)
+{
+    double error = 0, norm = 0;
+    if (spmv_download(t->ctx, t->x, t->solved, t->a.rows * 8) != SPMV_OK)
+        return NAN;
+    for (int64_t i = 0; i < t->a.rows; i++) {
+        error += (t->solved[i] - t->solution[i]) * (t->solved[i] - t->solution[i]);
+        norm += t->solution[i] * t->solution[i];
+    }
+    return sqrt(error / norm);
+}
+
+/* One preconditioner; prints its line. */
 static void try(const struct trial *t, const char *matrix, const char *name)
 {
-    enum { REPEATS = 3 };
-    double solve = INFINITY, setup = INFINITY;
-    spmv_cg_result result = {.size = sizeof result};
-    spmv_preconditioner_info info = {.name = name, .layout = ""};
-    const char *status = "ok";
-    for (int repeat = 0; repeat < REPEATS && (repeat == 0 || solve + setup < 2); repeat++) {
-        spmv_preconditioner *m = NULL;
-        spmv_preconditioner_options options;
-        spmv_preconditioner_options_init(&options, sizeof options);
-        options.plan = t->plan;
-        if (spmv_preconditioner_create(t->ctx, name, &t->a, &options, &m) != SPMV_OK) {
-            printf("%s,%lld,%lld,%s,,,,,not made,\"%s\"\n", matrix, (long long)t->a.rows, (long long)t->a.nnz, name,
+    double create[REPEATS], precond[REPEATS], solve[REPEATS], processor[REPEATS], all = 0;
+    spmv_solver_result result = {.size = sizeof result};
+    char layout[512] = "";
+    spmv_status st = SPMV_OK;
+    int repeat = 0;
+    for (; repeat < REPEATS && (repeat == 0 || all < ENOUGH); repeat++) {
+        spmv_solver *solver = NULL;
+        spmv_solver_options o;
+        spmv_solver_options_init(&o, sizeof o);
+        o.method = "cg";
+        o.precond = name;
+        o.zero_start = 1;
+        o.symmetry_check = SPMV_SYMMETRY_TRUST; /* the systems are known to be symmetric */
+        const double used = processor_seconds(), begin = monotonic_seconds();
+        if (spmv_solver_create(t->ctx, &t->a, &o, &solver) != SPMV_OK) {
+            printf("%s,%lld,%lld,%s,,,,,,,,not made,\"%s\"\n", matrix, (long long)t->a.rows, (long long)t->a.nnz, name,
                    spmv_last_error(t->ctx));
             return;
         }
-        spmv_cg_options cg;
-        spmv_cg_options_init(&cg, sizeof cg);
-        cg.symmetry_check = SPMV_SYMMETRY_TRUST; /* the systems are known to be symmetric */
-        cg.zero_start = 1;
-        cg.precond = m;
-        const double begin = monotonic_seconds();
-        const spmv_status st = spmv_cg(t->plan, t->b, t->x, &cg, &result, sizeof result);
-        solve = fmin(solve, monotonic_seconds() - begin);
-        status = st == SPMV_OK ? "ok" : spmv_status_name(st);
-        (void)spmv_preconditioner_describe(m, &info, sizeof info);
-        setup = fmin(setup, info.seconds);
-        if (repeat + 1 == REPEATS || solve + setup >= 2)
-            printf("%s,%lld,%lld,%s,%lld,%.6f,%.6f,%.3g,%s,\"%s%s%s\"\n", matrix, (long long)t->a.rows,
-                   (long long)t->a.nnz, name, (long long)result.iterations, setup, solve, result.true_residual, status,
-                   info.layout, strcmp(name, "auto") == 0 ? "; auto: " : "",
-                   strcmp(name, "auto") == 0 ? info.name : "");
-        spmv_preconditioner_destroy(m);
+        create[repeat] = monotonic_seconds() - begin;
+        st = spmv_solver_solve(solver, t->b, t->x, &result, sizeof result);
+        const double whole = monotonic_seconds() - begin;
+        solve[repeat] = whole - create[repeat];
+        processor[repeat] = processor_seconds() - used;
+        all += whole;
+        spmv_solver_info info;
+        spmv_preconditioner_info made;
+        if (spmv_solver_describe(solver, &info, sizeof info) == SPMV_OK &&
+            spmv_preconditioner_describe(info.precond, &made, sizeof made) == SPMV_OK) {
+            precond[repeat] = made.seconds;
+            snprintf(layout, sizeof layout, "%s%s%s", made.layout, strcmp(name, "auto") == 0 ? "; auto: " : "",
+                     strcmp(name, "auto") == 0 ? made.name : "");
+        } else {
+            precond[repeat] = NAN;
+        }
+        spmv_solver_destroy(solver);
     }
+    printf("%s,%lld,%lld,%s,%lld,%.6f,%.6f,%.6f,%.6f,%.3g,%.3g,%s,\"%s\"\n", matrix, (long long)t->a.rows,
+           (long long)t->a.nnz, name, (long long)result.iterations, median(create, repeat), median(precond, repeat),
+           median(solve, repeat), median(processor, repeat), result.true_residual / result.norm_b, error_of(t),
+           st == SPMV_OK ? "ok" : spmv_status_name(st), layout);
     fflush(stdout);
 }
 
@@ -77,33 +121,58 @@ static void try_names(const struct trial *t, const char *matrix, const char *nam
     }
 }
 
+/* x is uniform in [-1, 1), the same as that of spmv solve --solution random. */
+static spmv_status make_vectors(struct trial *t)
+{
+    spmv_plan *plan = NULL;
+    const int64_t n = t->a.rows;
+    uint64_t seed = 1;
+    t->solution = malloc((size_t)n * sizeof *t->solution + 1);
+    t->solved = malloc((size_t)n * sizeof *t->solved + 1);
+    if (t->solution == NULL || t->solved == NULL)
+        return SPMV_ERROR_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        t->solution[i] = (double)(int64_t)splitmix_next(&seed) * 0x1p-63;
+    spmv_status st = spmv_alloc(t->ctx, n * 8, &t->b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(t->ctx, n * 8, &t->x);
+    if (st == SPMV_OK)
+        st = spmv_upload(t->ctx, t->solution, t->x, n * 8);
+    if (st == SPMV_OK)
+        st = spmv_plan_create(t->ctx, &t->a, NULL, &plan);
+    if (st == SPMV_OK)
+        st = spmv_apply(plan, NULL, t->x, NULL, t->b);
+    spmv_plan_destroy(plan);
+    return st;
+}
+
 static spmv_status run(spmv_context *ctx, const char *matrix, const char *names)
 {
-    spmv_matrix *owner = NULL;
+    spmv_matrix *host = NULL, *there = NULL;
+    spmv_csr view;
     struct trial t = {.ctx = ctx};
-    const double one = 1;
-    spmv_status st = spmv_spec_known(matrix) ? spmv_matrix_generate(ctx, matrix, SPMV_F64, &owner)
-                                             : spmv_matrix_read(ctx, matrix, NULL, &owner, NULL, 0);
+    spmv_status st = spmv_spec_known(matrix) ? spmv_matrix_generate(ctx, matrix, SPMV_F64, &host)
+                                             : spmv_matrix_read(ctx, matrix, NULL, &host, NULL, 0);
     if (st == SPMV_OK) {
-        spmv_matrix_view(owner, &t.a);
-        st = spmv_plan_create(ctx, &t.a, NULL, &t.plan);
+        spmv_matrix_view(host, &view);
+        st = spmv_matrix_copy(ctx, &view, SPMV_MEMORY_CONTEXT, &there);
     }
-    if (st == SPMV_OK)
-        st = spmv_alloc(ctx, t.a.rows * 8, &t.b);
-    if (st == SPMV_OK)
-        st = spmv_alloc(ctx, t.a.rows * 8, &t.x);
-    if (st == SPMV_OK)
-        st = spmv_map_index(ctx, SPMV_F64, &one, NULL, t.x, t.a.rows);
-    if (st == SPMV_OK)
-        st = spmv_apply(t.plan, NULL, t.x, NULL, t.b);
+    if (st == SPMV_OK) {
+        spmv_matrix_destroy(host);
+        host = NULL;
+        spmv_matrix_view(there, &t.a);
+        st = make_vectors(&t);
+    }
     if (st == SPMV_OK)
         try_names(&t, matrix, names);
     else
         fprintf(stderr, "%s: %s\n", matrix, spmv_last_error(ctx));
     spmv_free(ctx, t.b);
     spmv_free(ctx, t.x);
-    spmv_plan_destroy(t.plan);
-    spmv_matrix_destroy(owner);
+    free(t.solution);
+    free(t.solved);
+    spmv_matrix_destroy(host);
+    spmv_matrix_destroy(there);
     return st;
 }
 
@@ -125,7 +194,8 @@ int main(int argc, char **argv)
         return 1;
     }
     int failed = 0;
-    printf("matrix,rows,nnz,preconditioner,iterations,setup_seconds,solve_seconds,true_residual,status,layout\n");
+    printf("matrix,rows,nnz,preconditioner,iterations,setup_seconds,precond_seconds,solve_seconds,cpu_seconds,"
+           "true_residual,error,status,layout\n");
     for (int i = 3; i < argc; i++)
         failed |= run(ctx, argv[i], argv[2]) != SPMV_OK;
     spmv_context_destroy(ctx);

@@ -112,6 +112,9 @@ struct entry_numbers {
 /* As csr_transpose. from.number[k]: the entry of A that became entry k of B; NULL: not wanted. */
 spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
 
+/* The same for the pattern of a valid matrix in the context's memory. from: nnz numbers there. */
+spmv_status matrix_transpose_pattern(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
+
 #ifdef SPMV_HAVE_CUDA
 /* The pattern of B = transpose(A) on the device, and the index in A of each entry of B. row_ptr:
  * a->cols + 1 offsets of row_ptr_bits. col, from: a->nnz numbers, from of from_bits. nnz > 0. */

@@ -97,12 +97,27 @@ static spmv_status transpose_on_device(spmv_context *ctx, const spmv_csr *a, spm
     *b = m;
     m = NULL;
 done:
-    spmv_free(ctx, from);
+    context_free(ctx, from);
     context_freed(ctx);
     spmv_matrix_destroy(m);
     return st;
 }
 #endif
+
+spmv_status matrix_transpose_pattern(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from)
+{
+    spmv_csr pattern = *a;
+    pattern.val = NULL;
+#ifdef SPMV_HAVE_CUDA
+    if (csr_on_device(ctx, a)) {
+        spmv_status st = matrix_allocate_in(ctx, SPMV_MEMORY_CONTEXT, a->cols, a->rows, a->nnz, a->type, true, b);
+        if (st == SPMV_OK)
+            st = transpose_cuda(ctx, &pattern, (*b)->row_ptr, 64, (*b)->col, from.number, from.bits);
+        return st;
+    }
+#endif
+    return csr_transpose_numbered(ctx, &pattern, b, from);
+}
 
 spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {

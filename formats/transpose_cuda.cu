@@ -151,12 +151,12 @@ spmv_status sort_entries(spmv_context *ctx, const spmv_csr &a, void *from, int f
     const bool even = rung->digit_bits > 0 && sort_passes(&r, rung->digit_bits) % 2 == 0;
     r.in_values = even ? from : spare_from;
     void *scratch = nullptr;
-    spmv_status st = spmv_alloc(ctx, rung->scratch(&r), &scratch);
+    spmv_status st = context_alloc(ctx, rung->scratch(&r), &scratch);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] { return run_number(ctx, (void *)r.in_values, from_bits, a.nnz); });
     if (st == SPMV_OK)
         st = rung->run(ctx, &r, scratch);
-    spmv_free(ctx, scratch);
+    context_free(ctx, scratch);
     *columns = (const int32_t *)r.out_keys;
     return st;
 }
@@ -171,7 +171,7 @@ extern "C" spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void
     const int64_t keys = ceil_divide(a->nnz * 4, 256) * 256, numbers = a->nnz * (from_bits / 8);
     const int32_t *columns = nullptr;
     void *room = nullptr;
-    spmv_status st = spmv_alloc(ctx, 2 * keys + numbers, &room);
+    spmv_status st = context_alloc(ctx, 2 * keys + numbers, &room);
     if (st == SPMV_OK)
         st = sort_entries(ctx, *a, from, from_bits, (char *)room, keys, (char *)room + 2 * keys, &columns);
     if (st == SPMV_OK)
@@ -183,7 +183,7 @@ extern "C" spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void
             return step != SPMV_OK ? step
                                    : run_take<int32_t, as_it_is<int32_t>>(ctx, rows, from, from_bits, col, a->nnz);
         });
-    spmv_free(ctx, room);
+    context_free(ctx, room);
     return st;
 }
 

@@ -1,7 +1,9 @@
-/* The steps of algebraic multigrid on CUDA: one kernel for each step, one thread a row.
+/* The steps of algebraic multigrid on CUDA: one kernel for each step, one thread a row. The inverse
+ * of the last level: one cooperative kernel with one barrier for each unknown; a block has every
+ * gridDim-th row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "launch.cuh"
+#include "grid_barrier.cuh"
 
 extern "C" {
 #include "amg_internal.h"
@@ -17,18 +19,77 @@ enum { THREADS = 128 };
 
 typedef void row_fn(const struct amg_rows *, int64_t);
 
-template <row_fn *Row> __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n)
+/* The matrix whose entries a step reads in the order of each row. A block first copies those of its
+ * rows to shared memory: neighbouring threads would read them far apart, and rows of some dozen
+ * entries would fall out of the first-level cache between two reads. */
+enum staged { NOTHING, COLUMNS_OF_F, ALL_OF_A, ALL_OF_R };
+
+constexpr staged staged_by(amg_step step)
 {
-    const int64_t stride = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride)
-        Row(&rows, i);
+    return step == AMG_MIS_SPREAD || step == AMG_MIS_DECIDE ? COLUMNS_OF_F
+           : step == AMG_DIAGONAL || step == AMG_BOUND || step == AMG_SMOOTHER || step == AMG_STRONGEST ||
+                   step == AMG_STRONG_COUNT || step == AMG_STRONG_COLUMNS || step == AMG_STRONG_VALUES
+               ? ALL_OF_A
+           : step == AMG_COARSE_CHECK ? ALL_OF_R
+                                      : NOTHING;
 }
 
-template <row_fn *F32, row_fn *F64>
+template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
+{
+    return STAGED == COLUMNS_OF_F ? &rows->f : STAGED == ALL_OF_A ? &rows->a : &rows->r;
+}
+
+/* capacity: entries that the shared memory holds. Rows with more are read directly. */
+template <row_fn *Row, typename T, staged STAGED>
+__global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n, int capacity)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t first = (int64_t)blockIdx.x * THREADS; first < n; first += stride) {
+        const int64_t i = first + threadIdx.x;
+        amg_rows s = rows;
+        if constexpr (STAGED != NOTHING) {
+            SPMV_DYNAMIC_SHARED(memory);
+            amg_csr *const m = staged_matrix<STAGED>(&s);
+            T *const val = (T *)memory;
+            int32_t *const col = (int32_t *)(val + (STAGED != COLUMNS_OF_F ? capacity : 0));
+            const int64_t begin = amg_offset(m, first), end = amg_offset(m, first + THREADS < n ? first + THREADS : n);
+            __syncthreads(); /* the rows before are done */
+            if (end - begin <= capacity) {
+                for (int64_t k = threadIdx.x; k < end - begin; k += THREADS) {
+                    col[k] = m->col[begin + k];
+                    if (STAGED != COLUMNS_OF_F)
+                        val[k] = ((const T *)m->val)[begin + k];
+                }
+                m->col = col - begin;
+                if (STAGED != COLUMNS_OF_F)
+                    m->val = val - begin;
+            }
+            __syncthreads();
+        }
+        if (i < n)
+            Row(&s, i);
+    }
+}
+
+template <row_fn *Row, typename T, staged STAGED>
+spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
+{
+    constexpr int bytes = 4 + (STAGED == COLUMNS_OF_F ? 0 : (int)sizeof(T)), most = 48 * 1024 / bytes / 32 * 32;
+    int capacity = 0;
+    if constexpr (STAGED != NOTHING) {
+        /* a quarter more than the average; the rows of R have none here */
+        const double usual = THREADS * (STAGED == ALL_OF_R ? 32 : 1.25 * (double)rows->nnz / (double)rows->n);
+        capacity = usual < most ? (int)usual / 32 * 32 + 32 : most;
+    }
+    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, capacity * bytes, false},
+                         rows_kernel<Row, T, STAGED>, *rows, n, capacity);
+}
+
+template <amg_step STEP, row_fn *F32, row_fn *F64>
 spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const struct amg_rows *rows, int64_t n)
 {
-    return launch(ctx, name, grid_for(n, THREADS), THREADS, type == SPMV_F64 ? rows_kernel<F64> : rows_kernel<F32>,
-                  *rows, n);
+    return type == SPMV_F64 ? run_as<F64, double, staged_by(STEP)>(ctx, name, rows, n)
+                            : run_as<F32, float, staged_by(STEP)>(ctx, name, rows, n);
 }
 
 spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
@@ -36,7 +97,7 @@ spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, cons
     switch (step) {
 #define CASE(NAME, name)                                                                                               \
     case AMG_##NAME:                                                                                                   \
-        return run<amg_##name##_f32, amg_##name##_f64>(ctx, "amg " #name, type, rows, n);
+        return run<AMG_##NAME, amg_##name##_f32, amg_##name##_f64>(ctx, "amg " #name, type, rows, n);
         AMG_STEP_LIST(CASE)
 #undef CASE
     default:
@@ -44,7 +105,64 @@ spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, cons
     }
 }
 
+enum { SWEEP_THREADS = 256 };
+
+/* Element (i, j) after the step for unknown k; ci, cj: elements of column k before. The same
+ * operations as in amg_loops.c. */
+__device__ double swept(const amg_sweep &s, double w, int64_t i, int64_t j, int64_t k, double ci, double cj)
+{
+    if (i != k && j != k)
+        return s.used ? w - (ci * s.factor) * (cj * s.factor) : w;
+    if (i == j)
+        return s.used ? -(s.factor * s.factor) : 0;
+    return ((i == k ? cj : ci) * s.factor) * s.factor;
+}
+
+__global__ void __launch_bounds__(SWEEP_THREADS) invert_kernel(amg_dense d)
+{
+    const int64_t n = d.n;
+    for (int64_t k = 0; k < n; k++) {
+        const double *const c = d.column[k % 2];
+        double *const next = d.column[(k + 1) % 2];
+        const amg_sweep s = amg_sweep_of(grid_barrier::load_others(c + k), d.own[k], d.tolerance);
+        for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+            const double ci = grid_barrier::load_others(c + i);
+            if (i == k && threadIdx.x == 0)
+                d.pivot[k] = s.ratio;
+            for (int64_t j = threadIdx.x; j <= i; j += SWEEP_THREADS) {
+                const double w = swept(s, d.element[i * n + j], i, j, k, ci, grid_barrier::load_others(c + j));
+                d.element[i * n + j] = w;
+                if (j == k + 1)
+                    next[i] = w;
+                else if (i == k + 1)
+                    next[j] = w;
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            grid_barrier::arrive(d.arrived);
+            grid_barrier::await_all(d.arrived, (unsigned)(k + 1) * gridDim.x);
+        }
+        __syncthreads();
+    }
+}
+
+spmv_status invert(spmv_context *ctx, const amg_dense *d)
+{
+    int shared_bytes = 0, most_blocks = 1;
+    const spmv_status st = grid_barrier::limits(ctx, &shared_bytes, &most_blocks);
+    if (st != SPMV_OK || d->n == 0)
+        return st;
+    const int blocks = (int)min_i64(d->n, most_blocks);
+    return launch_shaped(ctx, "amg invert", {blocks, SWEEP_THREADS, 0, false, most_blocks > 1}, invert_kernel, *d);
+}
+
 } // namespace
+
+extern "C" spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense)
+{
+    return on_device(ctx, [=] { return invert(ctx, dense); });
+}
 
 extern "C" spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows,
                                     int64_t n)

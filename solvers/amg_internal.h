@@ -43,6 +43,8 @@ struct amg_level {
     int degree;                    /* of the smoother */
     struct precond_coefficients step[PRECOND_DEGREE + 1];
     spmv_plan *plan;
+    void *smoother; /* values of the smoother as a matrix, for two steps; NULL: step by step */
+    spmv_plan *plan_smoother;
     void *residual, *x, *d; /* vectors of the cycle */
 
     /* the transfer; not on the last level */
@@ -54,6 +56,7 @@ struct amg_level {
     const void *near_null; /* NULL: ones */
     spmv_multiply_plan *fp0, *ap, *rap;
     spmv_matrix *transpose; /* the pattern of R */
+    void *entry;            /* the number in P of each entry of R */
     spmv_plan *plan_p, *plan_r;
     struct amg_pool pool;
     struct amg_pool work; /* released after the transfer is computed */
@@ -100,7 +103,11 @@ void amg_clear(struct amg *amg);
 /* Runs a step for rows (or entries) 0 to n - 1. */
 spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
 
+/* Inverts a symmetric matrix, times -1, and sets its pivots; see struct amg_dense. Queued. */
+spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense);
+
 #ifdef SPMV_HAVE_CUDA
+spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
 #endif
 

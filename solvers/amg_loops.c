@@ -1,4 +1,5 @@
-/* The steps of algebraic multigrid on ref and omp: one loop over the rows for each step.
+/* The steps of algebraic multigrid on ref and omp: one loop over the rows for each step. The inverse
+ * of the last level.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "amg_internal.h"
@@ -42,4 +43,42 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
     struct rows_of_step state = {rows, n};
     tiles_each(ctx, ceil_divide(n, AMG_TILE), type == SPMV_F64 ? loops_f64[step] : loops_f32[step], &state);
     return SPMV_OK;
+}
+
+/* One step of the inversion; factors has room for n numbers. */
+static void sweep(const struct amg_dense *d, int64_t k, double *factors)
+{
+    const int64_t n = d->n;
+    const double *const c = d->column[k % 2];
+    double *const next = d->column[(k + 1) % 2], *const w = d->element;
+    const struct amg_sweep s = amg_sweep_of(c[k], d->own[k], d->tolerance);
+    d->pivot[k] = s.ratio;
+    for (int64_t i = 0; i < n; i++)
+        factors[i] = c[i] * s.factor; /* 0 if the unknown is left out */
+    for (int64_t i = 0; i < n; i++) {
+        const double of_row = factors[i];
+        for (int64_t j = 0; j <= i && s.used && i != k; j++)
+            w[i * n + j] -= of_row * factors[j];
+    }
+    for (int64_t j = 0; j < k; j++)
+        w[k * n + j] = factors[j] * s.factor;
+    for (int64_t i = k + 1; i < n; i++)
+        w[i * n + k] = factors[i] * s.factor;
+    w[k * n + k] = s.used ? -(s.factor * s.factor) : 0;
+    for (int64_t i = 0; i < n && k + 1 < n; i++)
+        next[i] = w[i <= k ? (k + 1) * n + i : i * n + k + 1];
+}
+
+spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense)
+{
+    double *factors = NULL;
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return amg_invert_cuda(ctx, dense);
+#endif
+    const spmv_status st = host_alloc(ctx, dense->n * 8, "an inverse", (void **)&factors);
+    for (int64_t k = 0; k < dense->n && st == SPMV_OK; k++)
+        sweep(dense, k, factors);
+    host_free(factors);
+    return st;
 }

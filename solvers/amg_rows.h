@@ -25,6 +25,7 @@
     X(CONVERT, convert)                                                                                                \
     X(DIAGONAL, diagonal)                                                                                              \
     X(BOUND, bound)                                                                                                    \
+    X(SMOOTHER, smoother)                                                                                              \
     X(STRONGEST, strongest)                                                                                            \
     X(STRONG_COUNT, strong_count)                                                                                      \
     X(STRONG_COLUMNS, strong_columns)                                                                                  \
@@ -40,10 +41,9 @@
     X(SMOOTH, smooth)                                                                                                  \
     X(TRANSPOSE, transpose)                                                                                            \
     X(COARSE_CHECK, coarse_check)                                                                                      \
+    X(DENSE_CLEAR, dense_clear)                                                                                        \
     X(DENSE_FILL, dense_fill)                                                                                          \
-    X(DENSE_COLUMN, dense_column)                                                                                      \
-    X(DENSE_SOLVE, dense_solve)                                                                                        \
-    X(DENSE_INVERSE, dense_inverse)                                                                                    \
+    X(DENSE_TAKE, dense_take)                                                                                          \
     X(NARROW, narrow)                                                                                                  \
     X(WIDEN, widen)
 
@@ -62,28 +62,63 @@ struct amg_csr {
     void *val;
 };
 
+/* A symmetric matrix, which amg_invert replaces by its inverse times -1. Arrays in the context's
+ * memory. */
+struct amg_dense {
+    int64_t n;
+    double *element;   /* n x n by rows; only those of the lower triangle are used */
+    double *own;       /* n: the diagonal */
+    double *column[2]; /* n each; the first has column 0 */
+    double *pivot;     /* n, set by amg_invert: pivots, relative to the diagonal */
+    double tolerance;  /* a pivot not larger than this is taken as 0, and its unknown is left out */
+    unsigned *arrived; /* on cuda: a counter, 0 */
+};
+
+/* The step of amg_invert that exchanges unknown k, in the order of k: with the column c before,
+ *
+ *   w_kk = -1 / c_k,   w_ik = w_ki = c_i / c_k,   w_ij = w_ij - c_i c_j / c_k
+ *
+ * for i, j != k. If the unknown is left out, row and column k become 0. (A. E. Beaton, ETS Research
+ * Bulletin RB-64-51, 1964; J. H. Goodnight, The American Statistician 33(3), 1979.) */
+struct amg_sweep {
+    int used;
+    double ratio;  /* the pivot, relative to the diagonal */
+    double factor; /* 1 / sqrt(c_k) */
+};
+
+AMG_ROW struct amg_sweep amg_sweep_of(double pivot, double own, double tolerance)
+{
+    const double ratio = own > 0 ? pivot / own : 0;
+    const int used = ratio > tolerance;
+    const struct amg_sweep sweep = {used, ratio, used ? 1 / sqrt(pivot) : 0};
+    return sweep;
+}
+
 /* The arguments of all steps; a step uses some of them. T is the type of the hierarchy. All arrays
  * are in the context's memory. */
 struct amg_rows {
-    struct amg_csr a;      /* the matrix of the level, n rows */
-    struct amg_csr f;      /* its strong couplings and the diagonal */
-    struct amg_csr p;      /* interpolation, n rows */
-    struct amg_csr r;      /* its transpose, one row per aggregate */
-    struct amg_csr c;      /* the matrix of the next level */
-    int64_t n, nnz;        /* of a */
-    const void *diagonal;  /* T: of a; 0 for rows that the hierarchy leaves out */
-    void *diagonal_out;    /* the same */
-    void *root_out;        /* T: its square roots */
-    const void *root;      /* the same */
-    void *inverse_out;     /* T: its reciprocals, 0 for 0 */
-    const void *inverse;   /* the same, for the matrix that the step uses */
-    const void *least;     /* f64: diagonal entries up to this are left out; NULL: 0 */
-    void *ratio_out;       /* see the step */
-    const void *weight;    /* T: see bound */
-    void *weight_out;      /* the same */
-    double strength;       /* threshold of a strong coupling */
-    double factor;         /* see the step */
-    int l1;                /* inverse_out: of the row sums of |a_ij| */
+    struct amg_csr a;     /* the matrix of the level, n rows */
+    struct amg_csr f;     /* its strong couplings and the diagonal */
+    struct amg_csr p;     /* interpolation, n rows */
+    struct amg_csr r;     /* its transpose, one row per aggregate */
+    struct amg_csr c;     /* the matrix of the next level */
+    int64_t n, nnz;       /* of a */
+    const void *diagonal; /* T: of a; 0 for rows that the hierarchy leaves out */
+    void *diagonal_out;   /* the same */
+    void *root_out;       /* T: its square roots */
+    const void *root;     /* the same */
+    void *inverse_out;    /* T: its reciprocals, 0 for 0 */
+    const void *inverse;  /* the same, for the matrix that the step uses */
+    const void *least;    /* f64: diagonal entries up to this are left out; NULL: 0 */
+    void *ratio_out;      /* see the step */
+    const void *weight;   /* T: see bound */
+    void *weight_out;     /* the same */
+    double strength;      /* threshold of a strong coupling */
+    double factor, other; /* see the step */
+    int l1;               /* inverse_out: of the row sums of |a_ij| */
+    int all_strong;       /* f is a */
+    const void *entry;    /* of each entry of r: its number in p */
+    int entry_bits;
     int64_t *count;        /* see the step */
     const int64_t *offset; /* exclusive sums of count */
     uint64_t *key;         /* state and priority of a row */
@@ -94,18 +129,21 @@ struct amg_rows {
     const void *near_null; /* T: the near-null-space vector; NULL: ones */
     const void *source;    /* source_type: the values given; NULL: ones */
     spmv_type source_type;
-    void *to;                 /* T: the values converted */
-    double *dense, *factor_l; /* n x n by rows, then L^-1 by columns; the factor L by rows */
-    double *pivot;            /* n: pivots relative to the diagonal */
-    int64_t step;             /* number of the column */
-    double tolerance;         /* a pivot not larger than this is taken as 0 */
-    const void *largest;      /* source_type: max |r_i| */
-    const void *from;         /* vectors of narrow and widen */
+    void *to;               /* T: the values converted */
+    struct amg_dense dense; /* the last level */
+    double tolerance;       /* see the step */
+    const void *largest;    /* source_type: max |r_i| */
+    const void *from;       /* vectors of narrow and widen */
 };
+
+AMG_ROW int64_t amg_number(const void *numbers, int bits, int64_t k)
+{
+    return bits == 32 ? (int64_t)((const int32_t *)numbers)[k] : ((const int64_t *)numbers)[k];
+}
 
 AMG_ROW int64_t amg_offset(const struct amg_csr *a, int64_t row)
 {
-    return a->row_ptr_bits == 32 ? (int64_t)((const int32_t *)a->row_ptr)[row] : ((const int64_t *)a->row_ptr)[row];
+    return amg_number(a->row_ptr, a->row_ptr_bits, row);
 }
 
 /* Keys of the independent set. The state is above the priority, which is a hash of the row's number

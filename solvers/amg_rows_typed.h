@@ -72,6 +72,18 @@ AMG_ROW void TYPED(amg_bound)(const struct amg_rows *s, int64_t i)
     ((T *)s->ratio_out)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
 }
 
+/* Row i of the smoother as a matrix: S = factor D^-1 - other D^-1 A D^-1, with the pattern of A. */
+AMG_ROW void TYPED(amg_smoother)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *inverse = (const T *)s->inverse;
+    T *to = (T *)s->to;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const T both = inverse[i] * inverse[s->a.col[k]];
+        to[k] = (s->a.col[k] == i ? (T)s->factor * inverse[i] : 0) - (T)s->other * (both * val[k]);
+    }
+}
+
 /* ----------------------------------------------------------------- strength */
 
 /* weight_out_i = the largest |a_ij| / sqrt(a_ii a_jj), j != i */
@@ -137,7 +149,7 @@ AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
                 middle = at;
             else
                 sum += TYPED(amg_abs)(val[k]);
-            if (to != val)
+            if (!s->all_strong)
                 to[at] = val[k];
             at++;
         } else
@@ -145,7 +157,7 @@ AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
     T lumped = diagonal + weak;
     if (!(lumped > diagonal / 2))
         lumped = diagonal;
-    if (diagonal > 0 && to != val)
+    if (diagonal > 0 && !s->all_strong)
         to[middle] = lumped;
     ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / lumped : 0;
     ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + sum) / lumped : 1;
@@ -162,10 +174,15 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
         for (int64_t k = amg_offset(&s->f, i); k < end; k++)
             coupled |= s->f.col[k] != i;
     s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
+    s->near_key[i] = 0;
 }
 
+/* The largest key of a row and its neighbours. A root stays the largest: no other one is within
+ * distance 2. */
 AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
 {
+    if (amg_state(s->near_key[i]) == AMG_ROOT_STATE)
+        return;
     const int64_t end = amg_offset(&s->f, i + 1);
     uint64_t most = s->key[i];
     for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
@@ -203,7 +220,7 @@ AMG_ROW void TYPED(amg_root)(const struct amg_rows *s, int64_t i)
 }
 
 /* A root and its neighbours make an aggregate; offset has the numbers of the roots. No row has two
- * roots beside it, unless the strong couplings are not symmetric; then the larger key counts. */
+ * roots beside it, unless the strong couplings are not symmetric; then the first one found counts. */
 AMG_ROW void TYPED(amg_join_root)(const struct amg_rows *s, int64_t i)
 {
     const uint64_t own = s->key[i]; /* near_key: of a spread after all decisions */
@@ -268,19 +285,10 @@ AMG_ROW void TYPED(amg_smooth)(const struct amg_rows *s, int64_t i)
     }
 }
 
-/* Row j of R = P'. Rows of P are short, and their columns ascend. */
-AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t j)
+/* Entry k of R = P'. */
+AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t k)
 {
-    const T *val = (const T *)s->p.val;
-    T *to = (T *)s->r.val;
-    const int64_t end = amg_offset(&s->r, j + 1);
-    for (int64_t k = amg_offset(&s->r, j); k < end; k++) {
-        const int64_t i = s->r.col[k];
-        int64_t at = amg_offset(&s->p, i);
-        while (s->p.col[at] != j)
-            at++;
-        to[k] = val[at];
-    }
+    ((T *)s->r.val)[k] = ((const T *)s->p.val)[amg_number(s->entry, s->entry_bits, k)];
 }
 
 /* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the sum of
@@ -289,12 +297,19 @@ AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t j)
 AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
 {
     const T *r = (const T *)s->r.val, *val = (const T *)s->c.val, *diagonal = (const T *)s->diagonal;
-    double mass = 0, own = 0;
+    double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
         mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
-    for (int64_t k = amg_offset(&s->c, j), end = amg_offset(&s->c, j + 1); k < end; k++)
-        if (s->c.col[k] == j)
-            own = (double)val[k];
+    int64_t low = amg_offset(&s->c, j), high = amg_offset(&s->c, j + 1);
+    const int64_t last = high;
+    while (low < high) { /* columns ascend */
+        const int64_t middle = low + (high - low) / 2;
+        if (s->c.col[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const double own = low < last && s->c.col[low] == j ? (double)val[low] : 0;
     const double ratio = mass > 0 ? own / mass : 0;
     ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
     ((double *)s->to)[j] = mass * s->tolerance;
@@ -302,75 +317,38 @@ AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
 
 /* ------------------------------------------------------- the dense last level */
 
+AMG_ROW void TYPED(amg_dense_clear)(const struct amg_rows *s, int64_t k)
+{
+    s->dense.element[k] = 0;
+}
+
+/* Row i of the lower triangle, and element i of column 0. */
 AMG_ROW void TYPED(amg_dense_fill)(const struct amg_rows *s, int64_t i)
 {
     const T *val = (const T *)s->a.val;
-    double *row = s->dense + i * s->n;
-    for (int64_t j = 0; j < s->n; j++)
-        row[j] = 0;
+    double *row = s->dense.element + i * s->n;
+    double own = 0;
     for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
-        row[s->a.col[k]] = (double)val[k];
-    if (!(((const T *)s->diagonal)[i] > 0))
-        row[i] = 0;
-    if (i == 0)
-        s->pivot[0] = row[0] > 0;
+        if (s->a.col[k] <= i)
+            row[s->a.col[k]] = (double)val[k];
+    if (((const T *)s->diagonal)[i] > 0)
+        own = row[i];
+    row[i] = own;
+    s->dense.own[i] = own;
+    s->dense.column[0][i] = row[0];
 }
 
-/* Column `step` of the Cholesky factor: element i, from the columns before (left-looking). Row i
- * begins at factor_l + i n. A pivot up to the tolerance, relative to the diagonal, makes a column of
- * zeros: the unknown is left out. The element below the pivot also makes the next pivot. */
-AMG_ROW void TYPED(amg_dense_column)(const struct amg_rows *s, int64_t i)
+/* Entry k = i n + j of the inverse, as a sparse matrix with all entries. */
+AMG_ROW void TYPED(amg_dense_take)(const struct amg_rows *s, int64_t k)
 {
-    const int64_t n = s->n, j = s->step;
-    double *l = s->factor_l;
-    const double full = s->dense[j * n + j], pivot = s->pivot[j] * full;
-    double sum = s->dense[i * n + j], element = 0;
-    if (i >= j && s->pivot[j] > s->tolerance) {
-        for (int64_t m = 0; m < j; m++)
-            sum -= l[i * n + m] * l[j * n + m];
-        element = i == j ? sqrt(pivot) : sum / sqrt(pivot);
-    }
-    l[i * n + j] = element;
-    if (i == j + 1) {
-        const double own = s->dense[i * n + i];
-        double next = own;
-        for (int64_t m = 0; m <= j; m++)
-            next -= l[i * n + m] * l[i * n + m];
-        s->pivot[i] = own > 0 ? next / own : 0;
-    }
-}
-
-/* Column j of L^-1, in place of row j of the dense matrix: element (i, j) at dense + j n + i. */
-AMG_ROW void TYPED(amg_dense_solve)(const struct amg_rows *s, int64_t j)
-{
-    const int64_t n = s->n;
-    const double *l = s->factor_l;
-    double *x = s->dense + j * n;
-    for (int64_t i = 0; i < j; i++)
-        x[i] = 0;
-    for (int64_t i = j; i < n; i++) {
-        const double pivot = l[i * n + i];
-        double sum = i == j;
-        for (int64_t m = j; m < i; m++)
-            sum -= l[i * n + m] * x[m];
-        x[i] = pivot > 0 ? sum / pivot : 0;
-    }
-}
-
-/* Entry k = i n + j of the inverse (L^-1)' L^-1, as a sparse matrix with all entries. */
-AMG_ROW void TYPED(amg_dense_inverse)(const struct amg_rows *s, int64_t k)
-{
-    const int64_t n = s->n, i = k / n, j = k % n;
-    const double *x = s->dense;
-    double sum = 0;
-    for (int64_t m = i > j ? i : j; m < n; m++)
-        sum += x[i * n + m] * x[j * n + m];
+    const uint32_t n = (uint32_t)s->n, i = (uint32_t)k / n, j = (uint32_t)k % n; /* n^2 < 2^32 */
+    const double *w = s->dense.element;
     s->c.col[k] = (int32_t)j;
-    ((T *)s->c.val)[k] = (T)sum;
+    ((T *)s->c.val)[k] = (T)-w[i > j ? (int64_t)i * n + j : (int64_t)j * n + i];
     if (j == 0)
         s->count[i] = k;
-    if (k == n * n - 1)
-        s->count[n] = n * n;
+    if (k == s->n * s->n - 1)
+        s->count[n] = s->n * s->n;
 }
 
 /* ------------------------------------------------------------------ vectors */

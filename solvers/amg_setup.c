@@ -12,9 +12,9 @@
  *   P        (I - omega D^-1 F) P0, D the diagonal of F, omega = 4/3 / max_i sum_j |f_ij| / f_ii
  *   next A   P'(A P)
  *
- * until AMG_BOTTOM rows are left, whose inverse is computed from a Cholesky factor in f64. If fewer
- * than a fifth of the rows vanish from one level to the next, or there are AMG_LEVELS levels, the
- * last level is smoothed with degree AMG_LAST_DEGREE instead.
+ * until AMG_BOTTOM rows are left, whose matrix is inverted in f64 (amg_invert). If fewer than a fifth
+ * of the rows vanish from one level to the next, or there are AMG_LEVELS levels, the last level is
+ * smoothed with degree AMG_LAST_DEGREE instead.
  *
  * Every step is a function of one row (amg_rows.h). What combines rows does not depend on an order:
  * maxima, and sums of integers. So the hierarchy has the same bits on every backend and for any
@@ -41,6 +41,8 @@ static const double LARGEST_SHARE = 0.8;
 /* The interval of the smoother: from the bound of the eigenvalues divided by this. */
 static const double INTERVAL = 8, LAST_INTERVAL = 30;
 
+enum { SMALL_LEVEL = 200000 };
+
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
 static const double IMPRECISE = 0x1p-16, SMALL_PIVOT = 0x1p-10;
@@ -63,7 +65,7 @@ spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory)
 void amg_release(struct amg_pool *pool)
 {
     for (int i = 0; i < pool->blocks; i++)
-        spmv_free(pool->ctx, pool->block[i]);
+        context_free(pool->ctx, pool->block[i]);
     pool->blocks = 0;
     pool->bytes = 0;
 }
@@ -120,6 +122,12 @@ static struct amg_csr rows_of(const spmv_csr *a)
     return view;
 }
 
+/* The bits of the numbers of a matrix's entries. */
+static int entry_bits(const spmv_csr *a)
+{
+    return a->nnz <= INT32_MAX ? 32 : 64;
+}
+
 static struct amg_rows arguments_of(const struct amg_level *l)
 {
     const struct amg_rows s = {.a = rows_of(&l->a),
@@ -128,6 +136,9 @@ static struct amg_rows arguments_of(const struct amg_level *l)
                                .r = rows_of(&l->r),
                                .n = l->rows,
                                .nnz = l->a.nnz,
+                               .all_strong = l->f.val == l->a.val,
+                               .entry = l->entry,
+                               .entry_bits = entry_bits(&l->r),
                                .diagonal = l->diagonal,
                                .root = l->root,
                                .inverse = l->f_inverse,
@@ -257,8 +268,10 @@ static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
     void *ratio = NULL;
     TRY(alloc_vector(amg, &l->work, l->rows, &l->f_inverse));
     TRY(alloc_vector(amg, &l->work, l->rows, &ratio));
-    if (l->f_values == NULL) /* all couplings are strong */
+    if (l->f_values == NULL) { /* all couplings are strong */
         l->f.val = s.f.val = (void *)l->a.val;
+        s.all_strong = 1;
+    }
     s.inverse_out = l->f_inverse;
     s.ratio_out = ratio;
     TRY(run(amg, AMG_STRONG_VALUES, &s, l->rows));
@@ -301,7 +314,7 @@ static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bo
     TRY(spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values));
     s.factor = l->omega;
     TRY(run(amg, AMG_SMOOTH, &s, l->rows));
-    TRY(run(amg, AMG_TRANSPOSE, &s, next->rows));
+    TRY(run(amg, AMG_TRANSPOSE, &s, l->r.nnz));
     TRY(alloc_vector(amg, &l->work, ap.nnz, &ap_values));
     TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
     TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, next->values));
@@ -363,6 +376,9 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     struct amg_pool work = {.ctx = amg->ctx};
     void *key = NULL, *near_key = NULL, *undecided = NULL, *offset = NULL;
     int32_t any = 0;
+    /* On a GPU, a round on a small level takes less time than the host's look at its result. A round
+     * after all are decided changes nothing. */
+    const int rounds = amg->ctx->backend->id == SPMV_BACKEND_CUDA && l->rows <= SMALL_LEVEL ? 4 : 1;
     TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
     TRY(amg_alloc(&work, l->rows * 8, &key));
     TRY(amg_alloc(&work, l->rows * 8, &near_key));
@@ -376,8 +392,10 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     TRY(run(amg, AMG_MIS_BEGIN, &s, l->rows));
     do { /* the undecided row with the largest key becomes a root, so this ends */
         struct amg_pool cell = {.ctx = amg->ctx};
-        TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
-        TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
+        for (int round = 0; round < rounds; round++) {
+            TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
+            TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
+        }
         st = reduce(amg, &cell, SPMV_MAX, SPMV_I32, undecided, l->rows, &any);
         amg_release(&cell);
         TRY(st);
@@ -426,7 +444,8 @@ static spmv_status find_patterns(struct amg *amg, struct amg_level *l)
     TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
     spmv_multiply_pattern(l->fp0, &l->p);
     TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
-    TRY(spmv_matrix_transpose(amg->ctx, &l->p, &l->transpose));
+    TRY(amg_alloc(amg->updates ? &l->pool : &l->work, l->p.nnz * entry_bits(&l->p) / 8, &l->entry));
+    TRY(matrix_transpose_pattern(amg->ctx, &l->p, &l->transpose, (struct entry_numbers){l->entry, entry_bits(&l->p)}));
     spmv_matrix_view(l->transpose, &l->r);
     TRY(alloc_vector(amg, &l->pool, l->r.nnz, &l->r_values));
     l->p = with_values(amg, l->p, l->p_values);
@@ -510,7 +529,8 @@ static spmv_status invert_last(struct amg *amg, bool *imprecise)
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_rows s = arguments_of(l);
     void *row_ptr = NULL, *col = NULL;
-    s.tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
+    s.dense.n = n;
+    s.dense.tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
     if (amg->bottom_values == NULL) {
         TRY(amg_alloc(&amg->pool, (n + 1) * 8, &row_ptr));
         TRY(amg_alloc(&amg->pool, n * n * 4, &col));
@@ -520,17 +540,20 @@ static spmv_status invert_last(struct amg *amg, bool *imprecise)
         amg->bottom.col = col;
         amg->bottom.val = amg->bottom_values;
     }
-    TRY(amg_alloc(&work, n * n * 8, (void **)&s.dense));
-    TRY(amg_alloc(&work, n * n * 8, (void **)&s.factor_l));
-    TRY(amg_alloc(&work, n * 8, (void **)&s.pivot));
+    TRY(amg_alloc(&work, n * n * 8, (void **)&s.dense.element));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.own));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.column[0]));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.column[1]));
+    TRY(amg_alloc(&work, n * 8, (void **)&s.dense.pivot));
+    TRY(amg_alloc(&work, 4, (void **)&s.dense.arrived));
+    TRY(spmv_map_index(amg->ctx, SPMV_I32, &(int32_t){0}, NULL, s.dense.arrived, 1));
     s.c = rows_of(&amg->bottom);
     s.count = (int64_t *)amg->bottom.row_ptr;
+    TRY(run(amg, AMG_DENSE_CLEAR, &s, n * n));
     TRY(run(amg, AMG_DENSE_FILL, &s, n));
-    for (s.step = 0; s.step < n; s.step++)
-        TRY(run(amg, AMG_DENSE_COLUMN, &s, n));
-    TRY(check_pivots(amg, s.pivot, s.tolerance, imprecise));
-    TRY(run(amg, AMG_DENSE_SOLVE, &s, n));
-    TRY(run(amg, AMG_DENSE_INVERSE, &s, n * n));
+    TRY(amg_invert(amg->ctx, &s.dense));
+    TRY(check_pivots(amg, s.dense.pivot, s.dense.tolerance, imprecise));
+    TRY(run(amg, AMG_DENSE_TAKE, &s, n * n));
 done:
     amg_release(&work);
     return st;
@@ -546,7 +569,29 @@ static spmv_status plan_for(struct amg *amg, const spmv_csr *a, spmv_plan **plan
     spmv_plan_options_init(&o, sizeof o);
     o.type = amg->type;
     o.update_values = amg->updates;
+    /* the first matrix often has few different values; no digit depends on this */
+    if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates && a->rows == amg->m->rows && a->cols == a->rows)
+        o.compression = SPMV_COMPRESSION_VALUES;
     return spmv_plan_create(amg->ctx, a, &o, plan);
+}
+
+/* Two steps of a smoother are one matrix: x = (1 + before_1) factor_0 D^-1 f + factor_1 D^-1 (f -
+ * factor_0 A D^-1 f). */
+static spmv_status plan_smoother(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    if (l->smoother == NULL)
+        TRY(alloc_vector(amg, &l->pool, l->a.nnz, &l->smoother));
+    s.inverse = l->inverse;
+    s.factor = (1 + l->step[1].before) * l->step[0].factor + l->step[1].factor;
+    s.other = l->step[0].factor * l->step[1].factor;
+    s.to = l->smoother;
+    TRY(run(amg, AMG_SMOOTHER, &s, l->rows));
+    const spmv_csr a = with_values(amg, l->a, l->smoother);
+    TRY(plan_for(amg, &a, &l->plan_smoother));
+done:
+    return st;
 }
 
 /* The plans, the smoothers' steps and the vectors. */
@@ -569,6 +614,8 @@ static spmv_status complete(struct amg *amg)
             precond_chebyshev_steps(l->bound / (last ? LAST_INTERVAL : INTERVAL), l->bound, l->degree, l->step);
         if (!last || amg->bottom_values == NULL)
             TRY(plan_for(amg, &l->a, &l->plan));
+        if (!last && l->degree == 2)
+            TRY(plan_smoother(amg, l));
         if (!last) {
             TRY(plan_for(amg, &l->p, &l->plan_p));
             TRY(plan_for(amg, &l->r, &l->plan_r));
@@ -644,6 +691,7 @@ void amg_clear(struct amg *amg)
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         spmv_plan_destroy(l->plan);
+        spmv_plan_destroy(l->plan_smoother);
         spmv_plan_destroy(l->plan_p);
         spmv_plan_destroy(l->plan_r);
         spmv_multiply_plan_destroy(l->rap);

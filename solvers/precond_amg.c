@@ -13,9 +13,11 @@
  * symmetric. It is positive definite, because the bound of the eigenvalues is not below them (W.
  * Hackbusch, "Multi-grid methods and applications", 1985; Y. Notay, ETNA 37, 2010).
  *
- * f is overwritten by its residual, so a level has three vectors. An application with degree k takes
- * 2 k products with A on each level, one with P and one with P', and 6 k + 1 passes over vectors.
- * Nothing is allocated, and nothing waits.
+ * f is overwritten by its residual, so a level has three vectors. The usual smoother, of degree 2, is
+ * one matrix S with the pattern of A, so x = S f and x = x + S f are one product each, and a level
+ * takes six products and nothing else. With another degree k, an application takes 2 k products with
+ * A on each level, one with P and one with P', and 6 k + 1 passes over vectors. Nothing is
+ * allocated, and nothing waits.
  *
  * Type: under vectors of f64 the hierarchy is in f32, which halves its traffic. The cycle is linear,
  * so r is first divided by a power of two near its largest element, and z is multiplied by it. If
@@ -30,15 +32,30 @@
 
 /* -------------------------------------------------------------------- the cycle */
 
-/* x and residual from a correction of the smoother; first: x and d are not read. */
-static spmv_status smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero)
+/* residual = residual - A v */
+static spmv_status subtract(const struct amg *amg, const struct amg_level *l, const void *v)
+{
+    const union real minus = real_scalar(amg->type, -1), one = real_scalar(amg->type, 1);
+    return spmv_apply(l->plan, &minus, v, &one, l->residual);
+}
+
+/* The smoother from x = 0, or after a correction d, of which the residual is still without A d.
+ * *changed: by how much x has changed since the residual was that of x. */
+static spmv_status smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed)
 {
     spmv_status st = SPMV_OK;
-    const union real minus = real_scalar(amg->type, -1), one = real_scalar(amg->type, 1);
+    const union real one = real_scalar(amg->type, 1);
+    if (l->plan_smoother != NULL) {
+        *changed = x;
+        if (!from_zero)
+            TRY(subtract(amg, l, l->d));
+        return spmv_apply(l->plan_smoother, NULL, l->residual, from_zero ? NULL : &one, x);
+    }
     struct precond_step step = {.inverse = l->inverse, .residual = l->residual, .d = l->d, .z = x};
+    *changed = l->d;
     for (int k = 0; k < l->degree; k++) {
-        if (k > 0 || !from_zero) /* residual = residual - A d */
-            TRY(spmv_apply(l->plan, &minus, l->d, &one, l->residual));
+        if (k > 0 || !from_zero)
+            TRY(subtract(amg, l, l->d));
         step.first = k == 0 && from_zero;
         step.before = l->step[k].before;
         step.factor = l->step[k].factor;
@@ -53,19 +70,19 @@ static spmv_status cycle(const struct amg *amg, int k, void *x)
 {
     spmv_status st = SPMV_OK;
     const struct amg_level *l = &amg->level[k], *next = l + 1;
-    const union real minus = real_scalar(amg->type, -1), one = real_scalar(amg->type, 1);
+    void *changed = NULL;
     if (k + 1 == amg->levels)
         return amg->plan_bottom != NULL ? spmv_apply(amg->plan_bottom, NULL, l->residual, NULL, x)
-                                        : smooth(amg, l, x, true);
+                                        : smooth(amg, l, x, true, &changed);
     spmv_epilogue add;
     spmv_epilogue_init(&add, sizeof add);
     add.z = x;
-    TRY(smooth(amg, l, x, true));
-    TRY(spmv_apply(l->plan, &minus, l->d, &one, l->residual));
+    TRY(smooth(amg, l, x, true, &changed));
+    TRY(subtract(amg, l, changed));
     TRY(spmv_apply(l->plan_r, NULL, l->residual, NULL, next->residual));
     TRY(cycle(amg, k + 1, next->x));
     TRY(spmv_apply_with(l->plan_p, NULL, next->x, NULL, l->d, &add)); /* d = P x, x = x + d */
-    TRY(smooth(amg, l, x, false));
+    TRY(smooth(amg, l, x, false, &changed));
 done:
     return st;
 }
@@ -182,11 +199,13 @@ static spmv_status build(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
     bool imprecise = false;
+    context_keep_freed(m->ctx, true);
     spmv_status st = amg_build(amg, SPMV_F32, &imprecise);
     if (st != SPMV_OK && imprecise) {
         amg_clear(amg);
         st = amg_build(amg, m->type, &imprecise);
     }
+    context_keep_freed(m->ctx, false);
     return st;
 }
 
@@ -238,6 +257,7 @@ static spmv_status describe(struct amg *amg)
         all += (double)l->a.nnz;
         snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
         TRY(bytes_of_plan(l->plan, &m->bytes));
+        TRY(bytes_of_plan(l->plan_smoother, &m->bytes));
         TRY(bytes_of_plan(l->plan_p, &m->bytes));
         TRY(bytes_of_plan(l->plan_r, &m->bytes));
         TRY(bytes_of_product(l->fp0, &m->bytes));
@@ -341,7 +361,7 @@ static void drop_given_values(struct amg *amg, const spmv_csr *a)
 {
     struct amg_pool *pool = &amg->given_pool;
     if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
-        spmv_free(amg->ctx, pool->block[--pool->blocks]); /* taken last */
+        context_free(amg->ctx, pool->block[--pool->blocks]); /* taken last */
         pool->bytes -= amg->given.nnz * (int64_t)spmv_type_size(amg->given.type);
         amg->given.val = NULL;
     }

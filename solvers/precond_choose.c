@@ -1,10 +1,10 @@
 /* Preconditioner "auto": the choice from the matrix and the backend, with the reason.
  *
  * One pass examines the diagonal, its ratio to the rest of its row, the signs of the off-diagonal
- * entries, and the size. For a Laplacian, a breadth-first search also finds the distance from row 0
- * to the farthest row: methods that pass information from neighbour to neighbour need about as many
- * iterations. On a GPU, only the diagonal counts. Nothing is timed, so the choice is repeatable for
- * any number of threads. docs/preconditioners.md has the figures behind the limits.
+ * entries, and the size. For a Laplacian, a short breadth-first search from row 0 also estimates the
+ * distance to the farthest row: methods that pass information from neighbour to neighbour need about
+ * as many iterations. On a GPU, pass and search run there. Nothing is timed, so the choice is
+ * repeatable for any number of threads. docs/preconditioners.md has the figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -12,6 +12,7 @@
 
 #include "matrix_internal.h"
 #include "precond_internal.h"
+#include "precond_loops.h"
 
 /* At this ratio the diagonal is at least twice the rest of each row: the eigenvalues of D^-1 A lie
  * in [1/2, 3/2]. */
@@ -20,24 +21,22 @@ static const double STRONG = 0.5;
 /* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it saves. */
 static const double EVEN = 2;
 
-/* A hierarchy takes as long as so many iterations without it; the first number is for vectors that
- * fit in a cache. */
-enum { HIERARCHY = 800, LARGE_HIERARCHY = 350, LARGE_ROWS = 300000 };
+/* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is for
+ * vectors that fit in a cache. */
+enum { HIERARCHY = 580, LARGE_HIERARCHY = 250, LARGE_ROWS = 300000 };
+
+/* On a GPU: a larger system does not fit the rung persistent of conjugate gradients. */
+enum { CACHED_ROWS = 245000 };
 
 /* Beyond this size, a factor costs more than it saves, because its solves have little parallelism. */
 enum { FACTOR_ROWS = 10000 };
 
-struct look {
-    double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
-    double smallest, largest; /* of the diagonal */
-    int64_t beside;           /* off-diagonal entries that are not 0 */
-    int64_t positive;         /* of these */
-};
+/* ------------------------------------------------------------------ the matrix */
 
-static struct look look_at(const struct precond_source *source)
+static struct precond_look look_on_host(const struct precond_source *source)
 {
     const spmv_csr *a = &source->host;
-    struct look look = {.smallest = INFINITY};
+    struct precond_look look = {.smallest = INFINITY};
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
         double sum = 0;
@@ -56,55 +55,92 @@ static struct look look_at(const struct precond_source *source)
     return look;
 }
 
-/* The largest distance, in steps along entries, of a row reachable from row 0. */
-static spmv_status longest_way(spmv_context *ctx, const spmv_csr *a, int64_t *steps)
+static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
 {
+#ifdef SPMV_HAVE_CUDA
+    if (source->device_diagonal != NULL)
+        return precond_look_cuda(ctx, source->a, source->device_diagonal, look);
+#endif
+    (void)ctx;
+    *look = look_on_host(source);
+    return SPMV_OK;
+}
+
+static spmv_status ball_on_host(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
+{
+    int32_t *queue = NULL, *reached = NULL;
+    char *seen = NULL;
+    int32_t steps = 0;
+    int64_t begin = 0, end = 1;
     spmv_status st = SPMV_OK;
-    int32_t *queue = NULL, *far = NULL;
-    int64_t begin = 0, end = 0;
-    *steps = 0;
-    TRY(host_alloc(ctx, a->rows * 4, "a search", (void **)&queue));
-    TRY(host_alloc(ctx, a->rows * 4, "a search", (void **)&far));
-    for (int64_t i = 0; i < a->rows; i++)
-        far[i] = -1;
-    far[0] = 0;
-    queue[end++] = 0;
-    while (begin < end) {
-        const int32_t row = queue[begin++];
-        *steps = far[row];
-        for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
-            if (far[a->col[k]] < 0) {
-                far[a->col[k]] = far[row] + 1;
-                queue[end++] = a->col[k];
-            }
+    TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&queue));
+    TRY(host_alloc(ctx, PRECOND_BALL * 4, "a search", (void **)&reached));
+    TRY(host_alloc(ctx, a->rows, "a search", (void **)&seen));
+    memset(seen, 0, (size_t)a->rows);
+    seen[0] = 1;
+    queue[0] = 0;
+    reached[0] = 1;
+    for (int64_t here = 1; begin < here && here <= PRECOND_BALL; here = end) {
+        for (; begin < here; begin++)
+            for (int64_t k = row_first(a, queue[begin]); k < row_first(a, queue[begin] + 1); k++)
+                if (!seen[a->col[k]]) {
+                    seen[a->col[k]] = 1;
+                    if (end < PRECOND_BALL)
+                        queue[end] = a->col[k];
+                    end++;
+                }
+        if (end > here && end <= PRECOND_BALL)
+            reached[++steps] = (int32_t)end;
     }
+    *ball = (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
 done:
     host_free(queue);
-    host_free(far);
+    host_free(reached);
+    host_free(seen);
     return st;
 }
 
-/* From the diagonal alone, which may be on the device. */
-static spmv_status choose_on_gpu(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
+/* An estimate of the largest distance of a row from row 0, in steps along entries. A ball of s steps
+ * is taken to have c s^g rows; the last one and that of half as many steps determine c and g. */
+static spmv_status estimate_distance(spmv_context *ctx, const struct precond_source *source, double *distance)
 {
-    double smallest = 0, largest = 0;
-    const spmv_status st = precond_diagonal_range(ctx, source, &smallest, &largest);
+    struct precond_ball ball;
+    spmv_status st = SPMV_OK;
+#ifdef SPMV_HAVE_CUDA
+    if (source->device_diagonal != NULL)
+        st = precond_ball_cuda(ctx, source->a, &ball);
+    else
+#endif
+        st = ball_on_host(ctx, &source->host, &ball);
     if (st != SPMV_OK)
         return st;
-    const bool even = largest <= EVEN * smallest;
-    *name = even ? "none" : "jacobi";
-    snprintf(why, PRECOND_SENTENCE,
-             even ? "the diagonal is from %.3g to %.3g, so scaling by it would change little, and other methods cost "
-                    "more than the iterations they save"
-                  : "the diagonal is from %.3g to %.3g, and jacobi is part of the solver's kernels, whose iterations "
-                    "take microseconds; other methods cost more than the iterations they save",
-             smallest, largest);
+    *distance = ball.steps;
+    if (!ball.ended && ball.steps >= 2) {
+        const double growth = log((double)ball.rows / ball.inside) / log((double)ball.steps / (ball.steps / 2));
+        *distance *= pow((double)source->a->rows / ball.rows, 1 / fmax(growth, 1));
+    }
     return SPMV_OK;
+}
+
+/* ------------------------------------------------------------------ the choice */
+
+/* Whether a hierarchy takes less time than the iterations that it saves. A GPU, in microseconds: a
+ * step of a system that fits its caches and of a larger one; set-up and solve with a hierarchy, of
+ * which a part does not depend on the size, since kernels start and the host waits. */
+static bool is_worth(spmv_context *ctx, const spmv_csr *a, double distance)
+{
+    const double rows = 1e-6 * (double)a->rows, entries = 1e-6 * (double)a->nnz;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        return distance >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+    const double step = a->rows <= CACHED_ROWS ? 1.8 + 20 * rows : 4 + 25 * rows + 1.1 * entries;
+    return 1.2 * distance * step > 4500 + 1200 * entries;
 }
 
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
 {
-    const spmv_csr *a = &source->host;
+    const spmv_csr *a = source->a;
+    const bool gpu = ctx->backend->id == SPMV_BACKEND_CUDA;
+    struct precond_look look;
     if (a->rows == 0 || source->bad < a->rows) {
         *name = "none";
         if (a->rows == 0)
@@ -116,23 +152,23 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
                      (long long)source->bad + 1, source->bad_value);
         return SPMV_OK;
     }
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return choose_on_gpu(ctx, source, name, why);
-    const struct look look = look_at(source);
-    const bool laplacian = look.positive == 0 && look.beside > 0 && look.heaviest <= 1 + 1e-12;
+    spmv_status st = look_at(ctx, source, &look);
+    if (st != SPMV_OK)
+        return st;
+    const bool dominant = look.heaviest <= 1 + 1e-12;
+    const bool laplacian = look.positive == 0 && look.beside > 0 && dominant;
     const bool even = look.largest <= EVEN * look.smallest;
-    const int64_t worth = a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY;
-    if (laplacian && a->rows > worth && look.heaviest > STRONG) {
-        int64_t way = 0;
-        const spmv_status st = longest_way(ctx, a, &way);
+    if (laplacian && look.heaviest > STRONG && a->rows > HIERARCHY) {
+        double distance = 0;
+        st = estimate_distance(ctx, source, &distance);
         if (st != SPMV_OK)
             return st;
-        if ((even ? way : 2 * way) >= worth) {
+        if (is_worth(ctx, a, even ? distance : 2 * distance)) { /* jacobi takes about twice as many */
             *name = "amg";
             snprintf(why, PRECOND_SENTENCE,
-                     "a Laplacian of %lld rows and diameter %lld: other methods take about as many iterations as the "
-                     "diameter%s, multigrid about two dozen",
-                     (long long)a->rows, (long long)way, even ? "" : " or twice as many");
+                     "a Laplacian of %lld rows with distances of about %.0f steps: other methods take about as many "
+                     "iterations%s, multigrid about two dozen",
+                     (long long)a->rows, distance, even ? "" : " or twice as many");
             return SPMV_OK;
         }
     }
@@ -143,11 +179,17 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
         else
             snprintf(why, PRECOND_SENTENCE, "the diagonal exceeds the rest of each row by a factor of at least %.3g",
                      1 / look.heaviest);
-    } else if (even && look.heaviest <= 1 + 1e-12) {
+    } else if (even && (dominant || gpu)) {
         *name = "none";
         snprintf(why, PRECOND_SENTENCE,
                  "the diagonal is from %.3g to %.3g, so scaling by it would change little, and other methods cost more "
                  "than the iterations they save",
+                 look.smallest, look.largest);
+    } else if (gpu) {
+        *name = "jacobi";
+        snprintf(why, PRECOND_SENTENCE,
+                 "the diagonal is from %.3g to %.3g, and jacobi is part of the solver's kernels, whose iterations take "
+                 "microseconds; other methods cost more than the iterations they save",
                  look.smallest, look.largest);
     } else if (a->rows <= FACTOR_ROWS) {
         *name = "ic0";

@@ -12,6 +12,7 @@
  * The order of each sum is that of the host.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "block.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -45,6 +46,102 @@ __global__ void __launch_bounds__(THREADS) reciprocals_kernel(const double *diag
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride)
         reciprocals[i] = (T)(1 / diagonal[i]);
+}
+
+/* struct precond_look in numbers whose maximum or sum does not depend on the order. Doubles of one
+ * sign compare as their bits do. All 0 at first. */
+struct look_cells {
+    unsigned long long heaviest, flipped_smallest, largest;
+    int64_t beside, positive;
+};
+
+__device__ unsigned long long bits_of(double x)
+{
+    unsigned long long bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+__device__ void atomic_max_of_warp(unsigned long long number, unsigned long long *to)
+{
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+        const unsigned long long other = __shfl_down_sync(0xffffffffu, number, distance);
+        number = other > number ? other : number;
+    }
+    if (threadIdx.x % warp_lanes == 0)
+        atomicMax(to, number);
+}
+
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, const int32_t *col, const T *val,
+                                                       const double *diagonal, int64_t rows, look_cells *cells)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    look_cells mine = {};
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
+        const int64_t end = row_ptr[row + 1];
+        double sum = 0;
+        for (int64_t k = row_ptr[row]; k < end; k++) {
+            const double value = val != nullptr ? (double)val[k] : 1;
+            if (col[k] != row && value != 0) {
+                sum += fabs(value);
+                mine.beside++;
+                mine.positive += value > 0;
+            }
+        }
+        const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
+        mine.heaviest = ratio > mine.heaviest ? ratio : mine.heaviest;
+        mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
+        mine.largest = own > mine.largest ? own : mine.largest;
+    }
+    atomic_max_of_warp(mine.heaviest, &cells->heaviest);
+    atomic_max_of_warp(mine.flipped_smallest, &cells->flipped_smallest);
+    atomic_max_of_warp(mine.largest, &cells->largest);
+    atomic_add_of_warp(mine.beside, &cells->beside);
+    atomic_add_of_warp(mine.positive, &cells->positive);
+}
+
+enum { BALL_THREADS = 1024 };
+
+/* One block. marks: a bit for each row, 0; queue: room for PRECOND_BALL rows. A step in which the
+ * queue becomes full does not count. The order of the queue depends on the clock, the numbers do
+ * not. */
+template <typename Offset>
+__global__ void __launch_bounds__(BALL_THREADS) ball_kernel(const Offset *row_ptr, const int32_t *col, int64_t rows,
+                                                            unsigned *marks, int32_t *queue, precond_ball *ball)
+{
+    __shared__ int end, reached[PRECOND_BALL];
+    int begin = 0, steps = 0;
+    if (threadIdx.x == 0) {
+        marks[0] = 1;
+        queue[0] = 0;
+        reached[0] = end = 1;
+    }
+    __syncthreads();
+    for (int here = 1; begin < here && here <= PRECOND_BALL;) {
+        for (int at = begin + (int)threadIdx.x; at < here; at += BALL_THREADS) {
+            const int64_t row = queue[at], last = row_ptr[row + 1];
+            for (int64_t k = row_ptr[row]; k < last; k++) {
+                const unsigned next = (unsigned)col[k], bit = 1u << next % 32;
+                if (next >= rows || (atomicOr(marks + next / 32, bit) & bit) != 0)
+                    continue;
+                const int place = atomicAdd(&end, 1);
+                if (place < PRECOND_BALL)
+                    queue[place] = (int32_t)next;
+            }
+        }
+        __syncthreads();
+        begin = here;
+        here = end;
+        if (here > begin && here <= PRECOND_BALL) {
+            steps++;
+            if (threadIdx.x == 0)
+                reached[steps] = here;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        *ball = {steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
 }
 
 template <typename T>
@@ -126,6 +223,32 @@ spmv_status reciprocals_of(spmv_context *ctx, const double *diagonal, void *reci
                   (T *)reciprocals, n);
 }
 
+template <typename T, typename Offset>
+spmv_status look(spmv_context *ctx, const spmv_csr *a, const double *diagonal, look_cells *cells)
+{
+    enum { LOOK_BLOCKS = 1024 };
+    return launch(ctx, "preconditioner look", (int)min_i64(grid_for(a->rows, THREADS), LOOK_BLOCKS), THREADS,
+                  look_kernel<T, Offset>, (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal, a->rows,
+                  cells);
+}
+
+template <typename Offset>
+spmv_status grow_ball(spmv_context *ctx, const spmv_csr *a, unsigned *marks, int32_t *queue, precond_ball *ball)
+{
+    return launch(ctx, "preconditioner ball", 1, BALL_THREADS, ball_kernel<Offset>, (const Offset *)a->row_ptr, a->col,
+                  a->rows, marks, queue, ball);
+}
+
+/* Memory of the context, all bits 0. */
+spmv_status cleared(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    const spmv_status st = context_alloc(ctx, bytes, memory);
+    return st != SPMV_OK ? st : on_device(ctx, [=] {
+        return cuda_check(ctx, cudaMemsetAsync(*memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
+                          "clearing memory");
+    });
+}
+
 template <typename T> spmv_status blocks(spmv_context *ctx, const struct precond_blocks *b, const void *r, void *z)
 {
     return launch(ctx, "preconditioner blocks", grid_for(b->rows, THREADS), THREADS, blocks_kernel<T>, b->rows,
@@ -191,4 +314,51 @@ extern "C" spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type typ
     return on_device(ctx, [=] {
         return (type == SPMV_F64 ? reciprocals_of<double> : reciprocals_of<float>)(ctx, diagonal, reciprocals, n);
     });
+}
+
+extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, const double *diagonal,
+                                         struct precond_look *numbers)
+{
+    const bool narrow = a->val != nullptr && a->type == SPMV_F32, wide = a->row_ptr_bits == 64;
+    void *there = nullptr;
+    look_cells cells = {};
+    spmv_status st = cleared(ctx, (int64_t)sizeof cells, &there);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [=] {
+            return narrow
+                       ? (wide ? look<float, int64_t> : look<float, int32_t>)(ctx, a, diagonal, (look_cells *)there)
+                       : (wide ? look<double, int64_t> : look<double, int32_t>)(ctx, a, diagonal, (look_cells *)there);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, there, &cells, (int64_t)sizeof cells);
+    context_free(ctx, there);
+    const unsigned long long smallest = ~cells.flipped_smallest;
+    numbers->beside = cells.beside;
+    numbers->positive = cells.positive;
+    memcpy(&numbers->heaviest, &cells.heaviest, sizeof numbers->heaviest);
+    memcpy(&numbers->smallest, &smallest, sizeof numbers->smallest);
+    memcpy(&numbers->largest, &cells.largest, sizeof numbers->largest);
+    return st;
+}
+
+extern "C" spmv_status precond_ball_cuda(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
+{
+    void *there = nullptr, *marks = nullptr, *queue = nullptr;
+    spmv_status st = cleared(ctx, ceil_divide(a->rows, (int64_t)32) * 4, &marks);
+    if (st == SPMV_OK)
+        st = context_alloc(ctx, PRECOND_BALL * 4, &queue);
+    if (st == SPMV_OK)
+        st = context_alloc(ctx, (int64_t)sizeof *ball, &there);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [=] {
+            return (a->row_ptr_bits == 64 ? grow_ball<int64_t> : grow_ball<int32_t>)(ctx, a, (unsigned *)marks,
+                                                                                     (int32_t *)queue,
+                                                                                     (precond_ball *)there);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, there, ball, (int64_t)sizeof *ball);
+    context_free(ctx, there);
+    context_free(ctx, marks);
+    context_free(ctx, queue);
+    return st;
 }

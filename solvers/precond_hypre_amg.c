@@ -44,9 +44,6 @@ static void destroy(void *self)
 
 static spmv_status supports(spmv_context *ctx, spmv_type type, int64_t nnz)
 {
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner hypre-amg needs the backend ref or omp, because it computes on the CPU");
     if (type != SPMV_F64)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "preconditioner hypre-amg supports only f64, not vectors of type %s", spmv_type_name(type));

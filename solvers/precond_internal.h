@@ -48,6 +48,23 @@ struct precond_source {
     const spmv_preconditioner_options *options;
 };
 
+/* What "auto" reads of a matrix with a positive diagonal. */
+struct precond_look {
+    double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
+    double smallest, largest; /* of the diagonal */
+    int64_t beside;           /* off-diagonal entries that are not 0 */
+    int64_t positive;         /* of these */
+};
+
+/* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
+ * all that can be reached. */
+enum { PRECOND_BALL = 4096 };
+struct precond_ball {
+    int32_t steps;        /* from row 0 to the last rows reached */
+    int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
+    int32_t ended;        /* 1: no other row can be reached */
+};
+
 struct precond_kind {
     const char *name;
     /* What it needs of A. PRECOND_IN_CONTEXT: the arrays where they are, which it checks itself. */
@@ -59,6 +76,9 @@ struct precond_kind {
 
     /* For which matrices a diagonal entry may be zero or negative; for others it is an error. */
     enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
+
+    /* Why it does not exist on cuda, and what to take there; NULL: it does. */
+    const char *not_on_cuda;
 };
 
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
@@ -94,12 +114,8 @@ spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
 
-/* The smallest and the largest diagonal entry; rows > 0. */
-spmv_status precond_diagonal_range(spmv_context *ctx, const struct precond_source *source, double *smallest,
-                                   double *largest);
-
-/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). On cuda it reads only the
- * diagonal. */
+/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). The diagonal must have been
+ * read. */
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why);
 
 /* ----------------------------------------------------------- for the solvers */

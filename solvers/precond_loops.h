@@ -75,6 +75,11 @@ spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precon
  * in the device's memory. */
 spmv_status precond_diagonal_cuda(spmv_context *, const spmv_csr *a, double *diagonal);
 
+/* The numbers for "auto" (precond_internal.h), on the device. diagonal: of precond_diagonal_cuda. All
+ * entries must be positive and finite. Waits. */
+spmv_status precond_look_cuda(spmv_context *, const spmv_csr *a, const double *diagonal, struct precond_look *look);
+spmv_status precond_ball_cuda(spmv_context *, const spmv_csr *a, struct precond_ball *ball);
+
 /* reciprocals[i] = 1 / diagonal[i], rounded to the type */
 spmv_status precond_reciprocals_cuda(spmv_context *, spmv_type, const double *diagonal, void *reciprocals, int64_t n);
 #endif

@@ -427,8 +427,8 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
     TRY(visit_huge<true>(plan, w));
 done:
-    spmv_free(ctx, huge_memory);
-    spmv_free(ctx, memory);
+    context_free(ctx, huge_memory);
+    context_free(ctx, memory);
     if (st != SPMV_OK) {
         spgemm_rows_destroy_cuda(plan);
         spmv_free(ctx, plan->row_ptr);

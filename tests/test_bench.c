@@ -968,7 +968,7 @@ static void solutions(void **state)
     open_places(&p);
     for (int k = 0; k < 2; k++) {
         const spmv_type type = k == 0 ? SPMV_F64 : SPMV_F32;
-        solve_by(&p, "cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,ic0,auto", type);
+        solve_by(&p, "cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,amg,auto", type);
         solve_by(&p, "gmres", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
         solve_by(&p, "bicgstab", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
     }

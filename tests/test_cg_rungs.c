@@ -832,7 +832,7 @@ static void columns_that_fail(void **state)
  * products, in both types, on a system with more rows than one block processes. */
 static void few_steps(void **state)
 {
-    static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "ic0"};
+    static const char *const preconds[] = {"none", "jacobi", "chebyshev", "block-jacobi", "amg"};
     spmv_context *ctx = *state;
     spmv_cg_options options;
     spmv_cg_result result;

@@ -108,7 +108,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 Lanczos steps from a fixed start vector and then widened. (1)
  *   ic0           L L', an incomplete Cholesky factorisation with the pattern of the lower triangle
  *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
- *                 0.001 and is doubled until all pivots are positive (info.shift). (3)
+ *                 0.001 and is doubled until all pivots are positive (info.shift). (3) Backends
+ *                 ref and omp.
  *   ilu0          L U, an incomplete LU factorisation with the pattern of A. (2) A pivot of at most
  *                 2^-40 (f32: 2^-20) times the largest entry of its row is replaced by 0.001 times
  *                 that entry (info.fallen).
@@ -143,8 +144,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                    spmv_matrix_check; of the values only the diagonal is checked, which must be
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
  *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
- *                    "jacobi" and "auto" read only the diagonal, there, and do not check the
- *                    arrays. The caller guarantees symmetry where it is required.
+ *                    "jacobi" and "auto" read the arrays there and do not check them. The caller
+ *                    guarantees symmetry where it is required.
  *   options          NULL means defaults
  *   *preconditioner  the preconditioner; NULL after an error
  *

@@ -74,7 +74,10 @@ struct backend_table {
     /* see context_alloc; NULL: same as alloc */
     spmv_status (*alloc_queued)(spmv_context *ctx, int64_t bytes, void **memory);
     void (*free)(spmv_context *ctx, void *memory);
-    void (*freed)(spmv_context *ctx); /* see context_freed; NULL: nothing to do */
+    /* see context_free; NULL: same as free */
+    void (*free_queued)(spmv_context *ctx, void *memory);
+    void (*freed)(spmv_context *ctx);                /* see context_freed; NULL: nothing to do */
+    void (*keep_freed)(spmv_context *ctx, bool all); /* see context_keep_freed; NULL: nothing to do */
     spmv_status (*upload)(spmv_context *ctx, const void *host_from, void *to, int64_t bytes);
     spmv_status (*download)(spmv_context *ctx, const void *from, void *host_to, int64_t bytes);
     spmv_status (*synchronize)(spmv_context *ctx);

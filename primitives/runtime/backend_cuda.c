@@ -185,7 +185,7 @@ static spmv_status alloc_queued_cuda(spmv_context *ctx, int64_t bytes, void **me
 }
 
 /* Also works on a context that ended with an error: frees what can be freed. */
-static void free_cuda(spmv_context *ctx, void *memory)
+static void free_by(spmv_context *ctx, void *memory, void (*free_memory)(const spmv_context *, void *))
 {
     struct cuda_state *s = state_of(ctx);
     if (push_device(s) != cudaSuccess) {
@@ -201,9 +201,26 @@ static void free_cuda(spmv_context *ctx, void *memory)
         }
     } else {
         free_deferred(ctx);
-        free_now(ctx, memory);
+        free_memory(ctx, memory);
     }
     pop_device(s);
+}
+
+static void free_cuda(spmv_context *ctx, void *memory)
+{
+    free_by(ctx, memory, free_now);
+}
+
+static void free_in_order(const spmv_context *ctx, void *memory)
+{
+    if (cudaFreeAsync(memory, stream_of(ctx)) != cudaSuccess)
+        cudaGetLastError(); /* an error of queued work appears again at the next call */
+}
+
+/* Without a pool, the memory is cudaMalloc's. */
+static void free_queued_cuda(spmv_context *ctx, void *memory)
+{
+    free_by(ctx, memory, state_of(ctx)->pool != NULL ? free_in_order : free_now);
 }
 
 /* A pool compares its size with its threshold at a synchronisation. The last block was freed after
@@ -220,6 +237,18 @@ static void freed_cuda(spmv_context *ctx)
     if (!cuda_is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
         cudaGetLastError(); /* an error of queued work appears again at the next call */
     pop_device(s);
+}
+
+static cudaError_t limit_pool(struct cuda_state *s, uint64_t kept)
+{
+    return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
+}
+
+static void keep_freed_cuda(spmv_context *ctx, bool all)
+{
+    struct cuda_state *s = state_of(ctx);
+    if (s->pool != NULL && limit_pool(s, all ? UINT64_MAX : s->memory_bytes / CUDA_POOL_KEEPS) != cudaSuccess)
+        cudaGetLastError();
 }
 
 /* Waits for uploads too: otherwise pinned host memory would still be read after the return. */
@@ -359,13 +388,12 @@ static void open_pool(struct cuda_state *s)
 {
     const struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
                                                 .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
-    uint64_t kept = s->memory_bytes / CUDA_POOL_KEEPS;
     int there = 0;
     cudaError_t error = cudaDeviceGetAttribute(&there, cudaDevAttrMemoryPoolsSupported, s->device);
     if (error == cudaSuccess && there)
         error = cudaMemPoolCreate(&s->pool, &properties);
     if (s->pool != NULL && error == cudaSuccess)
-        error = cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
+        error = limit_pool(s, s->memory_bytes / CUDA_POOL_KEEPS);
     if (error != cudaSuccess)
         cudaGetLastError();
 }
@@ -483,6 +511,8 @@ const struct backend_table backend_cuda = {
     .alloc = alloc_cuda,
     .alloc_queued = alloc_queued_cuda,
     .free = free_cuda,
+    .free_queued = free_queued_cuda,
+    .keep_freed = keep_freed_cuda,
     .freed = freed_cuda,
     .upload = upload_cuda,
     .download = download_cuda,

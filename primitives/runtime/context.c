@@ -400,6 +400,19 @@ spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory)
                : alloc_by(ctx, backend->alloc_queued != NULL ? backend->alloc_queued : backend->alloc, bytes, memory);
 }
 
+void context_free(spmv_context *ctx, void *memory)
+{
+    const struct backend_table *const backend = ctx->backend;
+    if (memory != NULL)
+        (backend->free_queued != NULL ? backend->free_queued : backend->free)(ctx, memory);
+}
+
+void context_keep_freed(spmv_context *ctx, bool all)
+{
+    if (ctx->backend->keep_freed != NULL)
+        ctx->backend->keep_freed(ctx, all);
+}
+
 void context_freed(spmv_context *ctx)
 {
     if (ctx->backend->freed != NULL)

@@ -100,10 +100,17 @@ spmv_status context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
  * graphs may refer to. */
 spmv_status context_workspace(spmv_context *ctx, int64_t bytes, void **workspace);
 
-/* Allocates memory that only work on the context's stream uses; free it with spmv_free. On a GPU it
- * comes from the context's pool, which keeps some freed blocks: hundreds of microseconds faster
+/* Allocates memory that only work on the context's stream uses; free it with context_free, or with
+ * spmv_free, which waits. On a GPU it comes from the context's pool, which keeps some freed blocks: hundreds of microseconds faster
  * than allocating from the device. */
 spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
+
+/* Frees memory of context_alloc after the work queued so far, without a wait. NULL is allowed. */
+void context_free(spmv_context *ctx, void *memory);
+
+/* Whether the pool keeps all freed memory, whatever its limit, for work that often allocates and
+ * frees. */
+void context_keep_freed(spmv_context *ctx, bool all);
 
 /* Call after the last spmv_free of several: the pool returns memory above its limit to the
  * device. */

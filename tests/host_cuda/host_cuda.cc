@@ -212,6 +212,11 @@ cudaError_t cudaFree(void *memory)
     return error;
 }
 
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
+{
+    return device_of(stream) != current_device ? report(cudaErrorInvalidResourceHandle) : cudaFree(memory);
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream)
 {
     if (device_of(stream) != current_device)

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Compares `auto` with the preconditioned conjugate gradients of other libraries on a CPU: Eigen's
+incomplete Cholesky, hypre's BoomerAMG with one MPI rank a core and with one rank, PyAMG's smoothed
+aggregation.
+b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; medians count.
+
+usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-o TABLE.csv] [NAME|SPEC...]
+  BUILD:  a build with the targets spmv, precond_table, precond_with_eigen and precond_with_hypre
+  FOLDER: matrices with catalog.csv; those of more than 1,000 rows listed as positive definite are
+          taken if no name is given
+Needs Python with numpy, scipy and pyamg, and mpiexec.
+
+SPDX-License-Identifier: BSD-3-Clause"""
+import argparse
+import csv
+import io
+import lzma
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT = 60  # seconds for one solve
+SOLVED = 2e-8  # the largest true residual of a solved system, relative to ||b||
+RANKS = len(os.sched_getaffinity(0))
+PEERS = "eigen-ic hypre hypre-1 pyamg".split()
+FIELDS = "iterations setup solve cpu residual error".split()
+
+
+def splitmix(count):
+    """x of spmv solve --solution random."""
+    import numpy as np
+    step = np.uint64(0x9E3779B97F4A7C15)
+    with np.errstate(over="ignore"):
+        z = np.uint64(1) + step * np.arange(1, count + 1, dtype=np.uint64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return z.astype(np.int64) * 2.0 ** -63
+
+
+def write_system(path, system):
+    """See bench/precond_system.h."""
+    import numpy as np
+    import scipy.io
+    opened = lzma.open(path) if path.endswith(".xz") else open(path, "rb")
+    with opened as f:
+        a = scipy.io.mmread(io.BytesIO(f.read())).tocsr()
+    a.sum_duplicates()
+    a.sort_indices()
+    x = splitmix(a.shape[0])
+    with open(system, "wb") as f:
+        f.write(np.array([a.shape[0], a.nnz], dtype=np.int64).tobytes())
+        f.write(a.indptr.astype(np.int32).tobytes() + a.indices.astype(np.int32).tobytes())
+        f.write(bytes(4 * ((a.shape[0] + 1 + a.nnz) % 2)))
+        f.write(a.data.astype(np.float64).tobytes() + (a @ x).tobytes() + x.tobytes())
+    return a.shape[0], a.nnz
+
+
+def pyamg_solve(system, most):
+    """Runs in a process of its own; prints the line of the other programs."""
+    import numpy as np
+    import pyamg
+    import scipy.sparse
+    with open(system, "rb") as f:
+        rows, nnz = np.fromfile(f, np.int64, 2)
+        index = np.fromfile(f, np.int32, (rows + 1 + nnz + 1) // 2 * 2)
+        val, b, x = (np.fromfile(f, np.float64, n) for n in (nnz, rows, rows))
+    a = scipy.sparse.csr_matrix((val, index[rows + 1:rows + 1 + nnz], index[:rows + 1]), shape=(rows, rows))
+    used, begin = time.process_time(), time.monotonic()
+    m = pyamg.smoothed_aggregation_solver(a).aspreconditioner()
+    made = time.monotonic()
+    residuals = []
+    y, _ = pyamg.krylov.cg(a, b, tol=1e-8, maxiter=most, M=m, residuals=residuals)
+    end = time.monotonic()
+    print(f"{len(residuals) - 1},{made - begin:.6f},{end - made:.6f},{time.process_time() - used:.6f},"
+          f"{np.linalg.norm(b - a @ y) / np.linalg.norm(b):.3g},{np.linalg.norm(y - x) / np.linalg.norm(x):.3g}")
+
+
+def run(command):
+    """The last line of the output; None if it fails or takes too long."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT,
+                              env=dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS=str(RANKS),
+                                       OPENBLAS_NUM_THREADS="1"))
+    except subprocess.TimeoutExpired:
+        return None
+    lines = done.stdout.strip().splitlines()
+    return lines[-1] if done.returncode == 0 and lines else None
+
+
+def solve(name, build, path, system, most):
+    """A dictionary of FIELDS, and "took" for auto; None if nothing came back."""
+    if name == "auto":
+        line = run([os.path.join(build, "bench/precond_table"), str(RANKS), "auto", path])
+        row = next(csv.reader([line])) if line else None
+        if row is None or row[11] == "not made":
+            return None
+        values = [row[4], row[5], row[7], row[8], row[9], row[10]]
+        return dict(zip(FIELDS, map(float, values)), took=row[12].rsplit("auto: ", 1)[-1])
+    command = {"eigen-ic": [os.path.join(build, "bench/precond_with_eigen"), system, str(RANKS), str(most)],
+               "hypre-1": [os.path.join(build, "bench/precond_with_hypre"), system, "0.25", str(most)],
+               "hypre": ["mpiexec", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
+                         "mpi_yield_when_idle", "1", "-n", str(RANKS),
+                             os.path.join(build, "bench/precond_with_hypre"), system, "0.25", str(most)],
+               "pyamg": [sys.executable, os.path.abspath(__file__), "--pyamg", system, str(most)]}[name]
+    line = run(command)
+    return dict(zip(FIELDS, map(float, line.split(",")))) if line and line.count(",") == 5 else None
+
+
+def catalog(folder):
+    seen = set()
+    with open(os.path.join(folder, "catalog.csv"), newline="") as f:
+        for row in csv.DictReader(f):
+            if (row["posdef_suitesparse"] == "yes" and row["genuine"].startswith("verified") and row["name"] not in seen
+                    and row["symmetry"] == "symmetric" and row["field"] == "real"):
+                seen.add(row["name"])
+                yield row["name"], os.path.join(folder, row["file"]), int(row["rows"])
+
+
+def compare(build, name, path, rounds, folder):
+    """The medians of each solver."""
+    system = os.path.join(folder, "system")
+    rows, nnz = write_system(path, system)
+    names = ["auto", *PEERS]
+    tries = {n: [] for n in names}
+    for _ in range(rounds):
+        for n in names:
+            if len(tries[n]) == 0 or tries[n][-1] is not None:
+                tries[n].append(solve(n, build, path, system, min(10 * rows, 50000)))
+    os.remove(system)
+    result = {"matrix": name, "rows": rows, "nnz": nnz}
+    for n in names:
+        got = [t for t in tries[n] if t is not None and t["residual"] <= SOLVED]
+        for field in FIELDS:
+            result[f"{n} {field}"] = statistics.median(t[field] for t in got) if got else math.nan
+    took = [t["took"] for t in tries["auto"] if t is not None]
+    result["took"] = took[0] if took else "?"
+    return result
+
+
+def total(row, name, processors):
+    return row[f"{name} cpu"] if processors else row[f"{name} setup"] + row[f"{name} solve"]
+
+
+def number(x):
+    return "-" if math.isnan(x) else f"{x:.3g}" if x < 100 else f"{x:.0f}"
+
+
+def table(rows):
+    print("| matrix | rows | `auto` took | ms (processor ms), error | " + " | ".join(PEERS) + " | best peer / auto |")
+    print("|---" * (len(PEERS) + 5) + "|")
+    for row in rows:
+        cells = [f"{number(1e3 * total(row, n, False))} ({number(1e3 * total(row, n, True))}), "
+                 f"{number(row[f'{n} error'])}" if not math.isnan(row[f"{n} setup"]) else "not solved"
+                 for n in ("auto", *PEERS)]
+        print(f"| {row['matrix']} | {row['rows']} | {row['took']} | " + " | ".join(cells) + f" | {number(ratio(row))} |")
+
+
+def ratio(row, processors=False):
+    peers = [t for t in (total(row, n, processors) for n in PEERS) if not math.isnan(t)]
+    return min(peers) / total(row, "auto", processors) if peers else math.nan
+
+
+def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "--pyamg":
+        pyamg_solve(sys.argv[2], int(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("build")
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("-r", "--rounds", type=int, default=3)
+    parser.add_argument("-o", "--output")
+    o = parser.parse_intermixed_args()
+    known = {name: path for name, path, rows in catalog(o.folder) if rows > 1000}
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in o.names or known:
+            path = known.get(name)
+            if path is None:
+                path = os.path.join(folder, "grid.mtx")
+                subprocess.run([os.path.join(o.build, "app/spmv"), "gen", name, "-o", path, "-q"], check=True)
+            results.append(compare(o.build, name, path, o.rounds, folder))
+            print(results[-1], file=sys.stderr, flush=True)
+            if o.output:
+                with open(o.output, "w", newline="") as f:
+                    writer = csv.DictWriter(f, results[0])
+                    writer.writeheader()
+                    writer.writerows(results)
+    table(results)
+    for processors in False, True:
+        ratios = [r for r in (ratio(row, processors) for row in results) if not math.isnan(r)]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            print(f"\n{'processor time' if processors else 'time'}: geometric mean {mean:.2f}, least {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
