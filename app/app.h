@@ -68,6 +68,7 @@ struct options {
     double rtol, atol;
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
+    const char *right, *project;    /* NULL: not given */
     int vectors;                    /* for spmm; 0: not given */
     /* elements to measure, pixels of a picture, or values to show; 0: not given */
     int64_t size;

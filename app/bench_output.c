@@ -519,6 +519,8 @@ static void put_figures(json_t *object, const struct result *r)
 {
     json_put(object, "plan_seconds", json_number(r->plan_seconds));
     json_put(object, "first_call_seconds", json_number(r->first_call_seconds));
+    if (r->run_bytes > 0)
+        json_put(object, "run_bytes", json_integer((json_int_t)r->run_bytes));
     json_put(object, "seconds", bench_timing_json(&r->warm));
     if (r->flushed.repeats > 0)
         json_put(object, "flushed", bench_timing_json(&r->flushed));

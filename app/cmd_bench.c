@@ -77,6 +77,13 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         complain("--max-iterations is for --op cg, gmres and bicgstab, not for --op %s", o->op);
         return SPMV_ERROR_ARGUMENT;
     }
+    if ((o->right != NULL || o->project != NULL) && strncmp(b->run.operation->name, "spgemm", 6) != 0) {
+        complain("--%s is for --op spgemm and spgemm-numeric, not for --op %s", o->right != NULL ? "right" : "project",
+                 o->op);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->right != NULL && o->project != NULL)
+        return report(SPMV_ERROR_ARGUMENT, "either --right or --project, not both");
     if (!b->run.operation->on_matrix && is_complex(o->type)) {
         complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
@@ -316,35 +323,59 @@ static void complete_spec(const struct bench *b, const char *argument, char *tex
     snprintf(text, size, "%s%s%s", argument, random ? ",values=random" : "", seed);
 }
 
+/* Loads a matrix in the type of o. */
+static spmv_status load_matrix(const struct bench *b, const struct options *o, const char *argument, struct input *in,
+                               bool *spec)
+{
+    char text[1024];
+    *spec = !file_exists(argument) && spmv_spec_known(argument);
+    if (*spec)
+        complete_spec(b, argument, text, sizeof text);
+    progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, argument);
+    return input_load(b->checker, o, JOB_BENCH, *spec ? text : argument, in);
+}
+
+/* The other factor of --right or --project. */
+static const char *other_factor(const struct options *o)
+{
+    return o->right != NULL ? o->right : o->project;
+}
+
 static spmv_status run_matrix(struct bench *b, const char *argument)
 {
-    struct input in = {0};
+    struct input in = {0}, other = {0};
+    const char *const factor = other_factor(b->o);
     spmv_statistics statistics;
     struct options o = *b->o;
-    char text[1024];
-    const bool spec = !file_exists(argument) && spmv_spec_known(argument);
+    bool spec = false, factor_spec = false;
     o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial converts to its type */
-    if (spec)
-        complete_spec(b, argument, text, sizeof text);
-    snprintf(b->what, sizeof b->what, "%s", argument);
-    progress_show(b->began, "%d of %d: %s", b->done + 1, b->operand_count * b->type_count, b->what);
-    spmv_status st = input_load(b->checker, &o, JOB_BENCH, spec ? text : argument, &in);
+    spmv_status st = load_matrix(b, &o, argument, &in, &spec);
+    if (st == SPMV_OK && factor != NULL)
+        st = load_matrix(b, &o, factor, &other, &factor_spec);
     if (st == SPMV_OK) {
         st = spmv_matrix_statistics(b->checker, &in.view, &statistics, sizeof statistics);
         if (st != SPMV_OK)
             report(st, spmv_last_error(b->checker));
     }
-    const struct operand operand = {.matrix = &in.view, .seed = (uint64_t)b->o->seed};
+    const struct operand operand = {.matrix = &in.view,
+                                    .right = b->o->right != NULL ? &other.view : NULL,
+                                    .project = b->o->project != NULL ? &other.view : NULL,
+                                    .seed = (uint64_t)b->o->seed};
     const char *const name = spec ? argument : in.name;
-    char with_vectors[1024];
+    char longer[1024];
     if (st == SPMV_OK && b->vectors > 0)
-        snprintf(with_vectors, sizeof with_vectors, "%s, %d vectors", name, b->vectors);
-    struct bench_case c = {.name = b->vectors > 0 ? with_vectors : name, .in = &in, .statistics = &statistics};
+        snprintf(longer, sizeof longer, "%s, %d vectors", name, b->vectors);
+    if (st == SPMV_OK && factor != NULL)
+        snprintf(longer, sizeof longer, "%s, %s %s", name, b->o->right != NULL ? "times" : "projected by",
+                 factor_spec ? factor : other.name);
+    struct bench_case c = {
+        .name = b->vectors > 0 || factor != NULL ? longer : name, .in = &in, .statistics = &statistics};
     /* Without --type, a complex file is measured in its own type. */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
         st = run_case(b, &operand, &c, is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
     input_free(&in);
+    input_free(&other);
     return st;
 }
 

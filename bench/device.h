@@ -46,6 +46,12 @@ struct device_functions {
     /* Measures copy and read bandwidth of this device's memory now. triad_gbs is 0 on a GPU. */
     int (*bandwidth)(struct device *device, struct bandwidth *result, char *why);
 
+    /* NULL on a GPU. The most memory that this process had since memory_begin, above what it had
+     * then, in bytes; 0: unknown. memory_begin also resets what the system says of the process's
+     * peak. */
+    void (*memory_begin)(struct device *device);
+    int64_t (*memory_end)(struct device *device);
+
     void (*close)(struct device *device);
 };
 

@@ -1,7 +1,11 @@
-/* The product of a square sparse matrix with itself, C = A A, as an operation: both phases (spgemm),
- * or the numeric phase of a plan (spgemm-numeric). The result is the values of C.
+/* Products of sparse matrices as operations: both phases (spgemm), or the numeric phase of a plan
+ * (spgemm-numeric). The result is the values of C.
  *
- * Check: the product by another backend, with an error of at most 2 (n + 3) u |A| |A| per entry,
+ *     C = A A        A square
+ *     C = A B        with operand->right
+ *     C = P' (A P)   with operand->project; A P is made before
+ *
+ * Check: the product by another backend, with an error of at most 2 (n + 3) u |A| |B| per entry,
  * where n is the length of the row of A and u the unit roundoff. Each of the two sums has at most
  * half of this (N. J. Higham, "Accuracy and stability of numerical algorithms", 2nd ed., 3.1).
  *
@@ -15,8 +19,9 @@
 #include "work_matrix.h"
 
 struct state {
-    struct work_matrix matrix;
-    spmv_matrix *right, *size; /* A A, and |A| |A|, in host memory */
+    struct work_matrix a, b;
+    spmv_matrix *factor[2];    /* P' and A P; NULL: the operand's matrices are multiplied */
+    spmv_matrix *right, *size; /* A B, and |A| |B|, in host memory */
 };
 
 /* Absolute values of n numbers; NULL: out of memory. */
@@ -28,47 +33,104 @@ static void *absolute(spmv_type type, const void *values, int64_t n)
     return to;
 }
 
+/* |A| |B|; a and b may be the same matrix. */
+static spmv_status multiply_absolute(struct work *work, spmv_csr a, spmv_csr b, spmv_matrix **size)
+{
+    const bool same = a.val == b.val;
+    void *const a_values = absolute(work->type, a.val, a.nnz);
+    void *const b_values = same ? a_values : absolute(work->type, b.val, b.nnz);
+    spmv_status st = SPMV_OK;
+    if (a_values == NULL || b_values == NULL)
+        st = work_out_of_memory(work, "absolute values", (a.nnz + b.nnz) * (int64_t)spmv_type_size(work->type));
+    a.val = a_values;
+    b.val = b_values;
+    if (st == SPMV_OK && (st = spmv_multiply(work->checker, &a, &b, NULL, size)) != SPMV_OK)
+        work_fail(work, work->checker, st);
+    free(a_values);
+    if (!same)
+        free(b_values);
+    return st;
+}
+
 /* The products that results are compared with. */
 static spmv_status make_reference(struct work *work, struct state *state)
 {
-    spmv_csr a = state->matrix.host;
-    spmv_status st = spmv_multiply(work->checker, &a, &a, NULL, &state->right);
-    if (st != SPMV_OK)
-        return work_fail(work, work->checker, st);
-    void *const values = absolute(work->type, a.val, a.nnz);
-    if (values == NULL)
-        return work_out_of_memory(work, "absolute values", a.nnz * (int64_t)spmv_type_size(work->type));
-    a.val = values;
-    st = spmv_multiply(work->checker, &a, &a, NULL, &state->size);
-    free(values);
-    return st == SPMV_OK ? st : work_fail(work, work->checker, st);
+    const spmv_status st = spmv_multiply(work->checker, &state->a.host, &state->b.host, NULL, &state->right);
+    return st == SPMV_OK ? multiply_absolute(work, state->a.host, state->b.host, &state->size)
+                         : work_fail(work, work->checker, st);
+}
+
+/* The two factors: P' and A P are made if P is given. */
+static spmv_status choose_factors(struct work *work, struct state *state, spmv_csr *a, spmv_csr *b)
+{
+    const struct operand *const operand = work->operand;
+    *a = *operand->matrix;
+    *b = operand->right != NULL ? *operand->right : *a;
+    if (operand->project != NULL) {
+        spmv_status st = spmv_multiply(work->checker, a, operand->project, NULL, &state->factor[1]);
+        if (st == SPMV_OK)
+            st = spmv_matrix_transpose(work->checker, operand->project, &state->factor[0]);
+        if (st != SPMV_OK)
+            return work_fail(work, work->checker, st);
+        spmv_matrix_view(state->factor[0], a);
+        spmv_matrix_view(state->factor[1], b);
+    }
+    if (type_parts(work->type) != 1) {
+        snprintf(work->error, sizeof work->error, "%s is measured in real types", work->operation->name);
+        return SPMV_ERROR_TYPE;
+    }
+    if (a->cols == b->rows)
+        return SPMV_OK;
+    snprintf(work->error, sizeof work->error,
+             "%s: the first factor has %lld columns, the second one %lld rows: they must be equal",
+             work->operation->name, (long long)a->cols, (long long)b->rows);
+    return SPMV_ERROR_SIZE;
+}
+
+static spmv_status send_factors(struct work *work, struct state *state)
+{
+    struct peer_problem *const p = &work->problem;
+    spmv_csr a, b;
+    spmv_status st = choose_factors(work, state, &a, &b);
+    if (st == SPMV_OK)
+        st = work_send_matrix(work, &a, &state->a);
+    if (st != SPMV_OK || a.row_ptr != b.row_ptr)
+        return st != SPMV_OK ? st : work_send_right(work, &b, &state->b);
+    state->b = state->a;
+    p->right_cols = p->cols;
+    p->right_nnz = p->nnz;
+    p->right_row_ptr = p->row_ptr;
+    p->right_col = p->col;
+    p->right_val = p->val;
+    return SPMV_OK;
+}
+
+/* Bytes of a matrix with this width of its offsets. */
+static double bytes_of(const struct work *work, int64_t rows, int64_t nnz, int offset)
+{
+    return (double)nnz * (4 + (double)spmv_type_size(work->type)) + offset * ((double)rows + 1);
 }
 
 static spmv_status setup(struct work *work)
 {
     struct peer_problem *const p = &work->problem;
     struct state *const state = work_state(work, sizeof *state);
-    const spmv_csr *const operand = work->operand->matrix;
     if (state == NULL)
         return SPMV_ERROR_MEMORY;
-    if (operand->rows != operand->cols || type_parts(work->type) != 1) {
-        snprintf(work->error, sizeof work->error, "%s is measured on square matrices in real types",
-                 work->operation->name);
-        return operand->rows != operand->cols ? SPMV_ERROR_SIZE : SPMV_ERROR_TYPE;
-    }
-    spmv_status st = work_send_matrix(work, &state->matrix);
+    spmv_status st = send_factors(work, state);
     if (st == SPMV_OK)
         st = make_reference(work, state);
     if (st != SPMV_OK)
         return st;
     spmv_csr c;
     spmv_matrix_view(state->right, &c);
-    const double v = (double)spmv_type_size(work->type), rows = (double)p->rows;
+    const spmv_csr *const a = &state->a.host, *const b = &state->b.host;
     work->result_bytes = c.nnz * (int64_t)spmv_type_size(work->type);
-    work->model_bytes = (double)p->nnz * (4 + v) + 4 * (rows + 1) + (double)c.nnz * (4 + v) + 8 * (rows + 1);
-    const int64_t *const row_ptr = operand->row_ptr;
-    for (int64_t k = 0; k < operand->nnz; k++)
-        work->products += (double)(row_ptr[operand->col[k] + 1] - row_ptr[operand->col[k]]);
+    work->model_bytes = bytes_of(work, a->rows, a->nnz, 4) + bytes_of(work, c.rows, c.nnz, 8) +
+                        (a->row_ptr != b->row_ptr ? bytes_of(work, b->rows, b->nnz, 4) : 0);
+    const int64_t *const row_ptr = b->row_ptr;
+    for (int64_t k = 0; k < a->nnz; k++)
+        work->products += (double)(row_ptr[a->col[k] + 1] - row_ptr[a->col[k]]);
     st = work_array(work, NULL, work->result_bytes, (const void **)&p->y);
     work->result = p->y;
     return st;
@@ -81,17 +143,19 @@ static void release(struct work *work)
         return;
     spmv_matrix_destroy(state->right);
     spmv_matrix_destroy(state->size);
+    for (int i = 0; i < 2; i++)
+        spmv_matrix_destroy(state->factor[i]);
 }
 
 /* ---------------------------------------------------------------------------- methods */
 
 static spmv_status make_plan(struct work *work, const char *name, spmv_multiply_plan **plan)
 {
-    const spmv_csr *const a = &((const struct state *)work->state)->matrix.sent;
+    const struct state *const state = work->state;
     spmv_multiply_options options;
     spmv_multiply_options_init(&options, sizeof options);
     options.method = name;
-    return spmv_multiply_plan_create(work->ctx, a, a, &options, plan);
+    return spmv_multiply_plan_create(work->ctx, &state->a.sent, &state->b.sent, &options, plan);
 }
 
 static spmv_status open(struct work *work, const char *name, struct method *method)
@@ -113,22 +177,26 @@ static void close_plan(struct method *method)
     spmv_multiply_plan_destroy(method->state);
 }
 
+static spmv_status compute(const struct method *method, spmv_multiply_plan *plan)
+{
+    const struct state *const state = method->work->state;
+    return spmv_multiply_values(plan, state->a.sent.val, state->b.sent.val, method->work->result);
+}
+
 static int run_numeric(void *state)
 {
     const struct method *const method = state;
-    const void *const values = ((const struct state *)method->work->state)->matrix.sent.val;
-    return spmv_multiply_values(method->state, values, values, method->work->result) == SPMV_OK ? 0 : -1;
+    return compute(method, method->state) == SPMV_OK ? 0 : -1;
 }
 
 /* Both phases, by the method of the plan that was opened. */
 static int run_both(void *state)
 {
     const struct method *const method = state;
-    const void *const values = ((const struct state *)method->work->state)->matrix.sent.val;
     spmv_multiply_plan *plan = NULL;
     spmv_status st = make_plan(method->work, method->name, &plan);
     if (st == SPMV_OK)
-        st = spmv_multiply_values(plan, values, values, method->work->result);
+        st = compute(method, plan);
     spmv_multiply_plan_destroy(plan);
     return st == SPMV_OK ? 0 : -1;
 }
@@ -139,7 +207,7 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
 {
     const struct state *const state = work->state;
     const double unit = real_limits_of(work->type).roundoff;
-    const int64_t *const row_ptr = state->matrix.host.row_ptr;
+    const int64_t *const row_ptr = state->a.host.row_ptr;
     spmv_csr right, size;
     spmv_matrix_view(state->right, &right);
     spmv_matrix_view(state->size, &size);
@@ -162,7 +230,8 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
 }
 
 const struct operation operation_spgemm = {.name = "spgemm",
-                                           .formula = "C = A A, both phases",
+                                           .formula = "C = A B, both phases",
+                                           .allocates = true,
                                            .on_matrix = true,
                                            .peer_op = PEER_SPGEMM,
                                            .method_name = spmv_multiply_method_name,
@@ -174,7 +243,8 @@ const struct operation operation_spgemm = {.name = "spgemm",
                                            .check = check};
 
 const struct operation operation_spgemm_numeric = {.name = "spgemm-numeric",
-                                                   .formula = "C = A A, the numeric phase of a plan",
+                                                   .formula = "C = A B, the numeric phase of a plan",
+                                                   .allocates = true,
                                                    .on_matrix = true,
                                                    .peer_op = PEER_SPGEMM_NUMERIC,
                                                    .method_name = spmv_multiply_method_name,

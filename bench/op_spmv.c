@@ -40,7 +40,7 @@ static spmv_status setup(struct work *work, int vectors, bool dot)
         return SPMV_ERROR_MEMORY;
     state->vectors = vectors;
     state->dot = dot;
-    spmv_status st = work_send_matrix(work, &state->matrix);
+    spmv_status st = work_send_matrix(work, work->operand->matrix, &state->matrix);
     if (st != SPMV_OK)
         return st;
     p->vectors = vectors;

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 5 };
+enum { PEER_ABI = 6 };
 
 /* The operations. Scans are inclusive and use the sum. */
 enum peer_op {
@@ -31,9 +31,9 @@ enum peer_op {
     PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
     /* y = the x with A x = b, by conjugate gradients without a preconditioner, from x = 0 */
     PEER_CG,
-    PEER_SPMM,          /* Y = A X: spmv for several vectors, x and y row by row */
-    PEER_SPMV_DOT,      /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
-    PEER_SPGEMM,        /* y = the values of C = A A, pattern included in the time; columns ascend */
+    PEER_SPMM,           /* Y = A X: spmv for several vectors, x and y row by row */
+    PEER_SPMV_DOT,       /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
+    PEER_SPGEMM,         /* y = the values of C = A B, pattern included in the time; columns ascend */
     PEER_SPGEMM_NUMERIC, /* the same, with the pattern of C made by open */
     /* as PEER_CG, by restarted GMRES and by BiCGStab; A need not be symmetric */
     PEER_GMRES,
@@ -65,6 +65,11 @@ struct peer_problem {
     /* 1 except for PEER_SPMM: element v of row i of x is at i * vectors + v; y likewise */
     int vectors;
     const void *w; /* rows */
+
+    /* B of PEER_SPGEMM: cols rows; the arrays of A if it is A. */
+    int64_t right_cols, right_nnz;
+    const int32_t *right_row_ptr, *right_col; /* cols + 1, right_nnz */
+    const void *right_val;                    /* right_nnz */
 
     int64_t n; /* elements of in */
     const void *in;

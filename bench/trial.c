@@ -150,11 +150,16 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
         snprintf(work->error, sizeof work->error, "%s", why);
         return SPMV_ERROR_DEVICE;
     }
+    const bool memory = work->operation->allocates && work->device->functions->memory_begin != NULL;
+    if (memory)
+        work->device->functions->memory_begin(work->device);
     const double began = monotonic_seconds();
     int failed = run_once(run, number);
     if (failed == 0)
         failed = work->device->functions->wait(work->device, why);
     *seconds = monotonic_seconds() - began;
+    const int64_t bytes = memory ? work->device->functions->memory_end(work->device) : 0;
+    result->run_bytes = bytes > result->run_bytes ? bytes : result->run_bytes;
     if (failed == 0 && slot->peer != NULL && slot->peer->fetch != NULL)
         failed = slot->peer->fetch(slot->state);
     if (failed == 0 && slot->peer == NULL) { /* the method may be chosen during the run */

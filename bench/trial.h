@@ -19,6 +19,7 @@ struct result {
     double plan_seconds;           /* time from arrays in the context's memory until ready */
     struct method_figures figures; /* spmv */
     double first_call_seconds;
+    int64_t run_bytes; /* most memory that a run took; 0: unknown, or not measured */
     struct timing warm, flushed;
     bool measured;       /* warm is valid */
     bool checked, wrong; /* probes are not checked; wrong: beyond the bound */

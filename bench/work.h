@@ -74,6 +74,7 @@ struct operation {
     const char *operator_name, *kind; /* "add", "inclusive"; NULL: not applicable */
     bool on_matrix, on_file;          /* the operand is a matrix, or a file; neither: n elements */
     bool solver;                      /* a run is a whole solve, described in problem.solved */
+    bool allocates;                   /* a run takes memory, which is measured on a CPU */
     bool general;                     /* a solver for matrices that need not be symmetric */
     int peer_op;                      /* enum peer_op; -1: no peers */
 
@@ -112,6 +113,8 @@ struct operation {
 struct operand {
     /* host memory, f64, c128 or a pattern, 64-bit offsets; NULL for operations on elements */
     const spmv_csr *matrix;
+    /* for spgemm, as matrix: B of C = A B, or P of C = P' (A P); NULL: C = A A */
+    const spmv_csr *right, *project;
     const char *path;     /* of the file, for operations on files */
     spmv_type read_type;  /* type to read, or SPMV_TYPE_DEFAULT */
     int64_t n;            /* number of elements, for other operations */
@@ -136,9 +139,10 @@ struct work {
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */
     const char *precond; /* for the next method that is opened; NULL or "": none */
     /* set by work_open */
-    struct peer_problem problem; /* the arrays; row_ptr is NULL from 2^31 entries on */
-    void *result;                /* in the context's memory: overwritten by a run */
-    bool result_on_host;         /* result is in host memory instead */
+    /* the arrays; row_ptr is NULL if a matrix has 2^31 entries or more */
+    struct peer_problem problem;
+    void *result;        /* in the context's memory: overwritten by a run */
+    bool result_on_host; /* result is in host memory instead */
     int64_t result_bytes;
     double model_bytes; /* lower bound of the bytes that a run moves */
     double products;    /* of operations on a matrix that are no solvers: multiplications of a run */

@@ -5,11 +5,10 @@
 
 #include <stdlib.h>
 
-/* Converts the operand's values to the type; for a complex type with imaginary parts of 0, for a
- * pattern ones. */
-static spmv_status make_values(struct work *work, spmv_csr *to)
+/* Converts the values to the type; for a complex type with imaginary parts of 0, for a pattern
+ * ones. */
+static spmv_status make_values(struct work *work, const spmv_csr *a, spmv_csr *to)
 {
-    const spmv_csr *const a = work->operand->matrix;
     const double *const from = a->val;
     *to = *a;
     if (from != NULL && work->type == a->type)
@@ -30,9 +29,9 @@ static spmv_status make_values(struct work *work, spmv_csr *to)
     return SPMV_OK;
 }
 
-/* Sends the row offsets: with 32 bits if they fit, which peers need, else with 64 bits, only for
- * us. */
-static spmv_status send_offsets(struct work *work, const spmv_csr *a, spmv_csr *to)
+/* Sends the row offsets: with 32 bits if they fit, which peers need (*narrow_sent), else with 64
+ * bits, only for us. */
+static spmv_status send_offsets(struct work *work, const spmv_csr *a, spmv_csr *to, const int32_t **narrow_sent)
 {
     const int64_t *const wide = a->row_ptr;
     const void *array = NULL;
@@ -48,35 +47,54 @@ static spmv_status send_offsets(struct work *work, const spmv_csr *a, spmv_csr *
             narrow[i] = (int32_t)wide[i];
         st = work_array(work, narrow, (a->rows + 1) * 4, &array);
         free(narrow);
-        work->problem.row_ptr = array;
+        *narrow_sent = array;
         to->row_ptr_bits = 32;
     }
     to->row_ptr = array;
     return st;
 }
 
-spmv_status work_send_matrix(struct work *work, struct work_matrix *matrix)
+/* Makes host and sent. The arrays are also stored for the peers; values of a pattern are sent for
+ * them only. */
+static spmv_status send(struct work *work, const spmv_csr *from, struct work_matrix *matrix, const int32_t **row_ptr,
+                        const int32_t **col, const void **val)
 {
-    struct peer_problem *const p = &work->problem;
     const int64_t size = (int64_t)spmv_type_size(work->type);
     spmv_csr *const sent = &matrix->sent;
-    spmv_status st = make_values(work, &matrix->host);
+    spmv_status st = make_values(work, from, &matrix->host);
     if (st != SPMV_OK)
         return st;
     const spmv_csr *const a = &matrix->host;
-    p->rows = a->rows;
-    p->cols = a->cols;
-    p->nnz = a->nnz;
     *sent = *a;
     sent->row_ptr = NULL;
-    st = send_offsets(work, a, sent);
+    st = send_offsets(work, a, sent, row_ptr);
     if (st == SPMV_OK)
-        st = work_array(work, a->col, a->nnz * 4, (const void **)&p->col);
+        st = work_array(work, a->col, a->nnz * 4, (const void **)col);
     if (st == SPMV_OK)
-        st = work_array(work, a->val, a->nnz * size, &p->val);
-    sent->col = p->col;
-    sent->val = work->operand->matrix->val != NULL ? p->val : NULL;
+        st = work_array(work, a->val, a->nnz * size, val);
+    sent->col = *col;
+    sent->val = from->val != NULL ? *val : NULL;
     sent->memory = SPMV_MEMORY_CONTEXT;
+    return st;
+}
+
+spmv_status work_send_matrix(struct work *work, const spmv_csr *from, struct work_matrix *matrix)
+{
+    struct peer_problem *const p = &work->problem;
+    p->rows = from->rows;
+    p->cols = from->cols;
+    p->nnz = from->nnz;
+    return send(work, from, matrix, &p->row_ptr, &p->col, &p->val);
+}
+
+spmv_status work_send_right(struct work *work, const spmv_csr *from, struct work_matrix *matrix)
+{
+    struct peer_problem *const p = &work->problem;
+    p->right_cols = from->cols;
+    p->right_nnz = from->nnz;
+    const spmv_status st = send(work, from, matrix, &p->right_row_ptr, &p->right_col, &p->right_val);
+    if (p->right_row_ptr == NULL) /* too large for peers */
+        p->row_ptr = NULL;
     return st;
 }
 

@@ -11,8 +11,10 @@ struct work_matrix {
     spmv_csr sent; /* its copy in the context's memory */
 };
 
-/* Makes both, and the problem's arrays. work_close releases the memory. */
-spmv_status work_send_matrix(struct work *work, struct work_matrix *matrix);
+/* Makes both of a matrix like the operand's, and the problem's arrays of A or of B. work_close
+ * releases the memory. */
+spmv_status work_send_matrix(struct work *work, const spmv_csr *from, struct work_matrix *matrix);
+spmv_status work_send_right(struct work *work, const spmv_csr *from, struct work_matrix *matrix);
 
 /* Makes the plan for products with this many vectors by one of spmv's methods ("auto": the
  * default). */

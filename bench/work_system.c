@@ -68,7 +68,7 @@ spmv_status work_system_make(struct work *work, struct work_system *system)
     struct peer_problem *const p = &work->problem;
     spmv_status st = refuse_others(work, system);
     if (st == SPMV_OK)
-        st = work_send_matrix(work, &system->matrix);
+        st = work_send_matrix(work, work->operand->matrix, &system->matrix);
     if (st == SPMV_OK)
         st = make_b(work, system);
     p->solved = &system->solved;

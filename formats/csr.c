@@ -367,8 +367,7 @@ static spmv_status check_on_device(spmv_context *ctx, const char *name, const sp
     spmv_csr host = *a;
     if (a->rows > 0)
         TRY(csr_faults_cuda(ctx, a, &faults));
-    if (a->rows > 0 && faults.rows == 0 && faults.columns == 0 &&
-        (order == CSR_ANY_ORDER || faults.descents == faults.descents_at_starts))
+    if (a->rows > 0 && csr_faultless(&faults, order))
         return SPMV_OK;
     TRY(host_alloc(ctx, row_bytes, "row offsets", &row_ptr));
     TRY(host_alloc(ctx, column_bytes, "columns", &col));

@@ -49,6 +49,12 @@ template <typename Offset> spmv_status run(spmv_context *ctx, const spmv_csr *a,
 
 } // namespace
 
+extern "C" spmv_status csr_faults_queue_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *there)
+{
+    return on_device(ctx,
+                     [=] { return a->row_ptr_bits == 64 ? run<int64_t>(ctx, a, there) : run<int32_t>(ctx, a, there); });
+}
+
 extern "C" spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *faults)
 {
     void *there = nullptr;
@@ -56,11 +62,10 @@ extern "C" spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, str
     spmv_status st = context_scratch(ctx, (int64_t)sizeof *faults, &there);
     if (st == SPMV_OK)
         st = on_device(ctx, [=] {
-            const spmv_status cleared = cuda_check(
-                ctx, cudaMemsetAsync(there, 0, sizeof *faults, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-            return cleared != SPMV_OK      ? cleared
-                   : a->row_ptr_bits == 64 ? run<int64_t>(ctx, a, (csr_faults *)there)
-                                           : run<int32_t>(ctx, a, (csr_faults *)there);
+            return cuda_check(ctx, cudaMemsetAsync(there, 0, sizeof *faults, (cudaStream_t)ctx->stream),
+                              "cudaMemsetAsync");
         });
+    if (st == SPMV_OK)
+        st = csr_faults_queue_cuda(ctx, a, (struct csr_faults *)there);
     return st != SPMV_OK ? st : ctx->backend->download(ctx, there, faults, (int64_t)sizeof *faults);
 }

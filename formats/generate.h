@@ -17,6 +17,7 @@
     X(diffusion3d, "diffusion3d:N,CONTRAST[,ANISO]", "7-point diffusion, cell coefficients from 1 to CONTRAST")        \
     X(convdiff2d, "convdiff2d:N,PECLET", "5-point convection-diffusion, upwind, not symmetric")                        \
     X(convdiff3d, "convdiff3d:N,PECLET", "7-point convection-diffusion, upwind, not symmetric")                        \
+    X(interpolation3d, "interpolation3d:N,K", "from aggregates of K x K x K points to the grid of poisson3d:N")        \
     X(diagonal, "diagonal:ROWS", "only the diagonal")                                                                  \
     X(banded, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                                        \
     X(dense, "dense:ROWS,COLS", "every entry")                                                                         \

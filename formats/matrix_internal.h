@@ -98,6 +98,13 @@ struct csr_faults {
     int64_t columns, descents, descents_at_starts;
 };
 spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *faults);
+/* The same, queued. there: on the device, 0 before. */
+spmv_status csr_faults_queue_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *there);
+
+static inline bool csr_faultless(const struct csr_faults *f, enum csr_order order)
+{
+    return f->rows == 0 && f->columns == 0 && (order == CSR_ANY_ORDER || f->descents == f->descents_at_starts);
+}
 #endif
 
 /* spmv_matrix_transpose without the check. */

@@ -112,25 +112,34 @@ static spmv_status copy_pattern(spmv_context *ctx, spmv_csr *a, spmv_matrix **co
     return SPMV_OK;
 }
 
+/* Whether A and B have the same arrays. */
 static bool same_pattern(const spmv_csr *a, const spmv_csr *b)
 {
     return a->row_ptr == b->row_ptr && a->row_ptr_bits == b->row_ptr_bits && a->col == b->col && a->rows == b->rows &&
            a->nnz == b->nnz;
 }
 
+static spmv_status check_arrays(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+{
+    spmv_status st = csr_check_anywhere(plan->ctx, "spmv_multiply: A", a, CSR_SORTED);
+    if (st == SPMV_OK && !same_pattern(a, b))
+        st = csr_check_anywhere(plan->ctx, "spmv_multiply: B", b, CSR_SORTED);
+    return st;
+}
+
+/* Arrays on a device are checked later, with the count of the products. */
 static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
 {
     spmv_status st = SPMV_OK;
-    const bool same = same_pattern(a, b);
     plan->a = *a;
     plan->b = *b;
-    TRY(csr_check_anywhere(plan->ctx, "spmv_multiply: A", a, CSR_SORTED));
-    if (!same)
-        TRY(csr_check_anywhere(plan->ctx, "spmv_multiply: B", b, CSR_SORTED));
+    if (csr_on_device(plan->ctx, a))
+        return SPMV_OK;
+    TRY(check_arrays(plan, a, b));
     if (a->memory == SPMV_MEMORY_CONTEXT)
         return SPMV_OK;
     TRY(copy_pattern(plan->ctx, &plan->a, &plan->copied[0]));
-    if (same) {
+    if (same_pattern(a, b)) {
         plan->b = plan->a;
         plan->b.val = b->val;
         plan->b.type = b->type;
@@ -180,8 +189,11 @@ static spmv_status count_products(struct spmv_multiply_plan *plan)
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     int64_t sum = 0, least = 0;
 #ifdef SPMV_HAVE_CUDA
-    if (csr_on_device(plan->ctx, a))
-        return spgemm_products_cuda(plan->ctx, a, b, &plan->products);
+    if (csr_on_device(plan->ctx, a)) {
+        bool valid = false;
+        const spmv_status st = spgemm_survey_cuda(plan, &valid);
+        return st != SPMV_OK || valid ? st : check_arrays(plan, a, b);
+    }
 #endif
 #pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : sum, least)
     for (int64_t i = 0; i < a->rows; i++) {

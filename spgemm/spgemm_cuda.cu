@@ -29,6 +29,7 @@ struct rows_state {
 /* Memory of the symbolic phase, one block. */
 struct working {
     counters *found;             /* 2: of the first and of the second classes */
+    int64_t *lengths;            /* of the rows of C; rows + 1 */
     item *items, *again, *longs; /* as many as rows */
     uint8_t *classes, *widths;
     stored_columns stored;
@@ -87,6 +88,7 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
                              aligned(rows),
                              aligned(rows),
                              aligned(rows * 4),
+                             aligned((rows + 1) * 8),
                              aligned(most_huge * (int64_t)sizeof(huge_row))};
     int64_t bytes = 0;
     for (int64_t part : parts)
@@ -111,8 +113,9 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->classes = (uint8_t *)(at += parts[3]);
     w->widths = (uint8_t *)(at += parts[4]);
     w->stored.places = (uint32_t *)(at += parts[5]);
-    w->found_huge = (huge_row *)(at += parts[6]);
-    w->stored.columns = (int32_t *)(at + parts[7]);
+    w->lengths = (int64_t *)(at += parts[6]);
+    w->found_huge = (huge_row *)(at += parts[7]);
+    w->stored.columns = (int32_t *)(at + parts[8]);
     w->stored.room = room;
     return clear(plan->ctx, w->found, parts[0]);
 }
@@ -149,6 +152,7 @@ template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const work
     const rows_state *const s = (const rows_state *)plan->state;
     const int64_t words = bit_words(plan), blocks = bit_blocks(plan);
     const int all = blocks_for(ctx, INT64_MAX, 8);
+    int64_t *const row_ptr = FILL ? plan->row_ptr : w.lengths;
     segment *segments = FILL ? s->segments : nullptr;
     unsigned *filters = FILL ? s->filters : nullptr;
     spmv_status st = FILL && !w.huge.empty() ? clear(ctx, filters, s->filter_words * 4) : SPMV_OK;
@@ -168,7 +172,7 @@ template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const work
                                 w.bit_counts);
             if (queued == SPMV_OK)
                 queued = launch(ctx, "spgemm emit huge", FILL ? (int)blocks : 1, block_threads, emit_huge<FILL>, w.bits,
-                                words, w.bit_counts, blocks, h.row, plan->row_ptr, plan->col);
+                                words, w.bit_counts, blocks, h.row, row_ptr, plan->col);
             if (FILL && queued == SPMV_OK && count > 0)
                 queued = launch(ctx, "spgemm list huge", grid_for(count, block_threads), block_threads, list_huge, h,
                                 plan->row_ptr, filter > 0 ? filters : (unsigned *)nullptr, segments);
@@ -241,10 +245,17 @@ spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const workin
     const auto kernel = visit_long<FILL>;
     const spmv_status st = once_a_device(plan->ctx, name, &told, (const void *)kernel,
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
-    return st != SPMV_OK
-               ? st
-               : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel, operands_of(plan),
-                               w.longs, count, w.widths, words, plan->b.cols, plan->row_ptr, plan->col);
+    return st != SPMV_OK ? st
+                         : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel,
+                                         operands_of(plan), w.longs, count, w.widths, words, plan->b.cols,
+                                         FILL ? plan->row_ptr : w.lengths, plan->col, w.stored, w.found);
+}
+
+/* From the sample; a column for 8 products if there is none. */
+expectation expected_columns(const spmv_multiply_plan *plan)
+{
+    const int64_t products = plan->sampled_products, columns = plan->sampled_columns;
+    return {products > 0 ? (int)ceil_divide(256 * columns, products) : 32};
 }
 
 spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
@@ -258,25 +269,41 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
         lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st =
-            launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads, analyse, m,
-                   lanes_log, w.classes, w.widths, plan->row_ptr, w.stored.places, w.found_huge, w.found);
+        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads,
+                                analyse, m, lanes_log, expected_columns(plan), w.classes, w.widths, w.lengths,
+                                w.stored.places, w.found_huge, w.found);
         if (st == SPMV_OK)
-            st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, plan->row_ptr,
-                        (int32_t *)nullptr, w.classes, w.widths, w.found);
+            st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, w.lengths,
+                        (int32_t *)nullptr, w.classes, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
-                        w.items, w.longs, (segment *)nullptr, plan->row_ptr);
+                        w.items, w.longs, (segment *)nullptr, (const int64_t *)nullptr, (uint8_t *)nullptr,
+                        (unsigned long long *)nullptr);
+        if (st == SPMV_OK)
+            st = launch(ctx, "spgemm count few", blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64), BLOCK,
+                        count_few, m, w.items, w.found->rows, w.lengths, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
-                        plan->row_ptr, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
+                        w.lengths, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
-                        row_lists{w.again, w.found->again}, plan->row_ptr, (int32_t *)nullptr, (item *)nullptr, w.longs,
+                        row_lists{w.again, w.found->again}, w.lengths, (int32_t *)nullptr, (item *)nullptr, w.longs,
                         w.stored, w.found);
         if (st == SPMV_OK)
             st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
         return st;
+    });
+}
+
+/* Makes row_ptr of the lengths, and the second classes, whose counters are 0 before. */
+spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t rows = plan->a.rows;
+    const spmv_status st = spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, w.lengths, plan->row_ptr, rows + 1);
+    return st != SPMV_OK ? st : on_device(ctx, [&] {
+        return launch(ctx, "spgemm classify", grid_for(rows, block_threads), block_threads, classify, plan->row_ptr,
+                      rows, w.widths, w.classes, w.found + 1);
     });
 }
 
@@ -287,12 +314,12 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     const int64_t rows = m.rows, warps = s->warps;
     counters *const found = w.found + 1;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st =
-            launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition, w.classes,
-                   w.widths, rows, found, s->items, w.longs, s->segments + s->huge_segments, plan->row_ptr);
+        spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
+                                w.classes, w.widths, rows, found, s->items, w.longs, s->segments + s->huge_segments,
+                                plan->row_ptr, s->classes, s->counts);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
-                        plan->row_ptr, plan->col, w.classes, w.widths, found);
+                        plan->row_ptr, plan->col, w.classes, found);
         if (st == SPMV_OK && warps > 0)
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
@@ -304,7 +331,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     });
 }
 
-/* Makes the state for the classes of the rows of C. */
+/* Makes the memory of the state for the classes of the rows of C. */
 spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counters &have)
 {
     spmv_context *const ctx = plan->ctx;
@@ -341,17 +368,9 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
     s->huge_segments = huge_segments;
     s->segment_count = segments;
     s->warps = warps;
-    const auto copy = [&](void *to, const void *from, int64_t bytes) {
-        return cuda_check(ctx,
-                          cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)ctx->stream),
-                          "cudaMemcpyAsync");
-    };
     if (have.rows[TINY] > 0)
         s->classes = (uint8_t *)s->filters + parts[3];
-    return on_device(ctx, [&] {
-        const spmv_status copied = copy(s->counts, w.found[1].rows, LEVELS * 8);
-        return copied != SPMV_OK || s->classes == nullptr ? copied : copy(s->classes, w.classes, rows);
-    });
+    return SPMV_OK;
 }
 
 template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
@@ -368,33 +387,40 @@ template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const voi
     return st;
 }
 
-/* *sum += the number of products */
-__global__ void __launch_bounds__(block_threads) count_products(operands m, int64_t nnz, int64_t *sum)
-{
-    int64_t mine = 0;
-    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < nnz;
-         k += (int64_t)gridDim.x * block_threads)
-        mine += m.b.offset(m.a.col[k] + (int64_t)1) - m.b.offset(m.a.col[k]);
-    atomic_add_of_warp(mine, sum);
-}
-
 } // namespace
 
-extern "C" spmv_status spgemm_products_cuda(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, int64_t *products)
+extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool *valid)
 {
-    void *there = nullptr;
-    *products = 0;
-    if (a->nnz == 0)
+    struct {
+        totals found;
+        csr_faults faults[2];
+    } here = {}, *there = nullptr;
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr *const a = &plan->a, *const b = &plan->b;
+    const bool same = a->row_ptr == b->row_ptr && a->col == b->col && a->rows == b->rows && a->nnz == b->nnz;
+    const operands m = operands_of(plan);
+    *valid = a->rows > 0 && b->rows > 0;
+    if (!*valid)
         return SPMV_OK;
-    spmv_status st = context_scratch(ctx, 8, &there);
+    spmv_status st = context_scratch(ctx, (int64_t)sizeof here, (void **)&there);
     if (st == SPMV_OK)
-        st = clear(ctx, there, 8);
+        st = clear(ctx, there, (int64_t)sizeof here);
     if (st == SPMV_OK)
+        st = csr_faults_queue_cuda(ctx, a, &there->faults[0]);
+    if (st == SPMV_OK && !same)
+        st = csr_faults_queue_cuda(ctx, b, &there->faults[1]);
+    if (st == SPMV_OK && a->nnz > 0)
         st = on_device(ctx, [=] {
-            return launch(ctx, "spgemm products", grid_for(a->nnz, block_threads), block_threads, count_products,
-                          operands_of(*a, *b), a->nnz, (int64_t *)there);
+            return launch(ctx, "spgemm survey", SURVEY_BLOCKS + grid_for(a->nnz, block_threads), block_threads, survey,
+                          doubtful{m.a, a->rows, a->nnz}, doubtful{m.b, b->rows, b->nnz}, &there->found);
         });
-    return st != SPMV_OK ? st : ctx->backend->download(ctx, there, products, 8);
+    if (st == SPMV_OK)
+        st = ctx->backend->download(ctx, there, &here, (int64_t)sizeof here);
+    *valid = csr_faultless(&here.faults[0], CSR_SORTED) && csr_faultless(&here.faults[1], CSR_SORTED);
+    plan->products = (int64_t)here.found.products;
+    plan->sampled_products = (int64_t)here.found.sampled_products;
+    plan->sampled_columns = (int64_t)here.found.sampled_columns;
+    return st;
 }
 
 extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
@@ -403,7 +429,7 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     const int64_t rows = plan->a.rows;
     spmv_status st = SPMV_OK;
     void *memory = nullptr, *huge_memory = nullptr;
-    counters have = {};
+    counters have[2] = {};
     working w = {};
     plan->nnz = 0;
     plan->row_ptr = nullptr;
@@ -411,20 +437,20 @@ extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan
     TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&plan->row_ptr));
     TRY(make_room(plan, &w, &memory));
     TRY(queue_counts(plan, w));
-    TRY(spmv_download(ctx, w.found, &have, (int64_t)sizeof have));
-    TRY(prepare_huge(plan, &w, (int64_t)have.huge, &huge_memory));
-    TRY(visit_huge<false>(plan, w));
-    TRY(spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, plan->row_ptr, plan->row_ptr, rows + 1));
-    TRY(on_device(ctx, [&] {
-        return launch(ctx, "spgemm classify", grid_for(rows, block_threads), block_threads, classify, plan->row_ptr,
-                      rows, w.widths, w.classes, w.found + 1);
-    }));
-    TRY(spmv_download(ctx, w.found + 1, &have, (int64_t)sizeof have));
-    plan->nnz = have.nnz;
+    TRY(queue_offsets(plan, w));
+    TRY(spmv_download(ctx, w.found, have, (int64_t)sizeof have));
+    if (have[0].huge > 0) { /* once more, with the columns of huge rows */
+        TRY(prepare_huge(plan, &w, (int64_t)have[0].huge, &huge_memory));
+        TRY(visit_huge<false>(plan, w));
+        TRY(clear(ctx, w.found + 1, (int64_t)sizeof have[1]));
+        TRY(queue_offsets(plan, w));
+        TRY(spmv_download(ctx, w.found + 1, &have[1], (int64_t)sizeof have[1]));
+    }
+    plan->nnz = have[1].nnz;
     TRY(measure(plan, &w));
     TRY(context_alloc(ctx, max_i64(plan->nnz, 1) * 4, (void **)&plan->col));
-    TRY(make_state(plan, w, have));
-    TRY(queue_fill(plan, w, (const rows_state *)plan->state, have));
+    TRY(make_state(plan, w, have[1]));
+    TRY(queue_fill(plan, w, (const rows_state *)plan->state, have[1]));
     TRY(visit_huge<true>(plan, w));
 done:
     context_free(ctx, huge_memory);

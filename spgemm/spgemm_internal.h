@@ -20,7 +20,8 @@ struct spmv_multiply_plan {
 
     /* set by the front: sum over the entries of A of the lengths of B's rows */
     int64_t products;
-
+    /* on cuda, of parts of some rows of C: how many products, and how many columns; 0: not known */
+    int64_t sampled_products, sampled_columns;
     /* C, set by the method's symbolic function, from context_alloc */
     int64_t nnz;
     int64_t *row_ptr; /* a.rows + 1 */
@@ -79,8 +80,9 @@ void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 #ifdef SPMV_HAVE_CUDA
-/* spgemm_cuda.cu. Products: of valid matrices; waits. */
-spmv_status spgemm_products_cuda(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, int64_t *products);
+/* spgemm_cuda.cu. Checks the arrays of A and B, which are on the device, counts the products, and
+ * takes the sample. *valid: no fault was found, and neither matrix has 0 rows. Waits once. */
+spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool *valid);
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan);

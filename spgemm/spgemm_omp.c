@@ -8,6 +8,9 @@
  * order without a sort, and clears it. The columns of a chunk go to memory of its own, until the
  * lengths of all rows are known.
  *
+ * Where there are many products for each column, a thread stamps columns with the number of the row
+ * instead, which needs no branch for each product, and sorts the columns found.
+ *
  * Numeric. The columns of a row are known, so its sums start from -0, which does not change the
  * first product (floating_typed.h), and no branch asks whether a column is new. A thread has an
  * array with a sum for each column between the first and the last one of a row. Hash tables with
@@ -26,6 +29,10 @@
 /* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
  * each thread if there are so many products. */
 enum { CHUNK_LEAST = 1 << 12, CHUNK_MOST = 1 << 18, CHUNKS_EACH = 16 };
+
+/* Stamps take 4 bytes for each column of B, in a cache. Up to so many columns are sorted by
+ * insertion. */
+enum { STAMPS_MOST = 1 << 20, INSERTION_MOST = 24 };
 
 struct rows_state {
     int64_t chunks;
@@ -136,7 +143,7 @@ static inline int64_t take_bit(uint64_t *bits)
 }
 
 /* Writes the marked columns in ascending order, returns their number, and clears the marks. */
-static int64_t take_marks(struct marks *m, int32_t *col)
+static inline __attribute__((always_inline)) int64_t take_marks(struct marks *m, int32_t *col)
 {
     int64_t n = 0;
     for (int64_t t = m->low; t <= m->high; t++)
@@ -155,14 +162,93 @@ static int64_t take_marks(struct marks *m, int32_t *col)
     return n;
 }
 
-/* Writes the columns of row i of C and returns their number. */
-static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, struct marks *m, int32_t *col)
+/* Which columns the present row has: those whose number is that of the row. */
+struct stamps {
+    uint32_t *of; /* a number for each column; NULL: not made yet */
+    uint32_t row; /* counts the rows of the thread */
+    bool used;    /* for the next row */
+};
+
+/* The next row; false: there is no memory. */
+static bool next_stamp(struct stamps *s, int64_t cols)
+{
+    if (s->of == NULL)
+        s->of = calloc((size_t)cols, sizeof *s->of);
+    else if (s->row == UINT32_MAX)
+        memset(s->of, 0, (size_t)cols * sizeof *s->of);
+    s->row = s->of != NULL && s->row < UINT32_MAX ? s->row + 1 : 1;
+    return s->of != NULL;
+}
+
+/* The last one of the entries from k on, before `end`, whose columns follow each other. Their rows of B
+ * are one after the other in memory. */
+static inline int64_t last_of_run(const int32_t *col, int64_t k, int64_t end)
+{
+    while (k + 1 < end && col[k + 1] == col[k] + 1)
+        k++;
+    return k;
+}
+
+/* Writes each column of the products of entries begin ... end - 1 of A once, in the order of the
+ * products, without a branch for each product. Returns their number. */
+static __attribute__((noinline)) int64_t stamped_columns(const spmv_csr *a, const spmv_csr *b, int64_t begin,
+                                                         int64_t end, struct stamps *s, int32_t *col)
+{
+    int64_t n = 0;
+    uint32_t *const of = s->of;
+    const uint32_t row = s->row;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t first = row_first(b, a->col[k]);
+        k = last_of_run(a->col, k, end);
+        const int64_t last = row_first(b, a->col[k] + 1);
+        for (int64_t l = first; l < last; l++) {
+            const int32_t j = b->col[l];
+            col[n] = j;
+            n += of[j] != row;
+            of[j] = row;
+        }
+    }
+    return n;
+}
+
+/* Sorts columns that differ. The marks are passed by value, and this is not inlined, so that those of
+ * row_columns stay in registers. */
+static __attribute__((noinline)) void sort_by_marks(int32_t *col, int64_t n, struct marks m)
+{
+    for (int64_t e = 0; e < n; e++)
+        mark(&m, col[e]);
+    take_marks(&m, col);
+}
+
+static void sort_by_insertion(int32_t *col, int64_t n)
+{
+    for (int64_t e = 1; e < n; e++) {
+        const int32_t j = col[e];
+        int64_t to = e;
+        for (; to > 0 && col[to - 1] > j; to--)
+            col[to] = col[to - 1];
+        col[to] = j;
+    }
+}
+
+/* Writes the columns of row i of C and returns their number. col has room for one more than the
+ * products. */
+static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, struct marks *m, struct stamps *s,
+                           int32_t *col)
 {
     const int64_t begin = row_first(a, i), end = row_first(a, i + 1);
     if (end - begin == 1) { /* a row of B */
         const int64_t first = row_first(b, a->col[begin]), n = row_first(b, a->col[begin] + 1) - first;
         if (n > 0)
             memcpy(col, b->col + first, (size_t)n * sizeof *col);
+        return n;
+    }
+    if (s->used && next_stamp(s, b->cols)) {
+        const int64_t n = stamped_columns(a, b, begin, end, s, col);
+        if (n <= INSERTION_MOST)
+            sort_by_insertion(col, n);
+        else
+            sort_by_marks(col, n, *m);
         return n;
     }
     for (int64_t k = begin; k < end; k++) {
@@ -177,23 +263,28 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
 struct symbolic {
     const struct spmv_multiply_plan *plan;
     const struct rows_state *state;
-    int64_t *lengths;    /* of the rows of C */
-    int32_t **found;     /* the columns of each chunk */
-    int64_t most;        /* columns that a chunk may have before they are counted */
-    int64_t limit;       /* entries of C that the memory can hold */
-    atomic_llong so_far; /* entries found */
-    atomic_int failed;   /* 1: an allocation failed, 2: too many entries */
+    const int64_t *products; /* of the rows before each row */
+    bool stamps;             /* may be used */
+    int64_t *lengths;        /* of the rows of C */
+    int32_t **found;         /* the columns of each chunk */
+    int64_t most;            /* columns that a chunk may have before they are counted */
+    int64_t limit;           /* entries of C that the memory can hold */
+    atomic_llong so_far;     /* entries found */
+    atomic_int failed;       /* 1: an allocation failed, 2: too many entries */
 };
 
-/* Finds the columns of one chunk. col: room for s->most columns. */
-static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, int32_t *col)
+/* Finds the columns of one chunk. col: room for s->most columns and one more. The next chunk of the
+ * thread uses stamps if this one had many products for each column. */
+static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, struct stamps *stamps, int32_t *col)
 {
-    const int64_t end = s->state->first_row[chunk + 1];
+    enum { MANY = 3 };
+    const int64_t first = s->state->first_row[chunk], end = s->state->first_row[chunk + 1];
     int64_t n = 0;
-    for (int64_t i = s->state->first_row[chunk]; i < end; i++) {
-        s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, col + n);
+    for (int64_t i = first; i < end; i++) {
+        s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, stamps, col + n);
         n += s->lengths[i];
     }
+    stamps->used = s->stamps && s->products[end] - s->products[first] >= MANY * n;
     if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
         atomic_store(&s->failed, 2);
     else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)
@@ -208,15 +299,17 @@ static void find_all_columns(struct symbolic *s, int threads)
 #pragma omp parallel num_threads(threads)
     {
         uint64_t *const memory = calloc((size_t)marks_words(cols), sizeof *memory);
+        struct stamps stamps = {.of = NULL};
         int32_t *col = NULL;
-        if (memory == NULL || host_alloc(NULL, s->most * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
+        if (memory == NULL || host_alloc(NULL, (s->most + 1) * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
             atomic_store(&s->failed, 1);
         struct marks m = marks_in(memory, cols);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t c = 0; c < s->state->chunks; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
-                find_columns(s, c, &m, col);
+                find_columns(s, c, &m, &stamps, col);
         free(memory);
+        free(stamps.of);
         host_free(col);
     }
 }
@@ -253,7 +346,8 @@ static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_pt
  * *bytes: the working memory without the columns found. */
 static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct symbolic *s, int64_t *bytes)
 {
-    const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) + s->most * (int64_t)sizeof(int32_t);
+    const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
+                         (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
     const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks * (int64_t)sizeof *s->found;
     int threads = host_team(plan->ctx, plan->products);
     while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
@@ -308,6 +402,8 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     s.state = state;
     s.lengths = plan->row_ptr;
     s.most = most_columns(plan, state, products);
+    s.products = products;
+    s.stamps = plan->b.cols <= STAMPS_MOST && plan->max_bytes == 0;
     s.limit = INT64_MAX;
     if (plan->products > INT64_MAX / 8 || !spgemm_host_has(8 * plan->products))
         s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);

@@ -3,8 +3,10 @@
  *     c_ij = sum over ascending k of a_ik b_kj
  *
  * Symbolic phase, all on the device:
+ *   survey     counts all products, and for parts of some rows also the columns: how many products
+ *              one column has
  *   analyse    counts the products of each row of C and finds the mean length of its rows of B
- *   partition  lists the rows by class
+ *   partition  lists the rows by class, which follows from the expected number of columns
  *   count      counts the columns of each row of C; a scan makes row_ptr. If a row has too many
  *              columns for its class, a later kernel counts them in another one. Columns of rows in
  *              tables are stored as far as there is room.
@@ -17,7 +19,7 @@
  * too many columns for a table, HUGE_ROW those with very many products. Their columns are found in
  * bitmaps (spgemm_rows_symbolic.cuh), and their sums are formed in segments of consecutive columns
  * of C that fit a table. A row of the class TINY is in the registers of one thread. These rows are
- * not listed.
+ * not listed. For count there is the class FEW: the products of such a row are sorted.
  *
  * A group consists of teams. A team of `width` lanes takes a row of B, each lane an entry of it.
  * The width is near the mean length of these rows, so few lanes are idle.
@@ -64,15 +66,16 @@ enum {
     HUGE_ROW = LEVELS + 1,      /* of rows that all blocks share */
     EMPTY_ROW = LEVELS + 2,     /* of rows without products */
     TINY = LEVELS + 3,          /* of rows with few columns and products, one for a thread */
-    CLASSES = LEVELS + 4,
+    FEW = LEVELS + 4,           /* for count: of rows with few products, which are sorted */
+    CLASSES = LEVELS + 5,
     BLOCK = 128, /* threads of a block with tables */
     BLOCK_WARPS = BLOCK / warp_lanes,
     FREE = -1 /* a place without a column */
 };
 static_assert(SLOTS >= 8 && (SLOTS & (SLOTS - 1)) == 0, "a power of 2, at least 8");
 
-/* The most columns of a TINY row, and the most products. */
-enum { TINY_COLUMNS = 8, TINY_PRODUCTS = 64 };
+/* The most columns of a TINY row, and the most products; the most products of a FEW row. */
+enum { TINY_COLUMNS = 8, TINY_PRODUCTS = 64, FEW_PRODUCTS = 64 };
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
@@ -155,7 +158,7 @@ struct row_lists {
     const unsigned long long *counts; /* LEVELS */
 };
 
-/* The place of a level's list among its lists. */
+/* The place of a level's list among its lists; level -1: after all of them. */
 __device__ inline int64_t list_begin(const unsigned long long *counts, int level)
 {
     int64_t begin = 0;
@@ -246,10 +249,16 @@ __device__ inline int warp_most(int value)
 
 /* -------------------------------------------------------- classes of rows */
 
-enum {
-    ANALYSE_MOST = 512, /* entries of a row of A that a group of lanes reads; a block reads more */
-    OPTIMISTIC = 8,     /* the first table has room for one of this number of products */
-    HOPELESS = 64       /* a row with this number of products for each place of a table is LONG */
+enum { ANALYSE_MOST = 512 }; /* entries of a row of A that a group of lanes reads; a block reads more */
+
+/* How many columns of C rows are expected to have. */
+struct expectation {
+    int columns; /* of 256 products, 1 to 256 */
+
+    __device__ int64_t of(int64_t products) const
+    {
+        return (products * columns + 255) / 256;
+    }
 };
 
 /* A row of the class HUGE_ROW. */
@@ -274,29 +283,34 @@ __device__ inline int width_in_warp(int width_log)
     return width_log < 5 ? width_log : 5;
 }
 
-/* The class of a row for count. products: of its first SPMV_SPGEMM_HUGE entries of A. */
-__device__ inline int class_for(int64_t entries, int64_t products, int width_log)
+/* The class of a row for count. products: of its first SPMV_SPGEMM_HUGE entries of A. A table has
+ * room for half as many columns again as expected. */
+__device__ inline int class_for(int64_t entries, int64_t products, int width_log, expectation expected)
 {
     if (entries > SPMV_SPGEMM_HUGE || products > (int64_t)64 * SPMV_SPGEMM_HUGE)
         return HUGE_ROW;
     if (products == 0)
         return EMPTY_ROW;
-    if (entries > ANALYSE_MOST || products > (int64_t)HOPELESS * capacity(LEVELS - 1))
+    const int64_t columns = expected.of(products);
+    if (entries > ANALYSE_MOST || 4 * columns > 5 * capacity(LEVELS - 1))
         return LONG;
-    if (products <= TINY_PRODUCTS)
+    if (products <= TINY_COLUMNS || (products <= TINY_PRODUCTS && columns <= TINY_COLUMNS))
         return TINY;
+    if (products <= FEW_PRODUCTS)
+        return FEW;
     int level = width_in_warp(width_log) - LEAST_LOG;
-    while (level < LEVELS - 1 && (int64_t)OPTIMISTIC * capacity(level) < products)
+    while (level < LEVELS - 1 && 2 * capacity(level) < 3 * columns)
         level++;
     return level;
 }
 
 /* classes[i]: the class of row i for count. widths[i]: log2 of the width of its teams, up to a
- * block. Lists the huge rows, in any order. row_ptr[i] becomes 0 for rows without products.
+ * block. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last one and those of rows
+ * without products become 0, those of huge rows 1, until their columns are counted.
  * lanes_log: log2 of the lanes for a row, up to a warp. */
 __global__ void __launch_bounds__(block_threads)
-    analyse(operands m, int lanes_log, uint8_t *classes, uint8_t *widths, int64_t *row_ptr, uint32_t *places,
-            huge_row *huge, counters *found)
+    analyse(operands m, int lanes_log, expectation expected, uint8_t *classes, uint8_t *widths, int64_t *lengths,
+            uint32_t *places, huge_row *huge, counters *found)
 {
     __shared__ unsigned counts[CLASSES];
     __shared__ int later[block_threads], later_count; /* rows for the whole block */
@@ -305,14 +319,14 @@ __global__ void __launch_bounds__(block_threads)
     if (thread < CLASSES)
         counts[thread] = 0;
     if (thread == 0 && blockIdx.x == 0)
-        row_ptr[m.rows] = 0;
+        lengths[m.rows] = 0;
     const auto store = [&](int64_t row, int64_t entries, int64_t products) {
         const int width_log = width_for(products, entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE);
-        const int level = class_for(entries, products, width_log);
+        const int level = class_for(entries, products, width_log, expected);
         if (level == HUGE_ROW)
             huge[atomicAdd(&found->huge, 1ull)] = {row, entries, 0, width_log};
-        if (level == EMPTY_ROW)
-            row_ptr[row] = 0;
+        if (level == EMPTY_ROW || level == HUGE_ROW)
+            lengths[row] = level == HUGE_ROW;
         if (level == LONG) /* fill may find it in another class */
             places[row] = NOT_STORED;
         classes[row] = (uint8_t)level;
@@ -418,21 +432,26 @@ __global__ void __launch_bounds__(block_threads)
 /* Writes the lists of rows by class. Neighbouring rows stay near each other, since they share rows
  * of B.
  *
- *   items      the lists of the levels (row_lists); NULL: not wanted
+ *   items      the lists of the levels (row_lists), then the FEW rows; NULL: not wanted
  *   longs      the rows of the class LONG; NULL: not wanted
  *   segments   their segments; NULL: not wanted
- *   row_ptr    of C, for segments */
+ *   row_ptr    of C, for segments
+ *   kept, kept_counts  get the classes, and the lengths of the levels' lists; NULL: not wanted */
 __global__ void __launch_bounds__(block_threads)
     partition(const uint8_t *classes, const uint8_t *widths, int64_t rows, counters *found, item *items, item *longs,
-              segment *segments, const int64_t *row_ptr)
+              segment *segments, const int64_t *row_ptr, uint8_t *kept, unsigned long long *kept_counts)
 {
     __shared__ unsigned counts[CLASSES], segment_count;
     __shared__ int64_t begins[CLASSES], segments_begin;
     const int lane = (int)threadIdx.x % warp_lanes;
+    if (kept_counts != nullptr && blockIdx.x == 0 && threadIdx.x < LEVELS)
+        kept_counts[threadIdx.x] = found->rows[threadIdx.x];
     for (int64_t first = (int64_t)blockIdx.x * block_threads; first < rows;
          first += (int64_t)gridDim.x * block_threads) {
         const int64_t row = first + threadIdx.x;
         const int level = row < rows ? classes[row] : (int)EMPTY_ROW;
+        if (kept != nullptr && row < rows)
+            kept[row] = (uint8_t)level;
         if (threadIdx.x < CLASSES)
             counts[threadIdx.x] = 0;
         if (threadIdx.x == 0)
@@ -453,12 +472,12 @@ __global__ void __launch_bounds__(block_threads)
         const int mine = (int)threadIdx.x; /* a class */
         if (mine == 0 && segment_count != 0)
             segments_begin = (int64_t)atomicAdd(&found->listed_segments, (unsigned long long)segment_count);
-        if (mine <= LONG && counts[mine] != 0 && (mine < LEVELS ? items : longs) != nullptr) {
+        if ((mine <= LONG || mine == FEW) && counts[mine] != 0 && (mine != LONG ? items : longs) != nullptr) {
             begins[mine] = (int64_t)atomicAdd(&found->listed[mine], (unsigned long long)counts[mine]) +
-                           (mine < LEVELS ? list_begin(found->rows, mine) : 0);
+                           (mine != LONG ? list_begin(found->rows, mine < LEVELS ? mine : -1) : 0);
         }
         __syncthreads();
-        if (level < LEVELS && items != nullptr)
+        if ((level < LEVELS || level == FEW) && items != nullptr)
             items[begins[level] + at] = make_item(row, widths[row]);
         if (level == LONG && longs != nullptr)
             longs[begins[level] + at] = make_item(row, widths[row]);

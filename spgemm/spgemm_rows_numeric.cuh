@@ -3,11 +3,12 @@
  *
  *     c_ij = sum over ascending k of a_ik b_kj
  *
- * A group of lanes has a row of C, or a warp has a segment of a long row. Its columns are in a hash
- * table in shared memory, with a sum for each place. The lanes load as many entries of the row of A
- * at a time as the group has lanes, with the offsets of the rows of B. In each step each team of
- * the group takes the next of these rows of B: its lanes load the entries, form the products and
- * find the places of the columns.
+ * A group of lanes has a row of C, or a warp has a segment of a long row. Its columns are in shared
+ * memory in ascending order, with a sum for each. The lanes load as many entries of the row of A at a
+ * time as the group has lanes, with the offsets of the rows of B. In each step each team of the group
+ * takes the next of these rows of B: its lanes load the entries, form the products and find the places
+ * of the columns by a binary search. (A hash table takes more instructions: it has to be filled, and
+ * the lanes of a warp wait for the one whose search is the longest.)
  *
  * If a row of B has more entries than its team has lanes, the whole group adds the others.
  *
@@ -110,14 +111,24 @@ template <typename T> __device__ taken<T> shuffle_from(const taken<T> &t, int la
             __shfl_sync(all_lanes, (long long)t.begin, lane), __shfl_sync(all_lanes, t.length, lane)};
 }
 
-/* The place of a column in a table of 2^log places. A column that is not in the table gets a free
- * place; there is none if the patterns are those of the plan. */
+/* The place of a column among 2^log - 1 ascending ones: the number of smaller ones. So a column that
+ * is not among them also gets a place in the table; there is none if the patterns are those of the
+ * plan. All lanes take the same number of steps, whose distances are constants. */
 __device__ inline int find_place(const int *keys, int log, int32_t col)
 {
-    int place = first_place(col, log);
-    for (int key = keys[place]; key != col && key != FREE; key = keys[place])
-        place = (place + 1) & ((1 << log) - 1);
+    int place = 0;
+#pragma unroll
+    for (int half = TABLE / 2; half > 0; half /= 2)
+        if (half < 1 << log)
+            place += keys[place + half - 1] < col ? half : 0;
     return place;
+}
+static_assert(TABLE <= 1 << 9, "find_place has 9 steps");
+
+/* The smallest log with n < 2^log. */
+__device__ inline int log_above(int n)
+{
+    return n == 0 ? 0 : 32 - __clz(n);
 }
 
 /* The chunks of 32 entries of a row of A that have products in a segment, in ascending order: all
@@ -154,10 +165,12 @@ struct chunks {
 /* At least this number of blocks for a multiprocessor: limits the registers. */
 template <typename T> constexpr int least_blocks = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 6 : 5;
 
-/* Shared memory of a warp. */
+/* Shared memory of a warp. A group's part has SLOTS + 1 places for each lane, of which one is not used:
+ * so all groups begin in different banks, and their searches do not conflict. */
+enum { PLACES = SLOTS + 1 };
 template <typename T> struct warp_memory {
-    alignas(16) int keys[TABLE];
-    alignas(16) T sums[TABLE];
+    int keys[warp_lanes * PLACES];
+    alignas(16) T sums[warp_lanes * PLACES];
     int order[warp_lanes]; /* the lanes whose entry has products in the segment */
 };
 
@@ -185,22 +198,23 @@ __device__ __forceinline__ void sum_task(const numeric_job<T> &j, int64_t task, 
             n = (int)(j.row_ptr[row_of(mine.row) + 1] - from);
         }
     }
-    const int size = mine.size(), log = mine.log + slots_log();
-    int *const keys = memory->keys + (mine.group << log);
-    T *const sums = memory->sums + (mine.group << log);
+    const int size = mine.size(), table = (mine.group << mine.log) * PLACES;
+    int *const keys = memory->keys + table;
+    T *const sums = memory->sums + table;
     row_of_a row = {0, 0};
     if (mine.mine) {
         row.begin = j.m.a.offset(row_of(mine.row));
         row.entries = (int)(j.m.a.offset(row_of(mine.row) + 1) - row.begin);
     }
 
-    clear_tables(memory->keys);
-    for (int i = mine.lane; i < n; i += size) {
-        const int32_t c = j.col[from + i];
-        int place = first_place(c, log);
-        while (atomicCAS(&keys[place], (int)FREE, (int)c) != FREE)
-            place = (place + 1) & ((1 << log) - 1);
-        sums[place] = constants<T>::minus_zero();
+    /* the first loads are on their way while the table is made */
+    taken<T> entries = {constants<T>::one(), 0, 0};
+    if constexpr (!SEGMENTS)
+        entries = take<false>(j, row, mine.lane, {0, 0});
+    const int log = log_above(warp_most(n));
+    for (int i = mine.lane; i < 1 << log; i += size) {
+        keys[i] = i < n ? j.col[from + i] : INT32_MAX;
+        sums[i] = constants<T>::minus_zero();
     }
     columns within = {0, 0};
     if constexpr (SEGMENTS) {
@@ -213,7 +227,8 @@ __device__ __forceinline__ void sum_task(const numeric_job<T> &j, int64_t task, 
     const int width = 1 << width_log, teams = size >> width_log, team = mine.lane >> width_log;
     const int tlane = mine.lane & (width - 1), most_teams = warp_most(teams);
     int64_t base = SEGMENTS && list.filter != nullptr ? list.next(0) : 0;
-    taken<T> entries = take<SEGMENTS>(j, row, (int)base + mine.lane, within);
+    if constexpr (SEGMENTS)
+        entries = take<true>(j, row, (int)base + mine.lane, within);
     while (__ballot_sync(all_lanes, base < row.entries) != 0) {
         const taken<T> now = entries;
         int left; /* entries to add; a group may have none while others have some */
@@ -295,7 +310,7 @@ __device__ __forceinline__ void sum_task(const numeric_job<T> &j, int64_t task, 
         }
     }
     for (int i = mine.lane; i < n; i += size)
-        j.val[from + i] = sums[find_place(keys, log, j.col[from + i])];
+        j.val[from + i] = sums[i];
     __syncwarp();
 }
 

@@ -1,7 +1,8 @@
-/* Method "rows", symbolic phase: the columns of each row of C. Each kernel exists twice: one counts
+/* Method "rows", symbolic phase: the columns of each row of C. Most kernels exist twice: one counts
  * the columns, the other one writes them in ascending order.
  *
  * visit_tiny   a thread has a row and inserts the columns into a sorted list in registers.
+ * count_few    8 lanes have a row. They load the columns of all products and sort them. Only counts.
  * visit_short  a group of lanes has a row. Its lanes insert the columns of all products into the
  *              group's hash table, in any order. Then a bitonic network sorts the columns.
  * visit_long   a block has a row. Its threads set bits of a bitmap in shared memory, which has the
@@ -74,15 +75,15 @@ __device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
     return true;
 }
 
-/* Rows of the class TINY. FILL = false: a row with too many columns gets a level. Other parameters:
- * as for visit_short. */
+/* Rows of the class TINY. FILL = false: a row with too many columns becomes a FEW row. Other
+ * parameters: as for visit_short. */
 template <bool FILL>
 __global__ void __launch_bounds__(block_threads)
-    visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, const uint8_t *widths, counters *found)
+    visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, counters *found)
 {
-    __shared__ unsigned counts[LEVELS];
-    if (threadIdx.x < LEVELS)
-        counts[threadIdx.x] = 0;
+    __shared__ unsigned others;
+    if (threadIdx.x == 0)
+        others = 0;
     __syncthreads();
     for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < m.rows;
          row += (int64_t)gridDim.x * block_threads) {
@@ -108,14 +109,13 @@ __global__ void __launch_bounds__(block_threads)
                 n += list[s] != INT32_MAX;
             row_ptr[row] = n;
         } else {
-            const int level = width_in_warp(widths[row]) - LEAST_LOG;
-            classes[row] = (uint8_t)level;
-            atomicAdd(&counts[level], 1u);
+            classes[row] = FEW;
+            atomicAdd(&others, 1u);
         }
     }
     __syncthreads();
-    if (!FILL && threadIdx.x < LEVELS && counts[threadIdx.x] != 0)
-        atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
+    if (!FILL && threadIdx.x == 0 && others != 0)
+        atomicAdd(&found->rows[FEW], (unsigned long long)others);
 }
 
 /* Reads a word of shared memory that other lanes may change in the meantime, by atomic operations. */
@@ -152,78 +152,298 @@ __device__ inline bool insert(int *keys, int log, int *found, int most, int32_t 
     }
 }
 
-/* Moves the columns of each group's table to its front and sorts them. Called by all lanes of a
- * warp. n: the columns of the group's table. */
-__device__ inline void sort_tables(int *keys, const assignment &mine, int n)
+/* Puts two numbers in order: ascending if up. */
+__device__ __forceinline__ void order_two(unsigned *x, unsigned *y, bool up)
 {
-    const int size = mine.size();
-    const unsigned before = (1u << mine.lane) - 1;
-    int kept = 0, key[SLOTS];
+    const unsigned least = *x < *y ? *x : *y, most = *x < *y ? *y : *x;
+    *x = up ? least : most;
+    *y = up ? most : least;
+}
+
+/* Sorts N numbers of each of `lanes` neighbouring lanes by a bitonic network in registers. Lane l then
+ * has the numbers N l ... N l + N - 1. N and lanes: powers of 2; lanes is the same in the whole warp.
+ * lane: in its group. */
+template <int N> __device__ __forceinline__ void sort_across(unsigned (&key)[N], int lane, int lanes)
+{
 #pragma unroll
-    for (int s = 0; s < SLOTS; s++)
-        key[s] = keys[s * size + mine.lane];
-    __syncwarp();
+    for (int run = 2; run < N; run *= 2) {
 #pragma unroll
-    for (int s = 0; s < SLOTS; s++) {
-        unsigned there = __ballot_sync(all_lanes, key[s] != FREE) >> (mine.group << mine.log);
-        if (mine.log < 5)
-            there &= (1u << size) - 1;
-        if (key[s] != FREE)
-            keys[kept + __popc(there & before)] = key[s];
-        kept += __popc(there);
-    }
-    int padded = 1;
-    while (padded < n)
-        padded *= 2;
-    for (int i = n + mine.lane; i < padded; i += size)
-        keys[i] = INT32_MAX;
-    __syncwarp();
-    const int most = warp_most(padded);
-    for (int run = 2; run <= most; run *= 2) {
         for (int stride = run / 2; stride > 0; stride /= 2) {
-            for (int i = mine.lane; i < (run <= padded ? padded / 2 : 0); i += size) {
-                const int low = 2 * i - (i & (stride - 1)), high = low + stride;
-                const int x = keys[low], y = keys[high];
-                if ((x > y) == ((low & run) == 0)) {
-                    keys[low] = y;
-                    keys[high] = x;
-                }
+#pragma unroll
+            for (int r = 0; r < N; r++)
+                if ((r & stride) == 0)
+                    order_two(&key[r], &key[r | stride], (r & run) == 0);
+        }
+    }
+    for (int run = 1; run <= lanes; run *= 2) { /* of run N numbers */
+        const bool up = run == lanes || (lane & run) == 0;
+        for (int distance = run / 2; distance > 0; distance /= 2) {
+            const bool least = up == ((lane & distance) == 0);
+#pragma unroll
+            for (int r = 0; r < N; r++) {
+                const unsigned other = __shfl_xor_sync(all_lanes, key[r], distance);
+                key[r] = least == (other < key[r]) ? other : key[r];
             }
-            __syncwarp();
+        }
+#pragma unroll
+        for (int stride = N / 2; stride > 0; stride /= 2) {
+#pragma unroll
+            for (int r = 0; r < N; r++)
+                if ((r & stride) == 0)
+                    order_two(&key[r], &key[r | stride], up);
         }
     }
 }
 
-/* Stores the columns of each group's table in ascending order if there is room for those of the
- * whole warp. Returns the place of the group's first column, or -1. Called by all lanes of a warp.
- * n: the columns of the group's table; 0: nothing to store. */
-__device__ inline int64_t store_columns(int *keys, const assignment &mine, int n, const stored_columns &stored,
-                                        counters *found)
+/* Writes the columns of each group's table in ascending order. Called by all lanes of a warp. n: the
+ * columns of the group's table; 0: nothing to write. */
+__device__ inline void write_sorted(int *keys, const assignment &mine, int n, int32_t *to)
+{
+    unsigned key[SLOTS]; /* free places are the largest numbers */
+#pragma unroll
+    for (int s = 0; s < SLOTS; s++)
+        key[s] = (unsigned)keys[s * mine.size() + mine.lane];
+    sort_across(key, mine.lane, mine.size());
+    __syncwarp();
+#pragma unroll
+    for (int s = 0; s < SLOTS; s += 4)
+        *(int4 *)&keys[mine.lane * SLOTS + s] = {(int)key[s], (int)key[s + 1], (int)key[s + 2], (int)key[s + 3]};
+    __syncwarp();
+    for (int i = mine.lane; i < n; i += mine.size())
+        to[i] = keys[i];
+}
+
+/* Reserves room for n columns. Returns the first place, or UINT64_MAX if there is not enough. */
+__device__ inline unsigned long long reserve(const stored_columns &stored, counters *found, int n)
+{
+    /* the number only grows */
+    unsigned long long begin = *(volatile unsigned long long *)&found->stored;
+    if (begin + (unsigned)n <= (unsigned long long)stored.room)
+        begin = atomicAdd(&found->stored, (unsigned long long)n);
+    return begin + (unsigned)n <= (unsigned long long)stored.room ? begin : UINT64_MAX;
+}
+
+/* Reserves room for the columns of a warp's groups. Returns the place of the group's first column, or
+ * -1 if there is not enough room for all. Called by all lanes of a warp. n: the columns of the group;
+ * 0: nothing to store. */
+__device__ inline int64_t reserve_for_groups(const assignment &mine, int n, const stored_columns &stored,
+                                             counters *found)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int count = mine.lane == 0 ? n : 0, through = warp_inclusive(add_counts(), count);
-    unsigned long long begin = 0;
-    if (lane == warp_lanes - 1) {
-        /* the number only grows */
-        begin = *(volatile unsigned long long *)&found->stored;
-        if (begin + (unsigned)through <= (unsigned long long)stored.room)
-            begin = atomicAdd(&found->stored, (unsigned long long)through);
-        if (begin + (unsigned)through > (unsigned long long)stored.room)
-            begin = UINT64_MAX;
-    }
+    unsigned long long begin = lane == warp_lanes - 1 ? reserve(stored, found, through) : 0;
     begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
-    if (begin == UINT64_MAX)
-        return -1;
-    sort_tables(keys, mine, n);
-    const int64_t place = (int64_t)begin + __shfl_sync(all_lanes, through - count, mine.group << mine.log);
-    for (int i = mine.lane; i < n; i += mine.size())
-        stored.columns[place + i] = keys[i];
-    return place;
+    const int before = __shfl_sync(all_lanes, through - count, mine.group << mine.log);
+    return begin != UINT64_MAX ? (int64_t)begin + before : -1;
+}
+
+/* -------------------------------------------------------------------- few products */
+
+enum { FEW_LOG = 3, FEW_LANES = 1 << FEW_LOG, FEW_GROUPS = warp_lanes / FEW_LANES };
+
+/* Sorts a group's columns, the first FEW_LANES N ones, and stores each once. The last ones may be
+ * INT32_MAX, which does not count. Returns the number of columns; *place: of the first one. */
+template <int N>
+__device__ __forceinline__ int store_few(const int *columns, const assignment &mine, const stored_columns &stored,
+                                         counters *found, int64_t *place)
+{
+    unsigned key[N];
+    bool kept[N];
+#pragma unroll
+    for (int r = 0; r < N; r += 4) {
+        const int4 four = *(const int4 *)&columns[mine.lane * N + r];
+        key[r] = (unsigned)four.x;
+        key[r + 1] = (unsigned)four.y;
+        key[r + 2] = (unsigned)four.z;
+        key[r + 3] = (unsigned)four.w;
+    }
+    sort_across(key, mine.lane, FEW_LANES);
+    const unsigned before = __shfl_up_sync(all_lanes, key[N - 1], 1);
+    int count = 0;
+#pragma unroll
+    for (int r = 0; r < N; r++) {
+        const bool repeated = r > 0 ? key[r] == key[r > 0 ? r - 1 : 0] : mine.lane > 0 && key[0] == before;
+        kept[r] = key[r] != INT32_MAX && !repeated;
+        count += kept[r];
+    }
+    int through = count;
+    for (int distance = 1; distance < FEW_LANES; distance *= 2) {
+        const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
+        through += mine.lane >= distance ? other : 0;
+    }
+    const int n = __shfl_sync(all_lanes, through, (mine.group << FEW_LOG) + FEW_LANES - 1);
+    *place = reserve_for_groups(mine, n, stored, found);
+    if (*place >= 0) {
+        int32_t *to = stored.columns + *place + through - count;
+#pragma unroll
+        for (int r = 0; r < N; r++)
+            if (kept[r])
+                *to++ = (int32_t)key[r];
+    }
+    return n;
+}
+
+/* Counts the columns of FEW rows, and stores them. rows: their list. Other parameters: as for
+ * visit_short. */
+__global__ void __launch_bounds__(BLOCK) count_few(operands m, const item *rows, const unsigned long long *counts,
+                                                   int64_t *lengths, stored_columns stored, counters *found)
+{
+    alignas(16) __shared__ int columns_of_groups[BLOCK / FEW_LANES][FEW_PRODUCTS];
+    assignment mine = {FEW_LOG, (int)threadIdx.x % FEW_LANES, (int)threadIdx.x % warp_lanes / FEW_LANES, false, 0};
+    int *const columns = columns_of_groups[threadIdx.x / FEW_LANES];
+    const int64_t count = (int64_t)counts[FEW], tasks = (count + FEW_GROUPS - 1) / FEW_GROUPS;
+    rows += list_begin(counts, -1);
+    for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes; task < tasks;
+         task += (int64_t)gridDim.x * BLOCK_WARPS) {
+        const int64_t i = task * FEW_GROUPS + mine.group;
+        mine.mine = i < count;
+        const int64_t row = mine.mine ? row_of(rows[i]) : 0;
+        int64_t base = mine.mine ? m.a.offset(row) : 0;
+        const int64_t end = mine.mine ? m.a.offset(row + 1) : 0;
+        int filled = 0;
+        for (; __ballot_sync(all_lanes, base < end) != 0; base += FEW_LANES) {
+            int64_t from = 0;
+            int length = 0;
+            if (base + mine.lane < end) {
+                const int32_t c = m.a.col[base + mine.lane];
+                from = m.b.offset(c);
+                length = (int)(m.b.offset(c + (int64_t)1) - from);
+            }
+            int through = length; /* products of the entries up to the lane's one */
+            for (int distance = 1; distance < FEW_LANES; distance *= 2) {
+                const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
+                through += mine.lane >= distance ? other : 0;
+            }
+            from -= through - length;
+            const int first_lane = mine.group << FEW_LOG;
+            const int all = __shfl_sync(all_lanes, through, first_lane + FEW_LANES - 1), most = warp_most(all);
+#pragma unroll 4
+            for (int t = mine.lane; t - mine.lane < most; t += FEW_LANES) {
+                int entry = first_lane; /* the first one with through > t */
+#pragma unroll
+                for (int half = FEW_LANES / 2; half > 0; half /= 2)
+                    entry += __shfl_sync(all_lanes, through, entry + half - 1) <= t ? half : 0;
+                const int64_t at = __shfl_sync(all_lanes, (long long)from, entry) + t;
+                if (t < all)
+                    columns[filled + t] = m.b.col[at];
+            }
+            filled += all;
+        }
+        for (int t = filled + mine.lane; t < FEW_PRODUCTS; t += FEW_LANES)
+            columns[t] = INT32_MAX;
+        __syncwarp();
+        int64_t place = -1;
+        const int n = warp_most(filled) <= FEW_PRODUCTS / 2
+                          ? store_few<FEW_PRODUCTS / FEW_LANES / 2>(columns, mine, stored, found, &place)
+                          : store_few<FEW_PRODUCTS / FEW_LANES>(columns, mine, stored, found, &place);
+        if (mine.mine && mine.lane == 0) {
+            stored.places[row] = place >= 0 ? (uint32_t)place : NOT_STORED;
+            lengths[row] = n;
+        }
+        __syncwarp();
+    }
+}
+
+/* ---------------------------------------------------------------------- survey */
+
+enum {
+    SURVEY_ROWS = 512, /* rows of the sample */
+    SURVEY_STEPS = 16, /* times 32 products of such a row, of its first 32 entries of A */
+    SURVEY_BLOCKS = SURVEY_ROWS / block_warps
+};
+
+/* What a survey counts. All are 0 before. */
+struct totals {
+    unsigned long long products, sampled_products, sampled_columns;
+};
+
+/* A pattern whose arrays may have any contents. Offsets are limited to its nnz entries. */
+struct doubtful {
+    pattern p;
+    int64_t rows, nnz;
+
+    __device__ int64_t offset(int64_t row) const
+    {
+        const int64_t at = p.offset(row);
+        return at < 0 ? 0 : at < nnz ? at : nnz;
+    }
+};
+
+/* *begin: the first entry of the row of B that entry k of A needs. Returns its length; 0 if the
+ * column or the row is not valid. */
+__device__ inline int64_t products_of(const doubtful &a, const doubtful &b, int64_t k, int64_t *begin)
+{
+    const int32_t c = a.p.col[k];
+    if (c < 0 || c >= b.rows)
+        return 0;
+    *begin = b.offset(c);
+    const int64_t end = b.offset(c + (int64_t)1);
+    return end > *begin ? end - *begin : 0;
+}
+
+/* The products and the columns of a part of one row, by a warp. The columns are in a table. The
+ * steps are the same each time, and the number of columns after a step too. */
+__device__ inline void sample_row(const doubtful &a, const doubtful &b, int64_t row, int *keys, int *columns,
+                                  totals *found)
+{
+    constexpr int most = capacity(LEVELS - 1);
+    const int lane = (int)threadIdx.x % warp_lanes, log = 5 + slots_log();
+    const int64_t begin = a.offset(row), end = a.offset(row + 1), k = begin + lane;
+    int64_t from = 0;
+    const int64_t length = k < end ? products_of(a, b, k, &from) : 0;
+    constexpr int enough = warp_lanes * SURVEY_STEPS;
+    const int mine = length < enough ? (int)length : enough, through = warp_inclusive(add_counts(), mine);
+    const int sum = __shfl_sync(all_lanes, through, warp_lanes - 1), all = sum < enough ? sum : enough;
+    int done = 0;
+    if (lane == 0)
+        *columns = 0;
+    clear_tables(keys);
+    for (; done < all; done += warp_lanes) {
+        const int t = done + lane;
+        int entry = 0; /* the first lane with through > t */
+        for (int half = warp_lanes / 2; half > 0; half /= 2)
+            entry += __shfl_sync(all_lanes, through, entry + half - 1) <= t ? half : 0;
+        const int64_t first = __shfl_sync(all_lanes, (long long)(from - (through - mine)), entry);
+        if (t < all)
+            insert(keys, log, columns, TABLE, b.p.col[first + t]);
+        __syncwarp();
+        const int so_far = *columns;
+        __syncwarp(); /* all lanes have read it */
+        if (so_far > most)
+            break;
+    }
+    __syncwarp();
+    if (lane == 0) {
+        atomicAdd(&found->sampled_products, (unsigned long long)(done + warp_lanes < all ? done + warp_lanes : all));
+        atomicAdd(&found->sampled_columns, (unsigned long long)*columns);
+    }
+    __syncwarp();
+}
+
+/* Counts all products, and in the first SURVEY_BLOCKS blocks those and the columns of a sample. Rows
+ * of the sample are evenly spaced. */
+__global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, totals *found)
+{
+    alignas(16) __shared__ int keys_of_warps[block_warps][TABLE];
+    __shared__ int found_of_warps[block_warps];
+    if (blockIdx.x < SURVEY_BLOCKS) {
+        const int warp = (int)threadIdx.x / warp_lanes;
+        const int64_t rows = a.rows < SURVEY_ROWS ? a.rows : (int64_t)SURVEY_ROWS,
+                      i = (int64_t)blockIdx.x * block_warps + warp;
+        if (i < rows)
+            sample_row(a, b, i * (a.rows / rows), keys_of_warps[warp], &found_of_warps[warp], found);
+        return;
+    }
+    const int64_t stride = (int64_t)(gridDim.x - SURVEY_BLOCKS) * block_threads;
+    int64_t mine = 0, from;
+    for (int64_t k = (int64_t)(blockIdx.x - SURVEY_BLOCKS) * block_threads + threadIdx.x; k < a.nnz; k += stride)
+        mine += products_of(a, b, k, &from);
+    atomic_add_of_warp(mine, (int64_t *)&found->products);
 }
 
 /* Rows of the levels.
  *
- *   row_ptr  of C. Counting writes the number of columns of row i to row_ptr[i].
+ *   row_ptr  of C. Counting has another array: the number of columns of row i becomes row_ptr[i].
  *   col      of C
  *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs`
  *   if its table has the largest size. Columns of the others are stored if there is room. */
@@ -266,15 +486,12 @@ __global__ void __launch_bounds__(BLOCK, 10)
         __syncwarp();
         const int n = *columns;
         if constexpr (FILL) {
-            sort_tables(keys, mine, n);
-            if (mine.mine) {
-                const int64_t to = row_ptr[row];
-                for (int i = mine.lane; i < n; i += mine.size())
-                    col[to + i] = keys[i];
-            }
+            write_sorted(keys, mine, n, col + (mine.mine ? row_ptr[row] : 0));
         } else {
             const bool fits = mine.mine && n <= most;
-            const int64_t place = store_columns(keys, mine, fits ? n : 0, stored, found);
+            const int64_t place = reserve_for_groups(mine, fits ? n : 0, stored, found);
+            if (warp_most(place >= 0) > 0) /* the same for all groups */
+                write_sorted(keys, mine, fits ? n : 0, stored.columns + place);
             if (mine.mine && mine.lane == 0) {
                 stored.places[row] = fits && place >= 0 ? (uint32_t)place : NOT_STORED;
                 if (fits)
@@ -317,6 +534,49 @@ __device__ inline int32_t *write_columns(unsigned word, int64_t first, int32_t *
     return to;
 }
 
+__device__ inline int ones_of(const int4 &words)
+{
+    return __popc((unsigned)words.x) + __popc((unsigned)words.y) + __popc((unsigned)words.z) +
+           __popc((unsigned)words.w);
+}
+
+/* Writes the columns of a bitmap's set bits; its first bit is column `first`. words: a multiple of
+ * EACH. Returns their number. Each warp has consecutive words, which it reads twice: to count, and
+ * to write. Called by a block after a barrier. */
+__device__ inline int write_window(const unsigned *bits, int words, int64_t first, int32_t *to)
+{
+    __shared__ int of_warps[block_warps];
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    const int each = (words + TILE - 1) / TILE * (warp_lanes * EACH); /* words of a warp */
+    const int begin = warp * each, end = begin + each < words ? begin + each : words;
+    int ones = 0, all = 0, before = 0;
+    for (int w = begin + lane * EACH; w < end; w += warp_lanes * EACH)
+        ones += ones_of(*(const int4 *)&bits[w]);
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        ones += __shfl_xor_sync(all_lanes, ones, distance);
+    if (lane == 0)
+        of_warps[warp] = ones;
+    __syncthreads();
+    for (int w = 0; w < block_warps; w++) {
+        before += w < warp ? of_warps[w] : 0;
+        all += of_warps[w];
+    }
+    for (int w = begin; w < end; w += warp_lanes * EACH) {
+        const int own = w + lane * EACH;
+        int4 mine = {0, 0, 0, 0};
+        if (own < end)
+            mine = *(const int4 *)&bits[own];
+        const int through = warp_inclusive(add_counts(), ones_of(mine));
+        int32_t *at = to + before + through - ones_of(mine);
+        at = write_columns((unsigned)mine.x, first + (int64_t)own * 32, at);
+        at = write_columns((unsigned)mine.y, first + (int64_t)own * 32 + 32, at);
+        at = write_columns((unsigned)mine.z, first + (int64_t)own * 32 + 64, at);
+        write_columns((unsigned)mine.w, first + (int64_t)own * 32 + 96, at);
+        before += __shfl_sync(all_lanes, through, warp_lanes - 1);
+    }
+    return all;
+}
+
 /* Sums of counts over a block of block_threads, exclusive; *all: the total. */
 __device__ inline int block_places(int count, int *all)
 {
@@ -333,22 +593,73 @@ template <bool SHARED> __device__ inline bool set_bit(unsigned *bits, unsigned a
     return (before & bit) == 0 && (atomicOr(&bits[at / 32], bit) & bit) == 0;
 }
 
+/* Calls body(column) for the columns of the products of entries begin ... end - 1 of A, by a block.
+ * Each thread loads an entry; then the products of all these entries are dealt out to the threads, so
+ * short rows of B leave no thread idle, and the loads do not wait for each other. There are less than
+ * 2^31 products. */
+template <typename Body>
+__device__ void for_columns_dealt(const operands &m, int64_t begin, int64_t end, const Body &body)
+{
+    enum { AHEAD = 4 };                     /* columns that a thread loads before it uses them */
+    __shared__ int through[block_threads];  /* products of the entries up to this one */
+    __shared__ int64_t from[block_threads]; /* column t of the block is at from + t in B */
+    const int thread = (int)threadIdx.x;
+    for (int64_t base = begin; base < end; base += block_threads) {
+        int64_t first = 0;
+        int length = 0, all;
+        if (base + thread < end) {
+            const int32_t c = m.a.col[base + thread];
+            first = m.b.offset(c);
+            length = (int)(m.b.offset(c + (int64_t)1) - first);
+        }
+        const int before = block_places(length, &all);
+        through[thread] = before + length;
+        from[thread] = first - before;
+        __syncthreads();
+        for (int t = thread; t < all; t += AHEAD * block_threads) {
+            int32_t col[AHEAD];
+#pragma unroll
+            for (int u = 0; u < AHEAD; u++) {
+                const int product = t + u * block_threads;
+                int entry = 0; /* the first one with through > product */
+#pragma unroll
+                for (int half = block_threads / 2; half > 0; half /= 2)
+                    entry += through[entry + half - 1] <= product ? half : 0;
+                col[u] = product < all ? m.b.col[from[entry] + product] : -1;
+            }
+#pragma unroll
+            for (int u = 0; u < AHEAD; u++)
+                if (col[u] >= 0)
+                    body(col[u]);
+        }
+        __syncthreads();
+    }
+}
+
 /* Rows of a list. Other parameters: as for visit_short, and
  *
+ *   stored        counting stores the columns of rows that need one window, if there is room
  *   window_words  words of the bitmap, in dynamic shared memory; a multiple of EACH
  *   cols          of B */
 template <bool FILL>
-__global__ void __launch_bounds__(block_threads)
+__global__ void __launch_bounds__(block_threads, 4)
     visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *widths, int window_words,
-               int64_t cols, int64_t *row_ptr, int32_t *col)
+               int64_t cols, int64_t *row_ptr, int32_t *col, stored_columns stored, counters *found)
 {
     SPMV_DYNAMIC_SHARED(memory);
     unsigned *const bits = (unsigned *)memory;
     __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
+    __shared__ unsigned long long reserved;
     const int thread = (int)threadIdx.x;
     const int64_t window = (int64_t)window_words * 32;
     for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
         const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
+        if (FILL && stored.places[row] != NOT_STORED) {
+            const int64_t to = row_ptr[row], n = row_ptr[row + 1] - to;
+            for (int64_t e = thread; e < n; e += block_threads)
+                col[to + e] = stored.columns[stored.places[row] + e];
+            continue;
+        }
         const int width_log = widths[row], width = 1 << width_log;
         const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
         int64_t lowest = 0, limit = cols;
@@ -376,19 +687,24 @@ __global__ void __launch_bounds__(block_threads)
             limit = (int64_t)last + 1;
             lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
         }
+        const bool single = limit - lowest <= window;
+        int words = 0;
         int64_t n = 0; /* counting: of this thread; writing: of all */
         for (int64_t from = lowest; from < limit; from += window) {
             const int64_t columns = limit - from < window ? limit - from : window, to = from + columns;
-            const int words = (int)((columns + 32 * EACH - 1) / (32 * EACH)) * EACH;
+            words = (int)((columns + 32 * EACH - 1) / (32 * EACH)) * EACH;
             for (int w = thread * EACH; w < words; w += TILE)
                 *(int4 *)&bits[w] = {0, 0, 0, 0};
             __syncthreads();
             int added = 0;
-            if (limit - lowest <= window) {
-                for_columns(m, begin, end, team, teams, tlane, width, [&](int32_t c) {
-                    added += set_bit<true>(bits, (unsigned)(c - from));
-                    return true;
-                });
+            const auto set = [&](int32_t c) {
+                added += set_bit<true>(bits, (unsigned)(c - from));
+                return true;
+            };
+            if (single && width < warp_lanes) {
+                for_columns_dealt(m, begin, end, set);
+            } else if (single) {
+                for_columns(m, begin, end, team, teams, tlane, width, set);
             } else {
                 for (int64_t k = begin + team; k < end; k += teams) {
                     const int32_t c = m.a.col[k];
@@ -400,21 +716,7 @@ __global__ void __launch_bounds__(block_threads)
             }
             if constexpr (FILL) {
                 __syncthreads();
-                for (int tile = 0; tile < words; tile += TILE) {
-                    const int first = tile + thread * EACH;
-                    int4 mine = {0, 0, 0, 0};
-                    if (first < words)
-                        mine = *(const int4 *)&bits[first];
-                    int all;
-                    const int ones = __popc((unsigned)mine.x) + __popc((unsigned)mine.y) + __popc((unsigned)mine.z) +
-                                     __popc((unsigned)mine.w);
-                    int32_t *to_col = col + row_ptr[row] + n + block_places(ones, &all);
-                    to_col = write_columns((unsigned)mine.x, from + first * 32, to_col);
-                    to_col = write_columns((unsigned)mine.y, from + (first + 1) * 32, to_col);
-                    to_col = write_columns((unsigned)mine.z, from + (first + 2) * 32, to_col);
-                    write_columns((unsigned)mine.w, from + (first + 3) * 32, to_col);
-                    n += all;
-                }
+                n += write_window(bits, words, from, col + row_ptr[row] + n);
             } else {
                 n += added;
             }
@@ -423,8 +725,15 @@ __global__ void __launch_bounds__(block_threads)
         if constexpr (!FILL) {
             int all;
             block_places((int)n, &all);
-            if (thread == 0)
+            if (thread == 0) {
                 row_ptr[row] = all;
+                reserved = single ? reserve(stored, found, all) : UINT64_MAX;
+                if (reserved != UINT64_MAX)
+                    stored.places[row] = (uint32_t)reserved;
+            }
+            __syncthreads();
+            if (reserved != UINT64_MAX)
+                write_window(bits, words, lowest, stored.columns + reserved);
         }
         __syncthreads();
     }

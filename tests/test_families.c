@@ -62,6 +62,26 @@ static void check_cells(spmv_context *ctx, const char *spec, int64_t rows, int64
     }
 }
 
+/* P = P0 - 1/9 A P0, with A of poisson3d:N and P0 from its definition; n = 100 N + K. */
+static double cell_interpolation3d(int64_t i, int64_t j, int64_t n)
+{
+    const int64_t side = n / 100, k = n % 100, across = (side + k - 1) / k;
+    const int64_t at[3] = {i % side, i / side % side, i / side / side};
+    double coupled = 0; /* of A P0 */
+    bool own = false;
+    for (int step = -3; step <= 3; step++) {
+        int64_t to[3] = {at[0], at[1], at[2]};
+        if (step != 0)
+            to[abs(step) - 1] += step < 0 ? -1 : 1;
+        if (step != 0 && (to[abs(step) - 1] < 0 || to[abs(step) - 1] >= side))
+            continue;
+        const bool here = to[0] / k + across * (to[1] / k + across * (to[2] / k)) == j;
+        coupled += here ? step == 0 ? 6 : -1 : 0;
+        own = own || (step == 0 && here);
+    }
+    return own - coupled / 9;
+}
+
 static void against_cells(void **state)
 {
     spmv_context *ctx = *state;
@@ -69,6 +89,10 @@ static void against_cells(void **state)
     check_cells(ctx, "stencil27:2", 8, 8, cell_stencil27, 2);
     check_cells(ctx, "stencil27:3", 27, 27, cell_stencil27, 3);
     check_cells(ctx, "stencil27:6", 216, 216, cell_stencil27, 6);
+    check_cells(ctx, "interpolation3d:1,1", 1, 1, cell_interpolation3d, 101);
+    check_cells(ctx, "interpolation3d:3,1", 27, 27, cell_interpolation3d, 301);
+    check_cells(ctx, "interpolation3d:4,2", 64, 8, cell_interpolation3d, 402);
+    check_cells(ctx, "interpolation3d:5,3", 125, 8, cell_interpolation3d, 503);
     check_cells(ctx, "diagonal:1,values=constant", 1, 1, cell_band, 0);
     check_cells(ctx, "diagonal:7,values=constant", 7, 7, cell_band, 0);
     check_cells(ctx, "banded:7,0,values=constant", 7, 7, cell_band, 0);
@@ -446,6 +470,8 @@ static void refused_specs(void **state)
         {"stencil27:0", SPMV_ERROR_SPEC, "expected stencil27:N with integers from 1"},
         {"stencil27:1291", SPMV_ERROR_LIMIT, "1291^3 columns, at most 2147483647"},
         {"stencil27:2642246", SPMV_ERROR_LIMIT, "2642246^3"},
+        {"interpolation3d:5", SPMV_ERROR_SPEC, "expected interpolation3d:N,K with integers from 1"},
+        {"interpolation3d:1291,2", SPMV_ERROR_LIMIT, "1291^3"},
         {"diagonal:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns, at most 2147483647"},
         {"diagonal:1,2", SPMV_ERROR_SPEC, "expected diagonal:ROWS"},
         {"banded:5", SPMV_ERROR_SPEC, "expected banded:ROWS,HALF with integers, ROWS from 1 and HALF from 0"},

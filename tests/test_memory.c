@@ -448,7 +448,7 @@ static void each_allocation(void **state)
                                         "dense:20,30",       "arrow:50,20,3", "uniform:50,60,2.5",
                                         "longrows:3,500,60", "empty:50,0.5",  "powerlaw:500,3,2.1,300",
                                         "rmat:6,200", /* merges, and sorts long rows */
-                                        "fem:50,2,5.5"};
+                                        "fem:50,2,5.5",      "interpolation3d:5,2"};
     const long before = live; /* allocated by the CUDA runtime before main */
     spmv_context *ctx = support_context();
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &poisson));

@@ -275,6 +275,33 @@ static void pairs_against_ref(void **state)
     spmv_context_destroy(ref);
 }
 
+/* The same bits in each of 50 runs (3 where one takes long), with rows of all kinds. */
+static void same_bits_each_time(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context_on(support_backend, support_backend == SPMV_BACKEND_OMP ? 5 : 0);
+    const bool slow = support_backend == SPMV_BACKEND_REF || support_host_plays(ctx);
+    spmv_matrix *a = make(ctx, slow ? "rmat:8,6" : "rmat:11,8", SPMV_F64, 3), *first = NULL, *there = NULL;
+    const spmv_csr host = view_of(a);
+    assert_ok(ctx, spmv_matrix_copy(ctx, &host, SPMV_MEMORY_CONTEXT, &there));
+    const spmv_csr view = view_of(there);
+    for (int run = 0; run < (slow ? 3 : 50); run++) {
+        spmv_matrix *c = NULL, *here = NULL;
+        assert_ok(ctx, spmv_multiply(ctx, &view, &view, NULL, &c));
+        const spmv_csr c_view = view_of(c);
+        assert_ok(ctx, spmv_matrix_copy(ctx, &c_view, SPMV_MEMORY_HOST, &here));
+        if (run > 0)
+            assert_same_matrix(here, first);
+        spmv_matrix_destroy(run == 0 ? NULL : here);
+        first = run == 0 ? here : first;
+        spmv_matrix_destroy(c);
+    }
+    spmv_matrix_destroy(first);
+    spmv_matrix_destroy(there);
+    spmv_matrix_destroy(a);
+    spmv_context_destroy(ctx);
+}
+
 /* Offsets of 32 bits, in both memories. */
 static void narrow_offsets(void **state)
 {
@@ -529,7 +556,7 @@ static void names(void **state)
 }
 
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), with_context(small_by_hand), with_context(order_of_sums),
-                      cmocka_unit_test(pairs_against_ref), with_context(narrow_offsets), cmocka_unit_test(wide_rows),
-                      with_context(in_parts), with_context(nothing_at_all), cmocka_unit_test(triple),
-                      with_context(wrong_arrays), with_context(wrong_arguments), with_context(too_large),
-                      cmocka_unit_test(names))
+                      cmocka_unit_test(pairs_against_ref), cmocka_unit_test(same_bits_each_time),
+                      with_context(narrow_offsets), cmocka_unit_test(wide_rows), with_context(in_parts),
+                      with_context(nothing_at_all), cmocka_unit_test(triple), with_context(wrong_arrays),
+                      with_context(wrong_arguments), with_context(too_large), cmocka_unit_test(names))

@@ -16,7 +16,7 @@
 #include "peer_load.h"
 #include "support.h"
 #include "support_solve.h"
-#include "support_square.h"
+#include "support_factors.h"
 #include "timing.h"
 
 /* A variable in the environment of this program and of all that it starts; it identifies their
@@ -402,13 +402,13 @@ static void solvers_are_right(const struct peer_module *module)
     }
 }
 
-static void squares_are_right(const struct peer_module *module)
+static void products_are_right(const struct peer_module *module)
 {
     spmv_context *const ctx = support_context_on(SPMV_BACKEND_OMP, 2);
     for (int p = 0; p < module->count; p++)
-        for (int s = 0; support_is_square(module->peers[p].op) && s < SUPPORT_SQUARES; s++) {
-            support_square(ctx, &module->peers[p], SPMV_F64, 3, support_squares[s]);
-            support_square(ctx, &module->peers[p], SPMV_F32, 1, support_squares[s]);
+        for (int s = 0; support_has_factors(module->peers[p].op) && s < SUPPORT_FACTOR_SPECS; s++) {
+            support_factors(ctx, &module->peers[p], SPMV_F64, 3, support_factor_specs[s]);
+            support_factors(ctx, &module->peers[p], SPMV_F32, 1, support_factor_specs[s]);
         }
     spmv_context_destroy(ctx);
 }
@@ -425,7 +425,7 @@ static void module_is_right(const char *name)
         void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
         for (int p = 0; p < module->count; p++) {
             const enum peer_op op = module->peers[p].op;
-            if (op == PEER_CG || support_is_square(op))
+            if (op == PEER_CG || support_has_factors(op))
                 continue;
             assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
             assert_int_equal(module->peers[p].probe, 0);
@@ -440,7 +440,7 @@ static void module_is_right(const char *name)
         free_matrix(&m);
     }
     solvers_are_right(module);
-    squares_are_right(module);
+    products_are_right(module);
     assert_no_processes();
 }
 
@@ -454,7 +454,7 @@ static void states_are_independent(const char *name)
     static const int threads[STATES] = {3, 1, 2};
     for (int p = 0; p < module->count; p++) {
         const struct peer *peer = &module->peers[p];
-        if (peer->op == PEER_CG || support_is_square(peer->op))
+        if (peer->op == PEER_CG || support_has_factors(peer->op))
             continue;
         struct matrix m[STATES];
         struct peer_problem problem[STATES];
@@ -520,7 +520,7 @@ static int one_thread_works(const char *name)
     omp_set_num_threads(4);
     for (int p = 0; p < module->count && !failed; p++) {
         const struct peer *peer = &module->peers[p];
-        if (support_is_square(peer->op))
+        if (support_has_factors(peer->op))
             continue;
         struct peer_problem problem =
             make_problem(peer->op == PEER_CG ? PEER_SPMV : peer->op, &shape, &m, SPMV_F64, 1, y);

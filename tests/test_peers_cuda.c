@@ -21,7 +21,7 @@
 #include "peer_list.h"
 #include "support.h"
 #include "support_solve.h"
-#include "support_square.h"
+#include "support_factors.h"
 
 struct row {
     const char *name;
@@ -604,9 +604,9 @@ static void test_peer(struct place *place, const struct peer *peer)
         if (peer->op == PEER_SPMV || peer->op == PEER_SPMM || peer->op == PEER_SPMV_DOT)
             for (int s = 0; s < SHAPES; s++)
                 test_product(place, peer, types[t], &shapes[s]);
-        else if (support_is_square(peer->op))
-            for (int s = 0; s < SUPPORT_SQUARES; s++)
-                support_square(place->ctx, peer, types[t], 1, support_squares[s]);
+        else if (support_has_factors(peer->op))
+            for (int s = 0; s < SUPPORT_FACTOR_SPECS; s++)
+                support_factors(place->ctx, peer, types[t], 1, support_factor_specs[s]);
         else if (peer->op == PEER_CG)
             for (int s = 0; s < SYSTEMS_TO_SOLVE; s++)
                 for (int l = 0; l < (systems_to_solve[s].side == 60 ? LIMITS_TO_SOLVE : 1); l++)

@@ -1,4 +1,4 @@
-/* cuSPARSE: C = A A by cusparseSpGEMM (both phases), and by cusparseSpGEMMreuse, whose compute step is
+/* cuSPARSE: C = A B by cusparseSpGEMM (both phases), and by cusparseSpGEMMreuse, whose compute step is
  * the numeric phase with the pattern of C known.
  *
  * Buffers and C are kept from run to run and only grow, so a run after the first one allocates
@@ -20,7 +20,7 @@ struct spgemm {
     struct peer_problem problem;
     cudaStream_t stream;
     cusparseHandle_t handle;
-    cusparseConstSpMatDescr_t a;
+    cusparseConstSpMatDescr_t a, b; /* b may be a */
     cusparseSpMatDescr_t c;
     cusparseSpGEMMDescr_t work;
     cudaDataType type;
@@ -57,7 +57,7 @@ static void end_product(struct spgemm *p)
 static bool begin_product(struct spgemm *p, char *why, size_t why_size)
 {
     end_product(p);
-    return !bad_sparse(cusparseCreateCsr(&p->c, p->problem.rows, p->problem.cols, 0, p->row_ptr, NULL, NULL,
+    return !bad_sparse(cusparseCreateCsr(&p->c, p->problem.rows, p->problem.right_cols, 0, p->row_ptr, NULL, NULL,
                                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, p->type),
                        "cusparseCreateCsr", why, why_size) &&
            !bad_sparse(cusparseSpGEMM_createDescr(&p->work), "cusparseSpGEMM_createDescr", why, why_size);
@@ -83,7 +83,7 @@ static bool give_arrays(struct spgemm *p, char *why, size_t why_size)
 
 /* The arguments that all steps share. */
 #define PRODUCT(p)                                                                                                     \
-    (p)->handle, PLAIN, PLAIN, sparse_scalar((p)->type, 1), (p)->a, (p)->a, sparse_scalar((p)->type, 0), (p)->c,       \
+    (p)->handle, PLAIN, PLAIN, sparse_scalar((p)->type, 1), (p)->a, (p)->b, sparse_scalar((p)->type, 0), (p)->c,       \
         (p)->type, (p)->algorithm, (p)->work
 
 /* ALG2 and ALG3: the memory that the product needs. */
@@ -123,7 +123,7 @@ static bool multiply(struct spgemm *p, char *why, size_t why_size)
 /* ----------------------------------------------------------------------- numeric phase */
 
 #undef PRODUCT
-#define PRODUCT(p) (p)->handle, PLAIN, PLAIN, (p)->a, (p)->a, (p)->c, CUSPARSE_SPGEMM_DEFAULT, (p)->work
+#define PRODUCT(p) (p)->handle, PLAIN, PLAIN, (p)->a, (p)->b, (p)->c, CUSPARSE_SPGEMM_DEFAULT, (p)->work
 
 /* The pattern of C. */
 static bool find_pattern(struct spgemm *p, char *why, size_t why_size)
@@ -158,6 +158,8 @@ static void close_spgemm(void *state)
     if (p == NULL)
         return;
     end_product(p);
+    if (p->b != NULL && p->b != p->a)
+        cusparseDestroySpMat(p->b);
     if (p->a != NULL)
         cusparseDestroySpMat(p->a);
     if (p->handle != NULL)
@@ -167,6 +169,26 @@ static void close_spgemm(void *state)
     cudaFree(p->row_ptr);
     cudaFree(p->col);
     free(p);
+}
+
+/* Describes both factors. */
+static bool describe(struct spgemm *p, char *why, size_t why_size)
+{
+    const struct peer_problem *const q = &p->problem;
+    if (!sparse_csr(q, &p->a, why, why_size))
+        return false;
+    p->b = p->a;
+    if (q->right_row_ptr == q->row_ptr)
+        return true;
+    const struct peer_problem right = {.type = q->type,
+                                       .rows = q->cols,
+                                       .cols = q->right_cols,
+                                       .nnz = q->right_nnz,
+                                       .row_ptr = q->right_row_ptr,
+                                       .col = q->right_col,
+                                       .val = q->right_val};
+    p->b = NULL;
+    return sparse_csr(&right, &p->b, why, why_size);
 }
 
 static int open_spgemm(const struct peer_problem *problem, cusparseSpGEMMAlg_t algorithm, void **state, char *why,
@@ -180,7 +202,7 @@ static int open_spgemm(const struct peer_problem *problem, cusparseSpGEMMAlg_t a
     p->type = sparse_type(problem);
     p->algorithm = algorithm;
     /* The first product shows whether its memory suffices. */
-    if (sparse_handle(p->stream, &p->handle, why, why_size) && sparse_csr(problem, &p->a, why, why_size) &&
+    if (sparse_handle(p->stream, &p->handle, why, why_size) && describe(p, why, why_size) &&
         !bad_cuda(device_alloc((size_t)(problem->rows + 1) * sizeof(int32_t), &p->row_ptr), "cudaMalloc", why,
                   why_size) &&
         (problem->op == PEER_SPGEMM ? multiply(p, why, why_size) : find_pattern(p, why, why_size))) {
@@ -200,7 +222,7 @@ static int run_both(void *state)
 static int run_numeric(void *state)
 {
     const struct spgemm *const p = state;
-    return cusparseSpGEMMreuse_compute(p->handle, PLAIN, PLAIN, sparse_scalar(p->type, 1), p->a, p->a,
+    return cusparseSpGEMMreuse_compute(p->handle, PLAIN, PLAIN, sparse_scalar(p->type, 1), p->a, p->b,
                                        sparse_scalar(p->type, 0), p->c, p->type, CUSPARSE_SPGEMM_DEFAULT,
                                        p->work) == CUSPARSE_STATUS_SUCCESS
                ? 0

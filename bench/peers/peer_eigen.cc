@@ -87,34 +87,36 @@ struct Solve {
     std::unique_ptr<Solver<float>> f32;
 };
 
-/* C = A A. Eigen multiplies sparse matrices with one thread. */
-template <typename T> struct Square {
+/* C = A B. Eigen multiplies sparse matrices with one thread. */
+template <typename T> struct Product {
     const peer_problem *problem;
     Matrix<T> c;
 };
 
-template <typename T> int square(Square<T> *square)
+template <typename T> int multiply_sparse(Product<T> *product)
 {
-    const peer_problem *p = square->problem;
+    const peer_problem *p = product->problem;
     const Eigen::Map<const Matrix<T>> a(p->rows, p->cols, p->nnz, p->row_ptr, p->col, static_cast<const T *>(p->val));
+    const Eigen::Map<const Matrix<T>> b(p->cols, p->right_cols, p->right_nnz, p->right_row_ptr, p->right_col,
+                                        static_cast<const T *>(p->right_val));
     try {
-        square->c = a * a;
+        product->c = a * b;
         return 0;
     } catch (const std::bad_alloc &) {
         return -1;
     }
 }
 
-template <typename T> int fetch_square(const Square<T> *square)
+template <typename T> int fetch_values(const Product<T> *product)
 {
-    std::copy_n(square->c.valuePtr(), square->c.nonZeros(), static_cast<T *>(square->problem->y));
+    std::copy_n(product->c.valuePtr(), product->c.nonZeros(), static_cast<T *>(product->problem->y));
     return 0;
 }
 
-int open_square(const peer_problem *problem, void **state, char *why, size_t why_size)
+int open_product(const peer_problem *problem, void **state, char *why, size_t why_size)
 {
-    *state = problem->type == SPMV_F64 ? static_cast<void *>(new (std::nothrow) Square<double>{problem, {}})
-                                       : static_cast<void *>(new (std::nothrow) Square<float>{problem, {}});
+    *state = problem->type == SPMV_F64 ? static_cast<void *>(new (std::nothrow) Product<double>{problem, {}})
+                                       : static_cast<void *>(new (std::nothrow) Product<float>{problem, {}});
     if (*state == nullptr)
         std::snprintf(why, why_size, "no memory for Eigen's product");
     return *state != nullptr ? 0 : -1;
@@ -126,23 +128,24 @@ bool is_f64(const void *state)
     return (*static_cast<const peer_problem *const *>(state))->type == SPMV_F64;
 }
 
-int run_square(void *state)
+int run_product(void *state)
 {
-    return is_f64(state) ? square(static_cast<Square<double> *>(state)) : square(static_cast<Square<float> *>(state));
+    return is_f64(state) ? multiply_sparse(static_cast<Product<double> *>(state))
+                         : multiply_sparse(static_cast<Product<float> *>(state));
 }
 
-int fetch_squares(void *state)
+int fetch_product(void *state)
 {
-    return is_f64(state) ? fetch_square(static_cast<Square<double> *>(state))
-                         : fetch_square(static_cast<Square<float> *>(state));
+    return is_f64(state) ? fetch_values(static_cast<Product<double> *>(state))
+                         : fetch_values(static_cast<Product<float> *>(state));
 }
 
-void close_square(void *state)
+void close_product(void *state)
 {
     if (is_f64(state))
-        delete static_cast<Square<double> *>(state);
+        delete static_cast<Product<double> *>(state);
     else
-        delete static_cast<Square<float> *>(state);
+        delete static_cast<Product<float> *>(state);
 }
 
 int open_cg(const peer_problem *problem, void **state, char *why, size_t why_size)
@@ -193,7 +196,7 @@ const peer_module *spmv_peer_module(void)
         {"eigen-cg", PEER_CG, "ConjugateGradient, Lower|Upper, IdentityPreconditioner, RowMajor, OpenMP; " PEER_FLAGS,
          0, open_cg, run_cg, nullptr, nullptr, close_cg},
         {"eigen-spgemm", PEER_SPGEMM, "SparseMatrix * SparseMatrix, RowMajor, int, one thread; " PEER_FLAGS, 0,
-         open_square, run_square, nullptr, fetch_squares, close_square}};
+         open_product, run_product, nullptr, fetch_product, close_product}};
     static const peer_module module = {PEER_ABI, "Eigen " VERSION, peers, 3};
     return &module;
 }

@@ -59,16 +59,33 @@ static GrB_Index *widen(const int32_t *from, int64_t n)
             return info;                                                                                               \
     } while (0)
 
+/* Arrays of a problem. */
+struct csr {
+    int64_t rows, cols, nnz;
+    const int32_t *row_ptr, *col;
+    const void *val;
+};
+
+static struct csr left(const struct peer_problem *p)
+{
+    return (struct csr){p->rows, p->cols, p->nnz, p->row_ptr, p->col, p->val};
+}
+
+static struct csr right(const struct peer_problem *p)
+{
+    return (struct csr){p->cols, p->right_cols, p->right_nnz, p->right_row_ptr, p->right_col, p->right_val};
+}
+
 /* Makes the matrix by rows; GraphBLAS takes ownership of the arrays. */
-static GrB_Info make_matrix(const struct peer_problem *problem, GrB_Type type, size_t size, GrB_Matrix *a)
+static GrB_Info make_matrix(struct csr from, GrB_Type type, size_t size, GrB_Matrix *a)
 {
     GrB_Info info = GrB_SUCCESS;
-    TRY(GrB_Matrix_new(a, type, (GrB_Index)problem->rows, (GrB_Index)problem->cols));
+    TRY(GrB_Matrix_new(a, type, (GrB_Index)from.rows, (GrB_Index)from.cols));
     TRY(GxB_Matrix_Option_set(*a, GxB_FORMAT, GxB_BY_ROW));
     TRY(GxB_Matrix_Option_set(*a, GxB_SPARSITY_CONTROL, GxB_SPARSE));
-    const GrB_Index offsets = (GrB_Index)problem->rows + 1, nnz = (GrB_Index)problem->nnz, room = nnz > 0 ? nnz : 1;
-    GrB_Index *row_ptr = widen(problem->row_ptr, (int64_t)offsets), *col = widen(problem->col, problem->nnz);
-    void *val = copy(problem->val, nnz * size, room * size);
+    const GrB_Index offsets = (GrB_Index)from.rows + 1, nnz = (GrB_Index)from.nnz, room = nnz > 0 ? nnz : 1;
+    GrB_Index *row_ptr = widen(from.row_ptr, (int64_t)offsets), *col = widen(from.col, from.nnz);
+    void *val = copy(from.val, nnz * size, room * size);
     info = row_ptr == NULL || col == NULL || val == NULL ? GrB_OUT_OF_MEMORY : GrB_SUCCESS;
     if (info == GrB_SUCCESS)
         info = GxB_Matrix_pack_CSR(*a, &row_ptr, &col, &val, offsets * sizeof *row_ptr, room * sizeof *col, room * size,
@@ -111,7 +128,7 @@ static GrB_Info make(const struct peer_problem *problem, struct graphblas *graph
     const GrB_Type type = problem->type == SPMV_F64 ? GrB_FP64 : GrB_FP32;
     const size_t size = problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
     TRY(set_threads(problem->threads));
-    TRY(make_matrix(problem, type, size, &graphblas->a));
+    TRY(make_matrix(left(problem), type, size, &graphblas->a));
     TRY(make_vector(problem->x, problem->cols, type, size, &graphblas->x));
     TRY(make_vector(NULL, problem->rows, type, size, &graphblas->y));
     return GrB_Matrix_wait(graphblas->a, GrB_MATERIALIZE);
@@ -183,73 +200,86 @@ static int fetch_graphblas(void *state)
     return -1;
 }
 
-/* C = A A with a new C in each run. Its state is that of y = A x without vectors. */
-struct square {
+/* C = A B with a new C in each run. */
+struct product {
     const struct peer_problem *problem;
-    GrB_Matrix a, c;
+    GrB_Matrix a, b, c;
+    GrB_Matrix *right; /* B, which may be A */
 };
 
-static void close_square(void *state)
+static void close_product(void *state)
 {
-    struct square *square = state;
-    GrB_Matrix_free(&square->a);
-    GrB_Matrix_free(&square->c);
-    free(square);
+    struct product *product = state;
+    GrB_Matrix_free(&product->a);
+    GrB_Matrix_free(&product->b);
+    GrB_Matrix_free(&product->c);
+    free(product);
 }
 
-static int open_square(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+static GrB_Info make_factors(const struct peer_problem *problem, struct product *product)
 {
-    const int f64 = problem->type == SPMV_F64;
+    const GrB_Type type = problem->type == SPMV_F64 ? GrB_FP64 : GrB_FP32;
+    const size_t size = problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    GrB_Info info = GrB_SUCCESS;
+    product->problem = problem;
+    product->right = &product->a;
+    TRY(set_threads(problem->threads));
+    TRY(make_matrix(left(problem), type, size, &product->a));
+    if (problem->right_row_ptr == problem->row_ptr)
+        return GrB_SUCCESS;
+    product->right = &product->b;
+    return make_matrix(right(problem), type, size, &product->b);
+}
+
+static int open_product(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
     GrB_Info info = started ? GrB_SUCCESS : GrB_init(GrB_NONBLOCKING);
     started = started || info == GrB_SUCCESS;
-    struct square *square = calloc(1, sizeof *square);
-    if (info == GrB_SUCCESS && square != NULL) {
-        square->problem = problem;
-        info = set_threads(problem->threads);
-        if (info == GrB_SUCCESS)
-            info = make_matrix(problem, f64 ? GrB_FP64 : GrB_FP32, f64 ? sizeof(double) : sizeof(float), &square->a);
-    }
-    if (info == GrB_SUCCESS && square != NULL) {
-        *state = square;
+    struct product *product = calloc(1, sizeof *product);
+    if (info == GrB_SUCCESS && product != NULL)
+        info = make_factors(problem, product);
+    if (info == GrB_SUCCESS && product != NULL) {
+        *state = product;
         return 0;
     }
-    snprintf(why, why_size, "GraphBLAS: cannot make the matrix: GrB_Info %d", (int)info);
-    if (square != NULL)
-        close_square(square);
+    snprintf(why, why_size, "GraphBLAS: cannot make the matrices: GrB_Info %d", (int)info);
+    if (product != NULL)
+        close_product(product);
     return -1;
 }
 
-static int run_square(void *state)
+static int run_product(void *state)
 {
-    struct square *square = state;
-    const struct peer_problem *problem = square->problem;
+    struct product *product = state;
+    const struct peer_problem *problem = product->problem;
     const int f64 = problem->type == SPMV_F64;
     GrB_Info info = GrB_SUCCESS;
-    GrB_Matrix_free(&square->c);
+    GrB_Matrix_free(&product->c);
     TRY(set_threads(problem->threads) == GrB_SUCCESS ? GrB_SUCCESS : -1);
-    TRY(GrB_Matrix_new(&square->c, f64 ? GrB_FP64 : GrB_FP32, (GrB_Index)problem->rows, (GrB_Index)problem->rows));
-    TRY(GxB_Matrix_Option_set(square->c, GxB_FORMAT, GxB_BY_ROW));
-    TRY(GxB_Matrix_Option_set(square->c, GxB_SPARSITY_CONTROL, GxB_SPARSE));
-    TRY(GrB_mxm(square->c, NULL, NULL, f64 ? GrB_PLUS_TIMES_SEMIRING_FP64 : GrB_PLUS_TIMES_SEMIRING_FP32, square->a,
-                square->a, NULL));
-    TRY(GrB_Matrix_wait(square->c, GrB_MATERIALIZE)); /* also sorts the rows */
+    TRY(GrB_Matrix_new(&product->c, f64 ? GrB_FP64 : GrB_FP32, (GrB_Index)problem->rows,
+                       (GrB_Index)problem->right_cols));
+    TRY(GxB_Matrix_Option_set(product->c, GxB_FORMAT, GxB_BY_ROW));
+    TRY(GxB_Matrix_Option_set(product->c, GxB_SPARSITY_CONTROL, GxB_SPARSE));
+    TRY(GrB_mxm(product->c, NULL, NULL, f64 ? GrB_PLUS_TIMES_SEMIRING_FP64 : GrB_PLUS_TIMES_SEMIRING_FP32, product->a,
+                *product->right, NULL));
+    TRY(GrB_Matrix_wait(product->c, GrB_MATERIALIZE)); /* also sorts the rows */
     return 0;
 }
 
 /* Takes the values out of C; the next run makes a new one. */
-static int fetch_square(void *state)
+static int fetch_product(void *state)
 {
-    struct square *square = state;
-    const size_t size = square->problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    struct product *product = state;
+    const size_t size = product->problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
     GrB_Index *row_ptr = NULL, *col = NULL, row_bytes = 0, col_bytes = 0, val_bytes = 0;
     void *val = NULL;
     bool iso = false;
-    if (GxB_Matrix_unpack_CSR(square->c, &row_ptr, &col, &val, &row_bytes, &col_bytes, &val_bytes, &iso, NULL, NULL) !=
+    if (GxB_Matrix_unpack_CSR(product->c, &row_ptr, &col, &val, &row_bytes, &col_bytes, &val_bytes, &iso, NULL, NULL) !=
         GrB_SUCCESS)
         return -1;
-    const GrB_Index entries = row_ptr[square->problem->rows];
+    const GrB_Index entries = row_ptr[product->problem->rows];
     for (GrB_Index e = 0; e < entries; e++)
-        memcpy((char *)square->problem->y + e * size, (const char *)val + (iso ? 0 : e * size), size);
+        memcpy((char *)product->problem->y + e * size, (const char *)val + (iso ? 0 : e * size), size);
     free(row_ptr);
     free(col);
     free(val);
@@ -268,10 +298,10 @@ static const struct peer peers[] = {
     {.name = "graphblas-spgemm",
      .op = PEER_SPGEMM,
      .settings = "sparse by row, GrB_mxm plus_times into a new matrix, sorted (GrB_Matrix_wait)",
-     .open = open_square,
-     .run = run_square,
-     .fetch = fetch_square,
-     .close = close_square},
+     .open = open_product,
+     .run = run_product,
+     .fetch = fetch_product,
+     .close = close_product},
 };
 
 const struct peer_module *spmv_peer_module(void)

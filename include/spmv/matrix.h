@@ -196,6 +196,8 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  *   convdiff2d:N,PECLET           N^2 rows: convection-diffusion by upwind differences on an N x N
  *                                 grid, cell Peclet number PECLET* (from 0) along x; not symmetric
  *   convdiff3d:N,PECLET           N^3 rows: the same on an N x N x N grid
+ *   interpolation3d:N,K           N^3 rows, a column for each aggregate of K x K x K points: the
+ *                                 smoothed interpolation to the grid of poisson3d:N
  *   diagonal:ROWS                 the diagonal only
  *   banded:ROWS,HALF              square: all entries with |i - j| <= HALF; HALF may be 0
  *   dense:ROWS,COLS               all entries
@@ -220,8 +222,8 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  * defines each SPEC in full and lists the names of twins. Two options may follow, in any order:
  *
  *   seed=N            seed of the random numbers; default 1
- *   values=own        default: the coefficients of the operators on grids (poisson2d to convdiff3d
- *                     in the table), else random
+ *   values=own        default: the coefficients of matrices on grids (poisson2d to
+ *                     interpolation3d in the table), else random
  *   values=random     0.5 <= |value| < 1 with random signs
  *   values=constant   all values 1
  *

@@ -346,6 +346,24 @@ class Bench(unittest.TestCase):
             self.assertTrue(result["verify"]["passed"])
             gflops = 2e-9 * 369 * vectors / result["result"]["seconds"]["median"]
             self.assertAlmostEqual(result["result"]["spmv"]["gflops"] / gflops, 1, places=6)
+        for arguments, name, products in [
+            (["--right", "interpolation3d:6,2"], "poisson3d:6, times interpolation3d:6,2", 4032),
+            (["--project", "interpolation3d:6,2"], "poisson3d:6, projected by interpolation3d:6,2", 4368),
+        ]:
+            done = self.ok("poisson3d:6", "--op", "spgemm", "--peers", "none", "--json", *arguments)
+            result = json.loads(done.stdout)
+            self.assertEqual(result["matrix"]["name"], name)
+            self.assertTrue(result["verify"]["passed"])
+            gflops = 2e-9 * products / result["result"]["seconds"]["median"]
+            self.assertAlmostEqual(result["result"]["spmv"]["gflops"] / gflops, 1, places=6)
+        self.fails(1, "--right is for --op spgemm", "poisson2d:9", "--right", "poisson2d:9")
+        self.fails(1, "either --right or --project", "--op", "spgemm", "poisson2d:9", "--right", "poisson2d:9",
+                   "--project", "poisson2d:9")
+        done = self.ok("poisson2d:200", "--op", "spgemm", "--peers", "none", "--json", "--threads", "1")
+        columns = 4 * 516004  # bytes of C's columns; the plan has them once, and once more while it is made
+        self.assertTrue(columns < json.loads(done.stdout)["result"]["run_bytes"] < 4 * columns)
+        self.fails(4, "has 81 columns, the second one 4 rows", "--op", "spgemm", "poisson2d:9", "--right",
+                   "poisson2d:2", "--peers", "none")
         self.fails(1, "--vectors is for --op spmm", "--op", "scan", "--vectors", "2")
         self.fails(1, "--vectors is for --op spmm", "--op", "spmv-dot", "--vectors", "2", "poisson2d:9")
         self.fails(1, "--vectors 0", "--vectors", "0", "poisson2d:9")
