@@ -134,7 +134,7 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         super().__init__(dtype, (rows, cols))
         self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
         self._operation, self._vectors, self._method = operation, vectors, method
-        self._values = parent._values if parent is not None else matrix.data
+        self._values: View = parent._values if parent is not None else matrix.data
         self._others: dict[Any, Plan] = {}
         # On a GPU from the start: graphs that captured products must not lose their plan.
         self._updates = context.is_cuda
