@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 import spmv
-from conftest import random_csr, vector
+from conftest import calls_of_python, random_csr, vector
 
 EMULATED = os.environ.get("SPMV_TEST_HOST_GPU") == "1"
 if not spmv.cuda_built():
@@ -138,7 +138,7 @@ def test_cupy_solves(cupy):
     A = spmv.generate("poisson2d:16")
     x = vector(256)
     b = cupy.asarray(A @ x)
-    for M in (None, "jacobi", "chebyshev", "ic0"):
+    for M in (None, "jacobi", "chebyshev", "ic0", "amg"):
         solution, info = spmv.cg(there(cupy, A), b, rtol=1e-10, M=M)
         assert isinstance(solution, cupy.ndarray) and info == 0
         np.testing.assert_allclose(solution.get(), x, rtol=1e-6, atol=1e-7)
@@ -157,6 +157,29 @@ def test_cupy_solves(cupy):
     solver = spmv.Solver(there(cupy, A), preconditioner="jacobi", rtol=1e-10)
     solver.update_values(cupy.asarray(A.data * 2))
     np.testing.assert_allclose(solver.solve(b).x.get(), x / 2, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-10, 1e-14, 1e-17])
+def test_success_means_a_small_true_residual(cupy, rtol):
+    """cupy 7512: cg reports success although the true residual is above the tolerance."""
+    diagonal = 10.0 ** np.linspace(0, 8, 200)
+    couple = 0.3 * np.sqrt(diagonal[:-1] * diagonal[1:])
+    A = sp.csr_array(sp.diags([couple, diagonal, couple], [-1, 0, 1]))
+    b = A @ vector(200)
+    x, info = spmv.cg(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000)
+    rounding = 6 * np.finfo(float).eps * np.linalg.norm(abs(A) @ abs(x.get()))
+    assert info > 0 or np.linalg.norm(b - A @ x.get()) <= rtol * np.linalg.norm(b) + rounding
+    result = spmv.solve(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000, preconditioner="none", method="cg")
+    assert result.converged == (result.true_residual <= result.tolerance) == (info == 0)
+
+
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_iterations_run_without_python(cupy, M):
+    """amgcl 305 and torch-fem 63: a program spends its time in a loop of Python, call by call."""
+    A = there(cupy, spmv.generate("poisson2d:60"))
+    b = cupy.asarray(np.ones(3600))
+    few, many = (calls_of_python(k, lambda k: spmv.cg(A, b, rtol=1e-14, maxiter=k, M=M)) for k in (10, 60))
+    assert few == many
 
 
 def test_cupy_multiply(cupy):
