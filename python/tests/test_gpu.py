@@ -69,6 +69,32 @@ def test_cupy_is_not_copied(cupy):
     np.testing.assert_array_equal(out.get(), (plan @ x).get())
 
 
+def test_cupy_out_alpha_beta(cupy, monkeypatch):
+    A = random_csr(300, 200)
+    for vectors in (1, 3):
+        columns = None if vectors == 1 else vectors
+        plan = spmv.Plan(there(cupy, A), vectors=vectors)
+        x, y = vector(200, columns=columns), vector(300, seed=3, columns=columns)
+        v, out = cupy.asarray(x), cupy.asarray(y)
+        with monkeypatch.context() as patch:
+            patch.setattr(spmv.Plan, "_product", None)  # these arrays need no conversion
+            np.testing.assert_allclose((plan @ v).get(), A @ x, **close)
+            assert plan.apply(v, out=out, alpha=2, beta=-1) is out
+            np.testing.assert_allclose(out.get(), 2 * (A @ x) - y, **close)
+    wide = cupy.asarray(np.stack([vector(200), vector(200)], axis=1))
+    plan = spmv.Plan(there(cupy, A))
+    np.testing.assert_allclose((plan @ wide[:, 1]).get(), A @ vector(200), **close)
+    np.testing.assert_allclose((plan @ cupy.asarray(vector(200, "float32"))).get(), A @ vector(200, "float32"), **close)
+    square = spmv.Plan(there(cupy, random_csr(200, 200)))
+    v = cupy.asarray(vector(250))
+    with pytest.raises(ValueError, match="overlap"):
+        square.apply(v[:200], out=v[50:])
+    with pytest.raises(ValueError, match="beta"):
+        square.apply(v[:200], beta=1)
+    with pytest.raises(ValueError, match="shape"):
+        square.apply(v[:200], out=v)
+
+
 def test_cupy_streams(cupy):
     A = random_csr(300, 200)
     plan, x = spmv.Plan(there(cupy, A)), vector(200)
@@ -250,6 +276,29 @@ def test_torch_products(torch):
     np.testing.assert_allclose(w.cpu().numpy(), 2 * (A @ x), **close)
     with pytest.raises(ValueError, match="gradient"):
         plan @ v.clone().requires_grad_()
+    out = torch.ones(300, dtype=torch.float64, device="cuda")
+    assert plan.apply(v, out=out, alpha=2, beta=-1) is out
+    np.testing.assert_allclose(out.cpu().numpy(), 2 * (A @ x) - 1, **close)
+    with pytest.raises(ValueError, match="cuda:0.*cpu|cpu.*cuda:0"):
+        plan.apply(v, out=torch.ones(300, dtype=torch.float64))
+    negative = torch.complex(0 * v, v).conj().imag  # a view whose elements are stored with the other sign
+    assert negative.is_neg()
+    np.testing.assert_allclose((plan @ negative).cpu().numpy(), -(A @ x), **close)
+    strided = torch.stack([v, v], dim=1)[:, 1]
+    np.testing.assert_allclose((plan @ strided).cpu().numpy(), A @ x, **close)
+
+
+def test_torch_arrays_are_read_directly(torch, monkeypatch):
+    A = random_csr(300, 200, "complex128")
+    x = vector(200, "complex128")
+    plan, v = spmv.Plan(tensor(torch, A)), torch.from_numpy(x).cuda()
+    np.testing.assert_allclose((plan @ v.conj()).cpu().numpy(), A @ x.conj(), **close)  # a view with a mark
+    monkeypatch.setattr(spmv.Plan, "_product", None)
+    np.testing.assert_allclose((plan @ v).cpu().numpy(), A @ x, **close)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        y = plan @ v
+        torch.cuda.synchronize()
+    np.testing.assert_allclose(y.cpu().numpy(), A @ x, **close)
 
 
 def test_torch_graph(torch):
