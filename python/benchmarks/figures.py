@@ -15,6 +15,7 @@ import lzma
 import pathlib
 import tempfile
 import time
+import warnings
 
 import numpy as np
 import scipy.io
@@ -132,6 +133,7 @@ class PyTorch(SciPy):
         if not torch.cuda.is_available():
             raise ImportError("PyTorch has no GPU")
         self.torch, self.wait, self.version = torch, torch.cuda.synchronize, torch.__version__
+        warnings.filterwarnings("ignore", "Sparse")  # that CSR is in beta state, and is not checked
 
     def matrix(self, A):
         parts = (torch_of(self.torch, a) for a in (A.indptr, A.indices, A.data))

@@ -331,11 +331,14 @@ class _DirectCuPy:
         stream = self.current()
         return stream.ptr or DEFAULT_STREAM, stream
 
-    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> Any:
+    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> tuple[Any, int]:
+        """A new array and its address."""
         if self.device() == number:
-            return self.cupy.empty(shape, like.dtype)
-        with self.cupy.cuda.Device(number):
-            return self.cupy.empty(shape, like.dtype)
+            made = self.cupy.empty(shape, like.dtype)
+        else:
+            with self.cupy.cuda.Device(number):
+                made = self.cupy.empty(shape, like.dtype)
+        return made, made.data.ptr
 
 
 class _DirectTorch:
@@ -362,8 +365,9 @@ class _DirectTorch:
     def stream(self, number: int) -> tuple[int, Any]:
         return self.raw(number) or DEFAULT_STREAM, None
 
-    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> Any:
-        return like.new_empty(shape)
+    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> tuple[Any, int]:
+        made = like.new_empty(shape)
+        return made, made.data_ptr()
 
 
 _direct: dict[type, Any] = {}

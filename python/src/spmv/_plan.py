@@ -222,8 +222,10 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         source = reader.address(x, self._x_shape, self._dtype, number)
         if not source:
             return None
-        result = reader.empty(x, self._y_shape, number) if out is None else out
-        target = reader.address(result, self._y_shape, self._dtype, number)
+        if out is None:
+            result, target = reader.empty(x, self._y_shape, number)
+        else:
+            result, target = out, reader.address(out, self._y_shape, self._dtype, number)
         if not target or (source < target + self._y_bytes and target < source + self._x_bytes):
             return None
         stream, owner = reader.stream(number)
