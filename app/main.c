@@ -19,7 +19,7 @@ static const struct command commands[] = {
     {"mul", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2, run_product},
     {"multiply", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", GROUP_MULTIPLY, 2, 3,
      run_multiply},
-    {"solve", "A [b]", "solve A x = b by conjugate gradients (default b: A times ones)", GROUP_SOLVE, 1, 2, run_solve},
+    {"solve", "A [b]", "solve A x = b for a square A (default b: A times ones)", GROUP_SOLVE, 1, 2, run_solve},
     {"bench", "[A...]", "measure products and primitives, and other libraries", GROUP_BENCH, 0, INT_MAX, run_bench},
     {"info", "A", "properties of the matrix, and the method chosen for it", GROUP_INFO, 1, 1, run_info},
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", GROUP_EXPLAIN, 0,

@@ -3,7 +3,7 @@
 # packages_gpu_hint prints a note if there is a GPU without a CUDA toolkit, which no script here
 # installs. Run directly, it installs groups: `packages.sh peers` the libraries for benchmark peers,
 # `packages.sh amg` those of the preconditioner hypre-amg, `packages.sh direct` that of the solver
-# direct.
+# direct, `packages.sh python` those for building the Python package.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -38,6 +38,7 @@ peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | l
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
 amg   | hypre (preconditioner hypre-amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
 direct | KLU of SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
+python | Python headers, venv  | python3-dev python3-venv | python3-dev python3-venv | packages_python
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'
 report | Chromium (its test)   | chromium        | chromium-browser | command -v chromium || command -v chromium-browser
 release | debhelper, dh-python | debhelper dh-python | debhelper dh-python | command -v dh && command -v dh_python3
@@ -68,6 +69,12 @@ packages_mmio() {
 packages_graphblas() {
     [ -e /usr/include/GraphBLAS.h ] || [ -e /usr/include/suitesparse/GraphBLAS.h ] || [ -e /usr/local/include/GraphBLAS.h ] ||
         [ -e /usr/local/include/suitesparse/GraphBLAS.h ]
+}
+
+# with any Python 3.11 or later, for example not the system's
+packages_python() {
+    python3 -c 'import ensurepip, os, sys, sysconfig, venv
+sys.exit(sys.version_info < (3, 11) or not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null
 }
 
 packages_klu() {

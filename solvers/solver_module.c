@@ -25,7 +25,8 @@ static bool is_there(const char *file, const char *folder, int length, const cha
 /* Whether it is in a folder near the library or program. */
 static bool is_near(const char *file, const char *library, char *path)
 {
-    static const char *const near[] = {"spmv/modules", "solvers/modules", "../lib/spmv/modules", "../solvers/modules"};
+    static const char *const near[] = {"spmv/modules", "solvers/modules", "../lib/spmv/modules",
+                                       "../" MODULE_LIBDIR "/spmv/modules", "../solvers/modules"};
     const char *slash = strrchr(library, '/');
     const int length = slash != NULL ? (int)(slash - library) : 0;
     for (size_t i = 0; i < sizeof near / sizeof near[0] && slash != NULL; i++)

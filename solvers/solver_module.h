@@ -17,8 +17,9 @@ struct solver_module {
 
 /* Opens the module and returns the struct that its symbol returns. It is searched in the folders of
  * the environment variable SPMV_MODULE_PATH (separated by :), then, relative to this library or
- * program, in spmv/modules, solvers/modules, ../lib/spmv/modules and ../solvers/modules. It is never
- * unloaded. NULL after an error: SPMV_ERROR_UNSUPPORTED with a message. */
+ * program, in spmv/modules, solvers/modules, ../lib/spmv/modules, ../LIBDIR/spmv/modules (LIBDIR:
+ * CMAKE_INSTALL_LIBDIR) and ../solvers/modules. It is never unloaded. NULL after an error:
+ * SPMV_ERROR_UNSUPPORTED with a message. */
 const void *solver_module_open(spmv_context *ctx, const struct solver_module *module);
 
 #endif

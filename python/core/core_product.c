@@ -53,14 +53,19 @@ static PyObject *plan_info(PyObject *module, PyObject *arguments)
 /* A product that takes less time than releasing and taking Python's lock may. */
 enum { QUICK = 20000 };
 
-static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *plus)
+/* stream: the context's stream from now on; NULL: as it is. */
+static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *plus, void *stream)
 {
     spmv_c128 space[2];
     const void *alpha = NULL, *beta = NULL;
     call_state state;
-    return to_scalar(by, p->plan.type, &space[0], &alpha) && to_scalar(plus, p->plan.type, &space[1], &beta) &&
-           context_begin(p->context, p->plan.work > QUICK, &state) &&
-           context_end(p->context, state, spmv_apply(p->made, alpha, x, beta, y));
+    if (!to_scalar(by, p->plan.type, &space[0], &alpha) || !to_scalar(plus, p->plan.type, &space[1], &beta) ||
+        !context_begin(p->context, p->plan.work > QUICK, &state))
+        return false;
+    spmv_status st = stream != NULL ? spmv_context_set_stream(p->context->ctx, stream) : SPMV_OK;
+    if (st == SPMV_OK)
+        st = spmv_apply(p->made, alpha, x, beta, y);
+    return context_end(p->context, state, st);
 }
 
 /* Whether the format of the buffer protocol is that of the type. */
@@ -118,22 +123,23 @@ static PyObject *multiply(PyObject *module, PyObject *const *arguments, Py_ssize
     PyObject *result = NULL;
     if ((char *)x.buf < (char *)y.buf + y.len && (char *)y.buf < (char *)x.buf + x.len)
         PyErr_SetString(PyExc_ValueError, "x and out overlap");
-    else if (apply_to(p, x.buf, y.buf, arguments[3], arguments[4]))
+    else if (apply_to(p, x.buf, y.buf, arguments[3], arguments[4], NULL))
         result = Py_NewRef(Py_True);
     PyBuffer_Release(&x);
     PyBuffer_Release(&y);
     return result;
 }
 
+/* apply(plan, x, y, alpha, beta[, stream]): the same with addresses in the context's memory. */
 static PyObject *apply(PyObject *module, PyObject *arguments)
 {
     object *p = NULL;
-    unsigned long long x, y;
+    unsigned long long x, y, stream = 0;
     PyObject *alpha = NULL, *beta = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&KKOO", to_plan, &p, &x, &y, &alpha, &beta))
+    if (!PyArg_ParseTuple(arguments, "O&KKOO|K", to_plan, &p, &x, &y, &alpha, &beta, &stream))
         return NULL;
-    return apply_to(p, address(x), address(y), alpha, beta) ? Py_NewRef(Py_None) : NULL;
+    return apply_to(p, address(x), address(y), alpha, beta, address(stream)) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* keep replaces the arrays that the plan borrowed. */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shared by the tests. Those for a GPU are skipped where there is none."""
 
+import gc
 import os
+import sys
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -37,3 +39,23 @@ def vector(n, dtype="float64", seed=2, columns=None):
     if np.dtype(dtype).kind == "c":
         x = x + 1j * rng.standard_normal(shape)
     return x.astype(dtype)
+
+
+def calls_of_python(iterations, solve):
+    """The number of Python's calls during a solve that does not reach its tolerance."""
+    solve(iterations)  # imports modules, fills caches
+    counted = [0]
+
+    def count(frame, event, argument):
+        counted[0] += event in ("call", "c_call")
+
+    gc.collect()
+    gc.disable()  # packages have callbacks of the collector
+    sys.setprofile(count)
+    try:
+        info = solve(iterations)[1]
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    assert info == iterations
+    return counted[0]

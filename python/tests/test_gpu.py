@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 import spmv
-from conftest import random_csr, vector
+from conftest import calls_of_python, random_csr, vector
 
 EMULATED = os.environ.get("SPMV_TEST_HOST_GPU") == "1"
 if not spmv.cuda_built():
@@ -67,6 +67,32 @@ def test_cupy_is_not_copied(cupy):
     out = cupy.empty(300)
     assert plan.apply(x, out=out) is out
     np.testing.assert_array_equal(out.get(), (plan @ x).get())
+
+
+def test_cupy_out_alpha_beta(cupy, monkeypatch):
+    A = random_csr(300, 200)
+    for vectors in (1, 3):
+        columns = None if vectors == 1 else vectors
+        plan = spmv.Plan(there(cupy, A), vectors=vectors)
+        x, y = vector(200, columns=columns), vector(300, seed=3, columns=columns)
+        v, out = cupy.asarray(x), cupy.asarray(y)
+        with monkeypatch.context() as patch:
+            patch.setattr(spmv.Plan, "_product", None)  # these arrays need no conversion
+            np.testing.assert_allclose((plan @ v).get(), A @ x, **close)
+            assert plan.apply(v, out=out, alpha=2, beta=-1) is out
+            np.testing.assert_allclose(out.get(), 2 * (A @ x) - y, **close)
+    wide = cupy.asarray(np.stack([vector(200), vector(200)], axis=1))
+    plan = spmv.Plan(there(cupy, A))
+    np.testing.assert_allclose((plan @ wide[:, 1]).get(), A @ vector(200), **close)
+    np.testing.assert_allclose((plan @ cupy.asarray(vector(200, "float32"))).get(), A @ vector(200, "float32"), **close)
+    square = spmv.Plan(there(cupy, random_csr(200, 200)))
+    v = cupy.asarray(vector(250))
+    with pytest.raises(ValueError, match="overlap"):
+        square.apply(v[:200], out=v[50:])
+    with pytest.raises(ValueError, match="beta"):
+        square.apply(v[:200], beta=1)
+    with pytest.raises(ValueError, match="shape"):
+        square.apply(v[:200], out=v)
 
 
 def test_cupy_streams(cupy):
@@ -159,6 +185,29 @@ def test_cupy_solves(cupy):
     np.testing.assert_allclose(solver.solve(b).x.get(), x / 2, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("rtol", [1e-6, 1e-10, 1e-14, 1e-17])
+def test_success_means_a_small_true_residual(cupy, rtol):
+    """cupy 7512: cg reports success although the true residual is above the tolerance."""
+    diagonal = 10.0 ** np.linspace(0, 8, 200)
+    couple = 0.3 * np.sqrt(diagonal[:-1] * diagonal[1:])
+    A = sp.csr_array(sp.diags([couple, diagonal, couple], [-1, 0, 1]))
+    b = A @ vector(200)
+    x, info = spmv.cg(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000)
+    rounding = 6 * np.finfo(float).eps * np.linalg.norm(abs(A) @ abs(x.get()))
+    assert info > 0 or np.linalg.norm(b - A @ x.get()) <= rtol * np.linalg.norm(b) + rounding
+    result = spmv.solve(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000, preconditioner="none", method="cg")
+    assert result.converged == (result.true_residual <= result.tolerance) == (info == 0)
+
+
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_iterations_run_without_python(cupy, M):
+    """amgcl 305 and torch-fem 63: a program spends its time in a loop of Python, call by call."""
+    A = there(cupy, spmv.generate("poisson2d:40"))
+    b = cupy.asarray(np.ones(1600))
+    few, many = (calls_of_python(k, lambda k: spmv.cg(A, b, rtol=1e-14, maxiter=k, M=M)) for k in (10, 60))
+    assert few == many
+
+
 def test_cupy_multiply(cupy):
     A, B = random_csr(60, 50), random_csr(50, 40, seed=3)
     C = spmv.multiply(there(cupy, A), there(cupy, B))
@@ -227,6 +276,29 @@ def test_torch_products(torch):
     np.testing.assert_allclose(w.cpu().numpy(), 2 * (A @ x), **close)
     with pytest.raises(ValueError, match="gradient"):
         plan @ v.clone().requires_grad_()
+    out = torch.ones(300, dtype=torch.float64, device="cuda")
+    assert plan.apply(v, out=out, alpha=2, beta=-1) is out
+    np.testing.assert_allclose(out.cpu().numpy(), 2 * (A @ x) - 1, **close)
+    with pytest.raises(ValueError, match="cuda:0.*cpu|cpu.*cuda:0"):
+        plan.apply(v, out=torch.ones(300, dtype=torch.float64))
+    negative = torch.complex(0 * v, v).conj().imag  # a view whose elements are stored with the other sign
+    assert negative.is_neg()
+    np.testing.assert_allclose((plan @ negative).cpu().numpy(), -(A @ x), **close)
+    strided = torch.stack([v, v], dim=1)[:, 1]
+    np.testing.assert_allclose((plan @ strided).cpu().numpy(), A @ x, **close)
+
+
+def test_torch_arrays_are_read_directly(torch, monkeypatch):
+    A = random_csr(300, 200, "complex128")
+    x = vector(200, "complex128")
+    plan, v = spmv.Plan(tensor(torch, A)), torch.from_numpy(x).cuda()
+    np.testing.assert_allclose((plan @ v.conj()).cpu().numpy(), A @ x.conj(), **close)  # a view with a mark
+    monkeypatch.setattr(spmv.Plan, "_product", None)
+    np.testing.assert_allclose((plan @ v).cpu().numpy(), A @ x, **close)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        y = plan @ v
+        torch.cuda.synchronize()
+    np.testing.assert_allclose(y.cpu().numpy(), A @ x, **close)
 
 
 def test_torch_graph(torch):

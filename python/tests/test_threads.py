@@ -34,12 +34,12 @@ def test_python_runs_during_a_solve():
 
     thread = threading.Thread(target=count)
     thread.start()
-    begin, before = time.monotonic(), counted[0]
+    before = counted[0]
     spmv.solve(A, b, rtol=1e-14, maxiter=400, preconditioner="none")
-    seconds = time.monotonic() - begin
+    after = counted[0]
     stop.set()
     thread.join()
-    assert counted[0] - before > 100 * seconds  # at most 1000 a second
+    assert after - before > 10  # at most 1 while the solve holds the lock
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -7,13 +7,14 @@ same kind for a result.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._context import CODES, Context
+from ._context import CODES, FLOATING, Context
 
 HOST, PINNED, CUDA, MANAGED = 1, 3, 2, 13  # DLPack's device types
 DEFAULT_STREAM = 1  # cudaStreamLegacy, which a pointer of 0 would mean
@@ -38,7 +39,7 @@ class View:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
+        return math.prod(self.shape)
 
     @property
     def bytes(self) -> int:
@@ -248,7 +249,7 @@ class Memory:
         self.context = context
         self.shape = tuple(int(n) for n in shape)
         self.dtype = np.dtype(dtype)
-        count = int(np.prod(self.shape, dtype=np.int64))
+        count = math.prod(self.shape)
         self._block = _core.block(context._handle, count * self.dtype.itemsize)
         self.address: int = _core.address(self._block)
 
@@ -311,6 +312,77 @@ class Borrowed:
         if kind == "cupy":
             return sys.modules["cupy"].asarray(self).copy()
         return sys.modules["torch"].as_tensor(self, device=context.device).clone()
+
+
+class _DirectCuPy:
+    """Arrays of CuPy for products without a View: the few attributes that the check needs."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.cupy, self.current, self.device = cupy, cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
+
+    def address(self, a: Any, shape: tuple[int, ...], dtype: np.dtype, number: int) -> int:
+        """The address of an array that is read as it is; 0: another shape, type, device or layout."""
+        data = a.data
+        fits = a.shape == shape and a.dtype == dtype and data.device_id == number and a.flags.c_contiguous
+        return data.ptr if fits else 0
+
+    def stream(self, number: int) -> tuple[int, Any]:
+        """The current stream, and what keeps it alive."""
+        stream = self.current()
+        return stream.ptr or DEFAULT_STREAM, stream
+
+    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> tuple[Any, int]:
+        """A new array and its address."""
+        if self.device() == number:
+            made = self.cupy.empty(shape, like.dtype)
+        else:
+            with self.cupy.cuda.Device(number):
+                made = self.cupy.empty(shape, like.dtype)
+        return made, made.data.ptr
+
+
+class _DirectTorch:
+    """The same for tensors of PyTorch, whose streams live as long as the process."""
+
+    def __init__(self, torch: Any) -> None:
+        self.strided = torch.strided
+        self.types = {dtype: getattr(torch, dtype.name) for dtype in FLOATING}
+        # torch.cuda.current_stream() makes an object, which takes longer than a small product
+        raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self.raw = raw or (lambda number: torch.cuda.current_stream(number).cuda_stream)
+
+    def address(self, a: Any, shape: tuple[int, ...], dtype: np.dtype, number: int) -> int:
+        fits = (
+            a.shape == shape
+            and a.dtype is self.types[dtype]
+            and a.get_device() == number
+            and a.layout is self.strided
+            and a.is_contiguous()
+            and not (a.requires_grad or a.is_conj() or a.is_neg())
+        )
+        return a.data_ptr() if fits else 0
+
+    def stream(self, number: int) -> tuple[int, Any]:
+        return self.raw(number) or DEFAULT_STREAM, None
+
+    def empty(self, like: Any, shape: tuple[int, ...], number: int) -> tuple[Any, int]:
+        made = like.new_empty(shape)
+        return made, made.data_ptr()
+
+
+_direct: dict[type, Any] = {}
+
+
+def direct(kind: type) -> Any:
+    """How to read arrays of this type without a View, or None."""
+    found = _direct.get(kind)
+    if found is None:
+        cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
+        if cupy is not None and kind is cupy.ndarray:
+            found = _direct[kind] = _DirectCuPy(cupy)
+        elif torch is not None and kind is torch.Tensor:
+            found = _direct[kind] = _DirectTorch(torch)
+    return found
 
 
 def empty(like: View, shape: tuple[int, ...], dtype: np.dtype, context: Context) -> View:

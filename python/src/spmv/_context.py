@@ -87,7 +87,7 @@ def cuda_built() -> bool:
 
 
 # Element types of the library, by NumPy's names.
-CODES = {
+CODES: dict[np.dtype[Any], int] = {
     np.dtype("int32"): _core.TYPES["i32"],
     np.dtype("int64"): _core.TYPES["i64"],
     np.dtype("float32"): _core.TYPES["f32"],

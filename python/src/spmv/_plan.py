@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import View, check_out, empty, finished, on_device, overlap, taken, view
+from ._arrays import View, check_out, direct, empty, finished, on_device, overlap, taken, view
 from ._context import CODES, Context, context_of
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
 
@@ -134,12 +134,13 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         super().__init__(dtype, (rows, cols))
         self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
         self._operation, self._vectors, self._method = operation, vectors, method
-        self._values = parent._values if parent is not None else matrix.data
+        self._values: View = parent._values if parent is not None else matrix.data
         self._others: dict[Any, Plan] = {}
         # On a GPU from the start: graphs that captured products must not lose their plan.
         self._updates = context.is_cuda
         self._x_shape = (cols,) if vectors == 1 else (cols, vectors)
         self._y_shape = (rows,) if vectors == 1 else (rows, vectors)
+        self._x_bytes, self._y_bytes = (n * vectors * self._dtype.itemsize for n in (cols, rows))
         self._on_host = not context.is_cuda
         self._make()
 
@@ -174,7 +175,12 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             out = _empty(self._y_shape, self._dtype)
             if _multiply(self._handle, x, out, None, None):
                 return out
-        elif isinstance(x, _Base):
+            return self._product(x, None, None, None)
+        if not self._on_host:
+            out = self._direct(x, None, None, None)
+            if out is not None:
+                return out
+        if isinstance(x, _Base):
             return super().__matmul__(x)  # type: ignore[misc]
         return self._product(x, None, None, None)
 
@@ -198,9 +204,34 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         array
             Of the kind of x.
         """
-        if self._on_host and out is not None and _multiply(self._handle, x, out, alpha, beta):
+        if not self._on_host:
+            result = self._direct(x, out, alpha, beta)
+            if result is not None:
+                return result
+        elif out is not None and _multiply(self._handle, x, out, alpha, beta):
             return out
         return self._product(x, out, alpha, beta)
+
+    def _direct(self, x: Any, out: Any, alpha: Any, beta: Any) -> Any:
+        """The product of arrays of CuPy or PyTorch that are used as they are. None: others, or an error."""
+        reader = direct(type(x))
+        if reader is None or (type(out) is not type(x) if out is not None else beta is not None):
+            return None
+        context = self._context
+        number = context.number
+        source = reader.address(x, self._x_shape, self._dtype, number)
+        if not source:
+            return None
+        if out is None:
+            result, target = reader.empty(x, self._y_shape, number)
+        else:
+            result, target = out, reader.address(out, self._y_shape, self._dtype, number)
+        if not target or (source < target + self._y_bytes and target < source + self._x_bytes):
+            return None
+        stream, owner = reader.stream(number)
+        _core.apply(self._handle, source, target, alpha, beta, stream)
+        context._stream_owner = owner
+        return result
 
     def _product(self, x: Any, out: Any, alpha: Any, beta: Any) -> Any:
         context, (rows, cols) = self._context, self.shape
@@ -223,7 +254,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         target = result
         if context.is_cuda and result.on_host:
             target = on_device(result, "out", context)  # uploads it, for beta
-        _core.apply(plan._handle, source.address, target.address, alpha, beta)
+        # the stream again, under the lock: another thread may have changed it
+        _core.apply(plan._handle, source.address, target.address, alpha, beta, source.stream[0] if source.stream else 0)
         if target is not result and result.bytes:
             _core.download(context._handle, target.address, _writable(result))
         return finished(result, given) if out is None else out

@@ -357,13 +357,13 @@ def cg(
     rhs, given = taken(b, "b", dtype, context)
     if given.shape not in ((cols,), (cols, 1)):
         raise ValueError(f"b has the shape {given.shape}, the matrix has {cols} columns")
-    result, target = _start(x0, given, given.shape, dtype, context)
+    x, target = _start(x0, given, given.shape, dtype, context)
     wrapped = None if M is None else _wrapped(M, rows, dtype, given, context)
     tell = None if callback is None else _shown(context, rows, dtype, given, callback)
     status, _, table = _core.cg(
         plan._handle, wrapped, rhs.address, target.address, None, float(rtol), float(atol), int(maxiter or 0), 1, tell, None
     )
-    return _end(result, target, given, context), _info(status, table[0]["iterations"])
+    return _end(x, target, given, context), _info(status, table[0]["iterations"])
 
 
 def _info(status: str, iterations: int) -> int:

@@ -12,7 +12,7 @@ float64, float32, int32, int64 = np.float64, np.float32, np.int32, np.int64
 
 class _Pointer:
     def __init__(self, ptr):
-        self.ptr = ptr
+        self.ptr, self.device_id = ptr, 0
 
 
 class ndarray:
@@ -81,6 +81,11 @@ class cuda:
         def __exit__(self, *ignored):
             cuda.Stream.current = self.before
             return False
+
+    class runtime:
+        @staticmethod
+        def getDevice():
+            return 0
 
     @staticmethod
     def get_current_stream():
