@@ -612,10 +612,6 @@ static void generated(void **state)
 SUPPORT_MAIN(with_omp(the_file_decides_by_default, 2), with_omp(parts_are_rounded_once, 1),
              with_omp(real_files_as_complex, 2), cmocka_unit_test(complex_files_are_never_real),
              cmocka_unit_test(large_files_are_their_entries), cmocka_unit_test(hermitian_products),
-             in_a_folder(matrices_round_trip),
-             with_folder(written_text, 2),
-             with_folder(binary_form, 2),
-             with_folder(cache, 1), cmocka_unit_test(vectors_are_read),
-             with_omp(vectors_are_refused, 2),
-             with_folder(vectors_round_trip, 2),
-             with_omp(statistics, 2), with_omp(generated, 2))
+             in_a_folder(matrices_round_trip), with_folder(written_text, 2), with_folder(binary_form, 2),
+             with_folder(cache, 1), cmocka_unit_test(vectors_are_read), with_omp(vectors_are_refused, 2),
+             with_folder(vectors_round_trip, 2), with_omp(statistics, 2), with_omp(generated, 2))

@@ -330,13 +330,8 @@ static void many_threads(void **state)
     unlink(paths[1]);
 }
 
-SUPPORT_MAIN(with_folder(text_is_as_expected, 2),
-             with_folder(back_to_the_same_bits, 2),
-             with_folder(what_cannot_be_written, 2),
-             with_folder(an_existing_file_is_replaced_whole, 2),
-             with_folder(names_of_any_length, 2),
-             with_folder(columns_in_any_order, 2),
-             in_a_folder(a_failure_leaves_the_old_file),
-             with_omp(a_full_disk_is_told, 2),
-             with_folder(standard_output, 2),
-             in_a_folder(many_threads))
+SUPPORT_MAIN(with_folder(text_is_as_expected, 2), with_folder(back_to_the_same_bits, 2),
+             with_folder(what_cannot_be_written, 2), with_folder(an_existing_file_is_replaced_whole, 2),
+             with_folder(names_of_any_length, 2), with_folder(columns_in_any_order, 2),
+             in_a_folder(a_failure_leaves_the_old_file), with_omp(a_full_disk_is_told, 2),
+             with_folder(standard_output, 2), in_a_folder(many_threads))

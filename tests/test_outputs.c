@@ -557,8 +557,9 @@ static void a_read_that_waits_can_be_cancelled(void **state)
 
 SUPPORT_MAIN(with_folder(whole_or_not_at_all, 2), with_folder(a_failed_write_keeps_the_old_file, 2),
              with_folder(unfinished_files_are_removed, 2), with_folder(set_id_bits_are_not_taken_over, 2),
-             with_folder(a_group_that_cannot_be_kept_reduces_the_mode, 2), with_folder(left_over_parts_of_the_cache_go, 2),
-             with_omp(endings_say_what_is_written, 2), in_a_folder(compressed_files_are_the_same_every_time),
-             in_a_folder(vectors_as_matrix_market), with_folder(symmetry_and_comments_stay, 2),
-             with_folder(what_is_not_symmetric_is_refused, 2), with_folder(damaged_notes_are_none, 2),
-             with_folder(the_cache_keeps_symmetry_and_comments, 2), in_a_folder(a_read_that_waits_can_be_cancelled))
+             with_folder(a_group_that_cannot_be_kept_reduces_the_mode, 2),
+             with_folder(left_over_parts_of_the_cache_go, 2), with_omp(endings_say_what_is_written, 2),
+             in_a_folder(compressed_files_are_the_same_every_time), in_a_folder(vectors_as_matrix_market),
+             with_folder(symmetry_and_comments_stay, 2), with_folder(what_is_not_symmetric_is_refused, 2),
+             with_folder(damaged_notes_are_none, 2), with_folder(the_cache_keeps_symmetry_and_comments, 2),
+             in_a_folder(a_read_that_waits_can_be_cancelled))

@@ -225,5 +225,4 @@ SUPPORT_MAIN(cmocka_unit_test_setup_teardown(quota_of_version_2, new_root, remov
              cmocka_unit_test_setup_teardown(limits_of_version_1, new_root, remove_root),
              cmocka_unit_test_setup_teardown(memory_of_version_2, new_root, remove_root),
              cmocka_unit_test_setup_teardown(a_job_is_held_to_its_limit, new_root, remove_root),
-             cmocka_unit_test(of_this_machine), cmocka_unit_test(too_many_threads),
-             with_omp(teams_have_one_size, 3))
+             cmocka_unit_test(of_this_machine), cmocka_unit_test(too_many_threads), with_omp(teams_have_one_size, 3))

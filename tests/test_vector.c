@@ -454,11 +454,7 @@ static void binary_form_of_a_vector(void **state)
 }
 
 SUPPORT_MAIN(cmocka_unit_test(several_are_read_row_by_row), with_omp(several_complex_are_read, 2),
-             cmocka_unit_test(several_are_refused),
-             in_a_folder(forms_round_trip),
-             with_folder(rows_are_lines, 2),
-             with_folder(binary_form_of_a_vector, 2),
-             with_omp(vectors_are_read, 3), cmocka_unit_test(vectors_are_refused),
-             in_a_folder(large_vectors_round_trip),
-             cmocka_unit_test(not_finite_numbers_warn),
-             with_folder(formats, 1))
+             cmocka_unit_test(several_are_refused), in_a_folder(forms_round_trip), with_folder(rows_are_lines, 2),
+             with_folder(binary_form_of_a_vector, 2), with_omp(vectors_are_read, 3),
+             cmocka_unit_test(vectors_are_refused), in_a_folder(large_vectors_round_trip),
+             cmocka_unit_test(not_finite_numbers_warn), with_folder(formats, 1))
