@@ -31,9 +31,9 @@ enum peer_op {
     PEER_HISTOGRAM, /* out[b], bins 32-bit integers = how many i have index[i] == b */
     /* y = the x with A x = b, by conjugate gradients without a preconditioner, from x = 0 */
     PEER_CG,
-    PEER_SPMM,          /* Y = A X: spmv for several vectors, x and y row by row */
-    PEER_SPMV_DOT,      /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
-    PEER_SPGEMM,        /* y = the values of C = A A, pattern included in the time; columns ascend */
+    PEER_SPMM,           /* Y = A X: spmv for several vectors, x and y row by row */
+    PEER_SPMV_DOT,       /* y = A x, and y[rows] = w[0] y[0] + ... + w[rows - 1] y[rows - 1] */
+    PEER_SPGEMM,         /* y = the values of C = A A, pattern included in the time; columns ascend */
     PEER_SPGEMM_NUMERIC, /* the same, with the pattern of C made by open */
     /* as PEER_CG, by restarted GMRES and by BiCGStab; A need not be symmetric */
     PEER_GMRES,
