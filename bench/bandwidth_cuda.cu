@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(BANDWIDTH_THREADS) write_kernel(uint32_t first
     }
 }
 
-__global__ void __launch_bounds__(BANDWIDTH_THREADS) copy_kernel(const uint4 *from, uint4 *to, size_t n)
+/* Calls take(i, from[i]) for the thread's words; UNROLL of them are loaded at once. */
+template <typename Take> __device__ __forceinline__ void for_words(const uint4 *from, size_t n, const Take &take)
 {
     const size_t stride = grid_size();
     size_t i = grid_index();
@@ -43,10 +44,15 @@ __global__ void __launch_bounds__(BANDWIDTH_THREADS) copy_kernel(const uint4 *fr
             words[u] = from[i + u * stride];
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
-            to[i + u * stride] = words[u];
+            take(i + u * stride, words[u]);
     }
     for (; i < n; i += stride)
-        to[i] = from[i];
+        take(i, from[i]);
+}
+
+__global__ void __launch_bounds__(BANDWIDTH_THREADS) copy_kernel(const uint4 *from, uint4 *to, size_t n)
+{
+    for_words(from, n, [=](size_t i, uint4 word) { to[i] = word; });
 }
 
 __device__ unsigned long long sum_of(uint4 words)
@@ -57,20 +63,8 @@ __device__ unsigned long long sum_of(uint4 words)
 /* One atomic addition per warp. Integer sums do not depend on the order. */
 __global__ void __launch_bounds__(BANDWIDTH_THREADS) sum_kernel(const uint4 *from, size_t n, unsigned long long *sum)
 {
-    const size_t stride = grid_size();
     unsigned long long mine = 0;
-    size_t i = grid_index();
-    for (; i + (UNROLL - 1) * stride < n; i += UNROLL * stride) {
-        uint4 words[UNROLL];
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++)
-            words[u] = from[i + u * stride];
-#pragma unroll
-        for (int u = 0; u < UNROLL; u++)
-            mine += sum_of(words[u]);
-    }
-    for (; i < n; i += stride)
-        mine += sum_of(from[i]);
+    for_words(from, n, [&](size_t, uint4 word) { mine += sum_of(word); });
     for (int distance = WARP / 2; distance > 0; distance /= 2)
         mine += __shfl_down_sync(0xffffffffu, mine, distance);
     if (threadIdx.x % WARP == 0)

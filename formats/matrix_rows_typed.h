@@ -1,20 +1,13 @@
 /* The typed part of matrix_rows.c, included once per type of values (each_value.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "value_sum_typed.h"
+
 #if IS_COMPLEX
 #define NUMBER(n) ((T){n, 0})
 #else
 #define NUMBER(n) ((T)(n))
 #endif
-
-static inline T TYPED(plus)(T a, T b)
-{
-#if IS_COMPLEX
-    return (T){a.re + b.re, a.im + b.im};
-#else
-    return TYPED(op_add)(a, b);
-#endif
-}
 
 static void TYPED(diagonal)(spmv_context *ctx, const spmv_csr *a, void *to)
 {
@@ -41,7 +34,7 @@ static void TYPED(row_sums)(spmv_context *ctx, const spmv_csr *a, void *to)
         if (val != NULL && begin < end)
             sum = val[begin];
         for (int64_t k = begin + 1; k < end && val != NULL; k++)
-            sum = TYPED(plus)(sum, val[k]);
+            sum = TYPED(sum)(sum, val[k]);
         sums[i] = sum;
     }
 }

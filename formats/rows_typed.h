@@ -1,14 +1,7 @@
 /* The typed part of rows.c, included once per type of values (each_value.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-static inline T TYPED(sum)(T a, T b)
-{
-#if IS_COMPLEX
-    return (T){a.re + b.re, a.im + b.im};
-#else
-    return TYPED(op_add)(a, b);
-#endif
-}
+#include "value_sum_typed.h"
 
 /* Merges the entries of one sorted row; returns how many remain. */
 static int64_t TYPED(merge)(int32_t *col, void *values, int64_t n)

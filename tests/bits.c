@@ -1328,7 +1328,10 @@ static const struct placeholder {
                     {"EDGES", "7"},
                     {"NODES", "120"},
                     {"BLOCK", "3"},
-                    {"NEIGHBOURS", "6.5"}};
+                    {"NEIGHBOURS", "6.5"},
+                    {"CONTRAST", "1000"},
+                    {"ANISO", "0.1"},
+                    {"PECLET", "10"}};
 
 static bool is_capital(char c)
 {

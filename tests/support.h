@@ -38,11 +38,16 @@ static inline const char *support_source_dir(void)
 }
 #endif
 
+static inline bool support_mode(int argc, char **argv, const char *mode)
+{
+    return argc > 2 && strcmp(argv[2], mode) == 0;
+}
+
 /* argv[2] is "brief": run each kernel once, on several tiles, for checkers that slow a GPU down a
  * hundredfold. */
 static inline bool support_brief(int argc, char **argv)
 {
-    return argc > 2 && strcmp(argv[2], "brief") == 0;
+    return support_mode(argc, argv, "brief");
 }
 
 /* Reads argv[1]. Exits as skipped if this machine does not have the backend. Then exits with 0 if
@@ -65,7 +70,7 @@ static inline void support_begin(int argc, char **argv)
         exit(SKIPPED);
     }
     spmv_context_destroy(ctx);
-    if (argc > 2 && strcmp(argv[2], "none") == 0)
+    if (support_mode(argc, argv, "none"))
         exit(0);
 }
 
@@ -103,6 +108,20 @@ static inline spmv_context *support_context_on(spmv_backend backend, int threads
     return ctx;
 }
 
+/* A context on this device (-1: the default) and stream of cuda; stream: NULL for its own. */
+static inline spmv_context *support_context_of(int device, void *stream)
+{
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.device = device;
+    options.stream = stream;
+    spmv_context *ctx = NULL;
+    if (spmv_context_create(&options, &ctx) != SPMV_OK)
+        fail_msg("no context: %s", spmv_last_error(NULL));
+    return ctx;
+}
+
 /* A context on the backend of argv[1]. */
 static inline spmv_context *support_context(void)
 {
@@ -124,6 +143,15 @@ static inline int support_close(void **state)
 /* A test that finds a new context on the backend of argv[1] in *state. The context is destroyed
  * after the test, also if it failed. */
 #define with_context(test) cmocka_unit_test_setup_teardown(test, support_open, support_close)
+
+/* The same on omp with this number of threads. */
+static inline int support_open_omp(void **state)
+{
+    *state = support_context_on(SPMV_BACKEND_OMP, (int)(intptr_t)*state);
+    return 0;
+}
+#define with_omp(test, threads)                                                                                        \
+    cmocka_unit_test_prestate_setup_teardown(test, support_open_omp, support_close, (void *)(intptr_t)(threads))
 
 /* Whether the host plays the context's GPU (tests/host_cuda). */
 static inline bool support_host_plays(const spmv_context *ctx)
@@ -265,6 +293,20 @@ static inline double *support_download_as(spmv_context *ctx, spmv_type type, con
         values[i] = real_at(type, copy, i);
     free(copy);
     return values;
+}
+
+/* A plan of the method (NULL: chosen), for op(A) and vectors of this type (SPMV_TYPE_DEFAULT: chosen). */
+static inline spmv_plan *support_plan(spmv_context *ctx, const spmv_csr *a, const char *method,
+                                      spmv_operation operation, spmv_type type)
+{
+    spmv_plan_options options;
+    spmv_plan *plan = NULL;
+    spmv_plan_options_init(&options, sizeof options);
+    options.method = method;
+    options.operation = operation;
+    options.type = type;
+    assert_ok(ctx, spmv_plan_create(ctx, a, &options, &plan));
+    return plan;
 }
 
 #endif

@@ -75,6 +75,22 @@ static inline int remove_folder(void **state)
     return rmdir(folder); /* fails, and so the test, if a file is left in it */
 }
 
+/* A test with a temporary folder. */
+#define in_a_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+/* The same, and a context on omp with this number of threads in *state. */
+static inline int open_in_folder(void **state)
+{
+    return make_folder(state) != 0 ? 1 : support_open_omp(state);
+}
+static inline int close_in_folder(void **state)
+{
+    support_close(state);
+    return remove_folder(state);
+}
+#define with_folder(test, threads)                                                                                     \
+    cmocka_unit_test_prestate_setup_teardown(test, open_in_folder, close_in_folder, (void *)(intptr_t)(threads))
+
 static inline const char *in_folder(const char *name, char path[128])
 {
     snprintf(path, 128, "%s/%s", folder, name);

@@ -33,7 +33,6 @@ static spmv_status read_as(spmv_context *ctx, const char *text, spmv_type type, 
 
 static void the_file_decides_by_default(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         spmv_field field;
@@ -47,7 +46,7 @@ static void the_file_decides_by_default(void **state)
         {"%%MatrixMarket matrix coordinate pattern symmetric\n1 1 1\n1 1\n", SPMV_FIELD_PATTERN,
          SPMV_SYMMETRY_SYMMETRIC, SPMV_F64},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
         spmv_matrix *matrix = NULL;
         spmv_read_info info;
@@ -59,16 +58,14 @@ static void the_file_decides_by_default(void **state)
         assert_int_equal(info.symmetry, files[f].symmetry);
         spmv_matrix_destroy(matrix);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Each part is rounded once, to the requested type: never to f32 via f64. */
 static void parts_are_rounded_once(void **state)
 {
-    (void)state;
     const char text[] = COMPLEX "1 2 2\n1 1 1.00000005960464477539062500000000000000000001 0.1\n"
                                 "1 2 1.000000059604644775390625 -9007199254740993\n";
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     assert_ok(ctx, read_as(ctx, text, SPMV_C64, &matrix, NULL));
@@ -85,12 +82,10 @@ static void parts_are_rounded_once(void **state)
     spmv_matrix_destroy(matrix);
     assert_fails(ctx, read_as(ctx, COMPLEX "1 1 1\n1 1 0 1e39\n", SPMV_C64, &matrix, NULL), SPMV_ERROR_LIMIT,
                  "m.mtx:3:7: \"1e39\" is too large for f32");
-    spmv_context_destroy(ctx);
 }
 
 static void real_files_as_complex(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *dense;
     } files[] = {
@@ -100,7 +95,7 @@ static void real_files_as_complex(void **state)
         {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n", ". .; x ."},
         {REAL "0 3 0\n", ""},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++)
         for (int t = 2; t < TYPES; t++) {
             char dense[256];
@@ -112,7 +107,6 @@ static void real_files_as_complex(void **state)
             assert_string_equal(as_dense(matrix, dense, sizeof dense), files[f].dense);
             spmv_matrix_destroy(matrix);
         }
-    spmv_context_destroy(ctx);
 }
 
 static void complex_files_are_never_real(void **state)
@@ -323,13 +317,12 @@ static void matrices_round_trip(void **state)
 
 static void written_text(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2, 3}, col[] = {0, 2, 1};
     static const spmv_c128 val[] = {{1.5, -2}, {-0.0, 0.1}, {1e22, 0}};
     static const spmv_c128 bad[] = {{1.5, -2}, {1, 0}, {0, INFINITY}};
     char path[128];
     size_t bytes = 0;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     spmv_csr a = support_csr(2, 3, row_ptr, col, NULL);
     a.val = val;
     a.type = SPMV_C128;
@@ -340,19 +333,17 @@ static void written_text(void **state)
     a.val = bad;
     assert_fails(ctx, spmv_matrix_write(ctx, &a, path), SPMV_ERROR_UNSUPPORTED,
                  "the matrix contains inf (entry 3, column 2), which a Matrix Market file cannot represent");
-    spmv_context_destroy(ctx);
     unlink(path);
 }
 
 /* The type in the header, and values of another type than the file's. */
 static void binary_form(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2}, col[] = {0, 2};
     static const spmv_c128 val[] = {{1.5, -2}, {0.1, 1e300}};
     char path[128];
     size_t bytes = 0;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     spmv_matrix *back = NULL;
     spmv_read_options options;
     spmv_csr a = support_csr(1, 3, row_ptr, col, NULL), b;
@@ -388,7 +379,6 @@ static void binary_form(void **state)
     spmv_matrix_view(back, &b);
     assert_true(b.val == NULL && b.type == SPMV_C64);
     spmv_matrix_destroy(back);
-    spmv_context_destroy(ctx);
     unlink(path);
 }
 
@@ -410,10 +400,9 @@ static int empty_folder(const char *path)
 /* A matrix cached with default options is complex and is never returned as real. */
 static void cache(void **state)
 {
-    (void)state;
     static const char text[] = COMPLEX "1 1 1\n1 1 1 2\n";
     char path[128], place[128];
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_info info;
     put_file(in_folder("a.mtx", path), text, sizeof text - 1);
@@ -436,7 +425,6 @@ static void cache(void **state)
     assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_TYPE, "a.mtx:1:34: ");
     assert_int_equal(empty_folder(place), 2);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- vectors */
@@ -493,7 +481,6 @@ static void vectors_are_read(void **state)
 
 static void vectors_are_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         spmv_status status;
@@ -511,7 +498,7 @@ static void vectors_are_refused(void **state)
         {"%%MatrixMarket matrix array complex general\n2 2\n1 2\n3 4\n5 6\n7 8\n", SPMV_ERROR_SIZE,
          "x:2:1: 2 x 2: a vector has one column (or one row)"},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
         void *values = ctx;
         int64_t n = 5;
@@ -521,12 +508,10 @@ static void vectors_are_refused(void **state)
         assert_null(values);
         assert_int_equal(n, 0);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void vectors_round_trip(void **state)
 {
-    (void)state;
     enum { N = 50000 };
     static double values[2 * N];
     char path[128];
@@ -538,7 +523,7 @@ static void vectors_round_trip(void **state)
             values[k] = INFINITY;
     }
     in_folder("x.txt", path);
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     void *back = NULL;
     int64_t n = 0;
     assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_C128, values, N, NULL));
@@ -561,7 +546,6 @@ static void vectors_round_trip(void **state)
     assert_string_equal(text, expected);
     free(text);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- statistics */
@@ -579,7 +563,6 @@ static void statistics_of(spmv_context *ctx, const char *text, spmv_statistics *
 
 static void statistics(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int symmetric, skew_symmetric, hermitian;
@@ -594,7 +577,7 @@ static void statistics(void **state)
         {COMPLEX "2 2 2\n1 1 0 0\n2 2 0 1\n", 1, 0, 0, 1, 0},
         {REAL "2 2 2\n1 2 1\n2 1 1\n", 1, 0, 1, 0, 0},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
         spmv_statistics s;
         statistics_of(ctx, files[f].text, &s);
@@ -604,14 +587,12 @@ static void statistics(void **state)
         assert_int_equal(s.explicit_zeros, files[f].zeros);
         assert_int_equal(s.not_finite, files[f].not_finite);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The values of a SPEC are real: imaginary parts are 0. */
 static void generated(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (int t = 0; t < 2; t++) {
         spmv_matrix *real = NULL, *wide = NULL;
         spmv_csr a, b;
@@ -626,16 +607,11 @@ static void generated(void **state)
         spmv_matrix_destroy(real);
         spmv_matrix_destroy(wide);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(the_file_decides_by_default), cmocka_unit_test(parts_are_rounded_once),
-             cmocka_unit_test(real_files_as_complex), cmocka_unit_test(complex_files_are_never_real),
+SUPPORT_MAIN(with_omp(the_file_decides_by_default, 2), with_omp(parts_are_rounded_once, 1),
+             with_omp(real_files_as_complex, 2), cmocka_unit_test(complex_files_are_never_real),
              cmocka_unit_test(large_files_are_their_entries), cmocka_unit_test(hermitian_products),
-             cmocka_unit_test_setup_teardown(matrices_round_trip, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(written_text, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(binary_form, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(cache, make_folder, remove_folder), cmocka_unit_test(vectors_are_read),
-             cmocka_unit_test(vectors_are_refused),
-             cmocka_unit_test_setup_teardown(vectors_round_trip, make_folder, remove_folder),
-             cmocka_unit_test(statistics), cmocka_unit_test(generated))
+             in_a_folder(matrices_round_trip), with_folder(written_text, 2), with_folder(binary_form, 2),
+             with_folder(cache, 1), cmocka_unit_test(vectors_are_read), with_omp(vectors_are_refused, 2),
+             with_folder(vectors_round_trip, 2), with_omp(statistics, 2), with_omp(generated, 2))

@@ -28,19 +28,6 @@ static int device_count(void)
     return count;
 }
 
-static spmv_context *context_with(int device, cudaStream_t stream)
-{
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_CUDA;
-    options.device = device;
-    options.stream = stream;
-    spmv_context *ctx = NULL;
-    if (spmv_context_create(&options, &ctx) != SPMV_OK)
-        fail_msg("no context: %s", spmv_last_error(NULL));
-    return ctx;
-}
-
 /* Negates the numbers, to check that the context works. */
 static void negate(spmv_context *ctx)
 {
@@ -56,7 +43,7 @@ static void negate(spmv_context *ctx)
 static void describes_the_device(void **state)
 {
     (void)state;
-    spmv_context *ctx = context_with(-1, NULL);
+    spmv_context *ctx = support_context_of(-1, NULL);
     struct cudaDeviceProp properties;
     assert_int_equal(cudaGetDeviceProperties(&properties, current_device()), cudaSuccess);
     assert_non_null(strstr(spmv_context_describe(ctx), properties.name));
@@ -76,7 +63,7 @@ static void callers_device_is_restored(void **state)
     for (int mine = 0; mine < devices && mine < 2; mine++) {
         for (int callers = 0; callers < devices && callers < 2; callers++) {
             assert_int_equal(cudaSetDevice(callers), cudaSuccess);
-            spmv_context *ctx = context_with(mine, NULL);
+            spmv_context *ctx = support_context_of(mine, NULL);
             assert_int_equal(current_device(), callers);
             negate(ctx);
             assert_int_equal(current_device(), callers);
@@ -110,7 +97,7 @@ static void application_streams(void **state)
     (void)state;
     cudaStream_t stream = NULL;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    spmv_context *ctx = context_with(-1, stream);
+    spmv_context *ctx = support_context_of(-1, stream);
     assert_ptr_equal(spmv_context_stream(ctx), stream);
     negate(ctx);
     spmv_context_destroy(ctx);
@@ -126,7 +113,7 @@ static void application_streams(void **state)
     }
     assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
 
-    ctx = context_with(-1, cudaStreamLegacy);
+    ctx = support_context_of(-1, cudaStreamLegacy);
     assert_ptr_equal(spmv_context_stream(ctx), cudaStreamLegacy);
     negate(ctx);
     spmv_context_destroy(ctx);
@@ -135,7 +122,7 @@ static void application_streams(void **state)
 static void own_stream(void **state)
 {
     (void)state;
-    spmv_context *a = context_with(-1, NULL), *b = context_with(-1, NULL);
+    spmv_context *a = support_context_of(-1, NULL), *b = support_context_of(-1, NULL);
     assert_non_null(spmv_context_stream(a));
     assert_ptr_not_equal(spmv_context_stream(a), spmv_context_stream(b));
     negate(a);
@@ -152,7 +139,7 @@ static void streams_change(void **state)
     assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
     assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
     for (int owned = 0; owned < 2; owned++) {
-        spmv_context *ctx = context_with(-1, owned ? NULL : one);
+        spmv_context *ctx = support_context_of(-1, owned ? NULL : one);
         void *const first = spmv_context_stream(ctx);
         double back[NUMBERS];
         void *memory = support_upload(ctx, numbers, sizeof numbers);
@@ -209,7 +196,7 @@ static void graphs_outlive_their_stream(void **state)
     assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
     assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
     for (int during = 0; during < 2; during++) {
-        spmv_context *ctx = context_with(-1, one);
+        spmv_context *ctx = support_context_of(-1, one);
         void *memory = support_upload(ctx, numbers, sizeof numbers);
         negate(ctx); /* loads the kernel */
         assert_int_equal(cudaStreamBeginCapture(during ? two : one, cudaStreamCaptureModeRelaxed), cudaSuccess);
@@ -236,7 +223,7 @@ static void graphs_outlive_their_stream(void **state)
 static void too_much_memory(void **state)
 {
     (void)state;
-    spmv_context *ctx = context_with(-1, NULL);
+    spmv_context *ctx = support_context_of(-1, NULL);
     void *memory = &ctx;
     assert_fails(ctx, spmv_alloc(ctx, INT64_MAX, &memory), SPMV_ERROR_MEMORY, "9223372036854775807");
     assert_null(memory);
@@ -263,7 +250,7 @@ static void memory_for_queued_work(void **state)
         const struct host_cuda before = host_cuda;
         host_cuda.without_pools = without;
 #endif
-        spmv_context *ctx = context_with(-1, NULL);
+        spmv_context *ctx = support_context_of(-1, NULL);
         void *memory = &ctx;
         for (int twice = 0; twice < 2; twice++) {
             assert_ok(ctx, context_alloc(ctx, sizeof numbers, &memory));
@@ -300,7 +287,7 @@ static void captures(void **state)
     (void)state;
     cudaStream_t stream = NULL;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    spmv_context *ctx = context_with(-1, stream);
+    spmv_context *ctx = support_context_of(-1, stream);
     double back[NUMBERS] = {0};
     void *const memory = support_upload(ctx, numbers, sizeof numbers), *const spare = support_upload(ctx, numbers, 8);
     /* loads the kernels; negating twice restores the numbers */
@@ -366,7 +353,7 @@ static void expect_dead(spmv_context *ctx, void *memory)
 static void dead_contexts(void **state)
 {
     (void)state;
-    spmv_context *ctx = context_with(-1, NULL);
+    spmv_context *ctx = support_context_of(-1, NULL);
     void *memory = support_upload(ctx, numbers, sizeof numbers);
     assert_ok(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, NUMBERS));
     host_cuda.sticky_error = cudaErrorIllegalAddress;
@@ -378,7 +365,7 @@ static void dead_contexts(void **state)
     assert_int_equal(host_cuda.allocations, 0);
     cudaGetLastError();
 
-    ctx = context_with(-1, NULL);
+    ctx = support_context_of(-1, NULL);
     memory = support_upload(ctx, numbers, sizeof numbers);
     host_cuda.launch_error = cudaErrorInvalidValue;
     assert_fails(ctx, spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, memory, memory, 1), SPMV_ERROR_DEVICE, "map_packs (map)");
@@ -429,7 +416,7 @@ static void pools_that_fail(void **state)
     for (int fault = 0; fault < 2; fault++) {
         const struct host_cuda before = host_cuda;
         *(fault == 0 ? &host_cuda.pool_error : &host_cuda.pool_attribute_error) = cudaErrorInvalidValue;
-        spmv_context *ctx = context_with(-1, NULL);
+        spmv_context *ctx = support_context_of(-1, NULL);
         void *memory = NULL;
         assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
         assert_ok(ctx, context_alloc(ctx, sizeof numbers, &memory));
@@ -448,7 +435,7 @@ static void pools_that_fail(void **state)
 static void kept_blocks_give_way(void **state)
 {
     (void)state;
-    spmv_context *ctx = context_with(-1, NULL);
+    spmv_context *ctx = support_context_of(-1, NULL);
     const int64_t bytes = (int64_t)1 << 24;
     void *kept = NULL, *scratch = NULL;
     assert_ok(ctx, context_lend(ctx, bytes, &kept));
@@ -486,7 +473,7 @@ static void dead_contexts(void **state)
 static void dies(void **state)
 {
     (void)state;
-    spmv_context *ctx = context_with(-1, NULL);
+    spmv_context *ctx = support_context_of(-1, NULL);
     void *memory = support_upload(ctx, numbers, sizeof numbers);
     (void)spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, (const void *)(uintptr_t)4096, memory, 1);
     expect_dead(ctx, memory);

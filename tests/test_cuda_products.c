@@ -139,13 +139,7 @@ static spmv_plan *make_plan(spmv_context *ctx, const struct matrix *m, const cha
 {
     void *const val = m->val != NULL ? in_type(type, m->val, m->row_ptr[m->rows]) : NULL;
     const spmv_csr a = support_csr_with(m->rows, m->cols, m->row_ptr[m->rows], m->row_ptr, 64, m->col, val, type);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = method;
-    options.type = type;
-    options.operation = operation;
-    spmv_plan *plan = NULL;
-    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    spmv_plan *plan = support_plan(ctx, &a, method, operation, type);
     free(val);
     return plan;
 }
@@ -489,12 +483,7 @@ static void graphs(void **state)
     (void)state;
     cudaStream_t stream = NULL;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_CUDA;
-    options.stream = stream;
-    spmv_context *ctx = NULL;
-    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    spmv_context *ctx = support_context_of(-1, stream);
     struct matrix m = make_matrix(1025, 200, false, true);
     double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(m.rows, 4, true);
     const char *method;
@@ -533,11 +522,8 @@ static bool plays_on_the_host(void)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const char *const mode = argc > 2 ? argv[2] : "";
-    if (strcmp(mode, "none") == 0)
-        return 0;
-    brief = strcmp(mode, "brief") == 0;
-    repeat_often = strcmp(mode, "repeat") == 0;
+    brief = support_brief(argc, argv);
+    repeat_often = support_mode(argc, argv, "repeat");
     real_gpu = !plays_on_the_host();
     const struct CMUnitTest once[] = {with_context(products_at_seams), with_context(solves)};
     const struct CMUnitTest large[] = {with_context(products_beyond_the_grid)};

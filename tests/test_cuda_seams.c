@@ -660,11 +660,8 @@ static void bits_repeat(void **state)
 int main(int argc, char **argv)
 {
     support_begin(argc, argv);
-    const char *const mode = argc > 2 ? argv[2] : "";
-    if (strcmp(mode, "none") == 0)
-        return 0;
-    brief = strcmp(mode, "brief") == 0;
-    repeat_often = strcmp(mode, "repeat") == 0;
+    brief = support_brief(argc, argv);
+    repeat_often = support_mode(argc, argv, "repeat");
     context = support_context();
     real_gpu = !support_host_plays(context);
     const struct CMUnitTest tests[] = {

@@ -576,12 +576,7 @@ static void graphs(void **state)
         skip();
     cudaStream_t stream = NULL;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_CUDA;
-    options.stream = stream;
-    spmv_context *ctx = NULL;
-    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    spmv_context *ctx = support_context_of(-1, stream);
     struct matrix m = make_matrix(120, 120, LONG);
     const char *method;
     for (int i = 0; (method = spmv_method_name(SPMV_BACKEND_CUDA, i)) != NULL; i++)

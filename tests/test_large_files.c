@@ -44,7 +44,6 @@ static void places_beyond_32_bits(void **state)
 /* A large count in the size line is refused if fewer entries follow. */
 static void large_counts_are_counted(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *sentence;
     } bad[] = {
@@ -55,7 +54,7 @@ static void large_counts_are_counted(void **state)
         {"%%MatrixMarket matrix array real symmetric\n65536 65536\n1\n",
          "m:2:1: 2147516416 entries declared, but the 2 bytes that follow cannot hold more than 1"},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     options.max_bytes = INT64_MAX;
@@ -65,7 +64,6 @@ static void large_counts_are_counted(void **state)
             ctx, matrix_read_memory(ctx, "m", bad[b].text, (int64_t)strlen(bad[b].text), &options, &matrix, NULL, 0),
             SPMV_ERROR_FORMAT, bad[b].sentence);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- large files */
@@ -133,12 +131,11 @@ static void *feed_entries(void *path)
 
 static void a_pipe_of_more_than_2_31_entries(void **state)
 {
-    (void)state;
     char fifo[128];
     pthread_t writer;
     void *fed = NULL;
     need((int64_t)20 << 30, 0);
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 4);
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     options.max_bytes = INT64_MAX; /* the estimate is larger than the memory that is used */
@@ -159,19 +156,17 @@ static void a_pipe_of_more_than_2_31_entries(void **state)
     for (int k = 0; k < 81; k++)
         assert_true(a.col[k] == k % 9 && ((const int64_t *)a.row_ptr)[k / 9] == k / 9 * 9);
     spmv_matrix_destroy(matrix);
-    spmv_context_destroy(ctx);
 }
 
 enum { FULL_ROWS = 46342, FULL_COLS = 46341 };
 
 static void the_binary_form_of_more_than_2_31_entries(void **state)
 {
-    (void)state;
     char path[128];
     const int64_t nnz = (int64_t)FULL_ROWS * FULL_COLS;
     assert_true(nnz > (int64_t)INT32_MAX + 1);
     need(nnz * 4 + ((int64_t)2 << 30), nnz * 4 + ((int64_t)2 << 30));
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 4);
+    spmv_context *ctx = *state;
     int32_t *const col = malloc((size_t)nnz * sizeof *col);
     int64_t *const row_ptr = malloc((FULL_ROWS + 1) * sizeof *row_ptr);
     assert_true(col != NULL && row_ptr != NULL);
@@ -195,9 +190,8 @@ static void the_binary_form_of_more_than_2_31_entries(void **state)
     assert_true(memcmp(b.col, col, (size_t)nnz * sizeof *col) == 0);
     spmv_matrix_destroy(matrix);
     support_free(col, row_ptr);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(places_beyond_32_bits), cmocka_unit_test(large_counts_are_counted),
-             cmocka_unit_test_setup_teardown(a_pipe_of_more_than_2_31_entries, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(the_binary_form_of_more_than_2_31_entries, make_folder, remove_folder))
+SUPPORT_MAIN(cmocka_unit_test(places_beyond_32_bits), with_omp(large_counts_are_counted, 2),
+             with_folder(a_pipe_of_more_than_2_31_entries, 4),
+             with_folder(the_binary_form_of_more_than_2_31_entries, 4))

@@ -397,9 +397,9 @@ int main(int argc, char **argv)
     context = support_context();
     real_gpu = !support_host_plays(context);
     brief = support_brief(argc, argv);
-    repeat_often = argc > 2 && strcmp(argv[2], "repeat") == 0;
+    repeat_often = support_mode(argc, argv, "repeat");
     int failed = 0;
-    if (argc > 2 && strcmp(argv[2], "time") == 0) {
+    if (support_mode(argc, argv, "time")) {
         time_shapes(argc > 3 ? atoi(argv[3]) : 28);
     } else {
         const struct CMUnitTest tests[] = {

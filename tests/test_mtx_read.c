@@ -216,8 +216,7 @@ static void numbers_are_rounded_correctly(void **state)
 
 static void information_is_filled(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     const char text[] = "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n0\n3\n";
     spmv_matrix *matrix = NULL;
     struct {
@@ -237,7 +236,6 @@ static void information_is_filled(void **state)
     assert_int_equal(newer.info.symmetry, SPMV_SYMMETRY_SYMMETRIC);
     assert_int_equal(newer.more[0], 0);
     spmv_matrix_destroy(matrix);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- refused files */
@@ -470,7 +468,6 @@ static void refuses_too_large_for_f32(void **state)
  * number. */
 static void every_prefix_is_refused_or_equal(void **state)
 {
-    (void)state;
     static const char *const whole[] = {
         "%%MatrixMarket matrix coordinate real symmetric\n% c\n\n12 12 3\n1 1 1.25\n12 3 -4e-5\n\n3 2 7\n% the end\n",
         "%%MatrixMarket matrix coordinate pattern general\r\n3 3 3\r\n1 1\r\n2 2\r\n3 3\r\n",
@@ -478,7 +475,7 @@ static void every_prefix_is_refused_or_equal(void **state)
         "%%MatrixMarket matrix coordinate complex hermitian\n% c\n12 12 3\n1 1 1.25 0\n12 3 -4e-5 .5\n\n3 2 7 -8\n%\n",
         "%%MatrixMarket matrix array complex symmetric\n2 2\n10 -1\n-20 2.5\n30 4\n",
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t w = 0; w < sizeof whole / sizeof whole[0]; w++) {
         const int64_t bytes = (int64_t)strlen(whole[w]);
         spmv_matrix *full = NULL;
@@ -505,7 +502,6 @@ static void every_prefix_is_refused_or_equal(void **state)
         assert_true(equal >= 1 && equal <= 12);
         spmv_matrix_destroy(full);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* ------------------------------------------------- large files: tiles, blocks, threads */
@@ -610,10 +606,9 @@ static void same_sentence_for_any_team(void **state)
  * symmetric and skew-symmetric, with one number on a line and with seven. */
 static void large_arrays(void **state)
 {
-    (void)state;
     enum { N = 400 };
     static const char *const names[] = {"general", "symmetric", "skew-symmetric"};
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     for (int pass = 0; pass < 6; pass++) {
         const int s = pass / 2, per_line = pass % 2 == 0 ? 1 : 7;
         int written = 0;
@@ -637,7 +632,6 @@ static void large_arrays(void **state)
         spmv_matrix_destroy(matrix);
         free(text);
     }
-    spmv_context_destroy(ctx);
 }
 
 static uint64_t next_random(uint64_t *seed)
@@ -973,26 +967,23 @@ static void numbers_as_the_c_library_reads_them(void **state)
 
 static void a_line_that_never_ends(void **state)
 {
-    (void)state;
     const size_t bytes = (17u << 20);
     char *const text = malloc(bytes);
     memset(text, '%', bytes);
     memcpy(text, GENERAL "1 1 1\n1 1 1\n", sizeof GENERAL + 11);
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     assert_fails(ctx, matrix_read_memory(ctx, "l", text, (int64_t)bytes, NULL, &matrix, NULL, 0), SPMV_ERROR_LIMIT,
                  "l:4:1: a line of more than 16777215 bytes");
     free(text);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- files */
 
 static void files_that_cannot_be_read(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     assert_fails(ctx, spmv_matrix_read(ctx, in_folder("none.mtx", path), NULL, &matrix, NULL, 0), SPMV_ERROR_OPEN,
                  "none.mtx: cannot open: No such file or directory");
@@ -1014,7 +1005,6 @@ static void files_that_cannot_be_read(void **state)
     options.size = 1;
     assert_fails(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0), SPMV_ERROR_ARGUMENT,
                  "spmv_read_options_init");
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- the binary form and the cache */
@@ -1022,9 +1012,8 @@ static void files_that_cannot_be_read(void **state)
 /* A copy counts against max_bytes; mapped memory does not. */
 static void binary_forms_keep_to_the_limit(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     assert_ok(ctx, spmv_matrix_generate(ctx, "banded:1000,4", SPMV_F64, &matrix));
@@ -1053,7 +1042,6 @@ static void binary_forms_keep_to_the_limit(void **state)
     spmv_matrix_destroy(mapped);
     spmv_matrix_destroy(matrix);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* Returns the path of the only file in a folder. */
@@ -1157,11 +1145,10 @@ static void a_cache_tells_the_same(void **state)
 /* If the information is damaged or missing, the file is read and cached again. */
 static void damaged_facts_are_read_again(void **state)
 {
-    (void)state;
     enum { FACTS = 2112 };
     static const char text[] = "%%MatrixMarket matrix coordinate integer symmetric\n2 2 2\n2 1 1\n1 2 7\n";
     char path[128], place[128], kept[512];
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_info want, info;
     spmv_matrix *matrix = NULL;
@@ -1202,7 +1189,6 @@ static void damaged_facts_are_read_again(void **state)
     unlink(kept);
     rmdir(place);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 static void an_empty_cache_folder_is_none(void **state)
@@ -1257,12 +1243,11 @@ static void *feed_pipe(void *argument)
  * same matrix. */
 static void same_from_everywhere(void **state)
 {
-    (void)state;
     size_t bytes = 0;
     char path[128], fifo[128];
     char *const text = large_text(&bytes);
     put_file(in_folder("large.mtx", path), text, bytes);
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     spmv_matrix *want = NULL, *got = NULL;
     spmv_read_info info;
     assert_ok(ctx, spmv_matrix_read(ctx, path, NULL, &want, &info, sizeof info));
@@ -1311,14 +1296,12 @@ static void same_from_everywhere(void **state)
     unlink(path);
     spmv_matrix_destroy(want);
     free(text);
-    spmv_context_destroy(ctx);
 }
 
 /* The length of a pipe is unknown, so a wrong number of entries is detected by the memory that they
  * would need, or at the end. */
 static void lies_through_a_pipe(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *sentence;
         spmv_status status;
@@ -1331,7 +1314,7 @@ static void lies_through_a_pipe(void **state)
          SPMV_ERROR_FORMAT},
     };
     char fifo[128];
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t k = 0; k < sizeof lies / sizeof lies[0]; k++) {
         pthread_t writer;
         spmv_matrix *matrix = NULL;
@@ -1342,19 +1325,17 @@ static void lies_through_a_pipe(void **state)
         pthread_join(writer, NULL);
         unlink(fifo);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* The limit bounds the memory that the entries really take, not only the declared size. */
 static void entries_keep_to_the_limit(void **state)
 {
-    (void)state;
     enum { N = 100000 };
     char *const text = malloc(N * 2 + 100);
     char *p = text + sprintf(text, "%s%d 1\n", ARRAY, N);
     for (int k = 0; k < N; k++)
         p += sprintf(p, "1\n");
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     spmv_matrix *matrix = NULL;
@@ -1368,7 +1349,6 @@ static void entries_keep_to_the_limit(void **state)
     assert_ok(ctx, matrix_read_memory(ctx, "x", text, p - text, &options, &matrix, NULL, 0));
     spmv_matrix_destroy(matrix);
     free(text);
-    spmv_context_destroy(ctx);
 }
 
 static void shorten(void *path)
@@ -1464,20 +1444,14 @@ static void progress_and_cancelling(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(reads), cmocka_unit_test(not_a_number_is_read),
              cmocka_unit_test(rounded_integers_are_told), cmocka_unit_test(numbers_are_rounded_correctly),
-             cmocka_unit_test(information_is_filled), cmocka_unit_test(refuses),
-             cmocka_unit_test(refuses_too_large_for_f32), cmocka_unit_test(every_prefix_is_refused_or_equal),
-             cmocka_unit_test(same_for_any_team), cmocka_unit_test(same_sentence_for_any_team),
-             cmocka_unit_test(large_arrays), cmocka_unit_test(shapes_of_buckets),
-             cmocka_unit_test(order_and_where_it_ends),
-             cmocka_unit_test_setup_teardown(memory_as_said, make_folder, remove_folder),
-             cmocka_unit_test(numbers_as_the_c_library_reads_them), cmocka_unit_test(a_line_that_never_ends),
-             cmocka_unit_test_setup_teardown(files_that_cannot_be_read, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(binary_forms_keep_to_the_limit, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(a_cache_tells_the_same, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(damaged_facts_are_read_again, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(an_empty_cache_folder_is_none, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(same_from_everywhere, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(lies_through_a_pipe, make_folder, remove_folder),
-             cmocka_unit_test(entries_keep_to_the_limit),
-             cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(progress_and_cancelling, make_folder, remove_folder))
+             with_omp(information_is_filled, 3), cmocka_unit_test(refuses), cmocka_unit_test(refuses_too_large_for_f32),
+             with_omp(every_prefix_is_refused_or_equal, 2), cmocka_unit_test(same_for_any_team),
+             cmocka_unit_test(same_sentence_for_any_team), with_omp(large_arrays, 3),
+             cmocka_unit_test(shapes_of_buckets), cmocka_unit_test(order_and_where_it_ends),
+             in_a_folder(memory_as_said), cmocka_unit_test(numbers_as_the_c_library_reads_them),
+             with_omp(a_line_that_never_ends, 2), with_folder(files_that_cannot_be_read, 1),
+             with_folder(binary_forms_keep_to_the_limit, 1), in_a_folder(a_cache_tells_the_same),
+             with_folder(damaged_facts_are_read_again, 1), in_a_folder(an_empty_cache_folder_is_none),
+             with_folder(same_from_everywhere, 3), with_folder(lies_through_a_pipe, 2),
+             with_omp(entries_keep_to_the_limit, 2), in_a_folder(files_that_change),
+             in_a_folder(progress_and_cancelling))

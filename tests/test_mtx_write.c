@@ -47,9 +47,8 @@ static int files_in_folder(void)
 
 static void text_is_as_expected(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_csr a = small(small_values);
     assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.mtx", path)));
     assert_file(path, small_text);
@@ -67,14 +66,12 @@ static void text_is_as_expected(void **state)
     assert_file(path, "%%MatrixMarket matrix coordinate real general\n0 7 0\n");
     assert_int_equal(files_in_folder(), 1);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* Every exponent with random fractions, subnormals and the ends of the range, in both types; enough
  * to flush the buffer several times. */
 static void back_to_the_same_bits(void **state)
 {
-    (void)state;
     enum { N = 60000 };
     static double values[N];
     static float singles[N];
@@ -98,7 +95,7 @@ static void back_to_the_same_bits(void **state)
     }
     memcpy(values, ends, sizeof ends);
     memcpy(singles, single_ends, sizeof single_ends);
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     for (int t = 0; t < 2; t++) {
         const spmv_csr a = support_csr_with(N, 1000, N, row_ptr, 64, col, t == 0 ? (const void *)values : singles,
                                             t == 0 ? SPMV_F64 : SPMV_F32);
@@ -117,14 +114,12 @@ static void back_to_the_same_bits(void **state)
         spmv_matrix_destroy(matrix);
     }
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 static void what_cannot_be_written(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const double infinite[] = {1, INFINITY, 2}, nan[] = {1, 2, NAN};
     spmv_csr a = small(infinite);
     in_folder("a.mtx", path);
@@ -141,14 +136,12 @@ static void what_cannot_be_written(void **state)
     assert_fails(ctx, spmv_matrix_write(ctx, NULL, path), SPMV_ERROR_ARGUMENT, "matrix");
     assert_fails(ctx, spmv_matrix_write(ctx, &a, NULL), SPMV_ERROR_ARGUMENT, "path");
     assert_int_equal(files_in_folder(), 0);
-    spmv_context_destroy(ctx);
 }
 
 static void an_existing_file_is_replaced_whole(void **state)
 {
-    (void)state;
     char path[128], link[128], folder_there[128], dangling[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const spmv_csr a = small(small_values);
     struct stat s;
 
@@ -184,18 +177,16 @@ static void an_existing_file_is_replaced_whole(void **state)
 
     unlink(link);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* The longest possible names leave no room for an ending; longer ones are refused before anything
  * is written. */
 static void names_of_any_length(void **state)
 {
-    (void)state;
     enum { LONGEST = 255 };
     static const char *const endings[] = {".mtx", ".mtx.gz", ".spmv"};
     char path[sizeof folder + LONGEST + 2];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const spmv_csr a = small(small_values);
     for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++)
         for (int length = LONGEST - 30; length <= LONGEST + 1; length++) {
@@ -220,16 +211,14 @@ static void names_of_any_length(void **state)
             assert_int_equal(files_in_folder(), 1);
             unlink(path);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* A text file may have columns in any order, the binary form only ascending ones. */
 static void columns_in_any_order(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2, 3}, col[] = {2, 0, 1};
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const spmv_csr a = support_csr(2, 3, row_ptr, col, small_values);
     assert_fails(ctx, spmv_matrix_write(ctx, &a, in_folder("a.spmv", path)), SPMV_ERROR_UNSUPPORTED,
                  "the binary form needs ascending columns in each row");
@@ -237,7 +226,6 @@ static void columns_in_any_order(void **state)
     assert_ok(ctx, spmv_matrix_write(ctx, &a, in_folder("a.mtx", path)));
     assert_file(path, "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 3 1.5\n1 1 -0\n2 2 1e+22\n");
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 static void a_failure_leaves_the_old_file(void **state)
@@ -262,10 +250,9 @@ static void a_failure_leaves_the_old_file(void **state)
 
 static void a_full_disk_is_told(void **state)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const spmv_csr a = small(small_values);
     assert_fails(ctx, spmv_matrix_write(ctx, &a, "/dev/full"), SPMV_ERROR_WRITE,
                  "/dev/full: cannot write: No space left on device");
@@ -274,15 +261,13 @@ static void a_full_disk_is_told(void **state)
     struct stat s;
     assert_int_equal(stat("/dev/null", &s), 0);
     assert_true(S_ISCHR(s.st_mode)); /* not replaced by a file */
-    spmv_context_destroy(ctx);
 }
 
 /* "-" writes after what stdio has buffered, and leaves standard output open. */
 static void standard_output(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const spmv_csr a = small(small_values);
     fflush(stdout);
     const int kept = dup(STDOUT_FILENO);
@@ -315,7 +300,6 @@ static void standard_output(void **state)
     assert_int_equal(gone, SPMV_ERROR_WRITE);
     assert_int_equal(why, EPIPE);
     assert_string_equal(spmv_last_error(ctx), "standard output: cannot write: Broken pipe");
-    spmv_context_destroy(ctx);
 }
 
 /* Many threads write banners at once: mmio builds its text in one buffer. */
@@ -346,13 +330,8 @@ static void many_threads(void **state)
     unlink(paths[1]);
 }
 
-SUPPORT_MAIN(cmocka_unit_test_setup_teardown(text_is_as_expected, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(back_to_the_same_bits, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(what_cannot_be_written, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(an_existing_file_is_replaced_whole, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(names_of_any_length, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(columns_in_any_order, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(a_failure_leaves_the_old_file, make_folder, remove_folder),
-             cmocka_unit_test(a_full_disk_is_told),
-             cmocka_unit_test_setup_teardown(standard_output, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(many_threads, make_folder, remove_folder))
+SUPPORT_MAIN(with_folder(text_is_as_expected, 2), with_folder(back_to_the_same_bits, 2),
+             with_folder(what_cannot_be_written, 2), with_folder(an_existing_file_is_replaced_whole, 2),
+             with_folder(names_of_any_length, 2), with_folder(columns_in_any_order, 2),
+             in_a_folder(a_failure_leaves_the_old_file), with_omp(a_full_disk_is_told, 2),
+             with_folder(standard_output, 2), in_a_folder(many_threads))

@@ -16,11 +16,6 @@
 
 #include "support_io.h"
 
-static spmv_context *context(void)
-{
-    return support_context_on(SPMV_BACKEND_OMP, 2);
-}
-
 static int files_in_folder(const char *ending)
 {
     int n = 0;
@@ -63,9 +58,8 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const char *t
 
 static void whole_or_not_at_all(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_file *file = NULL;
     assert_ok(ctx, write_text(ctx, in_folder("a", path), "one\n", 1));
     assert_file(path, "one\n");
@@ -87,14 +81,12 @@ static void whole_or_not_at_all(void **state)
     assert_int_equal(spmv_file_create(NULL, path, &file), SPMV_ERROR_ARGUMENT);
     assert_int_equal(spmv_file_write(NULL, "", 0), SPMV_ERROR_ARGUMENT);
     assert_int_equal(spmv_file_close(NULL, 1), SPMV_OK);
-    spmv_context_destroy(ctx);
 }
 
 static void a_failed_write_keeps_the_old_file(void **state)
 {
-    (void)state;
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_file *file = NULL;
     assert_ok(ctx, write_text(ctx, in_folder("a", path), "old", 1));
     struct rlimit before, small;
@@ -116,17 +108,15 @@ static void a_failed_write_keeps_the_old_file(void **state)
     assert_file(path, "old");
     assert_int_equal(files_in_folder(""), 1);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* Calls the cleanup of a signal handler without a signal. */
 static void unfinished_files_are_removed(void **state)
 {
-    (void)state;
     enum { FILES = 80, KNOWN = 64 };
     char path[128], name[16];
     spmv_file *file[FILES] = {NULL};
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_remove_unfinished(); /* no files yet */
     for (int k = 0; k < FILES; k++) {
         snprintf(name, sizeof name, "f%d", k);
@@ -160,15 +150,13 @@ static void unfinished_files_are_removed(void **state)
     spmv_remove_unfinished();
     assert_int_equal(files_in_folder(""), 0);
     spmv_file_close(file[0], 0);
-    spmv_context_destroy(ctx);
 }
 
 static void set_id_bits_are_not_taken_over(void **state)
 {
-    (void)state;
     char path[128];
     struct stat s;
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     assert_ok(ctx, write_text(ctx, in_folder("a", path), "old", 1));
     if (geteuid() == 0)
         assert_int_equal(chown(path, 1234, 2345), 0);
@@ -181,17 +169,15 @@ static void set_id_bits_are_not_taken_over(void **state)
         assert_int_equal(s.st_gid, 2345);
     }
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* A user who cannot give the file to its former group. */
 static void a_group_that_cannot_be_kept_reduces_the_mode(void **state)
 {
-    (void)state;
     char path[128];
     if (geteuid() != 0)
         skip();
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     assert_int_equal(chmod(folder, 0777), 0);
     assert_ok(ctx, write_text(ctx, in_folder("a", path), "old", 1));
     assert_int_equal(chown(path, 1234, 2345), 0);
@@ -205,20 +191,18 @@ static void a_group_that_cannot_be_kept_reduces_the_mode(void **state)
     assert_file(path, "new");
     assert_mode(path, 0744);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* --------------------------------------- partial files of a killed writer in the cache */
 
 static void left_over_parts_of_the_cache_go(void **state)
 {
-    (void)state;
     static const char text[] = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n";
     char source[128], place[128], left[160], old[160], held[160], link[160];
     spmv_read_options options;
     spmv_matrix *matrix = NULL;
     struct stat s;
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     put_file(in_folder("a.mtx", source), text, sizeof text - 1);
     assert_int_equal(mkdir(in_folder("cache", place), 0700), 0);
     snprintf(left, sizeof left, "%s/spmv-0000000000000007.part", place);
@@ -247,14 +231,12 @@ static void left_over_parts_of_the_cache_go(void **state)
     closedir(d);
     rmdir(place);
     unlink(source);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- endings */
 
 static void endings_say_what_is_written(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         spmv_status expected;
@@ -269,7 +251,7 @@ static void endings_say_what_is_written(void **state)
                  {"y.TGZ", SPMV_ERROR_ARGUMENT, ".tgz cannot be written"},
                  {"y.gz.xz", SPMV_ERROR_ARGUMENT, "only one compression"},
                  {"y.spmv.gz", SPMV_ERROR_ARGUMENT, "the binary form cannot be compressed"}};
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     const double one = 1;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const spmv_status st = spmv_output_check(ctx, names[i].path, NULL);
@@ -283,7 +265,6 @@ static void endings_say_what_is_written(void **state)
     assert_fails(ctx, spmv_output_check(ctx, "y.spmv", "%g"), SPMV_ERROR_ARGUMENT, "has no format of numbers");
     assert_ok(ctx, spmv_output_check(ctx, "y.mtx", "%.6g"));
     assert_fails(ctx, spmv_output_check(ctx, NULL, NULL), SPMV_ERROR_ARGUMENT, "path");
-    spmv_context_destroy(ctx);
 }
 
 /* The files have many pieces. Any number of threads writes the same bytes, and they give the same
@@ -378,7 +359,6 @@ static void vectors_as_matrix_market(void **state)
 
 static void symmetry_and_comments_stay(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "%%MatrixMarket matrix coordinate real symmetric\n% one\n%two\n3 3 4\n1 1 2.5\n2 1 -0\n3 2 1e-300\n3 3 0\n",
         "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 0\n3 2 -7\n",
@@ -389,7 +369,7 @@ static void symmetry_and_comments_stay(void **state)
         "%%MatrixMarket matrix coordinate real general\n% last\n2 3 1\n2 3 1\n"};
     static const char *const endings[] = {"b.mtx", "b.spmv"};
     char path[128], copy[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         spmv_read_options options;
         spmv_read_options_init(&options, sizeof options);
@@ -424,16 +404,14 @@ static void symmetry_and_comments_stay(void **state)
         unlink(path);
     }
     assert_string_equal(spmv_matrix_comments(NULL), "");
-    spmv_context_destroy(ctx);
 }
 
 static void what_is_not_symmetric_is_refused(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 2, 4}, col[] = {0, 1, 0, 1}, turned[] = {1, 0, 0, 1}, wide[] = {0, 1, 1};
     static const double almost[] = {1, 0.0, -0.0, 1}, whole[] = {1, 2, 2, 1};
     char path[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_write_options write;
     spmv_write_options_init(&write, sizeof write);
     write.symmetry = SPMV_SYMMETRY_SYMMETRIC;
@@ -461,18 +439,16 @@ static void what_is_not_symmetric_is_refused(void **state)
     assert_ok(ctx, spmv_matrix_write_as(ctx, &a, path, &write));
     assert_file(path, "%%MatrixMarket matrix coordinate real symmetric\n%a\n%\n%b\n2 2 3\n1 1 1\n2 1 2\n2 2 1\n");
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* Damaged notes are ignored: the matrix is still read. */
 static void damaged_notes_are_none(void **state)
 {
-    (void)state;
     static const int32_t row_ptr[] = {0, 1}, col[] = {0};
     static const double val[] = {3};
     char path[128], damaged[128];
     size_t bytes = 0;
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_write_options write;
     spmv_read_options_init(&options, sizeof options);
@@ -497,16 +473,14 @@ static void damaged_notes_are_none(void **state)
     free(whole);
     unlink(path);
     unlink(damaged);
-    spmv_context_destroy(ctx);
 }
 
 /* The second read takes the matrix from the cache and the comments from the file. */
 static void the_cache_keeps_symmetry_and_comments(void **state)
 {
-    (void)state;
     static const char text[] = "%%MatrixMarket matrix coordinate real symmetric\n% one\n2 2 1\n2 1 5\n";
     char path[128], place[128];
-    spmv_context *ctx = context();
+    spmv_context *ctx = *state;
     spmv_read_options options;
     spmv_read_options_init(&options, sizeof options);
     options.comments = 1;
@@ -528,7 +502,6 @@ static void the_cache_keeps_symmetry_and_comments(void **state)
     closedir(d);
     rmdir(place);
     unlink(path);
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- reads that wait */
@@ -582,12 +555,11 @@ static void a_read_that_waits_can_be_cancelled(void **state)
     spmv_context_destroy(ctx);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-
-SUPPORT_MAIN(IN_FOLDER(whole_or_not_at_all), IN_FOLDER(a_failed_write_keeps_the_old_file),
-             IN_FOLDER(unfinished_files_are_removed), IN_FOLDER(set_id_bits_are_not_taken_over),
-             IN_FOLDER(a_group_that_cannot_be_kept_reduces_the_mode), IN_FOLDER(left_over_parts_of_the_cache_go),
-             cmocka_unit_test(endings_say_what_is_written), IN_FOLDER(compressed_files_are_the_same_every_time),
-             IN_FOLDER(vectors_as_matrix_market), IN_FOLDER(symmetry_and_comments_stay),
-             IN_FOLDER(what_is_not_symmetric_is_refused), IN_FOLDER(damaged_notes_are_none),
-             IN_FOLDER(the_cache_keeps_symmetry_and_comments), IN_FOLDER(a_read_that_waits_can_be_cancelled))
+SUPPORT_MAIN(with_folder(whole_or_not_at_all, 2), with_folder(a_failed_write_keeps_the_old_file, 2),
+             with_folder(unfinished_files_are_removed, 2), with_folder(set_id_bits_are_not_taken_over, 2),
+             with_folder(a_group_that_cannot_be_kept_reduces_the_mode, 2),
+             with_folder(left_over_parts_of_the_cache_go, 2), with_omp(endings_say_what_is_written, 2),
+             in_a_folder(compressed_files_are_the_same_every_time), in_a_folder(vectors_as_matrix_market),
+             with_folder(symmetry_and_comments_stay, 2), with_folder(what_is_not_symmetric_is_refused, 2),
+             with_folder(damaged_notes_are_none, 2), with_folder(the_cache_keeps_symmetry_and_comments, 2),
+             in_a_folder(a_read_that_waits_can_be_cancelled))

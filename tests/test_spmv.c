@@ -76,13 +76,7 @@ static void check_products(spmv_context *ctx, const struct matrix *m, const char
     const spmv_csr a =
         view_of(m, bits == 32 ? narrow : NULL, type == SPMV_F32 ? (const void *)val32 : (const void *)m->val, type);
     void *device_x = support_upload_as(ctx, type, x, x_n, 0);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = method;
-    options.operation = operation;
-    options.type = type;
-    spmv_plan *plan = NULL;
-    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+    spmv_plan *plan = support_plan(ctx, &a, method, operation, type);
     for (int s = 0; s < count; s++) {
         const double alpha = scalings[s].alpha, beta = scalings[s].beta;
         const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -133,12 +127,8 @@ static void lecture_example(void **state)
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
-        spmv_plan_options options;
-        spmv_plan_options_init(&options, sizeof options);
-        options.method = method;
-        spmv_plan *plan = NULL;
         double y[3] = {-1, -1, -1};
-        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        spmv_plan *plan = support_plan(ctx, &a, method, SPMV_OPERATION_N, SPMV_TYPE_DEFAULT);
         void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, y, sizeof y);
         assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
         assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
@@ -238,11 +228,7 @@ static void bits_do_not_depend_on_threads(void **state)
         const int threads[] = {1, 2, 3, 7, 7};
         for (size_t t = SLOW ? 3 : 0; t < sizeof threads / sizeof threads[0]; t++) {
             spmv_context *ctx = support_context_on(support_backend, threads[t]);
-            spmv_plan_options options;
-            spmv_plan_options_init(&options, sizeof options);
-            options.method = method;
-            spmv_plan *plan = NULL;
-            assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+            spmv_plan *plan = support_plan(ctx, &a, method, SPMV_OPERATION_N, SPMV_TYPE_DEFAULT);
             void *device_x = support_upload(ctx, x, ROWS * 8), *device_y = support_upload(ctx, x, ROWS * 8);
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
             double *y = support_download_as(ctx, SPMV_F64, device_y, ROWS);
@@ -287,12 +273,7 @@ static void wide_offsets(void **state)
         a.memory = SPMV_MEMORY_CONTEXT;
         const char *method;
         for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
-            spmv_plan_options options;
-            spmv_plan_options_init(&options, sizeof options);
-            options.method = method;
-            options.type = type;
-            spmv_plan *plan = NULL;
-            assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+            spmv_plan *plan = support_plan(ctx, &a, method, SPMV_OPERATION_N, type);
             assert_int_equal(plan->a.row_ptr_bits, 32);
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
             double *narrow_y = support_download_as(ctx, type, device_y, ROWS);
@@ -323,12 +304,8 @@ static void not_finite_values(void **state)
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
-        spmv_plan_options options;
-        spmv_plan_options_init(&options, sizeof options);
-        options.method = method;
-        spmv_plan *plan = NULL;
         double y[3];
-        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        spmv_plan *plan = support_plan(ctx, &a, method, SPMV_OPERATION_N, SPMV_TYPE_DEFAULT);
         void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, x, sizeof x);
         assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
         assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
@@ -367,11 +344,7 @@ static void short_rows_keep_apart(void **state)
     void *device_x = support_upload(ctx, x, sizeof x), *device_y = support_upload(ctx, want, sizeof want);
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++) {
-        spmv_plan_options options;
-        spmv_plan_options_init(&options, sizeof options);
-        options.method = method;
-        spmv_plan *plan = NULL;
-        assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
+        spmv_plan *plan = support_plan(ctx, &a, method, SPMV_OPERATION_N, SPMV_TYPE_DEFAULT);
         assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
         assert_ok(ctx, spmv_download(ctx, device_y, y, sizeof y));
         for (int row = 0; row < ROWS; row++)

@@ -217,8 +217,7 @@ static void count_stretches(const spmv_plan *plan, int64_t *shifted, int64_t *sa
  * random columns. A plan without compression stores none. */
 static void what_is_seen(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (int shape = 0; shape < STEPS; shape++)
         for (int compression = -1; compression <= 1; compression++) {
             struct matrix m = shaped((enum shape)shape, 6000, 1000000, 12, 3);
@@ -247,15 +246,13 @@ static void what_is_seen(void **state)
             spmv_plan_destroy(plan);
             release(&m);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* Columns fit in 16 bits if those of the tile span at most 65536 values. Without a base and with
  * one. */
 static void border_of_16_bits(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (int base = 0; base < 2; base++)
         for (int wide = 0; wide < 2; wide++) {
             enum { ROWS = 900 };
@@ -286,7 +283,6 @@ static void border_of_16_bits(void **state)
             check_all(&m);
             release(&m);
         }
-    spmv_context_destroy(ctx);
 }
 
 /* Rows that cross tiles, among empty, short and regular ones; tiles that end at, before and after
@@ -386,7 +382,6 @@ static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
  * in. */
 static void rows_by_length(void **state)
 {
-    (void)state;
     enum { ROWS = 20000 };
     static int64_t length[ROWS];
     static const struct {
@@ -401,7 +396,7 @@ static void rows_by_length(void **state)
                  {"regular, then random", 30, 70, 30, 70},
                  {"mostly empty", 90, 100, 90, 100},
                  {"10 to 40, random", 0, 0, 95, 100}};
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const int64_t rows = c == 3 ? ROWS / 10 : ROWS;
         uint64_t seed = 21;
@@ -442,7 +437,6 @@ static void rows_by_length(void **state)
         check_all(&m);
         release(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* Every formed stretch has, row by row, the columns of the matrix. Returns the number of such
@@ -521,7 +515,6 @@ static struct matrix formed_matrix(struct forms_case c, int64_t rows)
  * forms. */
 static void forms(void **state)
 {
-    (void)state;
     static const struct forms_case cases[] = {{1, 2, 1, 0, 0, false, 90, 100},
                                               {2, 1, 1, 0, 0, true, 90, 100},
                                               {3, 1, 1, 0, 0, false, 90, 100},
@@ -540,7 +533,7 @@ static void forms(void **state)
                                               {4, 1, 0, 0, 0, true, 0, 0},
                                               {4, 2, 1, 12, 0, false, 0, 100}};
     enum { ROWS = 3000 };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct matrix m = formed_matrix(cases[c], ROWS);
         for (int compression = -1; compression <= 1; compression++) {
@@ -558,7 +551,6 @@ static void forms(void **state)
         check_all(&m);
         release(&m);
     }
-    spmv_context_destroy(ctx);
 }
 
 /* For any number of threads the parts cover all tiles, and each has an equal share of the bytes
@@ -634,13 +626,12 @@ static void not_finite_stays(void **state)
 /* The families of generated matrices. */
 static void generated(void **state)
 {
-    (void)state;
     static const char *const specs[] = {
         "poisson2d:70",          "poisson3d:18",         "stencil27:12",        "banded:900,40",
         "fem:400,3,20",          "uniform:3000,90000,7", "rmat:11,12",          "arrow:9000,7000,4",
         "arrow:70000,50000,3",   "empty:30000,0.9,20",   "diagonal:20000",      "longrows:3,60000,40000",
         "powerlaw:4000,6,2,900", "dense:90,700",         "uniform:30000,100,2", "uniform:20,90000,3000"};
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t s = 0; s < sizeof specs / sizeof specs[0]; s++) {
         spmv_matrix *matrix = NULL;
         spmv_csr a;
@@ -651,10 +642,9 @@ static void generated(void **state)
         check_ways(&a, -2, 0.5);
         spmv_matrix_destroy(matrix);
     }
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(lengths_and_shapes), cmocka_unit_test(what_is_seen), cmocka_unit_test(border_of_16_bits),
-             cmocka_unit_test(border_of_a_tile), cmocka_unit_test(far_columns), cmocka_unit_test(rows_by_length),
-             cmocka_unit_test(not_finite_stays), cmocka_unit_test(generated), cmocka_unit_test(forms),
+SUPPORT_MAIN(cmocka_unit_test(lengths_and_shapes), with_omp(what_is_seen, 2), with_omp(border_of_16_bits, 2),
+             cmocka_unit_test(border_of_a_tile), cmocka_unit_test(far_columns), with_omp(rows_by_length, 3),
+             cmocka_unit_test(not_finite_stays), with_omp(generated, 2), with_omp(forms, 3),
              cmocka_unit_test(equal_parts))

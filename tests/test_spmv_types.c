@@ -711,7 +711,7 @@ int main(int argc, char **argv)
 {
     support_begin(argc, argv);
     brief = support_brief(argc, argv);
-    if (argc > 2 && strcmp(argv[2], "time") == 0)
+    if (support_mode(argc, argv, "time"))
         return time_products(argc - 3, argv + 3);
     const struct CMUnitTest tests[] = {
         with_context(every_type),

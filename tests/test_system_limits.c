@@ -213,13 +213,11 @@ static void too_many_threads(void **state)
 /* Loops use all threads or one, never a team of another size. */
 static void teams_have_one_size(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     assert_int_equal(team_threads(ctx, TEAM_WORTH_AWAKE - 1, TEAM_WORTH_AWAKE), 1);
     assert_int_equal(team_threads(ctx, TEAM_WORTH_AWAKE, TEAM_WORTH_AWAKE), 3);
     assert_int_equal(host_team(ctx, TEAM_WORTH_ASLEEP - 1), 1);
     assert_int_equal(host_team(ctx, TEAM_WORTH_ASLEEP), 3);
-    spmv_context_destroy(ctx);
 }
 
 SUPPORT_MAIN(cmocka_unit_test_setup_teardown(quota_of_version_2, new_root, remove_root),
@@ -227,5 +225,4 @@ SUPPORT_MAIN(cmocka_unit_test_setup_teardown(quota_of_version_2, new_root, remov
              cmocka_unit_test_setup_teardown(limits_of_version_1, new_root, remove_root),
              cmocka_unit_test_setup_teardown(memory_of_version_2, new_root, remove_root),
              cmocka_unit_test_setup_teardown(a_job_is_held_to_its_limit, new_root, remove_root),
-             cmocka_unit_test(of_this_machine), cmocka_unit_test(too_many_threads),
-             cmocka_unit_test(teams_have_one_size))
+             cmocka_unit_test(of_this_machine), cmocka_unit_test(too_many_threads), with_omp(teams_have_one_size, 3))

@@ -55,10 +55,9 @@ static void check_twin(spmv_context *ctx, const struct asked *t)
 
 static void known_twins(void **state)
 {
-    (void)state;
     char line[256];
     int count = 0;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 0);
+    spmv_context *ctx = *state;
     char path[1024];
     snprintf(path, sizeof path, "%s/data/twins.csv", support_source_dir());
     FILE *list = fopen(path, "r");
@@ -76,12 +75,11 @@ static void known_twins(void **state)
     }
     fclose(list);
     assert_int_equal(count, 20);
-    spmv_context_destroy(ctx);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_twins)};
+    const struct CMUnitTest tests[] = {with_omp(known_twins, 0)};
     all = argc > 1 && strcmp(argv[1], "all") == 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

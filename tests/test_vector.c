@@ -18,7 +18,6 @@ static spmv_status read_text(spmv_context *ctx, const char *text, spmv_type type
 
 static void vectors_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t n;
@@ -44,7 +43,7 @@ static void vectors_are_read(void **state)
         {COORDINATE "2 1 3\n2 1 1\n2 1 2\n1 1 5\n", 2, {5, 3}}, /* added, as in a matrix */
         {"%%MatrixMarket matrix coordinate pattern general\n3 1 2\n1 1\n1 1\n", 3, {1, 0, 0}},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
+    spmv_context *ctx = *state;
     for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
         void *values = NULL;
         int64_t n = -1;
@@ -58,7 +57,6 @@ static void vectors_are_read(void **state)
             assert_true(((float *)values)[i] == (float)good[g].values[i]);
         spmv_host_free(values);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void vectors_are_refused(void **state)
@@ -175,10 +173,9 @@ static void assert_written(spmv_context *ctx, spmv_type type, const void *values
 
 static void formats(void **state)
 {
-    (void)state;
     const double x[] = {1, 0.1, -2.5e300, 100000, NAN, -NAN, -INFINITY};
     const float f[] = {0.1f, 16777216.0f, 1e-45f};
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 1);
+    spmv_context *ctx = *state;
     assert_written(ctx, SPMV_F64, x, 7, NULL, "1\n0.1\n-2.5e+300\n1e+05\nnan\nnan\n-inf\n");
     assert_written(ctx, SPMV_F32, f, 3, NULL, "0.1\n16777216\n1e-45\n");
     assert_written(ctx, SPMV_F64, NULL, 0, NULL, "");
@@ -205,7 +202,6 @@ static void formats(void **state)
     if (access("/dev/full", W_OK) == 0)
         assert_fails(ctx, spmv_vector_write(ctx, "/dev/full", SPMV_F64, x, 1, NULL), SPMV_ERROR_WRITE,
                      "No space left on device");
-    spmv_context_destroy(ctx);
 }
 
 /* ---------------------------------------------------------------- several at once */
@@ -258,7 +254,6 @@ static void several_are_read_row_by_row(void **state)
 
 static void several_complex_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t n, k;
@@ -274,7 +269,7 @@ static void several_complex_are_read(void **state)
          {{1, 0}, {2, -3}, {2, 3}, {4, 0}}},
         {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n2 1 5 6\n", 2, 2, {{0, 0}, {0, 0}, {5, 6}, {0, 0}}},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
         void *values = NULL;
         int64_t n = -1, k = -1;
@@ -283,7 +278,6 @@ static void several_complex_are_read(void **state)
         assert_memory_equal(values, good[g].values, (size_t)(n * k) * sizeof(spmv_c128));
         spmv_host_free(values);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void several_are_refused(void **state)
@@ -379,11 +373,10 @@ static void forms_round_trip(void **state)
 
 static void rows_are_lines(void **state)
 {
-    (void)state;
     const double x[] = {1, 0.5, 2, 0.25, 3, 0.125};
     char path[128];
     size_t bytes = 0;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     in_folder("y.txt", path);
     assert_ok(ctx, spmv_vectors_write(ctx, path, SPMV_F64, x, 2, 3, NULL));
     char *text = get_file(path, &bytes);
@@ -398,17 +391,15 @@ static void rows_are_lines(void **state)
                  "y.spmv: the binary form has no format of numbers");
     assert_fails(ctx, spmv_vectors_write(ctx, path, SPMV_F64, x, INT64_MAX / 2, 3, NULL), SPMV_ERROR_ARGUMENT,
                  "missing");
-    spmv_context_destroy(ctx);
 }
 
 /* The bytes that docs/binary-form.md describes. */
 static void binary_form_of_a_vector(void **state)
 {
-    (void)state;
     const double x[] = {1, -2.5, 1e300};
     char path[128];
     size_t bytes = 0;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     in_folder("x.spmv", path);
     assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, x, 3, NULL));
     char *const file = get_file(path, &bytes);
@@ -460,15 +451,10 @@ static void binary_form_of_a_vector(void **state)
                  "the binary form of a matrix, not of a vector");
     unlink(path);
     free(file);
-    spmv_context_destroy(ctx);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(several_are_read_row_by_row), cmocka_unit_test(several_complex_are_read),
-             cmocka_unit_test(several_are_refused),
-             cmocka_unit_test_setup_teardown(forms_round_trip, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(rows_are_lines, make_folder, remove_folder),
-             cmocka_unit_test_setup_teardown(binary_form_of_a_vector, make_folder, remove_folder),
-             cmocka_unit_test(vectors_are_read), cmocka_unit_test(vectors_are_refused),
-             cmocka_unit_test_setup_teardown(large_vectors_round_trip, make_folder, remove_folder),
-             cmocka_unit_test(not_finite_numbers_warn),
-             cmocka_unit_test_setup_teardown(formats, make_folder, remove_folder))
+SUPPORT_MAIN(cmocka_unit_test(several_are_read_row_by_row), with_omp(several_complex_are_read, 2),
+             cmocka_unit_test(several_are_refused), in_a_folder(forms_round_trip), with_folder(rows_are_lines, 2),
+             with_folder(binary_form_of_a_vector, 2), with_omp(vectors_are_read, 3),
+             cmocka_unit_test(vectors_are_refused), in_a_folder(large_vectors_round_trip),
+             cmocka_unit_test(not_finite_numbers_warn), with_folder(formats, 1))

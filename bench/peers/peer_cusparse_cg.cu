@@ -158,65 +158,63 @@ template <typename T> bool begin(const solver<T> *c, solve<T> *s, refusal r)
     return true;
 }
 
-template <typename T> bool goes_on(const solver<T> *c, const solve<T> &s)
+/* Runs steps until the solve ends, and tells the result. step(c, s, r) does some iterations. */
+template <typename T, typename Step> int run_steps(void *state, const Step &step)
 {
-    return s.rr > s.enough && s.iterations < c->problem.max_iterations;
-}
-
-template <typename T> int tell(const solver<T> *c, const solve<T> &s)
-{
+    const auto *const c = static_cast<const solver<T> *>(state);
+    char why[256];
+    const refusal r = {why, sizeof why};
+    solve<T> s;
+    bool fine = begin(c, &s, r);
+    while (fine && s.rr > s.enough && s.iterations < c->problem.max_iterations)
+        fine = step(c, &s, r);
+    if (!fine)
+        return -1;
     c->problem.solved->iterations = s.iterations;
     c->problem.solved->residual = s.rr0 > 0 ? std::sqrt(static_cast<double>(s.rr) / static_cast<double>(s.rr0)) : 0;
     return 0;
 }
 
+/* One iteration. */
+template <typename T> bool step_host(const solver<T> *c, solve<T> *s, refusal r)
+{
+    const int k = static_cast<int>(s->iterations % BLOCK);
+    if (!first_half(c, k, r) || !read_rr(c, k + 1, 1, r))
+        return false;
+    s->rr = c->host_rr[0];
+    s->iterations++;
+    if (!(s->rr > s->enough))
+        return true;
+    if (!second_half(c, k, r))
+        return false;
+    if (s->iterations % BLOCK != 0)
+        return true;
+    carry<<<1, 1, 0, c->stream>>>(c->s, static_cast<int>(BLOCK));
+    return !bad(cudaGetLastError(), "the kernel that carries", r);
+}
+
+/* A graph of iterations. */
+template <typename T> bool step_graph(const solver<T> *c, solve<T> *s, refusal r)
+{
+    const bool whole = c->problem.max_iterations - s->iterations >= BLOCK;
+    const int count = whole ? static_cast<int>(BLOCK) : c->rest_count;
+    if (bad(cudaGraphLaunch(whole ? c->block : c->rest, c->stream), "cudaGraphLaunch", r) || !read_rr(c, 1, count, r))
+        return false;
+    for (int k = 0; k < count && s->rr > s->enough; k++) {
+        s->rr = c->host_rr[k];
+        s->iterations++;
+    }
+    return true;
+}
+
 template <typename T> int run_host(void *state)
 {
-    const auto *const c = static_cast<const solver<T> *>(state);
-    char why[256];
-    const refusal r = {why, sizeof why};
-    solve<T> s;
-    if (!begin(c, &s, r))
-        return -1;
-    while (goes_on(c, s)) {
-        const int k = static_cast<int>(s.iterations % BLOCK);
-        if (!first_half(c, k, r) || !read_rr(c, k + 1, 1, r))
-            return -1;
-        s.rr = c->host_rr[0];
-        s.iterations++;
-        if (!(s.rr > s.enough))
-            break;
-        if (!second_half(c, k, r))
-            return -1;
-        if (s.iterations % BLOCK == 0) {
-            carry<<<1, 1, 0, c->stream>>>(c->s, static_cast<int>(BLOCK));
-            if (bad(cudaGetLastError(), "the kernel that carries", r))
-                return -1;
-        }
-    }
-    return tell(c, s);
+    return run_steps<T>(state, step_host<T>);
 }
 
 template <typename T> int run_graph(void *state)
 {
-    const auto *const c = static_cast<const solver<T> *>(state);
-    char why[256];
-    const refusal r = {why, sizeof why};
-    solve<T> s;
-    if (!begin(c, &s, r))
-        return -1;
-    while (goes_on(c, s)) {
-        const bool whole = c->problem.max_iterations - s.iterations >= BLOCK;
-        const int count = whole ? static_cast<int>(BLOCK) : c->rest_count;
-        if (bad(cudaGraphLaunch(whole ? c->block : c->rest, c->stream), "cudaGraphLaunch", r) ||
-            !read_rr(c, 1, count, r))
-            return -1;
-        for (int k = 0; k < count && s.rr > s.enough; k++) {
-            s.rr = c->host_rr[k];
-            s.iterations++;
-        }
-    }
-    return tell(c, s);
+    return run_steps<T>(state, step_graph<T>);
 }
 
 template <typename T> bool capture(const solver<T> *c, int count, cudaGraphExec_t *exec, refusal r)

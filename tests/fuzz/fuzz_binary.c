@@ -83,12 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const int class = spmv_status_class(st);
         require(matrix == NULL && class >= 3 && class <= 5, "a matrix or an unexpected status", spmv_last_error(ctx));
     } else {
-        spmv_csr a;
-        spmv_matrix_view(matrix, &a);
-        require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
-        for (int64_t i = 0; i < a.rows; i++)
-            for (int64_t k = ((const int64_t *)a.row_ptr)[i] + 1; k < ((const int64_t *)a.row_ptr)[i + 1]; k++)
-                require(a.col[k - 1] < a.col[k], "columns out of order", "");
+        check_matrix(ctx, matrix);
         spmv_matrix_destroy(matrix);
     }
     memcpy(file, data + 1, (size_t)bytes);

@@ -58,12 +58,7 @@ static void try_matrix(spmv_context *ctx, const uint8_t *data, size_t size)
         check_refusal(ctx, st, data, size);
         return;
     }
-    spmv_csr a;
-    spmv_matrix_view(matrix, &a);
-    require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
-    for (int64_t i = 0; i < a.rows; i++)
-        for (int64_t k = ((const int64_t *)a.row_ptr)[i] + 1; k < ((const int64_t *)a.row_ptr)[i + 1]; k++)
-            require(a.col[k - 1] < a.col[k], "columns out of order", "");
+    check_matrix(ctx, matrix);
     require(info.bytes == (int64_t)size, "bytes not read", "");
     spmv_matrix_destroy(matrix);
 }

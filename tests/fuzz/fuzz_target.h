@@ -32,4 +32,15 @@ static inline spmv_context *fuzz_context(void)
     return ctx;
 }
 
+/* The matrix is valid, and its columns ascend strictly in each row. */
+static inline void check_matrix(spmv_context *ctx, const spmv_matrix *matrix)
+{
+    spmv_csr a;
+    spmv_matrix_view(matrix, &a);
+    require(spmv_matrix_check(ctx, &a) == SPMV_OK, "an invalid matrix", spmv_last_error(ctx));
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = ((const int64_t *)a.row_ptr)[i] + 1; k < ((const int64_t *)a.row_ptr)[i + 1]; k++)
+            require(a.col[k - 1] < a.col[k], "columns out of order", "");
+}
+
 #endif

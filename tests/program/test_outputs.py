@@ -16,8 +16,6 @@ import resource
 import signal
 import stat
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
@@ -362,8 +360,4 @@ class Forms(Case):
 
 
 if __name__ == "__main__":
-    test_program.PROGRAM, test_program.SOURCE = map(os.path.abspath, sys.argv[1:3])
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    with tempfile.TemporaryDirectory(prefix="spmv-outputs-") as suppressions:
-        test_program.suppress_fontconfig(suppressions)
-        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+    test_program.main()

@@ -34,6 +34,18 @@ for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
 COMMANDS = ["mul", "multiply", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
 
 
+def read_terminal(leader):
+    """All that is written to a terminal; closes the leader."""
+    text = b""
+    try:
+        while chunk := os.read(leader, 65536):
+            text += chunk
+    except OSError:  # on Linux: the other end of the terminal is closed
+        pass
+    os.close(leader)
+    return text
+
+
 def suppress_fontconfig(folder):
     """Suppresses the leak sanitizer's report of a kilobyte that fontconfig, used by Cairo, never
     frees."""
@@ -592,13 +604,7 @@ class Streams(Case):
             time.sleep(delay)
             process.stdin.write(stdin)
             process.stdin.close()
-            text = b""
-            try:
-                while chunk := os.read(leader, 4096):
-                    text += chunk
-            except OSError:  # on Linux: the other end of the terminal is closed
-                pass
-        os.close(leader)
+            text = read_terminal(leader)
         self.assertEqual(process.returncode, 0, text)
         return text.decode()
 
@@ -1899,9 +1905,15 @@ class Help(Case):
         self.assertRegex(self.ok("--version").stdout, r"^spmv \d+\.\d+\.\d+( \(.+\))?\n$")
 
 
-if __name__ == "__main__":
+def main(own_arguments=0):
+    """The main of a test file: PROGRAM SOURCE, arguments of the file, arguments of unittest."""
+    global PROGRAM, SOURCE
     PROGRAM, SOURCE = map(os.path.abspath, sys.argv[1:3])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     with tempfile.TemporaryDirectory(prefix="spmv-program-") as suppressions:
         suppress_fontconfig(suppressions)
-        unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
+        unittest.main(argv=[sys.argv[0], *sys.argv[3 + own_arguments :]], verbosity=1, module="__main__")
+
+
+if __name__ == "__main__":
+    main()

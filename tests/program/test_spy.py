@@ -16,11 +16,9 @@ import json
 import os
 import random
 import re
-import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
@@ -540,13 +538,7 @@ class Terminal(Case):
         command = [test_program.PROGRAM, "spy", *arguments]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, env=dict(os.environ, **env)) as process:
             os.close(terminal)
-            text = b""
-            try:
-                while chunk := os.read(leader, 65536):
-                    text += chunk
-            except OSError:  # on Linux: the other end of the terminal is closed
-                pass
-        os.close(leader)
+            text = test_program.read_terminal(leader)
         self.assertEqual(process.returncode, 0)
         return text.decode().replace("\r\n", "\n")
 
@@ -569,8 +561,4 @@ class Terminal(Case):
 
 
 if __name__ == "__main__":
-    test_program.PROGRAM, test_program.SOURCE = map(os.path.abspath, sys.argv[1:3])
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    with tempfile.TemporaryDirectory(prefix="spmv-spy-") as suppressions:
-        test_program.suppress_fontconfig(suppressions)
-        unittest.main(argv=[sys.argv[0], *sys.argv[4:]], verbosity=1)
+    test_program.main(own_arguments=1)
