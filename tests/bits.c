@@ -1164,19 +1164,25 @@ static void precond_of(const char *matrix, const spmv_csr *a, spmv_type type, co
     spmv_free(ctx, r);
 }
 
-/* minres of the matrix; gmres and bicgstab of it with a smaller lower triangle. */
+/* minres of the matrix; gmres and bicgstab of it with a smaller lower triangle. Complex matrices have
+ * imaginary parts of opposite signs on the two sides of the diagonal, so minres gets a Hermitian one. */
 static void general_of(const char *matrix, const struct sparse *from, spmv_type type)
 {
     static const char *const methods[] = {"minres", "gmres", "bicgstab"};
     static const char *const preconds[] = {"none", "jacobi", "block-jacobi", "ilu0", "ilut"};
-    double *const values = allocate(from->view.nnz * 8);
+    const int parts = parts_of(type);
+    double *const values = allocate(from->view.nnz * parts * 8);
     struct sparse a = *from;
     a.val = values;
     a.view.val = values;
     for (int m = 0; m < COUNT(methods); m++) {
         for (int64_t i = 0; i < a.view.rows; i++)
-            for (int64_t k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++)
-                values[k] = m > 0 && a.col[k] < i ? 0.5 * from->val[k] : from->val[k];
+            for (int64_t k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++) {
+                const double re = m > 0 && a.col[k] < i ? 0.5 * from->val[k] : from->val[k];
+                values[parts * k] = re;
+                if (parts == 2)
+                    values[2 * k + 1] = a.col[k] < i ? -0.125 * re : a.col[k] > i ? 0.125 * re : 0;
+            }
         spmv_csr typed;
         void *const arrays = retype(&a, type, &typed);
         for (int p = 0; p < COUNT(preconds); p++) {
