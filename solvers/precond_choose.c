@@ -23,7 +23,12 @@ static const double EVEN = 2;
 
 /* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is for
  * vectors that fit in a cache. */
-enum { HIERARCHY = 580, LARGE_HIERARCHY = 250, LARGE_ROWS = 300000 };
+enum { HIERARCHY = 350, LARGE_HIERARCHY = 230, LARGE_ROWS = 300000 };
+
+/* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the distance, and
+ * from so many rows on a hierarchy pays. */
+static const double VARIED = 1000;
+enum { VARIED_ROWS = 100000 };
 
 /* On a GPU: a larger system does not fit the rung persistent of conjugate gradients. */
 enum { CACHED_ROWS = 245000 };
@@ -155,7 +160,7 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
     spmv_status st = look_at(ctx, source, &look);
     if (st != SPMV_OK)
         return st;
-    const bool dominant = look.heaviest <= 1 + 1e-12;
+    const bool dominant = look.heaviest <= 1 + 1e-6; /* files often have few digits */
     const bool laplacian = look.positive == 0 && look.beside > 0 && dominant;
     const bool even = look.largest <= EVEN * look.smallest;
     if (laplacian && look.heaviest > STRONG && a->rows > HIERARCHY) {
@@ -163,12 +168,13 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
         st = estimate_distance(ctx, source, &distance);
         if (st != SPMV_OK)
             return st;
-        if (is_worth(ctx, a, even ? distance : 2 * distance)) { /* jacobi takes about twice as many */
+        const bool varied = !gpu && look.largest >= VARIED * look.smallest && a->rows >= VARIED_ROWS;
+        if (varied || is_worth(ctx, a, even ? distance : 2 * distance)) { /* jacobi takes about twice as many */
             *name = "amg";
             snprintf(why, PRECOND_SENTENCE,
-                     "a Laplacian of %lld rows with distances of about %.0f steps: other methods take about as many "
-                     "iterations%s, multigrid about two dozen",
-                     (long long)a->rows, distance, even ? "" : " or twice as many");
+                     "a Laplacian of %lld rows with distances of about %.0f steps and a diagonal from %.3g to %.3g: "
+                     "other methods take about as many iterations as steps%s, multigrid about two dozen",
+                     (long long)a->rows, distance, look.smallest, look.largest, even ? "" : " or more");
             return SPMV_OK;
         }
     }

@@ -750,7 +750,9 @@ static void auto_decides(void **state)
     } grids[] = {{"poisson2d:60", "none", "none", "scaling"},
                  {"diffusion2d:60,1000", "ic0", "jacobi", "account of both"},
                  {"diffusion2d:101,1000", "jacobi", "jacobi", "10201 rows"},
-                 {"diffusion2d:3,100000,10000", "ic0", "jacobi", "account of both"}};
+                 {"diffusion2d:3,100000,10000", "ic0", "jacobi", "account of both"},
+                 /* short distances, but a diagonal that varies much */
+                 {"diffusion3d:47,100000", "amg", "jacobi", "103823 rows"}};
     for (size_t i = 0; i < sizeof grids / sizeof grids[0] && !(device && i > 1); i++) {
         assert_ok(ctx, spmv_matrix_generate(ctx, grids[i].spec, SPMV_F64, &matrix));
         spmv_matrix_view(matrix, &a);
