@@ -15,8 +15,8 @@
 #include "peer_list.h"
 #include "peer_load.h"
 #include "support.h"
-#include "support_solve.h"
 #include "support_factors.h"
+#include "support_solve.h"
 #include "timing.h"
 
 /* A variable in the environment of this program and of all that it starts; it identifies their

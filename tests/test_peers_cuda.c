@@ -20,8 +20,8 @@
 #include "peer.h"
 #include "peer_list.h"
 #include "support.h"
-#include "support_solve.h"
 #include "support_factors.h"
+#include "support_solve.h"
 
 struct row {
     const char *name;
