@@ -123,7 +123,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
 spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
 {
     if (m == NULL || precond == NULL)
-        return SPMV_ERROR_ARGUMENT;
+        return context_need(m != NULL ? m->ctx : NULL, "spmv_group_preconditioner_create", "precond", precond);
     *precond = NULL;
     group_begin(m->group);
     const spmv_status st = create_precond(m, name, precond);

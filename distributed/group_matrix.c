@@ -452,7 +452,7 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
 {
     spmv_plan_info plan;
     if (m == NULL || info == NULL)
-        return SPMV_ERROR_ARGUMENT;
+        return context_need(m != NULL ? m->ctx : NULL, "spmv_group_matrix_describe", "info", info);
     const int rank = m->group->transport.rank, ranks = m->group->transport.ranks;
     const spmv_status st = spmv_plan_describe(m->plan, &plan, sizeof plan);
     int64_t largest = 0, all = 0;
@@ -597,6 +597,8 @@ static spmv_status verify(spmv_group_matrix *m, spmv_context *reference, const v
     spmv_status st = check_vector(m, "spmv_group_verify", "x", x, own_cols(m));
     if (st == SPMV_OK)
         st = check_vector(m, "spmv_group_verify", "y", y, m->own.rows);
+    if (st == SPMV_OK)
+        st = check_vector(m, "spmv_group_verify", "reference", reference, 1);
     TRY(spmv_group_agree(m->group, st));
     if (own_cols(m) > 0)
         TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, own_cols(m)));

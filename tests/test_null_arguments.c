@@ -20,6 +20,9 @@ static spmv_plan *plan;
 static spmv_multiply_plan *squared; /* of csr with itself */
 static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
+static spmv_context *reference;
+static spmv_group *group; /* of one rank */
+static spmv_group_matrix *group_matrix;
 static spmv_csr csr;
 static char folder[] = "/tmp/spmv_null_XXXXXX", file[sizeof folder + 8], vector_file[sizeof folder + 8];
 static double *host;
@@ -57,6 +60,18 @@ static spmv_status no_precond(void *self, const void *r, void *to)
 }
 
 /* -------------------------------------------------------- functions with a status */
+
+static spmv_status no_rank(spmv_group *of, void *user)
+{
+    (void)of;
+    (void)user;
+    return SPMV_OK;
+}
+
+static spmv_group_fn rank_arg(int k, spmv_group_fn run)
+{
+    return k == turn ? NULL : run;
+}
 
 /* A function, the number of pointers that must not be NULL (arguments 0, 1, ... of the call), the
  * number that may be NULL (the following ones), and the call. */
@@ -229,6 +244,30 @@ CALL(histogram, C, SPMV_I32, arg(1, index32), arg(2, z), N, arg(3, NULL), N)
 CALL(histogram_rung, C, arg(3, NULL), SPMV_I32, arg(1, index32), arg(2, z), N, arg(4, NULL), N)
 CALL(rung_describe, C, arg(1, "scan"), arg(2, "blelloch"), arg(3, host), sizeof(size_t))
 
+#define G arg(0, group_matrix)
+CALL(group_run, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
+CALL(group_matrix_create, arg(0, group), arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(group_matrix_describe, G, arg(1, host), 8)
+CALL(group_apply, G, arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y))
+CALL(group_dot, G, arg(1, x), arg(2, y), arg(3, host))
+CALL(group_scatter, G, SPMV_GROUP_ROWS, arg(1, host), arg(2, y))
+CALL(group_gather, G, SPMV_GROUP_COLS, arg(1, x), arg(2, host))
+CALL(group_preconditioner_create, G, arg(2, "none"), arg(1, &made))
+CALL(group_cg, G, arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
+
+/* Of a product that is right. */
+static spmv_status call_group_verify(void)
+{
+    const int now = turn;
+    turn = -1;
+    assert_ok(ctx, spmv_group_apply(group_matrix, NULL, x, NULL, z));
+    turn = now;
+    assert_int_equal(spmv_context_report(ctx, SPMV_OK, "nothing said"), SPMV_OK);
+    return spmv_group_verify(arg(0, group_matrix), arg(1, reference), arg(4, NULL), arg(2, x), arg(5, NULL),
+                             arg(6, NULL), arg(3, z), arg(7, NULL), 0);
+}
+#undef G
+
 #define ROW(NAME, needed, optional)                                                                                    \
     {                                                                                                                  \
         "spmv_" #NAME, needed, optional, call_##NAME                                                                   \
@@ -333,6 +372,16 @@ static const struct function functions[] = {
     ROW(histogram, 3, 1),
     ROW(histogram_rung, 3, 2),
     ROW(rung_describe, 4, 0),
+    ROW(group_run, 1, 3),
+    ROW(group_matrix_create, 3, 1),
+    ROW(group_matrix_describe, 2, 0),
+    ROW(group_apply, 3, 2),
+    ROW(group_dot, 4, 0),
+    ROW(group_scatter, 3, 0),
+    ROW(group_gather, 3, 0),
+    ROW(group_verify, 4, 4),
+    ROW(group_preconditioner_create, 2, 1),
+    ROW(group_cg, 3, 2),
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -347,6 +396,8 @@ static void release_made(const char *name)
         spmv_host_free(made);
     else if (strstr(name, "spmv_matrix") == name)
         spmv_matrix_destroy(made);
+    else if (strcmp(name, "spmv_group_matrix_create") == 0)
+        spmv_group_matrix_destroy(made);
     else if (strcmp(name, "spmv_multiply") == 0 || strcmp(name, "spmv_multiply_triple") == 0)
         spmv_matrix_destroy(made);
     else if (strcmp(name, "spmv_multiply_plan_create") == 0)
@@ -431,6 +482,32 @@ static void check_options(void)
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
     spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
+    spmv_group_matrix_options_init(NULL, sizeof(spmv_group_matrix_options));
+}
+
+/* Groups; those of MPI need a launcher. */
+static void check_groups(void)
+{
+    spmv_group *made_group = NULL;
+    spmv_context *const none[1] = {NULL};
+    assert_int_equal(spmv_group_create_threads(NULL, 1, &made_group), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_create_threads(none, 1, &made_group), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_create_threads(&ctx, 1, NULL), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_create_mpi(NULL, &made_group), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_create_mpi(ctx, NULL), SPMV_ERROR_ARGUMENT);
+    assert_null(made_group);
+    if (getenv("SPMV_MPI") == NULL && spmv_group_launcher() == NULL)
+        assert_int_equal(spmv_group_create_mpi(ctx, &made_group), SPMV_ERROR_UNSUPPORTED);
+    spmv_group_destroy(NULL);
+    spmv_group_matrix_destroy(NULL);
+    spmv_group_break(NULL, SPMV_ERROR_READ, NULL);
+    spmv_group_break(group, SPMV_OK, NULL); /* no failure */
+    assert_int_equal(spmv_group_agree(group, SPMV_OK), SPMV_OK);
+    assert_int_equal(spmv_group_agree(NULL, SPMV_OK), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_rank(NULL), 0);
+    assert_int_equal(spmv_group_ranks(NULL), 0);
+    assert_null(spmv_group_context(NULL));
+    assert_string_equal(spmv_group_transport(NULL), "");
 }
 
 static void check_contexts(void)
@@ -563,6 +640,18 @@ static const struct {
     {"spmv_pieces_options_init", 1, check_options},
     {"spmv_cg_options_init", 1, check_options},
     {"spmv_solver_options_init", 1, check_options},
+    {"spmv_group_matrix_options_init", 1, check_options},
+    {"spmv_group_create_threads", 3, check_groups},
+    {"spmv_group_create_mpi", 2, check_groups},
+    {"spmv_group_launcher", 0, check_groups},
+    {"spmv_group_destroy", 1, check_groups},
+    {"spmv_group_rank", 1, check_groups},
+    {"spmv_group_ranks", 1, check_groups},
+    {"spmv_group_context", 1, check_groups},
+    {"spmv_group_transport", 1, check_groups},
+    {"spmv_group_agree", 1, check_groups},
+    {"spmv_group_break", 2, check_groups},
+    {"spmv_group_matrix_destroy", 1, check_groups},
     {"spmv_context_destroy", 1, check_contexts},
     {"spmv_context_backend", 1, check_contexts},
     {"spmv_context_describe", 1, check_contexts},
@@ -619,6 +708,7 @@ static void neutral_values(void **state)
     check_options();
     check_contexts();
     check_objects();
+    check_groups();
     check_names();
 }
 
@@ -827,6 +917,9 @@ static int begin(void **state)
     renewing.update_values = 1;
     assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &csr, &renewing, &renewed));
     assert_ok(ctx, spmv_solver_create(ctx, &csr, NULL, &solver));
+    reference = support_context_on(SPMV_BACKEND_REF, 1);
+    assert_ok(ctx, spmv_group_create_threads(&ctx, 1, &group));
+    assert_ok(ctx, spmv_group_matrix_create(group, &csr, NULL, &group_matrix));
     assert_ok(ctx, spmv_matrix_write(ctx, &csr, file));
     assert_ok(ctx, spmv_vector_write(ctx, vector_file, SPMV_F64, host, N, NULL));
     return 0;
@@ -838,6 +931,9 @@ static int end(void **state)
     void *const memory[] = {x, y, z, count, counts, keys, scalar, index32, heads, bits, (void *)segments.heads};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         spmv_free(ctx, memory[i]);
+    spmv_group_matrix_destroy(group_matrix);
+    spmv_group_destroy(group);
+    spmv_context_destroy(reference);
     spmv_preconditioner_destroy(jacobi);
     spmv_preconditioner_destroy(renewed);
     spmv_solver_destroy(solver);
