@@ -18,6 +18,7 @@
 #endif
 
 #include "spmv_omp.h"
+#include "support_slow.h"
 #include "support_types.h"
 
 static bool brief;

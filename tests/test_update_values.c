@@ -6,6 +6,7 @@
 #include "matrix_internal.h"
 #include "plan_internal.h"
 #include "support.h"
+#include "support_slow.h"
 
 #ifdef HOST_CUDA
 #include <cuda_runtime_api.h>
