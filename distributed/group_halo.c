@@ -177,45 +177,48 @@ static int64_t count_needed(spmv_group_matrix *m, struct needed *needed)
     return count;
 }
 
+/* Allocates what the search for the halo needs, finds the needed columns and lists them: *count
+ * columns. */
+static spmv_status find_needed(spmv_group_matrix *m, struct needed *needed, int32_t **list, int64_t *count)
+{
+    spmv_status st = SPMV_OK;
+    struct halo *h = &m->halo;
+    const int64_t ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    TRY(host_alloc(m->ctx, needed->words * (int64_t)sizeof *needed->bits, what, (void **)&needed->bits));
+    TRY(host_alloc(m->ctx, needed->words * (int64_t)sizeof *needed->before, what, (void **)&needed->before));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at));
+    if (needed->words > 0)
+        memset(needed->bits, 0, (size_t)needed->words * sizeof *needed->bits);
+    mark(m, needed);
+    *count = count_needed(m, needed);
+    if (h->room + m->col_of_rank[rank + 1] - m->col_of_rank[rank] + h->after > INT32_MAX)
+        TRY(context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
+                         INT32_MAX));
+    TRY(host_alloc(m->ctx, *count * (int64_t)sizeof **list, what, (void **)list));
+    list_needed(needed, *list);
+done:
+    return st;
+}
+
 spmv_status group_halo_prepare(spmv_group_matrix *m)
 {
-    spmv_status st = SPMV_OK, made = SPMV_OK;
+    spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     spmv_group *group = m->group;
-    const int ranks = group->transport.ranks;
+    const int64_t ranks = group->transport.ranks;
     struct needed needed = {.words = ceil_divide(m->cols, 64)};
     int32_t *list = NULL;
-    int64_t *at = NULL, *counts = NULL, count = 0;
-    made = host_alloc(m->ctx, needed.words * (int64_t)sizeof *needed.bits, what, (void **)&needed.bits);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, needed.words * (int64_t)sizeof *needed.before, what, (void **)&needed.before);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, (2 * ranks + 1) * (int64_t)sizeof *at, what, (void **)&at);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, (int64_t)ranks * ranks * (int64_t)sizeof *counts, what, (void **)&counts);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, ranks * (int64_t)sizeof *h->send, what, (void **)&h->send);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive, what, (void **)&h->receive);
-    if (made == SPMV_OK)
-        made = host_alloc(m->ctx, ranks * (int64_t)sizeof *h->receive_at, what, (void **)&h->receive_at);
-    if (made == SPMV_OK) {
-        memset(needed.bits, 0, (size_t)needed.words * sizeof *needed.bits);
-        mark(m, &needed);
-        count = count_needed(m, &needed);
-        made = host_alloc(m->ctx, count * (int64_t)sizeof *list, what, (void **)&list);
-    }
-    if (made == SPMV_OK &&
-        h->room + (m->col_of_rank[group->transport.rank + 1] - m->col_of_rank[group->transport.rank]) + h->after >
-            INT32_MAX)
-        made = context_fail(m->ctx, SPMV_ERROR_LIMIT, "a rank has more than %d elements of x with those of others",
-                            INT32_MAX);
-    TRY(spmv_group_agree(group, made));
-    list_needed(&needed, list);
+    int64_t *at = NULL, *own = NULL, *counts = NULL, count = 0;
+    TRY(spmv_group_agree(group, find_needed(m, &needed, &list, &count)));
+    TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *at, what, (void **)&at));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *own, what, (void **)&own));
+    TRY(host_alloc(m->ctx, ranks * ranks * (int64_t)sizeof *counts, what, (void **)&counts));
     find_receives(m, list, count, at);
-    for (int r = 0; r < ranks; r++)
-        at[ranks + 1 + r] = at[r + 1] - at[r];
-    TRY(group_gather_equal(group, at + ranks + 1, counts, ranks * (int64_t)sizeof *counts));
+    for (int64_t r = 0; r < ranks; r++)
+        own[r] = at[r + 1] - at[r];
+    TRY(group_gather_equal(group, own, counts, ranks * (int64_t)sizeof *counts));
     h->count = add_counts(m, counts);
     TRY(spmv_group_agree(group, host_alloc(m->ctx, h->count * (int64_t)sizeof *h->index, what, (void **)&h->index)));
     TRY(exchange_lists(m, list, at, counts));
@@ -224,6 +227,7 @@ done:
     host_free(needed.bits);
     host_free(needed.before);
     host_free(at);
+    host_free(own);
     host_free(counts);
     host_free(list);
     return st;

@@ -491,7 +491,7 @@ static int64_t own_cols(const spmv_group_matrix *m)
     return m->col_of_rank[rank + 1] - m->col_of_rank[rank];
 }
 
-/* Checks a vector of this rank, and whether the group still works. */
+/* SPMV_ERROR_ARGUMENT for a vector of n elements that is NULL. */
 static spmv_status check_vector(const spmv_group_matrix *m, const char *call, const char *name, const void *vector,
                                 int64_t n)
 {

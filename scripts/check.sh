@@ -110,7 +110,7 @@ stage_ranks() {
             continue
         fi
         for n in 1 2 3 4; do
-            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
                 SPMV_MODULE_PATH=$check_build/solvers/modules \
                 timeout 300 "mpirun.$mpi" -n "$n" "$check_build/tests/test_group" omp mpi </dev/null || return 1
         done

@@ -36,7 +36,7 @@ def spread(rows, count):
 def outputs(program, matrix, solves, ranks, mpi, folder):
     """The bytes of y, and of x and the history; with the exit code."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_rmaps_base_oversubscribe="1")
+                       OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none")
     start = ["mpirun." + mpi, "-n", str(ranks), program] if mpi else [program]
     more = [] if mpi else ["--ranks", str(ranks)]
     found = []

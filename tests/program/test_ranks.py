@@ -24,9 +24,9 @@ MPIS = []
 
 
 def environment():
-    """mpirun of Open MPI as root in a container, with more ranks than cores."""
+    """mpirun of Open MPI as root in a container, with more ranks than cores, not bound to busy cores."""
     return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_plm_rsh_agent="")
+                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_plm_rsh_agent="", OMPI_MCA_hwloc_base_binding_policy="none")
 
 
 def run(*arguments, mpi=None, ranks=0):
