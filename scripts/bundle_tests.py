@@ -77,7 +77,8 @@ class Tests:
         variables = []
         for setting in properties.get("ENVIRONMENT", []):
             name, value = setting.split("=", 1)
-            variables.append(f"{name}={self.word(value)}")
+            # a folder that tests write to: beside the logs
+            variables.append(name + '="$logs"/cache' if name == "XDG_CACHE_HOME" else f"{name}={self.word(value)}")
         skip = properties.get("SKIP_RETURN_CODE", "none")
         head = [test["name"], " ".join(properties.get("LABELS", [])), str(int(properties.get("TIMEOUT", TIMEOUT))), str(skip)]
         return " ".join(["entry", *map(shlex.quote, head), *variables, *map(self.word, test["command"])])
