@@ -245,6 +245,7 @@ static void parts_are_rows_of_the_whole(void **state)
                                         "powerlaw:80,4,2,30",
                                         "rmat:6,4",
                                         "fem:20,3,5",
+                                        "interpolation3d:7,3",
                                         "twin:rows=50,nnz=300"};
     spmv_context *ctx = support_context();
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)

@@ -642,7 +642,7 @@ static void blocks_precondition(void **state)
     snprintf(spec, sizeof spec, "diffusion2d:%d,100", SIDE + 10);
     spmv_matrix *matrix = matrix_of(&c, &a);
     int64_t jacobi = 0;
-    static const char *const names[] = {"jacobi", "ic0", "amg"};
+    const char *const names[] = {"jacobi", support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0", "amg"};
     for (int i = 0; i < BLOCKS; i++) {
         struct outcome o = {0};
         struct run run = {.matrix = &c, .a = &a, .method = names[i], .outcome = &o, .giving = GIVE_EQUAL};
