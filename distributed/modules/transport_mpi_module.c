@@ -3,11 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <mpi.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "transport_module.h"
 
@@ -71,18 +71,20 @@ static int open_mpi(int *rank, int *ranks, char *why)
     return 0;
 }
 
-/* Waits for all requests. The waits of MPI libraries occupy a core; this one gives it up to other
- * ranks after a while, so that more ranks than cores still make progress. */
+/* Waits for all requests. The waits of MPI libraries occupy a core. This one sleeps between polls
+ * after a while: other ranks then get the core, and the system resumes a process that slept before
+ * those that computed, so that ranks make progress also on a busy machine. */
 static int wait_all(int count, MPI_Request *requests_of, MPI_Status *statuses, const char *call, char *why)
 {
     enum { POLLS = 2000 };
+    static const struct timespec pause = {.tv_nsec = 20000};
     int done = 0;
     for (int64_t i = 0;; i++) {
         CALL(MPI_Testall(count, requests_of, &done, statuses), call);
         if (done)
             return 0;
         if (i >= POLLS)
-            sched_yield();
+            nanosleep(&pause, NULL);
     }
 }
 
