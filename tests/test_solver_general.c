@@ -913,5 +913,5 @@ static void singular(void **state)
 
 SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
              with_context(exact_after_n_steps), with_context(breakdowns), with_context(residuals_that_move),
-             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks), with_context(extremes),
-             with_context(several), cmocka_unit_test(bits), with_context(singular))
+             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks),
+             with_context(extremes), with_context(several), cmocka_unit_test(bits), with_context(singular))
