@@ -767,6 +767,7 @@ static void auto_decides(void **state)
 /* "auto" reads a matrix on a GPU there, and finds the same as on the host. */
 static void auto_looks(void **state)
 {
+    (void)state;
 #ifdef SPMV_HAVE_CUDA
     spmv_context *ctx = *state;
     enum { GRID = 70 };
