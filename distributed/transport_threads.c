@@ -4,8 +4,13 @@
  * until the counter of that rank has reached a number. A waiting thread polls for some microseconds
  * and then sleeps.
  *
+ * After a failure a rank returns to its caller, which frees what the rank has offered, although others
+ * may still want it. So a reader registers, and a rank that returns because of a failure first
+ * withdraws its offer and waits for its readers.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +30,8 @@ struct place {
     _Alignas(64) atomic_llong gathered; /* twice the number of gathers: odd: own is valid */
     atomic_llong sent;                  /* the number of exchanges that have begun */
     atomic_llong taken;                 /* the number of exchanges whose pieces were copied */
+    atomic_int readers;                 /* ranks that read what own and send point to */
+    atomic_bool withdrawn;              /* these must not be read any more */
     const void *own;                    /* of a gather of large contributions */
     const struct transport_piece *send;
     int sends;
@@ -70,6 +77,16 @@ static bool is_reached(struct board *board, atomic_llong *counter, long long val
     return atomic_load(counter) >= value || atomic_load(&board->failed) != SPMV_OK;
 }
 
+/* The status and the message of the failure that broke the group. */
+static spmv_status failure_of(struct transport *t)
+{
+    struct board *board = ((struct thread_rank *)t->self)->board;
+    pthread_mutex_lock(&board->lock);
+    snprintf(t->why, sizeof t->why, "%s", board->why);
+    pthread_mutex_unlock(&board->lock);
+    return (spmv_status)atomic_load(&board->failed);
+}
+
 /* Waits until the counter reaches the value. What was reached before a failure still counts. */
 static spmv_status wait_for(struct transport *t, atomic_llong *counter, long long value)
 {
@@ -87,12 +104,33 @@ static spmv_status wait_for(struct transport *t, atomic_llong *counter, long lon
         atomic_fetch_sub(&board->sleepers, 1);
         pthread_mutex_unlock(&board->lock);
     }
-    if (atomic_load(counter) >= value)
-        return SPMV_OK;
-    pthread_mutex_lock(&board->lock);
-    snprintf(t->why, sizeof t->why, "%s", board->why);
-    pthread_mutex_unlock(&board->lock);
-    return (spmv_status)atomic_load(&board->failed);
+    return atomic_load(counter) >= value ? SPMV_OK : failure_of(t);
+}
+
+/* Registers as a reader of what a rank offers. False: it is withdrawn. The operations have one order
+ * for all threads (sequential consistency), so either the reader sees `withdrawn` or the owner sees
+ * the reader. */
+static bool begin_to_read(struct place *from)
+{
+    atomic_fetch_add(&from->readers, 1);
+    if (!atomic_load(&from->withdrawn))
+        return true;
+    atomic_fetch_sub(&from->readers, 1);
+    return false;
+}
+
+static void end_reading(struct place *from)
+{
+    atomic_fetch_sub(&from->readers, 1);
+}
+
+/* Before this rank returns because of a failure. */
+static void withdraw(struct transport *t)
+{
+    struct place *mine = &((struct thread_rank *)t->self)->board->place[t->rank];
+    atomic_store(&mine->withdrawn, true);
+    while (atomic_load(&mine->readers) > 0)
+        sched_yield();
 }
 
 static spmv_status wait_for_gather(struct transport *t, long long value)
@@ -124,14 +162,24 @@ static spmv_status gather(struct transport *t, const void *own, void *all, const
     TRY(wait_for_gather(t, small ? 2 * number : 2 * number - 1));
     for (int r = 0; r < t->ranks; r++) {
         const size_t its = (size_t)(offset[r + 1] - offset[r]);
-        if (its > 0)
-            memcpy((char *)all + offset[r], small ? board->place[r].copy[number % 2] : board->place[r].own, its);
+        struct place *from = &board->place[r];
+        if (its == 0)
+            continue;
+        if (small) {
+            memcpy((char *)all + offset[r], from->copy[number % 2], its);
+            continue;
+        }
+        TRY(begin_to_read(from) ? SPMV_OK : failure_of(t));
+        memcpy((char *)all + offset[r], from->own, its);
+        end_reading(from);
     }
     if (!small) {
         post(board, &mine->gathered, 2 * number);
         TRY(wait_for_gather(t, 2 * number));
     }
 done:
+    if (st != SPMV_OK)
+        withdraw(t);
     return st;
 }
 
@@ -165,12 +213,16 @@ static spmv_status finish(struct transport *t)
     for (int i = 0; i < self->receives; i++) {
         struct place *from = &board->place[self->receive[i].rank];
         TRY(wait_for(t, &from->sent, self->exchanges));
+        TRY(begin_to_read(from) ? SPMV_OK : failure_of(t));
         take(t, from, &self->receive[i]);
+        end_reading(from);
     }
     post(board, &mine->taken, self->exchanges);
     for (int i = 0; i < mine->sends; i++)
         TRY(wait_for(t, &board->place[mine->send[i].rank].taken, self->exchanges));
 done:
+    if (st != SPMV_OK)
+        withdraw(t);
     return st;
 }
 
@@ -184,6 +236,7 @@ static void fail(struct transport *t, spmv_status status, const char *why)
     }
     pthread_mutex_unlock(&board->lock);
     pthread_cond_broadcast(&board->changed);
+    withdraw(t);
 }
 
 static void close_board(struct board *board)

@@ -427,6 +427,7 @@ static void triple(void **state)
     assert_int_equal(c.memory, SPMV_MEMORY_CONTEXT);
     assert_ok(ctx, spmv_matrix_copy(ctx, &c, SPMV_MEMORY_HOST, &here));
     assert_same_matrix(here, rap);
+    spmv_matrix_destroy(got);
     assert_fails(ctx, spmv_multiply_triple(ctx, &moved[0], &va, &moved[2], NULL, &got), SPMV_ERROR_ARGUMENT, "memory");
     assert_null(got);
     assert_fails(ctx, spmv_multiply_triple(ctx, &va, &vr, &vp, NULL, &got), SPMV_ERROR_SIZE, "R is 400 x 400");
