@@ -9,16 +9,8 @@
 #include "threads.h"
 
 /* The parts of a'b: in long double on ref, else in eight sums for each chunk. */
-#define VALUE double
-#define TYPED(name) name##_f64
-#include "group_sums_typed.h"
-#undef VALUE
-#undef TYPED
-#define VALUE float
-#define TYPED(name) name##_f32
-#include "group_sums_typed.h"
-#undef VALUE
-#undef TYPED
+#define TEMPLATE "group_sums_typed.h"
+#include "each_real.h"
 
 static int64_t size_of(spmv_type type)
 {

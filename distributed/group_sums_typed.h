@@ -1,10 +1,10 @@
-/* The typed part of group_sums.c, included once for each type: VALUE, TYPED(name).
+/* The typed part of group_sums.c, included by each_real.h: T, TYPED(name).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
 /* The sum of n numbers, which it overwrites: neighbours are added in pairs, then the pairs, and so
  * on. */
-static VALUE TYPED(fold)(VALUE *s, int64_t n)
+static T TYPED(fold)(T *s, int64_t n)
 {
     for (; n > 1; n = (n + 1) / 2) {
         for (int64_t i = 0; i < n / 2; i++)
@@ -15,10 +15,10 @@ static VALUE TYPED(fold)(VALUE *s, int64_t n)
     return n > 0 ? s[0] : 0;
 }
 
-static VALUE TYPED(chunk_dot)(const VALUE *a, const VALUE *b, int64_t n)
+static T TYPED(chunk_dot)(const T *a, const T *b, int64_t n)
 {
     enum { SUMS = 8 };
-    VALUE s[SUMS] = {0};
+    T s[SUMS] = {0};
     int64_t i = 0;
     for (; i + SUMS <= n; i += SUMS)
         for (int j = 0; j < SUMS; j++)
@@ -28,15 +28,15 @@ static VALUE TYPED(chunk_dot)(const VALUE *a, const VALUE *b, int64_t n)
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-static VALUE TYPED(chunk_dot_ref)(const VALUE *a, const VALUE *b, int64_t n)
+static T TYPED(chunk_dot_ref)(const T *a, const T *b, int64_t n)
 {
     long double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += (long double)a[i] * b[i];
-    return (VALUE)sum;
+    return (T)sum;
 }
 
-static void TYPED(chunk_dots)(const spmv_group_matrix *m, const VALUE *a, const VALUE *b, VALUE *parts)
+static void TYPED(chunk_dots)(const spmv_group_matrix *m, const T *a, const T *b, T *parts)
 {
     const bool ref = spmv_context_backend(m->ctx) == SPMV_BACKEND_REF;
 #pragma omp parallel for num_threads(team_threads(m->ctx, m->own.rows, TEAM_WORTH_AWAKE)) schedule(static)
