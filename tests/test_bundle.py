@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Tests scripts/bundle_tests.py: how a test of a build is rewritten for a bundle.
+
+usage: test_bundle.py SOURCE
+
+SPDX-License-Identifier: BSD-3-Clause
+"""
+import os
+import sys
+import tempfile
+import unittest
+
+SOURCE = sys.argv.pop(1) if __name__ == "__main__" else ""
+sys.path.insert(0, os.path.join(SOURCE, "scripts"))
+from bundle_tests import Stays, Tests  # noqa: E402
+
+
+class Entries(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.build = os.path.realpath(scratch.name)
+        os.mkdir(os.path.join(self.build, "tests"))
+        self.program = os.path.join(self.build, "tests", "test_one")
+        with open(self.program, "w", encoding="ascii") as f:
+            os.fchmod(f.fileno(), 0o755)
+        with open(os.path.join(self.build, "CMakeCache.txt"), "w", encoding="ascii") as f:
+            f.write(f"SPMV_MATRICES:PATH={self.build}/matrices\n")
+        self.tests = Tests(SOURCE, self.build)
+
+    def entry(self, *environment):
+        properties = [{"name": "LABELS", "value": ["gpu"]}, {"name": "ENVIRONMENT", "value": list(environment)}]
+        return self.tests.entry({"name": "one.cuda", "command": [self.program, "cuda"], "properties": properties})
+
+    def test_cache_folder_is_beside_the_logs(self):
+        line = self.entry(f"XDG_CACHE_HOME={self.build}/tests/cache", "OMP_WAIT_POLICY=passive")
+        self.assertEqual(line, 'entry one.cuda gpu 1500 none XDG_CACHE_HOME="$logs"/cache OMP_WAIT_POLICY=passive '
+                               '"$here"/tests/test_one cuda')
+        self.assertEqual(self.tests.files, {"tests/test_one": self.program})
+
+    def test_other_folders_of_the_build_stay(self):
+        with self.assertRaises(Stays):
+            self.entry(f"SOME_FOLDER={self.build}/tests")
+
+
+if __name__ == "__main__":
+    unittest.main()
