@@ -31,7 +31,7 @@ struct working {
     counters *found;             /* 2: of the first and of the second classes */
     int64_t *lengths;            /* of the rows of C; rows + 1 */
     item *items, *again, *longs; /* as many as rows */
-    uint8_t *classes, *widths;
+    uint8_t *classes, *shapes;
     stored_columns stored;
     huge_row *found_huge;
     unsigned *bits; /* of a huge row, after the number of wide entries; NULL: there was none */
@@ -70,11 +70,31 @@ spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
     });
 }
 
+/* From the sample; a column for 8 products if there is none. */
+expectation expected_columns(const spmv_multiply_plan *plan)
+{
+    const int64_t products = plan->sampled_products, columns = plan->sampled_columns;
+    return {products > 0 ? (int)ceil_divide(256 * columns, products) : 32};
+}
+
 /* The most columns that count stores. Tests build with few. */
 #ifndef SPMV_SPGEMM_STORED
-#define SPMV_SPGEMM_STORED (1 << 25)
+#define SPMV_SPGEMM_STORED (1 << 28)
 #endif
 constexpr int64_t STORED_MOST = SPMV_SPGEMM_STORED;
+
+/* Room for a quarter more columns than expected. */
+int64_t room_for_columns(const spmv_multiply_plan *plan)
+{
+    const int64_t expected = expected_columns(plan).of(plan->products) / 4 * 5 + (1 << 20);
+    return min_i64(min_i64(plan->products, expected), STORED_MOST);
+}
+
+/* Blocks for count_few: as many as run at once. */
+int few_blocks(const spmv_multiply_plan *plan)
+{
+    return blocks_for(plan->ctx, ceil_divide(plan->a.rows, (int64_t)BLOCK_WARPS), COUNT_RESIDENT);
+}
 
 spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
 {
@@ -97,7 +117,7 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
         return context_fail(plan->ctx, SPMV_ERROR_MEMORY,
                             "the method \"rows\" needs %lld bytes of working memory, %lld are allowed",
                             (long long)bytes, (long long)plan->max_bytes);
-    int64_t room = plan->products < STORED_MOST ? plan->products : STORED_MOST;
+    int64_t room = room_for_columns(plan);
     if (plan->max_bytes > 0 && room > (plan->max_bytes - bytes) / 4)
         room = (plan->max_bytes - bytes) / 4;
     bytes += room * 4;
@@ -111,12 +131,13 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->items = (item *)(at += parts[1]);
     w->longs = (item *)(at += parts[2]);
     w->classes = (uint8_t *)(at += parts[3]);
-    w->widths = (uint8_t *)(at += parts[4]);
+    w->shapes = (uint8_t *)(at += parts[4]);
     w->stored.places = (uint32_t *)(at += parts[5]);
     w->lengths = (int64_t *)(at += parts[6]);
     w->found_huge = (huge_row *)(at += parts[7]);
     w->stored.columns = (int32_t *)(at + parts[8]);
     w->stored.room = room;
+    w->stored.at_once = (int)min_i64(room / (8 * BLOCK_WARPS * (int64_t)few_blocks(plan)), 1024);
     return clear(plan->ctx, w->found, parts[0]);
 }
 
@@ -247,15 +268,8 @@ spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const workin
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
     return st != SPMV_OK ? st
                          : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel,
-                                         operands_of(plan), w.longs, count, w.widths, words, plan->b.cols,
+                                         operands_of(plan), w.longs, count, w.shapes, words, plan->b.cols,
                                          FILL ? plan->row_ptr : w.lengths, plan->col, w.stored, w.found);
-}
-
-/* From the sample; a column for 8 products if there is none. */
-expectation expected_columns(const spmv_multiply_plan *plan)
-{
-    const int64_t products = plan->sampled_products, columns = plan->sampled_columns;
-    return {products > 0 ? (int)ceil_divide(256 * columns, products) : 32};
 }
 
 spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
@@ -264,31 +278,34 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     const operands m = operands_of(plan);
     const int64_t rows = m.rows;
     const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64),
-              threads = grid_for(rows, block_threads);
+              threads = blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8);
+    stored_columns exactly = w.stored; /* many warps would leave many places unused */
+    exactly.at_once = 0;
     int lanes_log = 0; /* about half as many lanes as entries in a row of A */
     while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
         lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st = launch(ctx, "spgemm analyse", grid_for(rows, block_threads >> lanes_log), block_threads,
-                                analyse, m, lanes_log, expected_columns(plan), w.classes, w.widths, w.lengths,
-                                w.stored.places, w.found_huge, w.found);
+        spmv_status st =
+            launch(ctx, "spgemm analyse", blocks_for(ctx, ceil_divide(rows, (int64_t)(block_threads >> lanes_log)), 8),
+                   block_threads, analyse, m, lanes_log, expected_columns(plan), w.classes, w.shapes, w.lengths,
+                   w.stored.places, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, w.lengths,
                         (int32_t *)nullptr, w.classes, w.found);
         if (st == SPMV_OK)
-            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.widths, rows, w.found,
+            st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.shapes, rows, w.found,
                         w.items, w.longs, (segment *)nullptr, (const int64_t *)nullptr, (uint8_t *)nullptr,
                         (unsigned long long *)nullptr);
         if (st == SPMV_OK)
-            st = launch(ctx, "spgemm count few", blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64), BLOCK,
-                        count_few, m, w.items, w.found->rows, w.lengths, w.stored, w.found);
+            st = launch(ctx, "spgemm count few", few_blocks(plan), BLOCK, count_few, m, w.items, w.found->rows,
+                        w.lengths, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count", warps, BLOCK, visit_short<false>, m, row_lists{w.items, w.found->rows},
-                        w.lengths, (int32_t *)nullptr, w.again, w.longs, w.stored, w.found);
+                        w.lengths, (int32_t *)nullptr, w.again, w.longs, exactly, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count again", warps, BLOCK, visit_short<false>, m,
                         row_lists{w.again, w.found->again}, w.lengths, (int32_t *)nullptr, (item *)nullptr, w.longs,
-                        w.stored, w.found);
+                        exactly, w.found);
         if (st == SPMV_OK)
             st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
         return st;
@@ -302,8 +319,8 @@ spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
     const int64_t rows = plan->a.rows;
     const spmv_status st = spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, w.lengths, plan->row_ptr, rows + 1);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spgemm classify", grid_for(rows, block_threads), block_threads, classify, plan->row_ptr,
-                      rows, w.widths, w.classes, w.found + 1);
+        return launch(ctx, "spgemm classify", blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8),
+                      block_threads, classify, plan->row_ptr, rows, w.shapes, w.classes, w.found + 1);
     });
 }
 
@@ -315,7 +332,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
     counters *const found = w.found + 1;
     return on_device(ctx, [&]() -> spmv_status {
         spmv_status st = launch(ctx, "spgemm partition", grid_for(rows, block_threads), block_threads, partition,
-                                w.classes, w.widths, rows, found, s->items, w.longs, s->segments + s->huge_segments,
+                                w.classes, w.shapes, rows, found, s->items, w.longs, s->segments + s->huge_segments,
                                 plan->row_ptr, s->classes, s->counts);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
@@ -411,8 +428,9 @@ extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool 
         st = csr_faults_queue_cuda(ctx, b, &there->faults[1]);
     if (st == SPMV_OK && a->nnz > 0)
         st = on_device(ctx, [=] {
-            return launch(ctx, "spgemm survey", SURVEY_BLOCKS + grid_for(a->nnz, block_threads), block_threads, survey,
-                          doubtful{m.a, a->rows, a->nnz}, doubtful{m.b, b->rows, b->nnz}, &there->found);
+            return launch(
+                ctx, "spgemm survey", SURVEY_BLOCKS + blocks_for(ctx, ceil_divide(a->nnz, (int64_t)block_threads), 8),
+                block_threads, survey, doubtful{m.a, a->rows, a->nnz}, doubtful{m.b, b->rows, b->nnz}, &there->found);
         });
     if (st == SPMV_OK)
         st = ctx->backend->download(ctx, there, &here, (int64_t)sizeof here);

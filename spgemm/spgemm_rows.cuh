@@ -21,8 +21,9 @@
  * of C that fit a table. A row of the class TINY is in the registers of one thread. These rows are
  * not listed. For count there is the class FEW: the products of such a row are sorted.
  *
- * A group consists of teams. A team of `width` lanes takes a row of B, each lane an entry of it.
- * The width is near the mean length of these rows, so few lanes are idle.
+ * The lanes of a group take neighbouring products, whatever the lengths of the rows of B are. Rows of
+ * the other classes are shared by teams: a team of `width` lanes takes a row of B, each lane an entry
+ * of it. The width is near the mean length of these rows, so few lanes are idle.
  *
  * The order of the rows in a list depends on timing. Results do not depend on it.
  *
@@ -70,12 +71,16 @@ enum {
     CLASSES = LEVELS + 5,
     BLOCK = 128, /* threads of a block with tables */
     BLOCK_WARPS = BLOCK / warp_lanes,
-    FREE = -1 /* a place without a column */
+    COUNT_RESIDENT = 10, /* such blocks that a multiprocessor holds when rows are counted */
+    FREE = -1            /* a place without a column */
 };
 static_assert(SLOTS >= 8 && (SLOTS & (SLOTS - 1)) == 0, "a power of 2, at least 8");
 
 /* The most columns of a TINY row, and the most products; the most products of a FEW row. */
 enum { TINY_COLUMNS = 8, TINY_PRODUCTS = 64, FEW_PRODUCTS = 64 };
+
+/* A row gets so many lanes that none has more products, up to a warp. */
+enum { PRODUCTS_OF_LANE = 256 };
 
 constexpr unsigned all_lanes = 0xffffffffu;
 
@@ -147,6 +152,7 @@ struct counters {
 struct stored_columns {
     int32_t *columns;
     int64_t room;     /* less than NOT_STORED */
+    int at_once;      /* columns for which a warp reserves room at a time */
     uint32_t *places; /* of each row's first column, or NOT_STORED */
 };
 
@@ -249,13 +255,15 @@ __device__ inline int warp_most(int value)
 
 /* -------------------------------------------------------- classes of rows */
 
-enum { ANALYSE_MOST = 512 }; /* entries of a row of A that a group of lanes reads; a block reads more */
+/* Entries of a row of A: a lane of a group reads at most OF_LANE, a warp OF_WARP; a block reads longer
+ * rows. Rows with more than IN_TABLE are LONG. */
+enum { OF_LANE = 16, OF_WARP = 4096, IN_TABLE = 512 };
 
 /* How many columns of C rows are expected to have. */
 struct expectation {
     int columns; /* of 256 products, 1 to 256 */
 
-    __device__ int64_t of(int64_t products) const
+    __host__ __device__ int64_t of(int64_t products) const
     {
         return (products * columns + 255) / 256;
     }
@@ -283,33 +291,58 @@ __device__ inline int width_in_warp(int width_log)
     return width_log < 5 ? width_log : 5;
 }
 
+/* The least level for a row with this number of products. */
+__device__ inline int level_for(int64_t products)
+{
+    int level = 0;
+    while (level < LEVELS - 1 && (int64_t)PRODUCTS_OF_LANE << (level + LEAST_LOG) < products)
+        level++;
+    return level;
+}
+
+/* log2 of the width of a row's teams, and its least level, in one byte. */
+__device__ inline uint8_t make_shape(int width_log, int least_level)
+{
+    return (uint8_t)(width_log | least_level << 4);
+}
+
+__device__ inline int width_of_shape(uint8_t shape)
+{
+    return shape & 15;
+}
+
+__device__ inline int level_of_shape(uint8_t shape)
+{
+    return shape >> 4;
+}
+
 /* The class of a row for count. products: of its first SPMV_SPGEMM_HUGE entries of A. A table has
  * room for half as many columns again as expected. */
-__device__ inline int class_for(int64_t entries, int64_t products, int width_log, expectation expected)
+__device__ inline int class_for(int64_t entries, int64_t products, expectation expected)
 {
     if (entries > SPMV_SPGEMM_HUGE || products > (int64_t)64 * SPMV_SPGEMM_HUGE)
         return HUGE_ROW;
     if (products == 0)
         return EMPTY_ROW;
     const int64_t columns = expected.of(products);
-    if (entries > ANALYSE_MOST || 4 * columns > 5 * capacity(LEVELS - 1))
+    if (entries > IN_TABLE || 4 * columns > 5 * capacity(LEVELS - 1))
         return LONG;
     if (products <= TINY_COLUMNS || (products <= TINY_PRODUCTS && columns <= TINY_COLUMNS))
         return TINY;
     if (products <= FEW_PRODUCTS)
         return FEW;
-    int level = width_in_warp(width_log) - LEAST_LOG;
+    int level = level_for(products);
     while (level < LEVELS - 1 && 2 * capacity(level) < 3 * columns)
         level++;
     return level;
 }
 
-/* classes[i]: the class of row i for count. widths[i]: log2 of the width of its teams, up to a
- * block. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last one and those of rows
+/* classes[i]: the class of row i for count. shapes[i]: log2 of the width of its teams, up to a
+ * block, and its least level. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last one and those of rows
  * without products become 0, those of huge rows 1, until their columns are counted.
  * lanes_log: log2 of the lanes for a row, up to a warp. */
 __global__ void __launch_bounds__(block_threads)
-    analyse(operands m, int lanes_log, expectation expected, uint8_t *classes, uint8_t *widths, int64_t *lengths,
+    analyse(operands m, int lanes_log, expectation expected, uint8_t *classes, uint8_t *shapes, int64_t *lengths,
             uint32_t *places, huge_row *huge, counters *found)
 {
     __shared__ unsigned counts[CLASSES];
@@ -322,7 +355,7 @@ __global__ void __launch_bounds__(block_threads)
         lengths[m.rows] = 0;
     const auto store = [&](int64_t row, int64_t entries, int64_t products) {
         const int width_log = width_for(products, entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE);
-        const int level = class_for(entries, products, width_log, expected);
+        const int level = class_for(entries, products, expected);
         if (level == HUGE_ROW)
             huge[atomicAdd(&found->huge, 1ull)] = {row, entries, 0, width_log};
         if (level == EMPTY_ROW || level == HUGE_ROW)
@@ -330,30 +363,50 @@ __global__ void __launch_bounds__(block_threads)
         if (level == LONG) /* fill may find it in another class */
             places[row] = NOT_STORED;
         classes[row] = (uint8_t)level;
-        widths[row] = (uint8_t)width_log;
+        shapes[row] = make_shape(width_log, level_for(products));
         atomicAdd(&counts[level], 1u);
     };
     const auto products_of = [&](int64_t k) {
         const int32_t c = m.a.col[k];
         return m.b.offset(c + (int64_t)1) - m.b.offset(c);
     };
+    /* of entries begin + me, begin + me + lanes, ... before end */
+    const auto products_from = [&](int64_t begin, int64_t end, int me, int lanes) {
+        int64_t products = 0;
+#pragma unroll 4
+        for (int64_t k = begin + me; k < end; k += lanes)
+            products += products_of(k);
+        return products;
+    };
+    const auto sum_of = [&](int64_t products, int lanes) {
+        for (int distance = lanes / 2; distance > 0; distance /= 2)
+            products += __shfl_xor_sync(all_lanes, (long long)products, distance);
+        return products;
+    };
+    const int in_warp = thread % warp_lanes;
+    const int64_t most = (int64_t)OF_LANE << lanes_log; /* entries of a row for a group of lanes */
+    constexpr int64_t most_of_warp = OF_WARP < SPMV_SPGEMM_HUGE ? OF_WARP : SPMV_SPGEMM_HUGE;
     for (int64_t first = (int64_t)blockIdx.x * each; first < m.rows; first += (int64_t)gridDim.x * each) {
         if (thread == 0)
             later_count = 0;
         __syncthreads();
         const int64_t row = first + (thread >> lanes_log);
         const int64_t begin = row < m.rows ? m.a.offset(row) : 0, end = row < m.rows ? m.a.offset(row + 1) : 0;
-        const int64_t stop = end - begin > ANALYSE_MOST ? begin : end;
-        int64_t products = 0;
-        for (int64_t k = begin + lane; k < stop; k += (int64_t)1 << lanes_log)
-            products += products_of(k);
-        for (int distance = 1 << lanes_log >> 1; distance > 0; distance /= 2)
-            products += __shfl_xor_sync(all_lanes, (long long)products, distance);
-        if (lane == 0 && row < m.rows) {
-            if (stop < end)
-                later[atomicAdd(&later_count, 1)] = (int)(row - first);
-            else
-                store(row, end - begin, products);
+        const bool is_short = end - begin <= most, is_long = end - begin > most_of_warp;
+        const int64_t own = sum_of(is_short ? products_from(begin, end, lane, 1 << lanes_log) : 0, 1 << lanes_log);
+        if (lane == 0 && row < m.rows && is_short)
+            store(row, end - begin, own);
+        if (lane == 0 && is_long)
+            later[atomicAdd(&later_count, 1)] = (int)(row - first);
+        /* the rows in between, one after the other, by the whole warp */
+        unsigned left = __ballot_sync(all_lanes, lane == 0 && !is_short && !is_long);
+        for (; left != 0; left &= left - 1) {
+            const int whose = __ffs((int)left) - 1;
+            const int64_t from = __shfl_sync(all_lanes, (long long)begin, whose);
+            const int64_t to = __shfl_sync(all_lanes, (long long)end, whose);
+            const int64_t products = sum_of(products_from(from, to, in_warp, warp_lanes), warp_lanes);
+            if (in_warp == 0)
+                store(first + ((thread + whose) >> lanes_log), to - from, products);
         }
         __syncthreads();
         for (int i = 0; i < later_count; i++) {
@@ -362,12 +415,8 @@ __global__ void __launch_bounds__(block_threads)
             if (thread == 0)
                 sum = 0;
             __syncthreads();
-            products = 0;
-            for (int64_t k = from + thread; k < from + counted; k += block_threads)
-                products += products_of(k);
-            for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-                products += __shfl_xor_sync(all_lanes, (long long)products, distance);
-            if (thread % warp_lanes == 0)
+            const int64_t products = sum_of(products_from(from, from + counted, thread, block_threads), warp_lanes);
+            if (in_warp == 0)
                 atomicAdd(&sum, (unsigned long long)products);
             __syncthreads();
             if (thread == 0)
@@ -397,7 +446,7 @@ __device__ inline int width_in_segment(int width_log, int64_t segments)
 /* classes[i]: the class of row i of C for fill and the numeric phase. HUGE_ROW
  * and TINY remain. */
 __global__ void __launch_bounds__(block_threads)
-    classify(const int64_t *row_ptr, int64_t rows, const uint8_t *widths, uint8_t *classes, counters *found)
+    classify(const int64_t *row_ptr, int64_t rows, const uint8_t *shapes, uint8_t *classes, counters *found)
 {
     __shared__ unsigned counts[CLASSES], segments;
     if (threadIdx.x < CLASSES)
@@ -410,7 +459,7 @@ __global__ void __launch_bounds__(block_threads)
     for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < rows;
          row += (int64_t)gridDim.x * block_threads) {
         const int64_t n = row_ptr[row + 1] - row_ptr[row];
-        int level = width_in_warp(widths[row]) - LEAST_LOG;
+        int level = level_of_shape(shapes[row]);
         while (level < LEVELS && capacity(level) < n)
             level++;
         if (n == 0)
@@ -438,7 +487,7 @@ __global__ void __launch_bounds__(block_threads)
  *   row_ptr    of C, for segments
  *   kept, kept_counts  get the classes, and the lengths of the levels' lists; NULL: not wanted */
 __global__ void __launch_bounds__(block_threads)
-    partition(const uint8_t *classes, const uint8_t *widths, int64_t rows, counters *found, item *items, item *longs,
+    partition(const uint8_t *classes, const uint8_t *shapes, int64_t rows, counters *found, item *items, item *longs,
               segment *segments, const int64_t *row_ptr, uint8_t *kept, unsigned long long *kept_counts)
 {
     __shared__ unsigned counts[CLASSES], segment_count;
@@ -478,12 +527,13 @@ __global__ void __launch_bounds__(block_threads)
         }
         __syncthreads();
         if ((level < LEVELS || level == FEW) && items != nullptr)
-            items[begins[level] + at] = make_item(row, widths[row]);
+            items[begins[level] + at] = make_item(row, width_of_shape(shapes[row]));
         if (level == LONG && longs != nullptr)
-            longs[begins[level] + at] = make_item(row, widths[row]);
+            longs[begins[level] + at] = make_item(row, width_of_shape(shapes[row]));
         for (int64_t s = 0; s < count; s++)
-            segments[segments_begin + segment_at + s] = {make_item(row, width_in_segment(widths[row], count)),
-                                                         begin + s * capacity(LEVELS - 1), nullptr};
+            segments[segments_begin + segment_at + s] = {
+                make_item(row, width_in_segment(width_of_shape(shapes[row]), count)), begin + s * capacity(LEVELS - 1),
+                nullptr};
         __syncthreads();
     }
 }

@@ -5,16 +5,18 @@
  *
  * A group of lanes has a row of C, or a warp has a segment of a long row. Its columns are in shared
  * memory in ascending order, with a sum for each. The lanes load as many entries of the row of A at a
- * time as the group has lanes, with the offsets of the rows of B. In each step each team of the group
- * takes the next of these rows of B: its lanes load the entries, form the products and find the places
- * of the columns by a binary search. (A hash table takes more instructions: it has to be filled, and
- * the lanes of a warp wait for the one whose search is the longest.)
+ * time as the group has lanes, with the offsets of the rows of B. Then each lane takes a product: it
+ * loads the entry of B, multiplies, and finds the place of the column by a binary search. (A hash table
+ * takes more instructions: it has to be filled, and the lanes of a warp wait for the one whose search
+ * is the longest.)
  *
- * If a row of B has more entries than its team has lanes, the whole group adds the others.
+ * For a segment, only a part of a row of B is needed, whose end is not known. So each team of lanes
+ * takes one of these rows. If it has more entries than the team has lanes, the whole warp adds the
+ * others.
  *
- * Order: all teams load at the same time, but they add one after the other, in the order of k. The
- * lanes of a team add to different places, because the columns of a row of B differ. So no atomic
- * operations are needed and k ascends in each sum.
+ * Order: the products are loaded at the same time, but those of one entry of A are added after those
+ * of the entry before. The columns of a row of B differ, so its lanes add to different places. No
+ * atomic operations are needed and k ascends in each sum.
  *
  * The sums start with -0. x + -0 has the bits of x for each x, also for 0 and -0. So a sum has the
  * same bits as if its first product had started it.
@@ -77,6 +79,12 @@ struct row_of_a {
     int64_t begin;
     int entries;
 };
+
+template <typename T> __device__ row_of_a entries_of(const numeric_job<T> &j, item row)
+{
+    const int64_t begin = j.m.a.offset(row_of(row));
+    return {begin, (int)(j.m.a.offset(row_of(row) + 1) - begin)};
+}
 
 /* The columns of a segment. */
 struct columns {
@@ -174,142 +182,197 @@ template <typename T> struct warp_memory {
     int order[warp_lanes]; /* the lanes whose entry has products in the segment */
 };
 
-/* The sums of segment `task`, or of the rows that `task` has in the lists. Called by a warp. */
-template <bool SEGMENTS, typename T>
-__device__ __forceinline__ void sum_task(const numeric_job<T> &j, int64_t task, warp_memory<T> *memory)
+/* The columns of n entries of C, from entry `from` on, and a sum for each. Returns the smallest log
+ * with n < 2^log for all groups of the warp. */
+template <typename T>
+__device__ __forceinline__ int make_table(const numeric_job<T> &j, const assignment &mine, int64_t from, int n,
+                                          int *keys, T *sums)
 {
-    const int lane = (int)threadIdx.x % warp_lanes;
-    int *const order = memory->order;
-    assignment mine = {5, lane, 0, true, 0};
-    int64_t from = 0; /* of the entries of C */
-    int n = 0;
-    chunks list = {nullptr, 0, -warp_lanes, 0};
-    if constexpr (SEGMENTS) {
-        const segment s = j.segments[task];
-        const int64_t left = j.row_ptr[row_of(s.row) + 1] - s.begin;
-        mine.row = s.row;
-        from = s.begin;
-        n = left < capacity(LEVELS - 1) ? (int)left : capacity(LEVELS - 1);
-        list.filter = s.filter;
-    } else {
-        mine = assign(j.lists, task);
-        if (mine.mine) {
-            from = j.row_ptr[row_of(mine.row)];
-            n = (int)(j.row_ptr[row_of(mine.row) + 1] - from);
-        }
-    }
-    const int size = mine.size(), table = (mine.group << mine.log) * PLACES;
-    int *const keys = memory->keys + table;
-    T *const sums = memory->sums + table;
-    row_of_a row = {0, 0};
-    if (mine.mine) {
-        row.begin = j.m.a.offset(row_of(mine.row));
-        row.entries = (int)(j.m.a.offset(row_of(mine.row) + 1) - row.begin);
-    }
-
-    /* the first loads are on their way while the table is made */
-    taken<T> entries = {constants<T>::one(), 0, 0};
-    if constexpr (!SEGMENTS)
-        entries = take<false>(j, row, mine.lane, {0, 0});
     const int log = log_above(warp_most(n));
-    for (int i = mine.lane; i < 1 << log; i += size) {
+    for (int i = mine.lane; i < 1 << log; i += mine.size()) {
         keys[i] = i < n ? j.col[from + i] : INT32_MAX;
         sums[i] = constants<T>::minus_zero();
     }
-    columns within = {0, 0};
-    if constexpr (SEGMENTS) {
-        within = {j.col[from], j.col[from + n - 1]};
-        list.words = (int)filter_words(row.entries);
-    }
-    __syncwarp();
+    return log;
+}
 
-    const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
-    const int width = 1 << width_log, teams = size >> width_log, team = mine.lane >> width_log;
-    const int tlane = mine.lane & (width - 1), most_teams = warp_most(teams);
-    int64_t base = SEGMENTS && list.filter != nullptr ? list.next(0) : 0;
-    if constexpr (SEGMENTS)
-        entries = take<true>(j, row, (int)base + mine.lane, within);
-    while (__ballot_sync(all_lanes, base < row.entries) != 0) {
-        const taken<T> now = entries;
-        int left; /* entries to add; a group may have none while others have some */
-        int64_t after;
-        if constexpr (SEGMENTS) {
-            after = list.next(base);
-            const unsigned there = __ballot_sync(all_lanes, now.length > 0);
-            left = __popc(there);
-            if (now.length > 0)
-                order[__popc(there & ((1u << lane) - 1))] = lane;
-            __syncwarp();
-        } else {
-            after = base + size;
-            left = row.entries - base < size ? (int)(row.entries - base) : size;
+/* --------------------------------------------------------------------- segments */
+
+/* Adds the entries of a row of B after those that its team has, by the whole warp. */
+template <typename T>
+__device__ void add_rest(const numeric_job<T> &j, const taken<T> &rest, int width, int log, columns within,
+                         const int *keys, T *sums)
+{
+    for (int e = width + (int)threadIdx.x % warp_lanes; e < rest.length; e += warp_lanes) {
+        const int32_t column = j.m.b.col[rest.begin + e];
+        if (column > within.last)
+            break;
+        sums[find_place(keys, log, column)] +=
+            rest.a * (j.b_val != nullptr ? load_whole(j.b_val + rest.begin + e) : constants<T>::one());
+    }
+}
+
+/* Adds the products of the entries `now` of A, in their order. order[0 ... left - 1]: the lanes whose
+ * entry has products. */
+template <typename T>
+__device__ __forceinline__ void add_to_segment(const numeric_job<T> &j, const taken<T> &now, const int *order, int left,
+                                               int width_log, int log, columns within, const int *keys, T *sums)
+{
+    const int lane = (int)threadIdx.x % warp_lanes, width = 1 << width_log, tlane = lane & (width - 1);
+    const int team = lane >> width_log, teams = warp_lanes >> width_log;
+    taken<T> next = {constants<T>::one(), 0, 0};
+    int32_t next_col = 0;
+    T next_b = constants<T>::one();
+    bool next_there = false;
+    const auto fetch = [&](int i) {
+        next = shuffle_from(now, i < left ? order[i] : 0);
+        if (i >= left)
+            next.length = 0;
+        next_there = tlane < next.length;
+        if (next_there) {
+            next_col = j.m.b.col[next.begin + tlane];
+            next_there = next_col <= within.last;
         }
-        base = after < row.entries ? after : (int64_t)row.entries;
-        entries = take<SEGMENTS>(j, row, (int)base + mine.lane, within);
-        const int steps = warp_most((left + teams - 1) >> (mine.log - width_log));
-        /* the lane with entry i of those to add; for i >= left any lane */
-        const auto lane_of = [=](int i) {
-            if constexpr (SEGMENTS)
-                return i < left ? order[i] : 0;
-            else
-                return (mine.group << mine.log) + (i & (size - 1));
-        };
-        taken<T> next = {constants<T>::one(), 0, 0};
-        int32_t next_col = 0;
-        T next_b = constants<T>::one();
-        bool next_there = false;
-        const auto fetch = [&](int i) {
-            next = shuffle_from(now, lane_of(i));
-            if (i >= left)
-                next.length = 0;
-            next_there = tlane < next.length;
-            if (next_there) {
-                next_col = j.m.b.col[next.begin + tlane];
-                if constexpr (SEGMENTS)
-                    next_there = next_col <= within.last;
-            }
-            if (next_there) {
-                if (j.b_val != nullptr)
-                    next_b = load_whole(j.b_val + next.begin + tlane);
-            }
-        };
-        if (steps > 0)
-            fetch(team);
-        for (int s = 1; s <= steps; s++) {
-            const taken<T> term = next;
-            const int32_t c = next_col;
-            const T b = next_b;
-            const bool there = next_there;
-            /* the first entries of the next step are loaded while this one is added */
-            fetch(s * teams + team);
-            int place = 0;
-            T product = constants<T>::one();
-            if (there) {
-                place = find_place(keys, log, c);
-                product = term.a * b;
-            }
-            /* segments: the last lane's column may already be after the segment */
-            const bool some_longer = __ballot_sync(all_lanes, there && tlane == width - 1 && term.length > width) != 0;
-            for (int t = 0; t < most_teams; t++) {
-                if (there && team == t)
-                    sums[place] += product;
-                if (some_longer) {
-                    taken<T> rest = shuffle_from(term, (mine.group << mine.log) + ((t << width_log) & (size - 1)));
-                    if (t >= teams)
-                        rest.length = 0;
-                    for (int e = width + mine.lane; e < rest.length; e += size) {
-                        const int32_t column = j.m.b.col[rest.begin + e];
-                        if (SEGMENTS && column > within.last)
-                            break;
-                        sums[find_place(keys, log, column)] +=
-                            rest.a * (j.b_val != nullptr ? load_whole(j.b_val + rest.begin + e) : constants<T>::one());
-                    }
-                }
-                __syncwarp();
-            }
+        if (next_there && j.b_val != nullptr)
+            next_b = load_whole(j.b_val + next.begin + tlane);
+    };
+    const int steps = (left + teams - 1) >> (5 - width_log);
+    if (steps > 0)
+        fetch(team);
+    for (int s = 1; s <= steps; s++) {
+        const taken<T> term = next;
+        const int32_t c = next_col;
+        const T b = next_b;
+        const bool there = next_there;
+        /* the first entries of the next step are loaded while this one is added */
+        fetch(s * teams + team);
+        const int place = there ? find_place(keys, log, c) : 0;
+        const T product = there ? term.a * b : constants<T>::one();
+        /* the last lane's column may already be after the segment */
+        const bool some_longer = __ballot_sync(all_lanes, there && tlane == width - 1 && term.length > width) != 0;
+        for (int t = 0; t < teams; t++) {
+            if (there && team == t)
+                sums[place] += product;
+            if (some_longer)
+                add_rest(j, shuffle_from(term, t << width_log), width, log, within, keys, sums);
+            __syncwarp();
         }
     }
-    for (int i = mine.lane; i < n; i += size)
+}
+
+/* The sums of segment `task`. Called by a warp. */
+template <typename T>
+__device__ __forceinline__ void sum_segment(const numeric_job<T> &j, int64_t task, warp_memory<T> *memory)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const segment s = j.segments[task];
+    const assignment mine = {5, lane, 0, true, s.row};
+    const int64_t left = j.row_ptr[row_of(s.row) + 1] - s.begin;
+    const int n = left < capacity(LEVELS - 1) ? (int)left : capacity(LEVELS - 1);
+    const row_of_a row = entries_of(j, s.row);
+    const int log = make_table(j, mine, s.begin, n, memory->keys, memory->sums);
+    const columns within = {j.col[s.begin], j.col[s.begin + n - 1]};
+    chunks list = {s.filter, (int)filter_words(row.entries), -warp_lanes, 0};
+    __syncwarp();
+    int64_t base = list.filter != nullptr ? list.next(0) : 0;
+    taken<T> entries = take<true>(j, row, (int)base + lane, within);
+    while (base < row.entries) {
+        const taken<T> now = entries;
+        const int64_t after = list.next(base);
+        const unsigned there = __ballot_sync(all_lanes, now.length > 0);
+        if (now.length > 0)
+            memory->order[__popc(there & ((1u << lane) - 1))] = lane;
+        __syncwarp();
+        base = after < row.entries ? after : (int64_t)row.entries;
+        entries = take<true>(j, row, (int)base + lane, within);
+        add_to_segment(j, now, memory->order, __popc(there), width_log_of(s.row), log, within, memory->keys,
+                       memory->sums);
+        __syncwarp(); /* order changes */
+    }
+    for (int i = lane; i < n; i += warp_lanes)
+        j.val[s.begin + i] = memory->sums[i];
+    __syncwarp();
+}
+
+/* ------------------------------------------------------------ rows of the lists */
+
+/* A product of a group, loaded but not added yet. */
+template <typename T> struct term {
+    T a, b;
+    int32_t col;
+    int entry; /* the lane that has the entry of A */
+    bool there;
+};
+
+/* Loads product t of the group's entries `now`. through: the products of the entries up to that of a
+ * lane. */
+template <typename T>
+__device__ __forceinline__ term<T> load_term(const numeric_job<T> &j, const assignment &mine, const taken<T> &now,
+                                             int through, int all, int t)
+{
+    term<T> x = {constants<T>::one(), constants<T>::one(), 0, mine.group << mine.log, t < all};
+    x.entry = first_above(through, x.entry, mine.size(), t);
+    const int64_t at = __shfl_sync(all_lanes, (long long)(now.begin - (through - now.length)), x.entry) + t;
+    x.a = shuffle_by(now.a, [=](auto word) { return __shfl_sync(all_lanes, word, x.entry); });
+    if (x.there) {
+        x.col = j.m.b.col[at];
+        if (j.b_val != nullptr)
+            x.b = load_whole(j.b_val + at);
+    }
+    return x;
+}
+
+/* Adds the products of the entries `now` of A. The lanes of a group take neighbouring products. Those
+ * of one entry have different columns and are added at once; those of the next entry after them. */
+template <typename T>
+__device__ __forceinline__ void add_to_row(const numeric_job<T> &j, const assignment &mine, const taken<T> &now,
+                                           int log, const int *keys, T *sums)
+{
+    const int size = mine.size(), first_lane = mine.group << mine.log;
+    int through = now.length;
+    for (int distance = 1; distance < size; distance *= 2) {
+        const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
+        through += mine.lane >= distance ? other : 0;
+    }
+    const int all = __shfl_sync(all_lanes, through, first_lane + size - 1), most = warp_most(all);
+    term<T> next = load_term(j, mine, now, through, all, mine.lane);
+    for (int first = 0; first < most; first += size) {
+        const term<T> x = next;
+        next = load_term(j, mine, now, through, all, first + size + mine.lane);
+        const int place = x.there ? find_place(keys, log, x.col) : 0;
+        const T product = x.a * x.b;
+        const int turn = x.entry - __shfl_sync(all_lanes, x.entry, first_lane);
+        const int turns = warp_most(x.there ? turn + 1 : 0);
+#pragma unroll 1
+        for (int t = 0; t < turns; t++) {
+            if (x.there && turn == t)
+                sums[place] += product;
+            __syncwarp();
+        }
+    }
+}
+
+/* The sums of the rows that `task` has in the lists. Called by a warp. */
+template <typename T>
+__device__ __forceinline__ void sum_rows_of_task(const numeric_job<T> &j, int64_t task, warp_memory<T> *memory)
+{
+    const assignment mine = assign(j.lists, task);
+    const int64_t from = mine.mine ? j.row_ptr[row_of(mine.row)] : 0;
+    const int n = mine.mine ? (int)(j.row_ptr[row_of(mine.row) + 1] - from) : 0;
+    const row_of_a row = mine.mine ? entries_of(j, mine.row) : row_of_a{0, 0};
+    const int table = (mine.group << mine.log) * PLACES;
+    int *const keys = memory->keys + table;
+    T *const sums = memory->sums + table;
+    /* the first loads are on their way while the table is made */
+    taken<T> entries = take<false>(j, row, mine.lane, {0, 0});
+    const int log = make_table(j, mine, from, n, keys, sums);
+    __syncwarp();
+    for (int base = 0; __ballot_sync(all_lanes, base < row.entries) != 0; base += mine.size()) {
+        const taken<T> now = entries;
+        entries = take<false>(j, row, base + mine.size() + mine.lane, {0, 0});
+        add_to_row(j, mine, now, log, keys, sums);
+    }
+    for (int i = mine.lane; i < n; i += mine.size())
         j.val[from + i] = sums[i];
     __syncwarp();
 }
@@ -323,9 +386,9 @@ __global__ void __launch_bounds__(BLOCK, least_blocks<T>) sum_rows(numeric_job<T
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
         if (task < j.segment_count)
-            sum_task<true>(j, task, &memory_of_warps[warp]);
+            sum_segment(j, task, &memory_of_warps[warp]);
         else
-            sum_task<false>(j, task - j.segment_count, &memory_of_warps[warp]);
+            sum_rows_of_task(j, task - j.segment_count, &memory_of_warps[warp]);
     }
 }
 

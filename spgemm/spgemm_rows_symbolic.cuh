@@ -56,6 +56,73 @@ __device__ void for_columns(const operands &m, int64_t begin, int64_t end, int64
     }
 }
 
+/* The first lane of a group of `size` lanes whose number is above t; the last lane if there is none.
+ * The numbers do not descend. Called by all lanes of a warp. */
+__device__ __forceinline__ int first_above(int number, int first_lane, int size, int t)
+{
+    int lane = first_lane;
+#pragma unroll
+    for (int half = warp_lanes / 2; half > 0; half /= 2)
+        if (half < size)
+            lane += __shfl_sync(all_lanes, number, lane + half - 1) <= t ? half : 0;
+    return lane;
+}
+
+/* Calls body(column, t) for the columns of the products of entries begin ... end - 1 of A, until it
+ * returns false in a lane. t counts the products of the row. The lanes of the group take neighbouring
+ * products, whatever the lengths of the rows of B are, and load several before they use the first.
+ * Called by all lanes of a warp; groups have the same size. The entries have less than 2^31
+ * products. */
+template <typename Body>
+__device__ void for_products(const operands &m, int64_t begin, int64_t end, const assignment &mine, const Body &body)
+{
+    enum { AT_ONCE = 4 };
+    const int size = mine.size(), first_lane = mine.group << mine.log;
+    const unsigned group = (size < warp_lanes ? (1u << size) - 1 : all_lanes) << first_lane;
+    int64_t base = begin, from = 0, next_from = 0;
+    int next_length = 0, done = 0;
+    bool more = true;
+    const auto fetch = [&](int64_t k) {
+        next_length = 0;
+        if (k < end) {
+            const int32_t c = m.a.col[k];
+            next_from = m.b.offset(c);
+            next_length = (int)(m.b.offset(c + (int64_t)1) - next_from);
+        }
+    };
+    fetch(base + mine.lane);
+    while (__ballot_sync(all_lanes, base < end) != 0) {
+        int through = next_length; /* products of the entries up to the lane's one */
+        for (int distance = 1; distance < size; distance *= 2) {
+            const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
+            through += mine.lane >= distance ? other : 0;
+        }
+        from = next_from - (through - next_length);
+        const int all = __shfl_sync(all_lanes, through, first_lane + size - 1), most = warp_most(all);
+        base += size;
+        fetch(base + mine.lane);
+        for (int first = 0; first < most; first += AT_ONCE * size) {
+            int32_t column[AT_ONCE];
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++) {
+                const int t = first + u * size + mine.lane;
+                const int entry = first_above(through, first_lane, size, t);
+                const int64_t at = __shfl_sync(all_lanes, (long long)from, entry) + t;
+                column[u] = more && t < all ? m.b.col[at] : (int32_t)FREE;
+            }
+#pragma unroll
+            for (int u = 0; u < AT_ONCE; u++)
+                if (more && column[u] != FREE)
+                    more = body(column[u], done + first + u * size + mine.lane);
+            if ((__ballot_sync(all_lanes, !more) & group) != 0) {
+                more = false;
+                base = end;
+            }
+        }
+        done += all;
+    }
+}
+
 /* Inserts a column into an ascending list that ends with INT32_MAX. Returns false if the list is
  * full and the column is not in it. */
 __device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
@@ -214,24 +281,46 @@ __device__ inline void write_sorted(int *keys, const assignment &mine, int n, in
 }
 
 /* Reserves room for n columns. Returns the first place, or UINT64_MAX if there is not enough. */
-__device__ inline unsigned long long reserve(const stored_columns &stored, counters *found, int n)
+__device__ inline unsigned long long reserve(const stored_columns &stored, counters *found, int64_t n)
 {
     /* the number only grows */
     unsigned long long begin = *(volatile unsigned long long *)&found->stored;
-    if (begin + (unsigned)n <= (unsigned long long)stored.room)
+    if (begin + (unsigned long long)n <= (unsigned long long)stored.room)
         begin = atomicAdd(&found->stored, (unsigned long long)n);
-    return begin + (unsigned)n <= (unsigned long long)stored.room ? begin : UINT64_MAX;
+    return begin + (unsigned long long)n <= (unsigned long long)stored.room ? begin : UINT64_MAX;
 }
+
+/* Room that a warp has reserved, for several of its tasks: all warps add to one number, one after the
+ * other. Used by the last lane. */
+struct reservation {
+    unsigned long long begin;
+    int left;
+
+    /* Takes n places. Returns the first one, or UINT64_MAX if there is not enough room. */
+    __device__ unsigned long long take(const stored_columns &stored, counters *found, int n)
+    {
+        if (n > left) {
+            const int more = n > stored.at_once ? n : stored.at_once;
+            begin = reserve(stored, found, more);
+            left = begin != UINT64_MAX ? more : 0;
+        }
+        if (n > left)
+            return UINT64_MAX;
+        begin += (unsigned)n;
+        left -= n;
+        return begin - (unsigned)n;
+    }
+};
 
 /* Reserves room for the columns of a warp's groups. Returns the place of the group's first column, or
  * -1 if there is not enough room for all. Called by all lanes of a warp. n: the columns of the group;
  * 0: nothing to store. */
 __device__ inline int64_t reserve_for_groups(const assignment &mine, int n, const stored_columns &stored,
-                                             counters *found)
+                                             counters *found, reservation *reserved)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int count = mine.lane == 0 ? n : 0, through = warp_inclusive(add_counts(), count);
-    unsigned long long begin = lane == warp_lanes - 1 ? reserve(stored, found, through) : 0;
+    unsigned long long begin = lane == warp_lanes - 1 ? reserved->take(stored, found, through) : 0;
     begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
     const int before = __shfl_sync(all_lanes, through - count, mine.group << mine.log);
     return begin != UINT64_MAX ? (int64_t)begin + before : -1;
@@ -245,7 +334,7 @@ enum { FEW_LOG = 3, FEW_LANES = 1 << FEW_LOG, FEW_GROUPS = warp_lanes / FEW_LANE
  * INT32_MAX, which does not count. Returns the number of columns; *place: of the first one. */
 template <int N>
 __device__ __forceinline__ int store_few(const int *columns, const assignment &mine, const stored_columns &stored,
-                                         counters *found, int64_t *place)
+                                         counters *found, reservation *reserved, int64_t *place)
 {
     unsigned key[N];
     bool kept[N];
@@ -272,7 +361,7 @@ __device__ __forceinline__ int store_few(const int *columns, const assignment &m
         through += mine.lane >= distance ? other : 0;
     }
     const int n = __shfl_sync(all_lanes, through, (mine.group << FEW_LOG) + FEW_LANES - 1);
-    *place = reserve_for_groups(mine, n, stored, found);
+    *place = reserve_for_groups(mine, n, stored, found, reserved);
     if (*place >= 0) {
         int32_t *to = stored.columns + *place + through - count;
 #pragma unroll
@@ -285,57 +374,37 @@ __device__ __forceinline__ int store_few(const int *columns, const assignment &m
 
 /* Counts the columns of FEW rows, and stores them. rows: their list. Other parameters: as for
  * visit_short. */
-__global__ void __launch_bounds__(BLOCK) count_few(operands m, const item *rows, const unsigned long long *counts,
-                                                   int64_t *lengths, stored_columns stored, counters *found)
+__global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
+    count_few(operands m, const item *rows, const unsigned long long *counts, int64_t *lengths, stored_columns stored,
+              counters *found)
 {
     alignas(16) __shared__ int columns_of_groups[BLOCK / FEW_LANES][FEW_PRODUCTS];
     assignment mine = {FEW_LOG, (int)threadIdx.x % FEW_LANES, (int)threadIdx.x % warp_lanes / FEW_LANES, false, 0};
     int *const columns = columns_of_groups[threadIdx.x / FEW_LANES];
     const int64_t count = (int64_t)counts[FEW], tasks = (count + FEW_GROUPS - 1) / FEW_GROUPS;
     rows += list_begin(counts, -1);
+    reservation reserved = {0, 0};
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / warp_lanes; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
         const int64_t i = task * FEW_GROUPS + mine.group;
         mine.mine = i < count;
         const int64_t row = mine.mine ? row_of(rows[i]) : 0;
-        int64_t base = mine.mine ? m.a.offset(row) : 0;
-        const int64_t end = mine.mine ? m.a.offset(row + 1) : 0;
-        int filled = 0;
-        for (; __ballot_sync(all_lanes, base < end) != 0; base += FEW_LANES) {
-            int64_t from = 0;
-            int length = 0;
-            if (base + mine.lane < end) {
-                const int32_t c = m.a.col[base + mine.lane];
-                from = m.b.offset(c);
-                length = (int)(m.b.offset(c + (int64_t)1) - from);
-            }
-            int through = length; /* products of the entries up to the lane's one */
-            for (int distance = 1; distance < FEW_LANES; distance *= 2) {
-                const int other = __shfl_up_sync(all_lanes, through, (unsigned)distance);
-                through += mine.lane >= distance ? other : 0;
-            }
-            from -= through - length;
-            const int first_lane = mine.group << FEW_LOG;
-            const int all = __shfl_sync(all_lanes, through, first_lane + FEW_LANES - 1), most = warp_most(all);
-#pragma unroll 4
-            for (int t = mine.lane; t - mine.lane < most; t += FEW_LANES) {
-                int entry = first_lane; /* the first one with through > t */
 #pragma unroll
-                for (int half = FEW_LANES / 2; half > 0; half /= 2)
-                    entry += __shfl_sync(all_lanes, through, entry + half - 1) <= t ? half : 0;
-                const int64_t at = __shfl_sync(all_lanes, (long long)from, entry) + t;
-                if (t < all)
-                    columns[filled + t] = m.b.col[at];
-            }
-            filled += all;
-        }
-        for (int t = filled + mine.lane; t < FEW_PRODUCTS; t += FEW_LANES)
+        for (int t = mine.lane; t < FEW_PRODUCTS; t += FEW_LANES)
             columns[t] = INT32_MAX;
+        __syncwarp();
+        int filled = 0; /* the lane's last product, plus 1 */
+        for_products(m, mine.mine ? m.a.offset(row) : 0, mine.mine ? m.a.offset(row + 1) : 0, mine,
+                     [&](int32_t c, int t) {
+                         columns[t] = c;
+                         filled = t + 1;
+                         return true;
+                     });
         __syncwarp();
         int64_t place = -1;
         const int n = warp_most(filled) <= FEW_PRODUCTS / 2
-                          ? store_few<FEW_PRODUCTS / FEW_LANES / 2>(columns, mine, stored, found, &place)
-                          : store_few<FEW_PRODUCTS / FEW_LANES>(columns, mine, stored, found, &place);
+                          ? store_few<FEW_PRODUCTS / FEW_LANES / 2>(columns, mine, stored, found, &reserved, &place)
+                          : store_few<FEW_PRODUCTS / FEW_LANES>(columns, mine, stored, found, &reserved, &place);
         if (mine.mine && mine.lane == 0) {
             stored.places[row] = place >= 0 ? (uint32_t)place : NOT_STORED;
             lengths[row] = n;
@@ -434,11 +503,19 @@ __global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, 
             sample_row(a, b, i * (a.rows / rows), keys_of_warps[warp], &found_of_warps[warp], found);
         return;
     }
+    __shared__ int64_t of_block;
     const int64_t stride = (int64_t)(gridDim.x - SURVEY_BLOCKS) * block_threads;
     int64_t mine = 0, from;
+    if (threadIdx.x == 0)
+        of_block = 0;
+    __syncthreads();
+#pragma unroll 4
     for (int64_t k = (int64_t)(blockIdx.x - SURVEY_BLOCKS) * block_threads + threadIdx.x; k < a.nnz; k += stride)
         mine += products_of(a, b, k, &from);
-    atomic_add_of_warp(mine, (int64_t *)&found->products);
+    atomic_add_of_warp(mine, &of_block);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        atomicAdd(&found->products, (unsigned long long)of_block);
 }
 
 /* Rows of the levels.
@@ -448,7 +525,7 @@ __global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, 
  *   FILL = false: a row with too many columns for its table is appended to `again`, or to `longs`
  *   if its table has the largest size. Columns of the others are stored if there is room. */
 template <bool FILL>
-__global__ void __launch_bounds__(BLOCK, 10)
+__global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
     visit_short(operands m, row_lists lists, int64_t *row_ptr, int32_t *col, item *again, item *longs,
                 stored_columns stored, counters *found)
 {
@@ -456,6 +533,7 @@ __global__ void __launch_bounds__(BLOCK, 10)
     __shared__ int found_of_groups[BLOCK_WARPS][warp_lanes >> LEAST_LOG];
     const int warp = (int)threadIdx.x / warp_lanes;
     const int64_t tasks = warps_for_lists(lists.counts);
+    reservation reserved = {0, 0};
     for (int64_t task = (int64_t)blockIdx.x * BLOCK_WARPS + warp; task < tasks;
          task += (int64_t)gridDim.x * BLOCK_WARPS) {
         assignment mine = assign(lists, task);
@@ -477,19 +555,15 @@ __global__ void __launch_bounds__(BLOCK, 10)
         if (mine.lane == 0)
             *columns = 0;
         clear_tables(keys_of_warps[warp]);
-        if (mine.mine) {
-            const int width_log = width_log_of(mine.row) < mine.log ? width_log_of(mine.row) : mine.log;
-            const int width = 1 << width_log;
-            for_columns(m, m.a.offset(row), m.a.offset(row + 1), mine.lane >> width_log, mine.size() >> width_log,
-                        mine.lane & (width - 1), width, [=](int32_t c) { return insert(keys, log, columns, most, c); });
-        }
+        for_products(m, mine.mine ? m.a.offset(row) : 0, mine.mine ? m.a.offset(row + 1) : 0, mine,
+                     [=](int32_t c, int) { return insert(keys, log, columns, most, c); });
         __syncwarp();
         const int n = *columns;
         if constexpr (FILL) {
             write_sorted(keys, mine, n, col + (mine.mine ? row_ptr[row] : 0));
         } else {
             const bool fits = mine.mine && n <= most;
-            const int64_t place = reserve_for_groups(mine, fits ? n : 0, stored, found);
+            const int64_t place = reserve_for_groups(mine, fits ? n : 0, stored, found, &reserved);
             if (warp_most(place >= 0) > 0) /* the same for all groups */
                 write_sorted(keys, mine, fits ? n : 0, stored.columns + place);
             if (mine.mine && mine.lane == 0) {
@@ -525,6 +599,9 @@ enum {
 };
 static_assert(SPMV_SPGEMM_WORDS % EACH == 0, "whole groups of words");
 
+/* Up to this number of windows, all products are read for each; else those of a window are searched. */
+enum { FEW_WINDOWS = 4 };
+
 /* Writes the columns of the set bits of `word`; its first bit is column `first`. Returns the next
  * place. */
 __device__ inline int32_t *write_columns(unsigned word, int64_t first, int32_t *to)
@@ -532,6 +609,13 @@ __device__ inline int32_t *write_columns(unsigned word, int64_t first, int32_t *
     for (; word != 0; word &= word - 1)
         *to++ = (int32_t)(first + __ffs((int)word) - 1);
     return to;
+}
+
+/* Sums of counts over a block of block_threads, exclusive; *all: the total. */
+__device__ inline int block_places(int count, int *all)
+{
+    __shared__ int of_warps[block_warps];
+    return block_exclusive(add_counts(), count, of_warps, all);
 }
 
 __device__ inline int ones_of(const int4 &words)
@@ -577,20 +661,13 @@ __device__ inline int write_window(const unsigned *bits, int words, int64_t firs
     return all;
 }
 
-/* Sums of counts over a block of block_threads, exclusive; *all: the total. */
-__device__ inline int block_places(int count, int *all)
+/* Sets bit at % 32 of a word. Returns whether it was 0. Most bits are set many times, and a read does
+ * not conflict with those of other lanes. SHARED: the word is in shared memory. */
+template <bool SHARED> __device__ inline bool set_bit(unsigned *word, unsigned at)
 {
-    __shared__ int of_warps[block_warps];
-    return block_exclusive(add_counts(), count, of_warps, all);
-}
-
-/* Sets a bit. Returns whether it was 0. Most bits are set many times, and a read does not conflict
- * with those of other lanes. SHARED: bits is in shared memory. */
-template <bool SHARED> __device__ inline bool set_bit(unsigned *bits, unsigned at)
-{
-    const unsigned bit = 1u << at % 32, *const word = &bits[at / 32];
+    const unsigned bit = 1u << at % 32;
     const unsigned before = SHARED ? (unsigned)read_relaxed((const int *)word) : *(const volatile unsigned *)word;
-    return (before & bit) == 0 && (atomicOr(&bits[at / 32], bit) & bit) == 0;
+    return (before & bit) == 0 && (atomicOr(word, bit) & bit) == 0;
 }
 
 /* Calls body(column) for the columns of the products of entries begin ... end - 1 of A, by a block.
@@ -638,18 +715,19 @@ __device__ void for_columns_dealt(const operands &m, int64_t begin, int64_t end,
 
 /* Rows of a list. Other parameters: as for visit_short, and
  *
- *   stored        counting stores the columns of rows that need one window, if there is room
+ *   stored        counting stores the columns, if there is room: for all products of the row if it
+ *                 needs several windows
  *   window_words  words of the bitmap, in dynamic shared memory; a multiple of EACH
  *   cols          of B */
 template <bool FILL>
 __global__ void __launch_bounds__(block_threads, 4)
-    visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *widths, int window_words,
+    visit_long(operands m, const item *rows, const unsigned long long *count, const uint8_t *shapes, int window_words,
                int64_t cols, int64_t *row_ptr, int32_t *col, stored_columns stored, counters *found)
 {
     SPMV_DYNAMIC_SHARED(memory);
     unsigned *const bits = (unsigned *)memory;
     __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
-    __shared__ unsigned long long reserved;
+    __shared__ unsigned long long reserved, products;
     const int thread = (int)threadIdx.x;
     const int64_t window = (int64_t)window_words * 32;
     for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
@@ -660,25 +738,30 @@ __global__ void __launch_bounds__(block_threads, 4)
                 col[to + e] = stored.columns[stored.places[row] + e];
             continue;
         }
-        const int width_log = widths[row], width = 1 << width_log;
+        const int width_log = width_of_shape(shapes[row]), width = 1 << width_log;
         const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
         int64_t lowest = 0, limit = cols;
         if (cols > window) {
-            if (thread == 0)
+            if (thread == 0) {
                 last = from_last = -1;
+                products = 0;
+            }
             __syncthreads();
             int high = -1, from_high = -1;
+            int64_t mine = 0;
             for (int64_t k = begin + thread; k < end; k += block_threads) {
                 const int32_t c = m.a.col[k];
                 const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
                 if (p < stop) {
                     const int least = m.b.col[p], most = m.b.col[stop - 1];
+                    mine += stop - p;
                     high = most > high ? most : high;
                     from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
                 }
             }
             high = warp_most(high);
             from_high = warp_most(from_high);
+            atomic_add_of_warp(mine, (int64_t *)&products);
             if (thread % warp_lanes == 0) {
                 atomicMax(&last, high);
                 atomicMax(&from_last, from_high);
@@ -688,8 +771,16 @@ __global__ void __launch_bounds__(block_threads, 4)
             lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
         }
         const bool single = limit - lowest <= window;
+        if (!FILL && !single) { /* not more columns than products, and than there are */
+            if (thread == 0)
+                reserved =
+                    reserve(stored, found, (int64_t)products < limit - lowest ? (int64_t)products : limit - lowest);
+            __syncthreads();
+        }
+        const bool few = limit - lowest <= FEW_WINDOWS * window;
+        const bool stores = !FILL && !single && reserved != UINT64_MAX;
         int words = 0;
-        int64_t n = 0; /* counting: of this thread; writing: of all */
+        int64_t n = 0; /* written: of all threads; else of this thread */
         for (int64_t from = lowest; from < limit; from += window) {
             const int64_t columns = limit - from < window ? limit - from : window, to = from + columns;
             words = (int)((columns + 32 * EACH - 1) / (32 * EACH)) * EACH;
@@ -698,10 +789,11 @@ __global__ void __launch_bounds__(block_threads, 4)
             __syncthreads();
             int added = 0;
             const auto set = [&](int32_t c) {
-                added += set_bit<true>(bits, (unsigned)(c - from));
+                if (single || (c >= from && c < to))
+                    added += set_bit<true>(&bits[(unsigned)(c - from) / 32], (unsigned)(c - from));
                 return true;
             };
-            if (single && width < warp_lanes) {
+            if (few && width < warp_lanes) {
                 for_columns_dealt(m, begin, end, set);
             } else if (single) {
                 for_columns(m, begin, end, team, teams, tlane, width, set);
@@ -711,28 +803,29 @@ __global__ void __launch_bounds__(block_threads, 4)
                     const int64_t stop = m.b.offset(c + (int64_t)1);
                     for (int64_t p = lower_bound(m.b.col, m.b.offset(c), stop, from) + tlane;
                          p < stop && m.b.col[p] < to; p += width)
-                        added += set_bit<true>(bits, (unsigned)(m.b.col[p] - from));
+                        set(m.b.col[p]);
                 }
             }
-            if constexpr (FILL) {
+            if (FILL || stores) {
                 __syncthreads();
-                n += write_window(bits, words, from, col + row_ptr[row] + n);
+                n += write_window(bits, words, from, (FILL ? col + row_ptr[row] : stored.columns + reserved) + n);
             } else {
                 n += added;
             }
             __syncthreads();
         }
         if constexpr (!FILL) {
-            int all;
-            block_places((int)n, &all);
+            int all = (int)n;
+            if (!stores)
+                block_places((int)n, &all);
             if (thread == 0) {
                 row_ptr[row] = all;
-                reserved = single ? reserve(stored, found, all) : UINT64_MAX;
+                reserved = single ? reserve(stored, found, all) : reserved;
                 if (reserved != UINT64_MAX)
                     stored.places[row] = (uint32_t)reserved;
             }
             __syncthreads();
-            if (reserved != UINT64_MAX)
+            if (single && reserved != UINT64_MAX)
                 write_window(bits, words, lowest, stored.columns + reserved);
         }
         __syncthreads();
@@ -787,7 +880,8 @@ __device__ void for_huge(const operands &m, const huge_row &h, const wide_entrie
 template <bool SHARED>
 __global__ void __launch_bounds__(block_threads) mark_huge(operands m, huge_row h, wide_entries wide, unsigned *bits)
 {
-    for_huge<SHARED>(m, h, wide, true, [=](int64_t, int32_t c) { set_bit<false>(bits, (unsigned)c); });
+    for_huge<SHARED>(m, h, wide, true,
+                     [=](int64_t, int32_t c) { set_bit<false>(&bits[(unsigned)c / 32], (unsigned)c); });
 }
 
 /* Words of the bitmap for each block, a multiple of block_threads. */
