@@ -24,7 +24,7 @@ typedef void row_fn(const struct amg_rows *, int64_t);
  * entries would fall out of the first-level cache between two reads. */
 enum staged { NOTHING, COLUMNS_OF_F, ALL_OF_A, ALL_OF_R };
 
-constexpr staged staged_by(amg_step step)
+__host__ __device__ constexpr staged staged_by(amg_step step)
 {
     return step == AMG_MIS_SPREAD || step == AMG_MIS_DECIDE ? COLUMNS_OF_F
            : step == AMG_DIAGONAL || step == AMG_BOUND || step == AMG_SMOOTHER || step == AMG_STRONGEST ||
@@ -39,10 +39,20 @@ template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *ro
     return STAGED == COLUMNS_OF_F ? &rows->f : STAGED == ALL_OF_A ? &rows->a : &rows->r;
 }
 
+/* Whether the step reads the entries of row i. After some rounds of the independent set, few rows are
+ * undecided, and it would take longer to copy those of all rows. */
+template <amg_step STEP> __device__ bool reads_entries(const amg_rows &s, int64_t i)
+{
+    return STEP == AMG_MIS_SPREAD   ? !amg_spread_is_final(s.near_key[i])
+           : STEP == AMG_MIS_DECIDE ? amg_state(s.key[i]) == AMG_UNDECIDED
+                                    : true;
+}
+
 /* capacity: entries that the shared memory holds. Rows with more are read directly. */
-template <row_fn *Row, typename T, staged STAGED>
+template <row_fn *Row, typename T, amg_step STEP>
 __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n, int capacity)
 {
+    constexpr staged STAGED = staged_by(STEP);
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t first = (int64_t)blockIdx.x * THREADS; first < n; first += stride) {
         const int64_t i = first + threadIdx.x;
@@ -53,8 +63,9 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
             T *const val = (T *)memory;
             int32_t *const col = (int32_t *)(val + (STAGED != COLUMNS_OF_F ? capacity : 0));
             const int64_t begin = amg_offset(m, first), end = amg_offset(m, first + THREADS < n ? first + THREADS : n);
-            __syncthreads(); /* the rows before are done */
-            if (end - begin <= capacity) {
+            /* the rows before are done */
+            const int readers = __syncthreads_count(i < n && reads_entries<STEP>(s, i));
+            if (readers > THREADS / 8 && end - begin <= capacity) {
                 for (int64_t k = threadIdx.x; k < end - begin; k += THREADS) {
                     col[k] = m->col[begin + k];
                     if (STAGED != COLUMNS_OF_F)
@@ -71,9 +82,10 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
     }
 }
 
-template <row_fn *Row, typename T, staged STAGED>
+template <row_fn *Row, typename T, amg_step STEP>
 spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
 {
+    constexpr staged STAGED = staged_by(STEP);
     constexpr int bytes = 4 + (STAGED == COLUMNS_OF_F ? 0 : (int)sizeof(T)), most = 48 * 1024 / bytes / 32 * 32;
     int capacity = 0;
     if constexpr (STAGED != NOTHING) {
@@ -81,15 +93,15 @@ spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *r
         const double usual = THREADS * (STAGED == ALL_OF_R ? 32 : 1.25 * (double)rows->nnz / (double)rows->n);
         capacity = usual < most ? (int)usual / 32 * 32 + 32 : most;
     }
-    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, capacity * bytes, false},
-                         rows_kernel<Row, T, STAGED>, *rows, n, capacity);
+    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, capacity * bytes, false}, rows_kernel<Row, T, STEP>,
+                         *rows, n, capacity);
 }
 
 template <amg_step STEP, row_fn *F32, row_fn *F64>
 spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const struct amg_rows *rows, int64_t n)
 {
-    return type == SPMV_F64 ? run_as<F64, double, staged_by(STEP)>(ctx, name, rows, n)
-                            : run_as<F32, float, staged_by(STEP)>(ctx, name, rows, n);
+    return type == SPMV_F64 ? run_as<F64, double, STEP>(ctx, name, rows, n)
+                            : run_as<F32, float, STEP>(ctx, name, rows, n);
 }
 
 spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)

@@ -167,6 +167,14 @@ AMG_ROW uint64_t amg_key(uint64_t state, int64_t row)
     return state << AMG_STATE_SHIFT | (z >> 34) << 32 | (uint64_t)row;
 }
 
+/* Whether the largest key of a row and its neighbours stays as it is: that of a root, since no other
+ * root is within distance 2, or all are excluded. 0: not known yet. */
+AMG_ROW int amg_spread_is_final(uint64_t near_key)
+{
+    const uint64_t state = amg_state(near_key);
+    return state == AMG_ROOT_STATE || (state == AMG_EXCLUDED && near_key != 0);
+}
+
 /* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not
  * finite. */
 AMG_ROW double amg_power(double x)

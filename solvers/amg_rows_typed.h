@@ -177,11 +177,10 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
     s->near_key[i] = 0;
 }
 
-/* The largest key of a row and its neighbours. A root stays the largest: no other one is within
- * distance 2. */
+/* The largest key of a row and its neighbours. */
 AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
 {
-    if (amg_state(s->near_key[i]) == AMG_ROOT_STATE)
+    if (amg_spread_is_final(s->near_key[i]))
         return;
     const int64_t end = amg_offset(&s->f, i + 1);
     uint64_t most = s->key[i];

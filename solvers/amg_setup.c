@@ -41,7 +41,7 @@ static const double LARGEST_SHARE = 0.8;
 /* The interval of the smoother: from the bound of the eigenvalues divided by this. */
 static const double INTERVAL = 8, LAST_INTERVAL = 30;
 
-enum { SMALL_LEVEL = 200000 };
+enum { SMALL_LEVEL = 2000000 };
 
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
