@@ -5,7 +5,7 @@
  *   offset, and ROWS places for values, side by side. The place of a row without an entry holds 0.
  *   The list of a slice's offsets and bits is its pattern. Slices with equal patterns share one, so
  *   a large grid has few patterns. They stay in the first-level cache, and columns need no memory
- *   bandwidth. A warp computes a slice, a lane two neighbouring rows. The warp loads the values of
+ *   bandwidth. A warp computes a slice, lane l its rows l and l + 32. The warp loads the values of
  *   a slot in whole lines and gathers x at row + offset: neighbouring lanes read neighbouring
  *   elements.
  * Work: nnz products.
@@ -34,9 +34,10 @@ struct shape {
     enum { BLOCK = 128 };
 };
 
-/* RESIDENT: the smallest number of blocks that a multiprocessor must hold. Without this bound the
- * compiler saves registers: it waits for each load before it issues the next. */
-enum { ROWS = 2 * warp_lanes, WARPS = shape::BLOCK / warp_lanes, RESIDENT = 6 };
+enum { ROWS = 2 * warp_lanes, WARPS = shape::BLOCK / warp_lanes };
+
+/* The smallest number of blocks of kernels that make a plan for a multiprocessor. */
+enum { RESIDENT = 6 };
 
 /* The number of slots that are loaded at once. takes_many returns whether MANY_AT_ONCE needs fewer
  * rounds for a slice with the usual number of slots; FEW_AT_ONCE needs fewer registers. */
@@ -46,11 +47,18 @@ inline bool takes_many(int64_t slots)
     return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
 }
 
-/* One offset of a pattern. Bit l of even is set if row 2 l of the slice has an entry at this
- * offset, bit l of odd if row 2 l + 1 has one. */
+/* The smallest number of blocks of a product for a multiprocessor. Without this bound the compiler saves
+ * registers: it waits for each load before it issues the next. Codes need few registers. */
+constexpr int resident(int at_once, tiles::values held)
+{
+    return held == tiles::values::CODED && at_once == FEW_AT_ONCE ? 8 : (int)RESIDENT;
+}
+
+/* One offset of a pattern. Bit l of low is set if row l of the slice has an entry at this offset, bit
+ * l of high if row l + 32 has one. */
 struct alignas(16) slot {
     int32_t offset;
-    uint32_t even, odd;
+    uint32_t low, high;
     int32_t unused;
 };
 
@@ -62,7 +70,7 @@ struct alignas(8) head {
 
 /* The values of a lane's two rows. */
 template <typename Stored> struct alignas(2 * sizeof(Stored)) two {
-    Stored even, odd;
+    Stored low, high;
 };
 
 template <typename T, typename Stored> struct matrix {
@@ -82,21 +90,20 @@ template <typename T> struct coded_matrix : matrix<T, T> {
 };
 
 /* The offsets, bits and values of AT_ONCE slots. */
-template <int AT_ONCE, typename Value> struct chunk {
+template <int AT_ONCE, typename Held> struct chunk {
     slot at[AT_ONCE];
-    two<Value> value[AT_ONCE];
+    Held value[AT_ONCE];
 };
 
 /* Loads the first min(count, AT_ONCE) slots of a chunk. from: the lane's values. The bits of all
  * other slots are 0. */
-template <tiles::values HELD, int AT_ONCE, typename Load, typename Value>
-__device__ void load_chunk(const Load &load, const slot *at, const two<Value> *from, int count,
-                           chunk<AT_ONCE, Value> *c)
+template <tiles::values HELD, int AT_ONCE, typename Load, typename Stored, typename Held>
+__device__ void load_chunk(const Load &load, const slot *at, const Stored *from, int count, chunk<AT_ONCE, Held> *c)
 {
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
         c->at[i] = slot();
-        c->value[i] = two<Value>();
+        c->value[i] = Held();
         if (i < count) {
             if constexpr (HELD != tiles::values::NONE)
                 c->value[i] = load(from + i * warp_lanes);
@@ -105,15 +112,38 @@ __device__ void load_chunk(const Load &load, const slot *at, const two<Value> *f
     }
 }
 
-/* The array that a kernel reads in the order of slots. */
+/* The array that a kernel reads in the order of slots. The two codes of a lane are one number, which is
+ * taken apart where it is used: otherwise the compiler takes it apart, and waits for it, before it
+ * issues the next load. */
 template <tiles::values HELD, typename Matrix> __device__ auto held_values(const Matrix &m)
 {
     if constexpr (HELD == tiles::values::PLAIN)
         return m.val;
     else if constexpr (HELD == tiles::values::CODED)
-        return m.code;
+        return (const uint16_t *)m.code;
     else
-        return (const two<uint8_t> *)nullptr;
+        return (const uint16_t *)nullptr;
+}
+
+/* The values of the lane's two rows. */
+template <typename Stored> __device__ Stored low_of(const two<Stored> &held)
+{
+    return held.low;
+}
+
+template <typename Stored> __device__ Stored high_of(const two<Stored> &held)
+{
+    return held.high;
+}
+
+__device__ inline int low_of(int codes)
+{
+    return codes & 255;
+}
+
+__device__ inline int high_of(int codes)
+{
+    return codes >> 8;
 }
 
 /* The product of x and an entry's stored value; 0 if the row has no entry (has is false, x is 0).
@@ -131,7 +161,7 @@ __device__ T product_of(const Matrix &m, bool has, Value value, T x)
 }
 
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
@@ -145,14 +175,14 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const
     }
     /* rounds of nearly equal size: seven slots are loaded as four and three, not as five and two */
     const int step = count > 0 ? (count - 1) / ((count - 1) / AT_ONCE + 1) + 1 : 0;
-    const T *const x_from = settled(x + first + 2 * lane);
+    const T *const x_from = settled(x + first + lane);
     const slot *const at = m.patterns + mine.pattern;
     auto *from = held_values<HELD>(m);
     if constexpr (HELD != tiles::values::NONE)
         from = settled(from + (int64_t)mine.begin * warp_lanes + lane);
     typename Store::ahead held[2] = {};
-    T even = T(), odd = T();
-    chunk<AT_ONCE, std::decay_t<decltype(from->even)>> c;
+    T low = T(), high = T();
+    chunk<AT_ONCE, std::decay_t<decltype(load(from))>> c;
     load_chunk<HELD>(load, at, from, step, &c);
 
     await_kernel_before();
@@ -162,36 +192,34 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT) kernel(Matrix m, const
         if (first + half * warp_lanes + lane < m.rows)
             held[half] = store.look_ahead(first + half * warp_lanes + lane);
     for (int k = 0; k < count; k += step) {
-        T x_even[AT_ONCE], x_odd[AT_ONCE];
+        T x_low[AT_ONCE], x_high[AT_ONCE];
         if (k > 0)
             load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from,
                              count - k < step ? count - k : step, &c);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             const T *const x_at = x_from + c.at[i].offset;
-            x_even[i] = x_odd[i] = T();
-            if ((c.at[i].even >> lane & 1u) != 0)
-                x_even[i] = load_gathered(x_at);
-            if ((c.at[i].odd >> lane & 1u) != 0)
-                x_odd[i] = load_gathered(x_at + 1);
+            x_low[i] = x_high[i] = T();
+            if ((c.at[i].low >> lane & 1u) != 0)
+                x_low[i] = load_gathered(x_at);
+            if ((c.at[i].high >> lane & 1u) != 0)
+                x_high[i] = load_gathered(x_at + warp_lanes);
         }
         if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
             return;
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            even += product_of<HELD>(m, (c.at[i].even >> lane & 1u) != 0, c.value[i].even, x_even[i]);
-            odd += product_of<HELD>(m, (c.at[i].odd >> lane & 1u) != 0, c.value[i].odd, x_odd[i]);
+            low += product_of<HELD>(m, (c.at[i].low >> lane & 1u) != 0, low_of(c.value[i]), x_low[i]);
+            high += product_of<HELD>(m, (c.at[i].high >> lane & 1u) != 0, high_of(c.value[i]), x_high[i]);
         }
     }
     if (stopped)
         return;
 #pragma unroll
-    for (int half = 0; half < 2; half++) { /* exchanged, so neighbouring lanes store neighbouring rows */
-        const int whose = half * (warp_lanes / 2) + lane / 2;
-        const T of_even = __shfl_sync(0xffffffffu, even, whose), of_odd = __shfl_sync(0xffffffffu, odd, whose);
+    for (int half = 0; half < 2; half++) {
         const int64_t row = first + half * warp_lanes + lane;
         if (row < m.rows)
-            store(row, lane % 2 == 0 ? of_even : of_odd, held[half]);
+            store(row, half == 0 ? low : high, held[half]);
     }
     store.template end_tile<shape>((int64_t)blockIdx.x);
 }

@@ -132,7 +132,7 @@ template <typename Offset, typename Value, typename Source> struct merging {
 
     static __device__ int row(int i)
     {
-        return 2 * ((int)threadIdx.x % warp_lanes) + i;
+        return (int)threadIdx.x % warp_lanes + i * warp_lanes;
     }
 
     __device__ void load()
@@ -183,10 +183,10 @@ template <typename Offset, typename Value, typename Source> struct merging {
     }
 
     /* Advances in the rows that have an entry in the slot. */
-    __device__ void pass(bool even, bool odd)
+    __device__ void pass(bool low, bool high)
     {
-        at[0] += even;
-        at[1] += odd;
+        at[0] += low;
+        at[1] += high;
         if (++slots == window<Value>::AHEAD)
             load();
         else
@@ -199,12 +199,12 @@ template <typename Offset, typename Value, typename Source> struct merging {
     {
         slot s = {};
         s.offset = tiles::warp_least(next[0] < next[1] ? next[0] : next[1]);
-        const bool even = next[0] == s.offset, odd = next[1] == s.offset;
+        const bool low = next[0] == s.offset, high = next[1] == s.offset;
         if (s.offset == NO_OFFSET)
             return s;
-        s.even = __ballot_sync(0xffffffffu, even);
-        s.odd = __ballot_sync(0xffffffffu, odd);
-        pass(even, odd);
+        s.low = __ballot_sync(0xffffffffu, low);
+        s.high = __ballot_sync(0xffffffffu, high);
+        pass(low, high);
         *unsorted = *unsorted || next[0] <= s.offset || next[1] <= s.offset;
         return s;
     }
@@ -217,7 +217,7 @@ template <typename Offset, typename Value, typename Source> struct merging {
 
 __device__ inline unsigned long long hash_of(unsigned long long before, const slot &s)
 {
-    unsigned long long h = before ^ ((unsigned long long)s.even << 32 | s.odd);
+    unsigned long long h = before ^ ((unsigned long long)s.low << 32 | s.high);
     h = (h + (unsigned)s.offset) * 0x9e3779b97f4a7c15ull;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
     return h ^ h >> 32;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
             if (s.offset == NO_OFFSET)
                 break;
             hash = hash_of(hash, s);
-            spare += most_places * (__popc(s.even) + __popc(s.odd)) - ROWS;
+            spare += most_places * (__popc(s.low) + __popc(s.high)) - ROWS;
             k++;
         }
         hash = (hash & (~0ull >> (64 - SPMV_SLICES_HASH_BITS))) | 1ull << (SPMV_SLICES_HASH_BITS - 1);
@@ -383,14 +383,14 @@ __global__ void __launch_bounds__(shape::BLOCK)
         const int count = heads[slice + 1].begin - mine.begin;
         for (int k = 0; k < count; k++) {
             const slot s = mine.pattern + k < capacity ? patterns[mine.pattern + k] : slot();
-            const bool even = (s.even >> lane & 1u) != 0, odd = (s.odd >> lane & 1u) != 0;
+            const bool low = (s.low >> lane & 1u) != 0, high = (s.high >> lane & 1u) != 0;
             two<Value> value = {};
-            differs = differs || (even && rows_of.next[0] != s.offset) || (odd && rows_of.next[1] != s.offset);
-            if (even)
-                value.even = rows_of.near->value[rows_of.place(0)];
-            if (odd)
-                value.odd = rows_of.near->value[rows_of.place(1)];
-            rows_of.pass(even, odd);
+            differs = differs || (low && rows_of.next[0] != s.offset) || (high && rows_of.next[1] != s.offset);
+            if (low)
+                value.low = rows_of.near->value[rows_of.place(0)];
+            if (high)
+                value.high = rows_of.near->value[rows_of.place(1)];
+            rows_of.pass(low, high);
             if (to != nullptr)
                 to[((int64_t)mine.begin + k) * warp_lanes + lane] = value;
         }
