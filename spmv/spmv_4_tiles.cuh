@@ -155,16 +155,17 @@ enum class values { NONE, PLAIN, CODED };
 template <typename T> struct store_scaled {
     enum { HEAVY = false }; /* needs many registers */
     struct ahead {
+        T y;
     };
     scaling<T> s;
     T *y;
-    __device__ ahead look_ahead(int64_t) const
+    __device__ ahead look_ahead(int64_t row) const
     {
-        return {};
+        return {s.beta_zero ? T() : load_whole(y + row)};
     }
-    __device__ void operator()(int64_t row, T sum, ahead) const
+    __device__ void operator()(int64_t row, T sum, ahead before) const
     {
-        s.store(sum, &y[row]);
+        y[row] = s.value(sum, &before.y);
     }
     __device__ bool stopped() const
     {
