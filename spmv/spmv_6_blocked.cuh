@@ -386,8 +386,11 @@ __global__ void __launch_bounds__(Tile::BLOCK, Tile::RESIDENT) add(tiles::matrix
     }
     __syncthreads();
 
+    typename Store::ahead held{};
+    if (whole_rows && (thread & ((1 << mine.shift) - 1)) == 0 && thread >> mine.shift < rows)
+        held = store.look_ahead(mine.row + (thread >> mine.shift));
     if (whole_rows)
-        tiles::sum_rows<Tile>(products, ends, rows, mine.shift, mine.row, store, store.look_ahead(mine.row));
+        tiles::sum_rows<Tile>(products, ends, rows, mine.shift, mine.row, store, held);
     else
         tiles::sum_piece<Tile>(m, products, skip, count, mine.long_row, t, store);
 }
