@@ -71,7 +71,7 @@ struct rank {
 
 bool ranks_wanted(const struct options *o)
 {
-    return o->ranks > 0 || spmv_group_launcher() != NULL;
+    return o->ranks > 0 || o->gpus > 0 || spmv_group_launcher() != NULL;
 }
 
 static bool is_root(const struct rank *r)
@@ -103,11 +103,11 @@ static spmv_status agreed(struct rank *r, spmv_status st, bool reported)
 /* --method: a method of products, of the solver, or SOLVER:PRODUCT. Both results may be NULL. */
 static void split_method(const struct options *o, char solver[32], const char **product)
 {
-    static const char *const solvers[] = {"textbook", "fused"};
+    static const char *const solvers[] = {"textbook", "fused", "graph"};
     const size_t length = strcspn(o->method, ":");
     solver[0] = '\0';
     *product = o->method;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (strlen(solvers[i]) == length && strncmp(o->method, solvers[i], length) == 0) {
             snprintf(solver, 32, "%s", solvers[i]);
             *product = o->method[length] == ':' ? o->method + length + 1 : "auto";
@@ -163,6 +163,8 @@ static spmv_status load_matrix(struct rank *r)
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = o->type;
     split_method(o, solver, &options.method);
+    options.exchange = o->exchange;
+    options.compression = plan_compression(o, spmv_context_backend(r->ctx), strcmp(job->kind->op, "cg") == 0);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
         st = passed(r, spmv_group_matrix_create(r->group, &own, &options, &r->m));
@@ -555,13 +557,20 @@ static double exchange_share(const struct rank *r)
     return r->seconds > 0 ? r->exchange_seconds / r->seconds : 0;
 }
 
+/* Whether ranks are on GPUs, so that there are several ways to exchange data. */
+static bool exchanges(const struct rank *r)
+{
+    return spmv_context_backend(r->ctx) == SPMV_BACKEND_CUDA;
+}
+
 static void tell_ranks(const struct rank *r)
 {
     const spmv_group_matrix_info *info = &r->info;
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s", r->job->in.argument, (long long)info->rows,
            (long long)info->cols, (long long)info->nnz, info->nnz == 1 ? "" : "s", spmv_type_name(info->type));
-    remark(LEVEL_NORMAL, "on %d rank%s (%s), each %s", spmv_group_ranks(r->group),
-           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group), spmv_context_describe(r->ctx));
+    remark(LEVEL_NORMAL, "on %d rank%s (%s%s%s), each %s", spmv_group_ranks(r->group),
+           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group), exchanges(r) ? ", exchange " : "",
+           exchanges(r) ? info->exchange : "", spmv_context_describe(r->ctx));
     remark(LEVEL_NORMAL, "method %s; %lld chunks of rows; the largest share of a rank is %.2f times the mean",
            info->method, (long long)info->chunks, info->imbalance);
     remark(LEVEL_NORMAL,
@@ -575,8 +584,8 @@ static void tell_ranks(const struct rank *r)
 static json_t *json_ranks(const struct rank *r)
 {
     const spmv_group_matrix_info *info = &r->info;
-    return json_pack("{s:i, s:s, s:I, s:f, s:I, s:I, s:f, s:s}", "count", spmv_group_ranks(r->group), "transport",
-                     spmv_group_transport(r->group), "chunks", (json_int_t)info->chunks, "imbalance", info->imbalance,
+    return json_pack("{s:i, s:s, s:s, s:I, s:f, s:I, s:I, s:f, s:s}", "count", spmv_group_ranks(r->group), "transport",
+                     spmv_group_transport(r->group), "exchange", info->exchange, "chunks", (json_int_t)info->chunks, "imbalance", info->imbalance,
                      "halo", (json_int_t)info->all_ghosts, "halo_largest", (json_int_t)info->most_ghosts,
                      "exchange_share", exchange_share(r), "note", info->note);
 }
@@ -678,12 +687,17 @@ static spmv_status run_threads(struct ranks_job *job)
 {
     const struct options *o = job->o;
     char message[1024];
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = o->backend;
-    options.device = o->device;
-    options.threads = o->threads;
-    const spmv_status st = spmv_group_run(o->ranks, &options, run_rank, job, message, sizeof message);
+    spmv_context_options context;
+    spmv_group_run_options options;
+    spmv_context_options_init(&context, sizeof context);
+    spmv_group_run_options_init(&options, sizeof options);
+    context.backend = o->gpus > 0 ? SPMV_BACKEND_CUDA : o->backend;
+    context.device = o->device;
+    context.threads = o->threads;
+    options.context = &context;
+    options.gpus = o->gpus;
+    const spmv_status st = spmv_group_run_with(o->ranks > 0 ? o->ranks : o->gpus, &options, run_rank, job, message,
+                                               sizeof message);
     if (st != SPMV_OK && !job->told)
         return report(st, message);
     return st;
@@ -706,6 +720,12 @@ static int ranks_here(void)
 static spmv_status open_rank_context(const struct options *given, spmv_context **ctx)
 {
     struct options o = *given;
+    const int number = spmv_group_local_rank();
+    if (o.gpus > 0)
+        o.backend = SPMV_BACKEND_CUDA;
+    if (number >= 0 && spmv_backend_built(SPMV_BACKEND_CUDA) &&
+        (o.backend == SPMV_BACKEND_CUDA || o.backend == SPMV_BACKEND_AUTO) && (o.gpus > 0 || o.device < 0))
+        o.device = (o.device > 0 ? o.device : 0) + (o.gpus > 0 ? number % o.gpus : number);
     spmv_status st = open_context(&o, o.backend, ctx);
     if (st != SPMV_OK || o.threads > 0 || getenv("OMP_NUM_THREADS") != NULL)
         return st;
@@ -754,7 +774,7 @@ static spmv_status run_job(const struct options *o, const struct rank_kind *kind
     /* the command has checked the other options */
     spmv_status st = choose_answer(o, kind->answer, &job.answer_path);
     if (st == SPMV_OK)
-        st = o->ranks > 0 ? run_threads(&job) : run_processes(&job);
+        st = spmv_group_launcher() == NULL ? run_threads(&job) : run_processes(&job);
     free(job.history);
     input_free(&job.in);
     return st;

@@ -257,8 +257,7 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
     return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
 }
 
-/* A product of several ranks. x has room for the elements of other ranks. */
-static spmv_status multiply_together(const spmv_plan *plan, struct plan_product product)
+spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product product)
 {
     const struct plan_ranks *ranks = plan->ranks;
     spmv_status st = ranks->fetch_start(ranks->self, (void *)product.x);
@@ -295,7 +294,7 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
     if (plan->a.rows > 0)
         st = check_vectors(plan, "spmv_apply", x, y);
     if (st == SPMV_OK)
-        st = plan->ranks != NULL ? multiply_together(plan, product) : plan_multiply(plan, &product);
+        st = plan->ranks != NULL ? plan_multiply_together(plan, product) : plan_multiply(plan, &product);
     return context_release(plan->ctx, outer, st);
 }
 

@@ -18,6 +18,8 @@ namespace
 
 using slices::making;
 
+static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_UNIT_ROWS, "the rows of a part of a rank's sum");
+
 /* The state of a plan. All pointers are to the context's memory. */
 struct slices_state {
     slices::findings found;
@@ -106,7 +108,10 @@ template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool n
     const spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::shape::BLOCK, slices::count<Offset>,
                       (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
-                      (int)(named ? slices::MOST_PLACES_NAMED : slices::MOST_PLACES), m);
+                      plan->ranks != nullptr ? (int)slices::MOST_PLACES_RANKS
+                      : named                ? (int)slices::MOST_PLACES_NAMED
+                                             : (int)slices::MOST_PLACES,
+                      m);
     });
     return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
 }
@@ -367,6 +372,8 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
         st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, named, s, &why) : make<int32_t>(plan, named, s, &why);
     if (st != SPMV_OK)
         return st;
+    if (why != nullptr && plan->ranks != nullptr) /* another method would have other bits */
+        return context_fail(plan->ctx, SPMV_ERROR_MEMORY, "method slices of several ranks: %s; take method vector", why);
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
         return method_instead(plan, !named && long_cuda_suits(plan) ? "long" : "tiles", why);

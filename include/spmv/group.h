@@ -112,6 +112,27 @@ typedef spmv_status (*spmv_group_fn)(spmv_group *group, void *user);
 SPMV_API spmv_status spmv_group_run(int ranks, const spmv_context_options *options, spmv_group_fn run, void *user,
                                     char *message, size_t size);
 
+typedef struct spmv_group_run_options {
+    size_t size;                         /* sizeof(spmv_group_run_options), set by its init function */
+    const spmv_context_options *context; /* as options of spmv_group_run; default NULL: defaults */
+    /* cuda: GPUs that the ranks use: rank r has the device number first + r mod gpus, where first is
+     * context->device, or 0 if that is -1. Default 0: all ranks have the device of context. */
+    int gpus;
+} spmv_group_run_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_group_run_options). */
+SPMV_API void spmv_group_run_options_init(spmv_group_run_options *options, size_t size);
+
+/* As spmv_group_run, with ranks on several GPUs. options: NULL means defaults.
+ * Errors: also SPMV_ERROR_NO_DEVICE (fewer GPUs than options->gpus). */
+SPMV_API spmv_status spmv_group_run_with(int ranks, const spmv_group_run_options *options, spmv_group_fn run,
+                                         void *user, char *message, size_t size);
+
+/* The number of this process among those of its host, from 0, from the variables that the launchers of
+ * MPI set (OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); -1: unknown. A process of
+ * several GPUs takes the device of this number. */
+SPMV_API int spmv_group_local_rank(void);
+
 /* ---------------------------------------------------------------- matrices */
 
 /* One rank's part of a matrix, and its plan for products. */
@@ -120,8 +141,13 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
     spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
-    const char *method; /* of the products: definition (ref), tiles (omp), vector or scalar (cuda);
-                           default NULL or "auto": the first of them */
+    const char *method; /* of the products: definition (ref), tiles (omp), slices, vector or scalar
+                           (cuda); default NULL or "auto": the first of them, on cuda slices or
+                           vector */
+    /* cuda: how ranks exchange data, see docs/distributed.md: peer, nccl or host; default NULL or
+     * "auto": the first that is possible */
+    const char *exchange;
+    int compression; /* as in spmv_plan_options; default SPMV_COMPRESSION_AUTO */
 } spmv_group_matrix_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
@@ -168,6 +194,7 @@ typedef struct spmv_group_matrix_info {
     spmv_type type;                  /* of vectors and sums */
     int64_t bytes;                   /* of this rank's arrays and plan */
     double exchange_seconds;         /* time of this rank in exchanges since the matrix was made */
+    const char *exchange;            /* peer, nccl or host */
 } spmv_group_matrix_info;
 
 /* Describes the matrix.

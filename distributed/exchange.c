@@ -1,0 +1,193 @@
+/* The choice of an exchange, and its two modes (exchange.h).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "group_internal.h"
+#include "runtime_cuda.h"
+
+static const struct exchange_kind *const kinds[] = {&exchange_peer, &exchange_nccl};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ------------------------------------------------------------- devices */
+
+/* Identifies a device among those of all hosts. */
+struct device_id {
+    char host[64], bus[32];
+};
+
+spmv_status exchange_devices_differ(spmv_group_matrix *m, bool *differ)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    struct device_id own = {"", ""}, *all = NULL;
+    *differ = true;
+    (void)gethostname(own.host, sizeof own.host - 1);
+    st = cuda_enter(m->ctx);
+    if (st == SPMV_OK)
+        st = cuda_leave(m->ctx, cuda_check(m->ctx,
+                                           cudaDeviceGetPCIBusId(own.bus, (int)sizeof own.bus,
+                                                                 ((struct cuda_state *)m->ctx->device)->device),
+                                           "cudaDeviceGetPCIBusId"));
+    TRY(spmv_group_agree(m->group, st));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
+    TRY(group_gather_equal(m->group, &own, all, sizeof own));
+    for (int r = 0; r < ranks; r++)
+        for (int other = 0; other < r; other++)
+            *differ = *differ && memcmp(&all[r], &all[other], sizeof own) != 0;
+done:
+    host_free(all);
+    return st;
+}
+
+/* ------------------------------------------------------------- the choice */
+
+static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *kind)
+{
+    m->exchange.kind = kind;
+    const spmv_status st = kind->open(m);
+    if (st != SPMV_OK) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        exchange_close(m);
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return st;
+}
+
+spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+{
+    const bool any = name == NULL || strcmp(name, "auto") == 0;
+    if (!any && strcmp(name, "host") == 0)
+        return SPMV_OK;
+    for (int k = 0; k < KINDS; k++) {
+        if (!any && strcmp(kinds[k]->name, name) != 0)
+            continue;
+        const spmv_status st = try_kind(m, kinds[k]);
+        if (st == SPMV_OK || st != SPMV_ERROR_UNSUPPORTED || !any)
+            return st;
+        m->group->settled = false; /* the next kind is tried */
+    }
+    m->group->settled = !any; /* the same on all ranks */
+    if (!any)
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_group_matrix_create: unknown exchange %s; there are: auto, peer, nccl, host", name);
+    m->ctx->error[0] = '\0'; /* a kind that is not possible is no failure */
+    return SPMV_OK;
+}
+
+void exchange_close(spmv_group_matrix *m)
+{
+    if (m->exchange.kind != NULL)
+        m->exchange.kind->close(m);
+    m->exchange = (struct exchange){.kind = NULL};
+}
+
+const char *exchange_name(const spmv_group_matrix *m)
+{
+    return m->exchange.kind != NULL ? m->exchange.kind->name : "host";
+}
+
+/* ------------------------------------------------------------- waits */
+
+static cudaError_t progress(const spmv_group_matrix *m, void *event)
+{
+    return event != NULL ? cudaEventQuery((cudaEvent_t)event) : cudaStreamQuery((cudaStream_t)m->ctx->stream);
+}
+
+/* Ends the waits of this rank's kernels, and waits for them. */
+static spmv_status abandon(spmv_group_matrix *m)
+{
+    m->exchange.kind->abandon(m);
+    (void)cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), "the end of a group");
+    return group_failure(m->group);
+}
+
+spmv_status exchange_await(void *matrix, void *event)
+{
+    spmv_group_matrix *m = matrix;
+    spmv_status st = cuda_enter(m->ctx);
+    if (st != SPMV_OK)
+        return st;
+    cudaError_t error = cudaErrorNotReady;
+    while (st == SPMV_OK && (error = progress(m, event)) == cudaErrorNotReady) {
+        if (group_failure(m->group) != SPMV_OK)
+            st = abandon(m);
+        else
+            sched_yield();
+    }
+    if (st == SPMV_OK)
+        st = cuda_check(m->ctx, error, "an exchange of ranks");
+    if (st == SPMV_OK)
+        st = group_failure(m->group);
+    return cuda_leave(m->ctx, st);
+}
+
+/* Together: returns after all ranks have called it. */
+static spmv_status gather_one(spmv_group_matrix *m)
+{
+    const char here = 1;
+    for (int r = 0; r <= m->group->transport.ranks; r++)
+        m->offset[r] = r;
+    return group_gather(m->group, &here, m->met, m->offset);
+}
+
+/* In careful mode: all ranks have finished what they queued. */
+static spmv_status meet(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    TRY(exchange_await(m, NULL));
+    TRY(gather_one(m));
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- the functions of a plan */
+
+spmv_status exchange_fetch_start(spmv_group_matrix *m, const void *x)
+{
+    return m->all_ghosts > 0 ? m->exchange.kind->put(m, x) : SPMV_OK;
+}
+
+spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x)
+{
+    spmv_status st = SPMV_OK;
+    const struct exchange *e = &m->exchange;
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
+    if (!e->is_free)
+        TRY(meet(m));
+    TRY(e->kind->take(m, x));
+    if (!e->is_free)
+        TRY(exchange_await(m, NULL));
+done:
+    return st;
+}
+
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    const struct exchange *e = &m->exchange;
+    const struct exchange_parts parts = {numbers, sums, unit_rows};
+    if (e->is_free)
+        return e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
+    const double begin = group_now();
+    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH));
+    TRY(meet(m));
+    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_COLLECT));
+    TRY(exchange_await(m, NULL));
+done:
+    m->seconds += group_now() - begin;
+    return st;
+}
+
+bool exchange_let_wait(void *matrix, bool free)
+{
+    spmv_group_matrix *m = matrix;
+    m->exchange.is_free = free && m->exchange.may_wait;
+    return m->exchange.is_free;
+}
