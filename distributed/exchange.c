@@ -14,30 +14,42 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ------------------------------------------------------------- devices */
 
-/* Identifies a device among those of all hosts. */
+/* Identifies a device among those of all hosts. concurrent: it runs several kernels at a time. */
 struct device_id {
     char host[64], bus[32];
+    int concurrent;
 };
 
-spmv_status exchange_devices_differ(spmv_group_matrix *m, bool *differ)
+static spmv_status identify(spmv_context *ctx, struct device_id *id)
+{
+    const int device = ((struct cuda_state *)ctx->device)->device;
+    (void)gethostname(id->host, sizeof id->host - 1);
+    spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaDeviceGetPCIBusId(id->bus, (int)sizeof id->bus, device), "cudaDeviceGetPCIBusId");
+    if (st == SPMV_OK)
+        st = cuda_check(ctx, cudaDeviceGetAttribute(&id->concurrent, cudaDevAttrConcurrentKernels, device),
+                        "cudaDeviceGetAttribute");
+    return cuda_leave(ctx, st);
+}
+
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks;
-    struct device_id own = {"", ""}, *all = NULL;
-    *differ = true;
-    (void)gethostname(own.host, sizeof own.host - 1);
-    st = cuda_enter(m->ctx);
-    if (st == SPMV_OK)
-        st = cuda_leave(m->ctx, cuda_check(m->ctx,
-                                           cudaDeviceGetPCIBusId(own.bus, (int)sizeof own.bus,
-                                                                 ((struct cuda_state *)m->ctx->device)->device),
-                                           "cudaDeviceGetPCIBusId"));
-    TRY(spmv_group_agree(m->group, st));
+    struct device_id own = {"", "", 0}, *all = NULL;
+    *obstacle = NULL;
+    TRY(spmv_group_agree(m->group, identify(m->ctx, &own)));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
     TRY(group_gather_equal(m->group, &own, all, sizeof own));
-    for (int r = 0; r < ranks; r++)
+    for (int r = 0; r < ranks; r++) {
+        if (!all[r].concurrent)
+            *obstacle = "a GPU does not run several kernels at a time";
         for (int other = 0; other < r; other++)
-            *differ = *differ && memcmp(&all[r], &all[other], sizeof own) != 0;
+            if (strcmp(all[r].host, all[other].host) == 0 && strcmp(all[r].bus, all[other].bus) == 0)
+                *obstacle = "two ranks have the same GPU";
+    }
 done:
     host_free(all);
     return st;

@@ -84,8 +84,8 @@ bool exchange_let_wait(void *matrix, bool free);
  * failure of the group, if there is one; then kernels no longer wait for other ranks. */
 spmv_status exchange_await(void *matrix, void *event);
 
-/* Whether no two ranks have the same device; together. */
-spmv_status exchange_devices_differ(spmv_group_matrix *m, bool *differ);
+/* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. */
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle);
 
 /* Closes what a group keeps for the kind nccl. */
 void exchange_nccl_release(struct spmv_group *group);

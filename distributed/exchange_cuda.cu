@@ -167,6 +167,13 @@ template <typename T> __device__ void fold_all(const exchange_gathered &g, int c
     }
 }
 
+/* The first unit that begins at the row or behind it, where chunk c begins. Only the end of the matrix
+ * may lie within a unit. */
+__device__ int64_t unit_from(const exchange_parts &p, int64_t row, int64_t c)
+{
+    return p.unit_rows > 0 ? (row + p.unit_rows - 1) / p.unit_rows : c;
+}
+
 /* Adds the parts of each own chunk's units, a warp for each chunk, and writes the chunk's part to all
  * ranks. */
 template <typename T> __device__ void publish(const exchange_view &v, const exchange_parts &p, unsigned number)
@@ -175,8 +182,7 @@ template <typename T> __device__ void publish(const exchange_view &v, const exch
     const T *const numbers = (const T *)p.numbers;
     for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes; c < v.chunks;
          c += (int64_t)gridDim.x * WARPS) {
-        const int64_t first = p.unit_rows > 0 ? v.chunk[c] / p.unit_rows : c;
-        const int64_t end = p.unit_rows > 0 ? (v.chunk[c + 1] + p.unit_rows - 1) / p.unit_rows : c + 1;
+        const int64_t first = unit_from(p, v.chunk[c], c), end = unit_from(p, v.chunk[c + 1], c + 1);
         for (int which = 0; which < p.sums; which++) {
             T sum = T();
             for (int64_t u = first + lane; u < end; u += warp_lanes)

@@ -179,18 +179,19 @@ static spmv_status open_nccl(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     struct by_nccl *s = NULL;
-    bool differ = false;
+    const char *obstacle = NULL;
     pthread_once(&once, open_library);
     if (missing[0] != '\0')
         st = context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                           "exchange nccl: %s: install NCCL, or add its folder to LD_LIBRARY_PATH", missing);
     TRY(spmv_group_agree(m->group, st));
-    TRY(exchange_devices_differ(m, &differ));
-    if (!differ) {
+    TRY(exchange_find_obstacle(m, &obstacle));
+    if (obstacle != NULL) {
         m->group->settled = true; /* all ranks see the same devices */
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "exchange nccl: two ranks have the same GPU, which NCCL does not support: as many ranks as "
-                            "GPUs, or another exchange");
+                            "exchange nccl: %s, but NCCL needs a GPU for each rank: use as many ranks as GPUs, or "
+                            "another exchange",
+                            obstacle);
     }
     st = host_alloc(m->ctx, sizeof *s, what, (void **)&s);
     if (st == SPMV_OK) {

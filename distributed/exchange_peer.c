@@ -86,8 +86,8 @@ static spmv_status allow_all(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks, own = device_of(m);
-    int *device = NULL, concurrent = 0;
-    bool differ = false;
+    int *device = NULL;
+    const char *obstacle = NULL;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *device, what, (void **)&device));
     TRY(group_gather_equal(m->group, &own, device, sizeof own));
     st = cuda_enter(m->ctx);
@@ -95,14 +95,11 @@ static spmv_status allow_all(spmv_group_matrix *m)
         for (int r = 0; r < ranks && st == SPMV_OK; r++)
             if (device[r] != own)
                 st = allow(m->ctx, own, device[r]);
-        if (st == SPMV_OK)
-            st = cuda_check(m->ctx, cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentKernels, own),
-                            "cudaDeviceGetAttribute");
         st = cuda_leave(m->ctx, st);
     }
     TRY(spmv_group_agree(m->group, st));
-    TRY(exchange_devices_differ(m, &differ));
-    m->exchange.may_wait = differ && concurrent != 0;
+    TRY(exchange_find_obstacle(m, &obstacle));
+    m->exchange.may_wait = obstacle == NULL;
 done:
     host_free(device);
     return st;
