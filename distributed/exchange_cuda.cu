@@ -1,6 +1,7 @@
 /* Kernels that exchange data between ranks on GPUs.
  *
  *   put      copies the own elements that others need into their memory, then sets a flag there
+ *   pack     the same into one array of the own memory, without a flag
  *   take     waits for the flags of other ranks, then copies what arrived into x
  *   sum      PUBLISH: adds the parts of each chunk's units in a fixed order, writes the parts of chunks
  *            to all ranks, then sets flags. COLLECT: waits for the flags of all ranks, then adds all
@@ -121,6 +122,14 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view
         v.counters->puts = number;
     for (int t = (int)threadIdx.x; t < v.target_count; t += BLOCK)
         set_flag(v.targets[t].flag, number);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) pack(const int32_t *index, int64_t count, const T *x, T *packed)
+{
+    await_kernel_before();
+    for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
+        packed[i] = x[index[i]];
 }
 
 template <typename T> __global__ void __launch_bounds__(BLOCK) take(exchange_view v, T *x)
@@ -260,6 +269,16 @@ extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, con
         using T = decltype(of);
         return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK, take<T>, *view,
                             (T *)x);
+    });
+}
+
+extern "C" spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count,
+                                          const void *x, void *packed)
+{
+    return with_type(ctx, type, [&](auto of) {
+        using T = decltype(of);
+        return launch_early(ctx, "group pack", blocks_for(count, 2 * BLOCK), BLOCK, pack<T>, index, count, (const T *)x,
+                            (T *)packed);
     });
 }
 

@@ -67,6 +67,10 @@ enum { EXCHANGE_STOPPED = 1, EXCHANGE_LOST = 2, EXCHANGE_MOST_SECONDS = 300 };
 spmv_status exchange_put_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view, const void *x);
 spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view, void *x);
 
+/* packed[i] = x[index[i]], 0 <= i < count. */
+spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count, const void *x,
+                               void *packed);
+
 /* The phases PUBLISH and COLLECT of struct exchange_kind. With boards NULL, PUBLISH folds the parts
  * of units to own_parts. */
 spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,

@@ -236,10 +236,9 @@ static spmv_status after_call(spmv_group_matrix *m, int result, const char *call
 static spmv_status put(spmv_group_matrix *m, const void *x)
 {
     const struct halo *h = &m->halo;
-    const int rank = m->group->transport.rank;
-    return h->count == 0 ? SPMV_OK
-                         : spmv_gather(m->ctx, m->type, x, m->col_of_rank[rank + 1] - m->col_of_rank[rank],
-                                       h->context_index, 32, h->context_packed, h->count);
+    return h->count == 0
+               ? SPMV_OK
+               : exchange_pack_cuda(m->ctx, m->type, h->context_index, h->count, x, h->context_packed);
 }
 
 static int queue_pieces(const spmv_group_matrix *m, void *x)
