@@ -512,8 +512,8 @@ static void tell_ranks(const struct rank *r)
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s", r->job->in.argument, (long long)info->rows,
            (long long)info->cols, (long long)info->nnz, info->nnz == 1 ? "" : "s", spmv_type_name(info->type));
     remark(LEVEL_NORMAL, "on %d rank%s (%s%s%s), each %s", spmv_group_ranks(r->group),
-           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group), exchanges(r) ? ", exchange " : "",
-           exchanges(r) ? info->exchange : "", spmv_context_describe(r->ctx));
+           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group),
+           exchanges(r) ? ", exchange " : "", exchanges(r) ? info->exchange : "", spmv_context_describe(r->ctx));
     remark(LEVEL_NORMAL, "method %s; %lld chunks of rows; the largest share of a rank is %.2f times the mean",
            info->method, (long long)info->chunks, info->imbalance);
     remark(LEVEL_NORMAL,
@@ -528,9 +528,9 @@ static json_t *json_ranks(const struct rank *r)
 {
     const spmv_group_matrix_info *info = &r->info;
     return json_pack("{s:i, s:s, s:s, s:I, s:f, s:I, s:I, s:f, s:s}", "count", spmv_group_ranks(r->group), "transport",
-                     spmv_group_transport(r->group), "exchange", info->exchange, "chunks", (json_int_t)info->chunks, "imbalance", info->imbalance,
-                     "halo", (json_int_t)info->all_ghosts, "halo_largest", (json_int_t)info->most_ghosts,
-                     "exchange_share", exchange_share(r), "note", info->note);
+                     spmv_group_transport(r->group), "exchange", info->exchange, "chunks", (json_int_t)info->chunks,
+                     "imbalance", info->imbalance, "halo", (json_int_t)info->all_ghosts, "halo_largest",
+                     (json_int_t)info->most_ghosts, "exchange_share", exchange_share(r), "note", info->note);
 }
 
 static spmv_status write_json(const struct rank *r)
@@ -639,8 +639,8 @@ static spmv_status run_threads(struct ranks_job *job)
     context.threads = o->threads;
     options.context = &context;
     options.gpus = o->gpus;
-    const spmv_status st = spmv_group_run_with(o->ranks > 0 ? o->ranks : o->gpus, &options, run_rank, job, message,
-                                               sizeof message);
+    const spmv_status st =
+        spmv_group_run_with(o->ranks > 0 ? o->ranks : o->gpus, &options, run_rank, job, message, sizeof message);
     if (st != SPMV_OK && !job->told)
         return report(st, message);
     return st;
@@ -703,8 +703,7 @@ static spmv_status run_processes(struct ranks_job *job)
     return st;
 }
 
-spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments,
-                           int count)
+spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments, int count)
 {
     struct ranks_job job = {.o = o, .kind = kind, .arguments = arguments, .count = count};
     const char *refusal = kind->refusal(o);

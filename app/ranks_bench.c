@@ -15,8 +15,8 @@ enum { PRODUCTS = 20, SOLVES = 5, FEW_ITERATIONS = 20, MANY_ITERATIONS = 500 };
 
 static const char *refuse(const struct options *o)
 {
-    static const char *const without[] = {"suite", "peers", "csv", "summary", "seed", "vectors", "right", "project",
-                                          "size", "restart"};
+    static const char *const without[] = {"suite",   "peers", "csv",     "summary", "seed",
+                                          "vectors", "right", "project", "size",    "restart"};
     static char text[80];
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (option_given(o, without[i])) {
@@ -104,8 +104,8 @@ static void tell(const struct rank *r)
 {
     const double seconds = r->timing.median;
     remark(LEVEL_NORMAL, "load %s, plan %s", seconds_text(r->job->in.seconds), seconds_text(r->plan_seconds));
-    remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", r->job->kind->op,
-           r->job->in.argument, seconds_text(seconds), seconds_text(r->timing.min), seconds_text(r->timing.max),
+    remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", r->job->kind->op, r->job->in.argument,
+           seconds_text(seconds), seconds_text(r->timing.min), seconds_text(r->timing.max),
            r->result.iterations > 0 ? " an iteration, by " : "", r->result.iterations > 0 ? r->result.method : "",
            2e-9 * (double)r->info.nnz / seconds);
     if (r->job->o->verify != VERIFY_OFF && r->check.worst_row >= 0)

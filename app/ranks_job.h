@@ -11,7 +11,7 @@ struct rank;
 
 /* The kinds of jobs: what differs between mul and solve. */
 struct rank_kind {
-    const char *op; /* "spmv", "cg" */
+    const char *op;     /* "spmv", "cg" */
     const char *answer; /* NULL: there is none */
     enum job_kind memory;
     /* A sentence about options that are not possible on ranks; NULL: all are. */
@@ -85,6 +85,7 @@ spmv_status rank_make_preconditioner(struct rank *r);
 spmv_status rank_make_b(struct rank *r);
 
 /* Runs the job on the ranks of the options, or of the launcher. */
-spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments, int count);
+spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments,
+                         int count);
 
 #endif

@@ -126,6 +126,7 @@ spmv_status exchange_await(void *matrix, void *event)
         return st;
     cudaError_t error = cudaErrorNotReady;
     while (st == SPMV_OK && (error = progress(m, event)) == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* not an error */
         if (group_failure(m->group) != SPMV_OK)
             st = abandon(m);
         else

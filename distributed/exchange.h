@@ -52,7 +52,8 @@ struct exchange_kind {
 
     /* PUBLISH sends this rank's parts to all ranks, COLLECT adds the parts of all: sums[v] in the
      * context's memory. Both at once only in free mode. */
-    spmv_status (*sum)(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums, int phases);
+    spmv_status (*sum)(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums,
+                       int phases);
 
     /* Ends the kernels of this rank that wait for other ranks, after a failure of the group. */
     void (*abandon)(spmv_group_matrix *m);

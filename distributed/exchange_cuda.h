@@ -15,7 +15,7 @@ struct exchange_flag {
 };
 
 struct exchange_counters {
-    unsigned puts, takes, sums; /* finished */
+    unsigned puts, takes, sums;                   /* finished */
     unsigned put_blocks, take_blocks, sum_blocks; /* finished blocks of a launch; 0 between launches */
 };
 
@@ -45,8 +45,8 @@ struct exchange_view {
     struct exchange_counters *counters;
     const struct exchange_board *boards; /* ranks; NULL: parts are only folded, to own_parts */
     void *own_parts;
-    int64_t own_stride;                  /* of own_parts: between sums */
-    struct exchange_flag *put, *sum;     /* the own flags */
+    int64_t own_stride;              /* of own_parts: between sums */
+    struct exchange_flag *put, *sum; /* the own flags */
     void *parts[2];
     const struct exchange_target *targets;
     int target_count;

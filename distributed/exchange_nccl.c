@@ -106,9 +106,9 @@ static spmv_status connect_ranks(spmv_group_matrix *m)
     TRY(group_gather_equal(group, &own, all, sizeof own));
     st = cuda_enter(m->ctx);
     if (st == SPMV_OK)
-        st = cuda_leave(m->ctx, check(m->ctx,
-                                      nccl.init_rank(&made, group->transport.ranks, all[0], group->transport.rank),
-                                      "ncclCommInitRank"));
+        st = cuda_leave(m->ctx,
+                        check(m->ctx, nccl.init_rank(&made, group->transport.ranks, all[0], group->transport.rank),
+                              "ncclCommInitRank"));
     group->nccl = made;
     TRY(spmv_group_agree(group, st));
 done:
@@ -166,10 +166,8 @@ static spmv_status make_arrays(spmv_group_matrix *m, struct by_nccl *s)
     TRY(spmv_alloc(m->ctx, max_i64(1, m->all_chunks) * (int64_t)sizeof *place, &s->place));
     TRY(spmv_upload(m->ctx, place, s->place, m->all_chunks * (int64_t)sizeof *place));
     TRY(spmv_map_index(m->ctx, SPMV_F64, &(const double){0}, NULL, s->parts, each));
-    s->view = (struct exchange_view){.chunk = m->context_chunk,
-                                     .chunks = m->ranks.chunks,
-                                     .own_parts = s->parts,
-                                     .own_stride = s->most};
+    s->view = (struct exchange_view){
+        .chunk = m->context_chunk, .chunks = m->ranks.chunks, .own_parts = s->parts, .own_stride = s->most};
 done:
     host_free(place);
     return st;
@@ -236,9 +234,8 @@ static spmv_status after_call(spmv_group_matrix *m, int result, const char *call
 static spmv_status put(spmv_group_matrix *m, const void *x)
 {
     const struct halo *h = &m->halo;
-    return h->count == 0
-               ? SPMV_OK
-               : exchange_pack_cuda(m->ctx, m->type, h->context_index, h->count, x, h->context_packed);
+    return h->count == 0 ? SPMV_OK
+                         : exchange_pack_cuda(m->ctx, m->type, h->context_index, h->count, x, h->context_packed);
 }
 
 static int queue_pieces(const spmv_group_matrix *m, void *x)
@@ -309,10 +306,5 @@ static void abandon(spmv_group_matrix *m)
     m->group->nccl = NULL;
 }
 
-const struct exchange_kind exchange_nccl = {.name = "nccl",
-                                            .open = open_nccl,
-                                            .close = close_nccl,
-                                            .put = put,
-                                            .take = take,
-                                            .sum = sum,
-                                            .abandon = abandon};
+const struct exchange_kind exchange_nccl = {
+    .name = "nccl", .open = open_nccl, .close = close_nccl, .put = put, .take = take, .sum = sum, .abandon = abandon};

@@ -121,8 +121,8 @@ static spmv_status allocate_board(spmv_group_matrix *m, struct peer *p, const st
                           (long long)l->end);
     }
     if (st == SPMV_OK)
-        st = cuda_check(m->ctx,
-                        cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream), what);
+        st = cuda_check(m->ctx, cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream),
+                        what);
     if (st == SPMV_OK)
         st = cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), what);
     if (st == SPMV_OK)
@@ -189,10 +189,9 @@ static void fill_tables(const spmv_group_matrix *m, const struct layout *l, cons
     const int64_t size = (int64_t)spmv_type_size(m->type);
     int64_t first = 0;
     for (int r = 0; r < ranks; r++)
-        boards[r] = (struct exchange_board){
-            .put = (struct exchange_flag *)(told[r].board + l->put),
-            .sum = (struct exchange_flag *)(told[r].board + l->sum),
-            .parts = {told[r].board + l->parts[0], told[r].board + l->parts[1]}};
+        boards[r] = (struct exchange_board){.put = (struct exchange_flag *)(told[r].board + l->put),
+                                            .sum = (struct exchange_flag *)(told[r].board + l->sum),
+                                            .parts = {told[r].board + l->parts[0], told[r].board + l->parts[1]}};
     for (int t = 0; t < m->halo.sends; t++) {
         const int to = m->halo.send[t].rank;
         const int64_t at = places[(int64_t)to * ranks + rank] * size;
@@ -342,10 +341,5 @@ static void abandon(spmv_group_matrix *m)
     *(volatile int *)peer_of(m)->view.stop = EXCHANGE_STOPPED;
 }
 
-const struct exchange_kind exchange_peer = {.name = "peer",
-                                            .open = open_peer,
-                                            .close = close_peer,
-                                            .put = put,
-                                            .take = take,
-                                            .sum = sum,
-                                            .abandon = abandon};
+const struct exchange_kind exchange_peer = {
+    .name = "peer", .open = open_peer, .close = close_peer, .put = put, .take = take, .sum = sum, .abandon = abandon};

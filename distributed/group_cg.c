@@ -175,11 +175,10 @@ static spmv_status check_method(const spmv_group_matrix *m, const char *name)
     return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                         "spmv_group_cg: no method %s for several ranks on backend %s; there are: auto, textbook%s",
                         name, spmv_backend_name(backend),
-                        on_device                     ? ", fused, graph"
-                        : backend == SPMV_BACKEND_OMP ? ", fused"
-                        : backend == SPMV_BACKEND_CUDA
-                            ? "; with the exchange peer or nccl also fused and graph"
-                            : "");
+                        on_device                      ? ", fused, graph"
+                        : backend == SPMV_BACKEND_OMP  ? ", fused"
+                        : backend == SPMV_BACKEND_CUDA ? "; with the exchange peer or nccl also fused and graph"
+                                                       : "");
 }
 
 static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)

@@ -38,10 +38,10 @@ struct spmv_group_matrix {
     spmv_context *ctx;
     spmv_plan *plan;
     const char *method; /* on cuda: of the products of all ranks; NULL: as in the options */
-    spmv_csr own;     /* this rank's rows, in host memory; columns as in struct plan_ranks */
-    spmv_type type;   /* of vectors and sums */
-    int64_t cols;     /* of the whole matrix */
-    int64_t *row_ptr; /* the arrays of own */
+    spmv_csr own;       /* this rank's rows, in host memory; columns as in struct plan_ranks */
+    spmv_type type;     /* of vectors and sums */
+    int64_t cols;       /* of the whole matrix */
+    int64_t *row_ptr;   /* the arrays of own */
     int32_t *col;
     void *val;
     int64_t all_chunks;

@@ -75,13 +75,12 @@ static spmv_status learn(spmv_group *group, struct source *s)
     const spmv_csr *own = s->own;
     spmv_context *ctx = group->ctx;
     const int ranks = group->transport.ranks;
-    const struct given mine = {
-        .rows = own->rows,
-        .nnz = own->nnz,
-        .cols = own->cols,
-        .type = (int32_t)own->type,
-        .pattern = own->val == NULL && own->nnz > 0,
-        .backend = (int32_t)spmv_context_backend(ctx)};
+    const struct given mine = {.rows = own->rows,
+                               .nnz = own->nnz,
+                               .cols = own->cols,
+                               .type = (int32_t)own->type,
+                               .pattern = own->val == NULL && own->nnz > 0,
+                               .backend = (int32_t)spmv_context_backend(ctx)};
     TRY(host_alloc(ctx, ranks * (int64_t)sizeof *s->given, what, (void **)&s->given));
     TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->first, what, (void **)&s->first));
     TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->entry, what, (void **)&s->entry));
@@ -470,9 +469,9 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 #endif
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
-    void *const host[] = {m->row_ptr,     m->col,    m->val,         m->chunk_of_rank, m->row_of_rank,
-                          m->col_of_rank, m->chunk,  m->edge,        m->parts,         m->all_parts,
-                          m->fold,        m->offset, m->met,          m->work_of_rank};
+    void *const host[] = {m->row_ptr,     m->col,    m->val,  m->chunk_of_rank, m->row_of_rank,
+                          m->col_of_rank, m->chunk,  m->edge, m->parts,         m->all_parts,
+                          m->fold,        m->offset, m->met,  m->work_of_rank};
     for (size_t i = 0; i < sizeof host / sizeof *host; i++)
         host_free(host[i]);
     spmv_free(m->ctx, m->x_at);

@@ -52,8 +52,8 @@ bool is_small(const struct cg *cg)
 int64_t blocks_of(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return ranks != nullptr                      ? max_i64(1, ranks->chunks)
-           : is_small(cg)                            ? (cg->s.n - 1) / cg_fused::BLOCK + 1
+    return ranks != nullptr                        ? max_i64(1, ranks->chunks)
+           : is_small(cg)                          ? (cg->s.n - 1) / cg_fused::BLOCK + 1
            : cg->s.n <= (int64_t)cg_fused::FEW_FOR ? (int64_t)cg_fused::FEW_BLOCKS
                                                    : (int64_t)cg_fused::MANY_BLOCKS;
 }
@@ -151,16 +151,14 @@ template <typename T>
 spmv_status sum_ranks(const struct cg *cg, const void *parts, int count, int64_t unit_rows, int64_t to_at)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return ranks->queue_sum(ranks->self, cg->s.type, parts, count, unit_rows,
-                            (char *)workspace_of(cg)->memory + to_at);
+    return ranks->queue_sum(ranks->self, cg->s.type, parts, count, unit_rows, (char *)workspace_of(cg)->memory + to_at);
 }
 
 /* The squares of all ranks. */
 template <typename T> spmv_status sum_squares(const struct cg *cg)
 {
     const workspace *const own = workspace_of(cg);
-    return cg->s.plan->ranks == nullptr ? SPMV_OK
-                                        : sum_ranks<T>(cg, system_of<T>(cg).left, 2, 0, own->squares_at);
+    return cg->s.plan->ranks == nullptr ? SPMV_OK : sum_ranks<T>(cg, system_of<T>(cg).left, 2, 0, own->squares_at);
 }
 
 /* q = A p and p'q of several ranks. */
@@ -173,8 +171,8 @@ template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, st
         product.epilogue = nullptr;
     const spmv_status st = plan_multiply_together(cg->s.plan, product);
     return st != SPMV_OK ? st
-           : parts ? sum_ranks<T>(cg, pq_parts<T>(cg, &count), 1, PLAN_UNIT_ROWS, workspace_of(cg)->dot_at)
-                   : ranks->dot(ranks->self, cg->s.type, cg->p, cg->s.q, dot_of<T>(cg));
+           : parts       ? sum_ranks<T>(cg, pq_parts<T>(cg, &count), 1, PLAN_UNIT_ROWS, workspace_of(cg)->dot_at)
+                         : ranks->dot(ranks->self, cg->s.type, cg->p, cg->s.q, dot_of<T>(cg));
 }
 
 /* One step. */
@@ -200,8 +198,8 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     if (st == SPMV_OK && own->z != nullptr) {
         st = cg_precondition(cg, cg->s.r, own->z);
         if (st == SPMV_OK)
-            st = queue_kernel<T>(cg, "cg r'z", ranks ? blocks_of(cg) : (int64_t)cg_fused::FOLDED,
-                                 cg_fused::step_rho<T>);
+            st =
+                queue_kernel<T>(cg, "cg r'z", ranks ? blocks_of(cg) : (int64_t)cg_fused::FOLDED, cg_fused::step_rho<T>);
         if (st == SPMV_OK && ranks)
             st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, 0, own->rho_at);
     }

@@ -52,8 +52,8 @@ template <typename T> struct column {
 struct queue {
     spmv_context *ctx;
     const struct plan_ranks *ranks; /* NULL: none */
-    const void *states; /* on the device: one a column */
-    int64_t bytes;      /* of all */
+    const void *states;             /* on the device: one a column */
+    int64_t bytes;                  /* of all */
     bool graphs;
     int steps[LENGTHS];
     bool *ran;                       /* the columns that run */

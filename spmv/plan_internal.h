@@ -72,8 +72,7 @@ struct plan_ranks {
      * - await: waits for an event (cudaEvent_t), or NULL: for all queued work. Returns the failure
      *   of another rank, if there is one. Replaces other waits while let_wait is in force. */
     const int64_t *context_chunk;
-    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows,
-                             void *sums);
+    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
 };
