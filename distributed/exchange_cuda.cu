@@ -108,9 +108,17 @@ __device__ int target_of(const exchange_view &v, int64_t i)
     return low;
 }
 
+/* Waits for the kernel before. The blocks of the next kernel may take their places meanwhile: all
+ * blocks of this one have theirs, so a wait for another GPU keeps none of them back. */
+__device__ void begin_in_turn()
+{
+    let_next_begin();
+    await_kernel_before();
+}
+
 template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view v, const T *x)
 {
-    await_kernel_before();
+    begin_in_turn();
     const unsigned number = v.counters->puts + 1;
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < v.sent_count; i += (int64_t)gridDim.x * BLOCK) {
         const exchange_target &target = v.targets[target_of(v, i)];
@@ -127,14 +135,14 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view
 template <typename T>
 __global__ void __launch_bounds__(BLOCK) pack(const int32_t *index, int64_t count, const T *x, T *packed)
 {
-    await_kernel_before();
+    begin_in_turn();
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
         packed[i] = x[index[i]];
 }
 
 template <typename T> __global__ void __launch_bounds__(BLOCK) take(exchange_view v, T *x)
 {
-    await_kernel_before();
+    begin_in_turn();
     const unsigned number = v.counters->takes + 1;
     for (int s = (int)threadIdx.x; s < v.source_count; s += BLOCK)
         await_flag(v.put + v.sources[s], number, v.stop);
@@ -212,13 +220,19 @@ template <typename T> __device__ void publish(const exchange_view &v, const exch
 template <typename T>
 __global__ void __launch_bounds__(BLOCK) sum(exchange_view v, exchange_parts p, T *sums, int phases)
 {
-    await_kernel_before();
+    begin_in_turn();
     unsigned number = v.boards != nullptr ? v.counters->sums : 0;
     if ((phases & EXCHANGE_PUBLISH) != 0) {
         number++;
         publish<T>(v, p, number);
-        if (v.boards == nullptr || !is_last(&v.counters->sum_blocks))
+        if (v.boards == nullptr && (phases & EXCHANGE_COLLECT) == 0)
             return;
+        if (!is_last(&v.counters->sum_blocks))
+            return;
+        if (v.boards == nullptr) {
+            fold_all<T>({v.own_parts, nullptr, v.chunks, v.own_stride}, p.sums, sums);
+            return;
+        }
         if (threadIdx.x == 0)
             v.counters->sums = number;
         for (int r = (int)threadIdx.x; r < v.ranks; r += BLOCK)
@@ -229,13 +243,12 @@ __global__ void __launch_bounds__(BLOCK) sum(exchange_view v, exchange_parts p, 
     for (int r = (int)threadIdx.x; r < v.ranks; r += BLOCK)
         await_flag(v.sum + r, number, v.stop);
     __syncthreads();
-    let_next_begin();
     fold_all<T>({v.parts[number % 2], nullptr, v.all_chunks, v.all_chunks}, p.sums, sums);
 }
 
 template <typename T> __global__ void __launch_bounds__(BLOCK) fold_gathered(exchange_gathered g, int count, T *sums)
 {
-    await_kernel_before();
+    begin_in_turn();
     fold_all<T>(g, count, sums);
 }
 

@@ -72,7 +72,7 @@ spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t 
                                void *packed);
 
 /* The phases PUBLISH and COLLECT of struct exchange_kind. With boards NULL, PUBLISH folds the parts
- * of units to own_parts. */
+ * of units to own_parts; both phases together also add these, for a single rank. */
 spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                               const struct exchange_parts *parts, void *sums, int phases);
 

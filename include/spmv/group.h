@@ -159,9 +159,9 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the
  * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
  * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096; for W > 2^22 it is
- * the multiple of 4096 from W / 1024 on. Rank r of N owns the chunks C r / N to C (r + 1) / N - 1
- * of C. It owns the elements of x of the same numbers if the matrix is square, else the r-th of N
- * equal parts.
+ * the multiple of 4096 from W / 1024 on. On cuda, i is also a multiple of 256. Rank r of N owns the
+ * chunks C r / N to C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the
+ * matrix is square, else the r-th of N equal parts.
  *
  *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
  *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
@@ -278,7 +278,8 @@ SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix,
  *   size     sizeof(spmv_cg_result)
  *
  * Methods: textbook; on omp also fused, where products of rows without elements of other ranks run
- * while these are on their way.
+ * while these are on their way; on cuda, with the exchange peer or nccl, also graph and fused, in
+ * which the host does not wait for other ranks.
  * Errors: those of spmv_cg; SPMV_ERROR_UNSUPPORTED; SPMV_ERROR_ARGUMENT (also: options that differ
  * between ranks); those of another rank. */
 SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, void *x, const spmv_cg_options *options,
