@@ -57,10 +57,45 @@ done:
 
 /* ------------------------------------------------------------- the choice */
 
+/* Makes the side stream, whose kernels come first where both streams have some. */
+static spmv_status open_side(spmv_group_matrix *m)
+{
+    struct exchange *e = &m->exchange;
+    int least = 0, greatest = 0;
+    spmv_status st = e->may_wait ? cuda_enter(m->ctx) : SPMV_OK;
+    if (st != SPMV_OK || !e->may_wait)
+        return st;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority((cudaStream_t *)&e->side, cudaStreamNonBlocking, greatest);
+    if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags((cudaEvent_t *)&e->begun, cudaEventDisableTiming);
+    if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags((cudaEvent_t *)&e->arrived, cudaEventDisableTiming);
+    return cuda_leave(m->ctx, cuda_check(m->ctx, error, "a stream for an exchange"));
+}
+
+static void close_side(spmv_group_matrix *m)
+{
+    const struct exchange *e = &m->exchange;
+    if (cuda_enter(m->ctx) != SPMV_OK)
+        return;
+    if (e->begun != NULL)
+        (void)cudaEventDestroy(e->begun);
+    if (e->arrived != NULL)
+        (void)cudaEventDestroy(e->arrived);
+    if (e->side != NULL)
+        (void)cudaStreamDestroy(e->side);
+    (void)cudaGetLastError();
+    (void)cuda_leave(m->ctx, SPMV_OK);
+}
+
 static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *kind)
 {
     m->exchange.kind = kind;
-    const spmv_status st = kind->open(m);
+    spmv_status st = kind->open(m);
+    if (st == SPMV_OK)
+        st = spmv_group_agree(m->group, open_side(m));
     if (st != SPMV_OK) {
         char why[1024];
         snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
@@ -93,8 +128,10 @@ spmv_status exchange_open(spmv_group_matrix *m, const char *name)
 
 void exchange_close(spmv_group_matrix *m)
 {
-    if (m->exchange.kind != NULL)
+    if (m->exchange.kind != NULL) {
         m->exchange.kind->close(m);
+        close_side(m);
+    }
     m->exchange = (struct exchange){.kind = NULL};
 }
 
@@ -114,6 +151,8 @@ static cudaError_t progress(const spmv_group_matrix *m, void *event)
 static spmv_status abandon(spmv_group_matrix *m)
 {
     m->exchange.kind->abandon(m);
+    if (m->exchange.side != NULL)
+        (void)cuda_check(m->ctx, cudaStreamSynchronize(m->exchange.side), "the end of a group");
     (void)cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), "the end of a group");
     return group_failure(m->group);
 }
@@ -160,22 +199,72 @@ done:
 
 /* ------------------------------------------------------------- the functions of a plan */
 
-spmv_status exchange_fetch_start(spmv_group_matrix *m, const void *x)
+/* Lets the second stream wait for what is queued on the first one. */
+static spmv_status order_streams(spmv_context *ctx, void *event, void *before, void *behind)
 {
-    return m->all_ghosts > 0 ? m->exchange.kind->put(m, x) : SPMV_OK;
+    spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaEventRecord(event, (cudaStream_t)before), "recording an event");
+    if (st == SPMV_OK && behind != NULL)
+        st = cuda_check(ctx, cudaStreamWaitEvent((cudaStream_t)behind, event, 0), "ordering two streams");
+    cuda_next_in_order(ctx); /* the next kernel waits for more than the kernel before it */
+    return cuda_leave(ctx, st);
+}
+
+/* In free mode: queues put and take on the side stream. */
+static spmv_status fetch_aside(spmv_group_matrix *m, void *x)
+{
+    spmv_status st = SPMV_OK;
+    struct exchange *e = &m->exchange;
+    void *const stream = m->ctx->stream;
+    TRY(order_streams(m->ctx, e->begun, stream, e->side));
+    m->ctx->stream = e->side;
+    st = e->kind->put(m, x);
+    if (st == SPMV_OK)
+        st = e->kind->take(m, x);
+    if (st == SPMV_OK)
+        st = order_streams(m->ctx, e->arrived, e->side, NULL);
+    m->ctx->stream = stream;
+    e->aside = st == SPMV_OK;
+done:
+    return st;
+}
+
+spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x)
+{
+    if (m->halo.sends == 0 && m->halo.receives == 0)
+        return SPMV_OK;
+    return m->exchange.is_free ? fetch_aside(m, x) : m->exchange.kind->put(m, x);
+}
+
+/* Lets the context's stream wait for the elements of other ranks. */
+static spmv_status await_side(spmv_group_matrix *m)
+{
+    spmv_status st = cuda_enter(m->ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(m->ctx, cudaStreamWaitEvent((cudaStream_t)m->ctx->stream, m->exchange.arrived, 0),
+                    "ordering two streams");
+    cuda_next_in_order(m->ctx);
+    return cuda_leave(m->ctx, st);
 }
 
 spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x)
 {
     spmv_status st = SPMV_OK;
-    const struct exchange *e = &m->exchange;
+    struct exchange *e = &m->exchange;
     if (m->all_ghosts == 0)
         return SPMV_OK;
-    if (!e->is_free)
-        TRY(meet(m));
+    if (e->is_free) {
+        if (e->aside)
+            TRY(await_side(m));
+        e->aside = false;
+        return SPMV_OK;
+    }
+    TRY(meet(m));
     TRY(e->kind->take(m, x));
-    if (!e->is_free)
-        TRY(exchange_await(m, NULL));
+    TRY(exchange_await(m, NULL));
 done:
     return st;
 }

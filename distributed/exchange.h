@@ -46,7 +46,8 @@ struct exchange_kind {
     spmv_status (*open)(spmv_group_matrix *m);
     void (*close)(spmv_group_matrix *m);
 
-    /* put sends own elements of x, take stores those of other ranks in x. */
+    /* put sends own elements of x, take stores those of other ranks in x. For ranks with something to
+     * send or to get. */
     spmv_status (*put)(spmv_group_matrix *m, const void *x);
     spmv_status (*take)(spmv_group_matrix *m, void *x);
 
@@ -64,6 +65,10 @@ struct exchange {
     const struct exchange_kind *kind; /* NULL: host */
     bool may_wait;                    /* free mode is possible */
     bool is_free;
+    /* In free mode, elements of x travel on a stream of their own, while the context's stream
+     * multiplies rows that need none of them. aside: something is on its way. */
+    void *side, *begun, *arrived; /* cudaStream_t, cudaEvent_t */
+    bool aside;
     void *state; /* private to the kind */
 };
 
@@ -76,7 +81,7 @@ void exchange_close(spmv_group_matrix *m);
 const char *exchange_name(const spmv_group_matrix *m);
 
 /* The functions of struct plan_ranks for kinds other than host. */
-spmv_status exchange_fetch_start(spmv_group_matrix *m, const void *x);
+spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x);
 spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x);
 spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to);
 bool exchange_let_wait(void *matrix, bool free);

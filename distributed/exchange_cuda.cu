@@ -280,7 +280,7 @@ extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, con
 {
     return with_type(ctx, type, [&](auto of) {
         using T = decltype(of);
-        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK, take<T>, *view,
+        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 4 * BLOCK), BLOCK, take<T>, *view,
                             (T *)x);
     });
 }

@@ -284,6 +284,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
     return report(cudaSuccess);
 }
 
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = *greatest = 0;
+    return report(cudaSuccess);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     delete stream;
