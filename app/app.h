@@ -52,7 +52,8 @@ struct options {
     spmv_type type;
     bool mixed; /* --type mixed: an f32 matrix, everything else f64 */
     int threads, device;
-    int ranks; /* 0: not given */
+    int ranks, gpus;      /* 0: not given */
+    const char *exchange; /* between ranks on GPUs */
     enum verify_mode verify;
     bool json;
     const char *json_path; /* NULL: standard output */

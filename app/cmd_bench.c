@@ -13,6 +13,7 @@
 #include "bandwidth_cache.h"
 #include "bench_output.h"
 #include "op_load.h"
+#include "ranks.h"
 #include "suites.h"
 
 /* Columns of x when --vectors is not given. */
@@ -504,6 +505,8 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
 {
     struct bench b = {.o = o, .began = monotonic_seconds()};
+    if (o->ranks > 0 || o->gpus > 0)
+        return ranks_bench(o, arguments, count);
     b.run.o = o;
     b.run.device = &b.device;
     stops_defer();

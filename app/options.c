@@ -177,9 +177,19 @@ static const struct row rows[] = {
                  {GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
      .help = "maximum number of OpenMP threads (default: OpenMP's)"},
-    {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS), .group = GROUP_PRODUCT | GROUP_SOLVE,
+    {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS),
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
      .help = "divide the matrix among N ranks, which share the threads; the same bits for any N (default: one "
              "context; under mpirun its processes)"},
+    {"gpus", .argument = "N", COUNT(gpus, 1, SPMV_GROUP_MAX_THREADS),
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
+     .help = "divide the matrix among N GPUs, one rank each; with --ranks, rank r uses GPU r modulo N (default: one "
+             "GPU; under mpirun each process uses the GPU of its number on the host)"},
+    {"exchange", .argument = "auto|peer|nccl|host", TEXT(exchange), .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
+     .standard = "auto",
+     .help =
+         "how ranks on GPUs exchange data: peer: kernels write to the memory of other GPUs; nccl: NVIDIA's library; "
+         "host: copies through the host; the same bits with each"},
     {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_MULTIPLY,
      .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
@@ -654,6 +664,14 @@ static spmv_status check_pairs(const struct options *o, enum option_group group)
         return report(SPMV_ERROR_ARGUMENT, "--quiet and --verbose exclude each other");
     if (o->device >= 0 && (o->backend == SPMV_BACKEND_OMP || o->backend == SPMV_BACKEND_REF)) {
         complain("--device has no effect: it names a GPU, and --backend %s uses none", spmv_backend_name(o->backend));
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->gpus > 0 && (o->backend == SPMV_BACKEND_OMP || o->backend == SPMV_BACKEND_REF)) {
+        complain("--gpus has no effect: --backend %s uses no GPU", spmv_backend_name(o->backend));
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->gpus > 0 && o->ranks > 0 && o->ranks < o->gpus) {
+        complain("--gpus %d is more than --ranks %d: each GPU needs a rank", o->gpus, o->ranks);
         return SPMV_ERROR_ARGUMENT;
     }
     if (group == GROUP_EXPLAIN && o->cache && strcmp(o->op, "spmv") != 0) {

@@ -5,7 +5,7 @@
  * its own rows only, and checks them against another backend. All ranks return the same status.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ranks.h"
+#include "ranks_job.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,99 +15,45 @@
 #include <unistd.h>
 
 #include "reals.h"
-#include "solve.h"
 
 /* The number of products that are timed. */
 enum { REPEATS = 5 };
 
-struct rank;
-
-/* The kinds of jobs: what differs between mul and solve. */
-struct rank_kind {
-    const char *op; /* "spmv", "cg" */
-    const char *answer;
-    enum job_kind memory;
-    /* A sentence about options that are not possible on ranks; NULL: all are. */
-    const char *(*refusal)(const struct options *o);
-    spmv_status (*compute)(struct rank *r);
-    void (*tell)(const struct rank *r);
-    json_t *(*json)(const struct rank *r);
-};
-
-/* What the ranks of this process share. Rank 0 alone changes it. */
-struct ranks_job {
-    const struct options *o;
-    const struct rank_kind *kind;
-    const char *const *arguments;
-    int count;
-    const char *answer_path; /* NULL: nowhere */
-    struct input in;
-    bool told; /* a failure has been reported */
-    double *history;
-    int64_t recorded, room;
-    bool out_of_memory;
-};
-
-/* One rank. */
-struct rank {
-    struct ranks_job *job;
-    spmv_group *group;
-    spmv_context *ctx, *reference;
-    spmv_group_matrix *m;
-    spmv_group_matrix_info info;
-    int64_t size;    /* bytes of a number */
-    void *x, *y, *b; /* vectors of this rank in the context's memory */
-    void *all;       /* rank 0: the answer, in host memory */
-    bool makes_b;    /* b = A ones */
-    spmv_preconditioner *precond;
-    const char *precond_name;
-    spmv_verify_result check;
-    spmv_cg_result result;
-    spmv_status stop, verdict; /* of the solver; of the checks */
-    char failure[400];         /* the message of stop */
-    double plan_seconds, seconds, exchange_seconds, check_seconds, norm_r, largest_error;
-    struct timing timing; /* of products */
-};
-
 bool ranks_wanted(const struct options *o)
 {
-    return o->ranks > 0 || spmv_group_launcher() != NULL;
+    return o->ranks > 0 || o->gpus > 0 || spmv_group_launcher() != NULL;
 }
 
-static bool is_root(const struct rank *r)
+bool rank_is_root(const struct rank *r)
 {
     return spmv_group_rank(r->group) == 0;
 }
 
-/* Passes on the result of a function that ranks call together. Rank 0 reports the first failure. */
-static spmv_status passed(struct rank *r, spmv_status st)
+spmv_status rank_passed(struct rank *r, spmv_status st)
 {
-    if (st != SPMV_OK && is_root(r) && !r->job->told) {
+    if (st != SPMV_OK && rank_is_root(r) && !r->job->told) {
         complain("%s", plain_sentence(spmv_last_error(r->ctx)));
         r->job->told = true;
     }
     return st;
 }
 
-/* The result of a step that each rank has made by itself: the same status on all ranks. reported:
- * on rank 0 the step has reported its failure. */
-static spmv_status agreed(struct rank *r, spmv_status st, bool reported)
+spmv_status rank_agreed(struct rank *r, spmv_status st, bool reported)
 {
-    if (st != SPMV_OK && reported && is_root(r))
+    if (st != SPMV_OK && reported && rank_is_root(r))
         r->job->told = true;
-    return passed(r, spmv_group_agree(r->group, st));
+    return rank_passed(r, spmv_group_agree(r->group, st));
 }
 
 /* ---------------------------------------------------------------- the matrix and vectors */
 
-/* --method: a method of products, of the solver, or SOLVER:PRODUCT. Both results may be NULL. */
-static void split_method(const struct options *o, char solver[32], const char **product)
+void rank_split_method(const struct options *o, char solver[32], const char **product)
 {
-    static const char *const solvers[] = {"textbook", "fused"};
+    static const char *const solvers[] = {"textbook", "fused", "graph"};
     const size_t length = strcspn(o->method, ":");
     solver[0] = '\0';
     *product = o->method;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (strlen(solvers[i]) == length && strncmp(o->method, solvers[i], length) == 0) {
             snprintf(solver, 32, "%s", solvers[i]);
             *product = o->method[length] == ':' ? o->method + length + 1 : "auto";
@@ -150,25 +96,27 @@ static spmv_status load_matrix(struct rank *r)
         st = generate(r, &reading, &part);
         if (st == SPMV_OK)
             spmv_matrix_view(part, &own);
-        if (is_root(r))
+        if (rank_is_root(r))
             job->in = (struct input){.argument = job->arguments[0], .seconds = monotonic_seconds() - start};
-    } else if (is_root(r)) {
+    } else if (rank_is_root(r)) {
         st = input_load(r->ctx, &reading, job->kind->memory, job->arguments[0], &job->in);
         if (st == SPMV_OK && is_complex(input_type(o, &job->in)))
             st = report(SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks");
         if (st == SPMV_OK)
             own = job->in.view;
     }
-    st = agreed(r, st, !generated);
+    st = rank_agreed(r, st, !generated);
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = o->type;
-    split_method(o, solver, &options.method);
+    rank_split_method(o, solver, &options.method);
+    options.exchange = o->exchange;
+    options.compression = plan_compression(o, spmv_context_backend(r->ctx), strcmp(job->kind->op, "cg") == 0);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
-        st = passed(r, spmv_group_matrix_create(r->group, &own, &options, &r->m));
+        st = rank_passed(r, spmv_group_matrix_create(r->group, &own, &options, &r->m));
     r->plan_seconds = monotonic_seconds() - began;
     spmv_matrix_destroy(part);
-    if (is_root(r)) {
+    if (rank_is_root(r)) {
         spmv_matrix_destroy(job->in.matrix);
         job->in.matrix = NULL;
         job->in.view = (spmv_csr){.memory = SPMV_MEMORY_HOST};
@@ -182,9 +130,9 @@ static spmv_status load_matrix(struct rank *r)
         st = spmv_alloc(r->ctx, (r->info.own_rows + 1) * r->size, &r->y);
     if (st == SPMV_OK)
         st = spmv_alloc(r->ctx, (r->info.own_rows + 1) * r->size, &r->b);
-    if (st == SPMV_OK && is_root(r) && job->answer_path != NULL)
+    if (st == SPMV_OK && rank_is_root(r) && job->answer_path != NULL)
         st = allocate("the answer", r->info.rows, (size_t)r->size, &r->all);
-    return agreed(r, st, false);
+    return rank_agreed(r, st, false);
 }
 
 /* Rank 0 reads a vector and sends each rank its part. path NULL: this vector is not given. */
@@ -194,36 +142,35 @@ static spmv_status load_vector(struct rank *r, const char *path, const char *nam
     spmv_status st = SPMV_OK;
     if (path == NULL)
         return st;
-    if (is_root(r)) {
+    if (rank_is_root(r)) {
         char why[256];
         const int64_t n = side == SPMV_GROUP_COLS ? r->info.cols : r->info.rows;
         snprintf(why, sizeof why, "%.180s is %lld x %lld", r->job->in.argument, (long long)r->info.rows,
                  (long long)r->info.cols);
         st = vector_load(r->ctx, path, r->info.type, n, name, why, &all);
     }
-    st = agreed(r, st, true);
+    st = rank_agreed(r, st, true);
     if (st == SPMV_OK)
-        st = passed(r, spmv_group_scatter(r->m, side, all, own));
+        st = rank_passed(r, spmv_group_scatter(r->m, side, all, own));
     spmv_host_free(all);
     return st;
 }
 
 /* own = n times value, a number of the type. */
-static spmv_status fill(struct rank *r, void *own, int64_t n, double value)
+spmv_status rank_fill(struct rank *r, void *own, int64_t n, double value)
 {
     const union real number = real_scalar(r->info.type, value);
     return n > 0 ? spmv_map_index(r->ctx, r->info.type, &number, NULL, own, n) : SPMV_OK;
 }
 
 /* y = alpha A x + beta y */
-static spmv_status multiply(struct rank *r, double alpha, const void *x, double beta, void *y)
+spmv_status rank_multiply(struct rank *r, double alpha, const void *x, double beta, void *y)
 {
     const union real a = real_scalar(r->info.type, alpha), b = real_scalar(r->info.type, beta);
-    return passed(r, spmv_group_apply(r->m, &a, x, &b, y));
+    return rank_passed(r, spmv_group_apply(r->m, &a, x, &b, y));
 }
 
-/* Checks y = alpha A x + beta y0, if a check is wanted; a failed check is kept in verdict. */
-static spmv_status check(struct rank *r, double alpha, const void *x, double beta, const void *y0, const void *y)
+spmv_status rank_check(struct rank *r, double alpha, const void *x, double beta, const void *y0, const void *y)
 {
     const spmv_backend other = spmv_context_backend(r->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
     const union real a = real_scalar(r->info.type, alpha), b = real_scalar(r->info.type, beta);
@@ -239,7 +186,7 @@ static spmv_status check(struct rank *r, double alpha, const void *x, double bet
         st = spmv_context_create(&options, &r->reference);
         if (st != SPMV_OK)
             spmv_context_report(r->ctx, st, spmv_last_error(NULL));
-        st = agreed(r, st, false);
+        st = rank_agreed(r, st, false);
     }
     if (st == SPMV_OK)
         st = spmv_group_verify(r->m, r->reference, &a, x, &b, y0, y, &r->check, sizeof r->check);
@@ -248,10 +195,10 @@ static spmv_status check(struct rank *r, double alpha, const void *x, double bet
         r->verdict = st;
         return SPMV_OK;
     }
-    return passed(r, st);
+    return rank_passed(r, st);
 }
 
-static void tell_check_of(const struct rank *r, const char *what)
+void rank_tell_check(const struct rank *r, const char *what)
 {
     const struct product p = {.type = r->info.type,
                               .vectors = 1,
@@ -281,7 +228,7 @@ static spmv_status time_products(struct rank *r)
     spmv_status st = SPMV_OK;
     while (count < (o->beta == 0 ? REPEATS : 1) && st == SPMV_OK) {
         const double began = monotonic_seconds();
-        st = multiply(r, o->alpha, r->x, o->beta, r->y);
+        st = rank_multiply(r, o->alpha, r->x, o->beta, r->y);
         samples[count++] = monotonic_seconds() - began;
     }
     r->timing = timing_summary(samples, count);
@@ -295,18 +242,18 @@ static spmv_status compute_product(struct rank *r)
     const struct ranks_job *job = r->job;
     const char *x_path = job->count > 1 ? job->arguments[1] : NULL;
     spmv_status st = x_path != NULL ? load_vector(r, x_path, "x", SPMV_GROUP_COLS, r->x)
-                                    : agreed(r, fill(r, r->x, r->info.own_cols, 1), false);
+                                    : rank_agreed(r, rank_fill(r, r->x, r->info.own_cols, 1), false);
     if (st == SPMV_OK)
         st = load_vector(r, job->o->y0, "y0", SPMV_GROUP_ROWS, r->y);
     if (st == SPMV_OK && r->info.own_rows > 0)
         st = spmv_map(r->ctx, SPMV_MAP_COPY, r->info.type, r->y, r->b, r->info.own_rows);
-    st = agreed(r, st, false);
+    st = rank_agreed(r, st, false);
     if (st == SPMV_OK)
         st = time_products(r);
     if (st == SPMV_OK)
-        st = check(r, job->o->alpha, r->x, job->o->beta, job->o->y0 != NULL ? r->b : NULL, r->y);
+        st = rank_check(r, job->o->alpha, r->x, job->o->beta, job->o->y0 != NULL ? r->b : NULL, r->y);
     if (st == SPMV_OK && job->answer_path != NULL)
-        st = passed(r, spmv_group_gather(r->m, SPMV_GROUP_ROWS, r->y, r->all));
+        st = rank_passed(r, spmv_group_gather(r->m, SPMV_GROUP_ROWS, r->y, r->all));
     return st;
 }
 
@@ -314,7 +261,7 @@ static void tell_product(const struct rank *r)
 {
     remark(LEVEL_NORMAL, "load %s, plan %s, product %s", seconds_text(r->job->in.seconds),
            seconds_text(r->plan_seconds), seconds_text(r->timing.median));
-    tell_check_of(r, "y");
+    rank_tell_check(r, "y");
 }
 
 static json_t *json_product(const struct rank *r)
@@ -370,8 +317,7 @@ static int record(int64_t iteration, double residual, void *user)
     return 0;
 }
 
-/* "auto" is jacobi, or none if an entry of the diagonal is not positive. */
-static spmv_status make_preconditioner(struct rank *r)
+spmv_status rank_make_preconditioner(struct rank *r)
 {
     const char *name = r->job->o->precond;
     const bool chooses = strcmp(name, "auto") == 0;
@@ -381,20 +327,19 @@ static spmv_status make_preconditioner(struct rank *r)
         r->precond_name = "none";
         return SPMV_OK;
     }
-    return passed(r, st);
+    return rank_passed(r, st);
 }
 
-/* b from its file, or A times ones. */
-static spmv_status make_b(struct rank *r)
+spmv_status rank_make_b(struct rank *r)
 {
     const struct ranks_job *job = r->job;
     r->makes_b = job->count < 2;
     if (!r->makes_b)
         return load_vector(r, job->arguments[1], "b", SPMV_GROUP_ROWS, r->b);
-    spmv_status st = agreed(r, fill(r, r->x, r->info.own_cols, 1), false);
+    spmv_status st = rank_agreed(r, rank_fill(r, r->x, r->info.own_cols, 1), false);
     if (st == SPMV_OK)
-        st = multiply(r, 1, r->x, 0, r->b);
-    return st == SPMV_OK ? check(r, 1, r->x, 0, NULL, r->b) : st;
+        st = rank_multiply(r, 1, r->x, 0, r->b);
+    return st == SPMV_OK ? rank_check(r, 1, r->x, 0, NULL, r->b) : st;
 }
 
 static bool is_result(spmv_status st)
@@ -409,14 +354,14 @@ static spmv_status run_cg(struct rank *r)
     const char *product = NULL;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
-    split_method(o, method, &product);
+    rank_split_method(o, method, &product);
     options.rtol = o->rtol;
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;
     options.zero_start = o->x0 == NULL;
     options.precond = r->precond;
     options.method = method[0] != '\0' ? method : NULL;
-    options.on_iteration = is_root(r) && o->history != NULL ? record : NULL;
+    options.on_iteration = rank_is_root(r) && o->history != NULL ? record : NULL;
     options.user = r->job;
     spmv_group_matrix_info before = {0}, after = {0};
     spmv_group_matrix_describe(r->m, &before, sizeof before);
@@ -425,12 +370,12 @@ static spmv_status run_cg(struct rank *r)
     r->seconds = monotonic_seconds() - began;
     spmv_group_matrix_describe(r->m, &after, sizeof after);
     r->exchange_seconds = after.exchange_seconds - before.exchange_seconds;
-    if (r->job->out_of_memory && is_root(r)) {
+    if (r->job->out_of_memory && rank_is_root(r)) {
         complain("no memory for the history of %lld iterations", (long long)r->job->recorded);
         r->job->told = true;
     }
     if (!is_result(r->stop))
-        return passed(r, r->stop);
+        return rank_passed(r, r->stop);
     snprintf(r->failure, sizeof r->failure, "%s", r->stop != SPMV_OK ? spmv_last_error(r->ctx) : "");
     return SPMV_OK;
 }
@@ -444,13 +389,13 @@ static spmv_status check_residual(struct rank *r)
         return st;
     if (r->info.own_rows > 0)
         st = spmv_map(r->ctx, SPMV_MAP_COPY, r->info.type, r->b, r->y, r->info.own_rows);
-    st = agreed(r, st, false);
+    st = rank_agreed(r, st, false);
     if (st == SPMV_OK)
-        st = multiply(r, -1, r->x, 1, r->y);
+        st = rank_multiply(r, -1, r->x, 1, r->y);
     if (st == SPMV_OK)
-        st = check(r, -1, r->x, 1, r->b, r->y);
+        st = rank_check(r, -1, r->x, 1, r->b, r->y);
     if (st == SPMV_OK)
-        st = passed(r, spmv_group_dot(r->m, r->y, r->y, &square));
+        st = rank_passed(r, spmv_group_dot(r->m, r->y, r->y, &square));
     r->norm_r = sqrt(real_at(r->info.type, &square, 0));
     const double eps = r->info.type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
     const double least = sqrt((double)r->info.rows * (r->info.type == SPMV_F32 ? (double)FLT_MIN : DBL_MIN));
@@ -473,16 +418,16 @@ static spmv_status compute_solution(struct rank *r)
     const struct ranks_job *job = r->job;
     spmv_status st = SPMV_OK;
     if (r->info.rows != r->info.cols) {
-        if (is_root(r)) {
+        if (rank_is_root(r)) {
             complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument,
                      (long long)r->info.rows, (long long)r->info.cols);
             r->job->told = true;
         }
         return SPMV_ERROR_NOT_SQUARE;
     }
-    st = make_preconditioner(r);
+    st = rank_make_preconditioner(r);
     if (st == SPMV_OK)
-        st = make_b(r);
+        st = rank_make_b(r);
     if (st == SPMV_OK)
         st = load_vector(r, job->o->x0, "x0", SPMV_GROUP_COLS, r->x);
     if (st == SPMV_OK)
@@ -490,7 +435,7 @@ static spmv_status compute_solution(struct rank *r)
     if (st == SPMV_OK)
         st = check_residual(r);
     if (st == SPMV_OK && job->answer_path != NULL)
-        st = passed(r, spmv_group_gather(r->m, SPMV_GROUP_COLS, r->x, r->all));
+        st = rank_passed(r, spmv_group_gather(r->m, SPMV_GROUP_COLS, r->x, r->all));
     find_error(r);
     return st;
 }
@@ -516,7 +461,7 @@ static void tell_solution(const struct rank *r)
            result->recurrence_residual, result->tolerance, result->norm_b);
     if (r->largest_error >= 0)
         remark(LEVEL_NORMAL, "largest error against ones: %.3g", r->largest_error);
-    tell_check_of(r, "b - A x");
+    rank_tell_check(r, "b - A x");
     if (r->verdict != SPMV_OK && r->check.failed_rows == 0)
         complain("CHECK FAILED: the solver reports a true residual of %.17g; computed again, it is %.17g",
                  result->true_residual, r->norm_r);
@@ -555,13 +500,20 @@ static double exchange_share(const struct rank *r)
     return r->seconds > 0 ? r->exchange_seconds / r->seconds : 0;
 }
 
+/* Whether ranks are on GPUs, so that there are several ways to exchange data. */
+static bool exchanges(const struct rank *r)
+{
+    return spmv_context_backend(r->ctx) == SPMV_BACKEND_CUDA;
+}
+
 static void tell_ranks(const struct rank *r)
 {
     const spmv_group_matrix_info *info = &r->info;
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s", r->job->in.argument, (long long)info->rows,
            (long long)info->cols, (long long)info->nnz, info->nnz == 1 ? "" : "s", spmv_type_name(info->type));
-    remark(LEVEL_NORMAL, "on %d rank%s (%s), each %s", spmv_group_ranks(r->group),
-           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group), spmv_context_describe(r->ctx));
+    remark(LEVEL_NORMAL, "on %d rank%s (%s%s%s), each %s", spmv_group_ranks(r->group),
+           spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group),
+           exchanges(r) ? ", exchange " : "", exchanges(r) ? info->exchange : "", spmv_context_describe(r->ctx));
     remark(LEVEL_NORMAL, "method %s; %lld chunks of rows; the largest share of a rank is %.2f times the mean",
            info->method, (long long)info->chunks, info->imbalance);
     remark(LEVEL_NORMAL,
@@ -575,10 +527,10 @@ static void tell_ranks(const struct rank *r)
 static json_t *json_ranks(const struct rank *r)
 {
     const spmv_group_matrix_info *info = &r->info;
-    return json_pack("{s:i, s:s, s:I, s:f, s:I, s:I, s:f, s:s}", "count", spmv_group_ranks(r->group), "transport",
-                     spmv_group_transport(r->group), "chunks", (json_int_t)info->chunks, "imbalance", info->imbalance,
-                     "halo", (json_int_t)info->all_ghosts, "halo_largest", (json_int_t)info->most_ghosts,
-                     "exchange_share", exchange_share(r), "note", info->note);
+    return json_pack("{s:i, s:s, s:s, s:I, s:f, s:I, s:I, s:f, s:s}", "count", spmv_group_ranks(r->group), "transport",
+                     spmv_group_transport(r->group), "exchange", info->exchange, "chunks", (json_int_t)info->chunks,
+                     "imbalance", info->imbalance, "halo", (json_int_t)info->all_ghosts, "halo_largest",
+                     (json_int_t)info->most_ghosts, "exchange_share", exchange_share(r), "note", info->note);
 }
 
 static spmv_status write_json(const struct rank *r)
@@ -654,13 +606,13 @@ static spmv_status run_rank(spmv_group *group, void *user)
             spmv_group_matrix_describe(r.m, &info, sizeof info);
             r.exchange_seconds = info.exchange_seconds;
         }
-        if (is_root(&r)) {
+        if (rank_is_root(&r)) {
             written = write_results(&r);
             tell_ranks(&r);
             job->kind->tell(&r);
             job->told = true; /* whatever follows has been reported */
         }
-        st = agreed(&r, written, true);
+        st = rank_agreed(&r, written, true);
         st = r.verdict != SPMV_OK ? r.verdict : st != SPMV_OK ? st : r.stop;
     }
     spmv_preconditioner_destroy(r.precond);
@@ -678,12 +630,17 @@ static spmv_status run_threads(struct ranks_job *job)
 {
     const struct options *o = job->o;
     char message[1024];
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = o->backend;
-    options.device = o->device;
-    options.threads = o->threads;
-    const spmv_status st = spmv_group_run(o->ranks, &options, run_rank, job, message, sizeof message);
+    spmv_context_options context;
+    spmv_group_run_options options;
+    spmv_context_options_init(&context, sizeof context);
+    spmv_group_run_options_init(&options, sizeof options);
+    context.backend = o->gpus > 0 ? SPMV_BACKEND_CUDA : o->backend;
+    context.device = o->device;
+    context.threads = o->threads;
+    options.context = &context;
+    options.gpus = o->gpus;
+    const spmv_status st =
+        spmv_group_run_with(o->ranks > 0 ? o->ranks : o->gpus, &options, run_rank, job, message, sizeof message);
     if (st != SPMV_OK && !job->told)
         return report(st, message);
     return st;
@@ -706,6 +663,12 @@ static int ranks_here(void)
 static spmv_status open_rank_context(const struct options *given, spmv_context **ctx)
 {
     struct options o = *given;
+    const int number = spmv_group_local_rank();
+    if (o.gpus > 0)
+        o.backend = SPMV_BACKEND_CUDA;
+    if (number >= 0 && spmv_backend_built(SPMV_BACKEND_CUDA) &&
+        (o.backend == SPMV_BACKEND_CUDA || o.backend == SPMV_BACKEND_AUTO) && (o.gpus > 0 || o.device < 0))
+        o.device = (o.device > 0 ? o.device : 0) + (o.gpus > 0 ? number % o.gpus : number);
     spmv_status st = open_context(&o, o.backend, ctx);
     if (st != SPMV_OK || o.threads > 0 || getenv("OMP_NUM_THREADS") != NULL)
         return st;
@@ -740,8 +703,7 @@ static spmv_status run_processes(struct ranks_job *job)
     return st;
 }
 
-static spmv_status run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments,
-                           int count)
+spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments, int count)
 {
     struct ranks_job job = {.o = o, .kind = kind, .arguments = arguments, .count = count};
     const char *refusal = kind->refusal(o);
@@ -752,9 +714,9 @@ static spmv_status run_job(const struct options *o, const struct rank_kind *kind
     if (refusal != NULL)
         return report(SPMV_ERROR_UNSUPPORTED, refusal);
     /* the command has checked the other options */
-    spmv_status st = choose_answer(o, kind->answer, &job.answer_path);
+    spmv_status st = kind->answer != NULL ? choose_answer(o, kind->answer, &job.answer_path) : SPMV_OK;
     if (st == SPMV_OK)
-        st = o->ranks > 0 ? run_threads(&job) : run_processes(&job);
+        st = spmv_group_launcher() == NULL ? run_threads(&job) : run_processes(&job);
     free(job.history);
     input_free(&job.in);
     return st;
@@ -762,10 +724,10 @@ static spmv_status run_job(const struct options *o, const struct rank_kind *kind
 
 spmv_status ranks_multiply(const struct options *o, const char *const *arguments, int count)
 {
-    return run_job(o, &product_kind, arguments, count);
+    return rank_run_job(o, &product_kind, arguments, count);
 }
 
 spmv_status ranks_solve(const struct options *o, const char *const *arguments, int count)
 {
-    return run_job(o, &solve_kind, arguments, count);
+    return rank_run_job(o, &solve_kind, arguments, count);
 }

@@ -69,6 +69,9 @@ void spmv_group_destroy(spmv_group *group)
 {
     if (group == NULL)
         return;
+#ifdef SPMV_HAVE_CUDA
+    exchange_nccl_release(group);
+#endif
     group->transport.close(&group->transport);
     host_free(group);
 }
@@ -114,6 +117,11 @@ spmv_status group_start(spmv_group *group, const struct transport_piece *send, i
 spmv_status group_finish(spmv_group *group)
 {
     return transport_result(group, group->transport.finish(&group->transport));
+}
+
+spmv_status group_failure(spmv_group *group)
+{
+    return transport_result(group, group->transport.failure(&group->transport));
 }
 
 spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes)
@@ -250,10 +258,11 @@ static spmv_status share_threads(spmv_context_options *o, int ranks)
 }
 
 /* Makes the contexts and the group. message: of a failure. */
-static spmv_status open_ranks(struct runner *runner, int ranks, const spmv_context_options *options, char *message,
+static spmv_status open_ranks(struct runner *runner, int ranks, const spmv_group_run_options *run, char *message,
                               size_t size)
 {
     spmv_status st = SPMV_OK;
+    const spmv_context_options *options = run->context;
     spmv_context_options o;
     spmv_context *ctx[SPMV_GROUP_MAX_THREADS];
     spmv_group *group[SPMV_GROUP_MAX_THREADS];
@@ -262,8 +271,13 @@ static spmv_status open_ranks(struct runner *runner, int ranks, const spmv_conte
         snprintf(message, size, "spmv_group_run: options that are not initialized, or with a stream or on_event");
         return SPMV_ERROR_ARGUMENT;
     }
+    const int first = o.device < 0 ? 0 : o.device;
+    if (run->gpus > 0)
+        o.device = first + run->gpus - 1; /* the last one exists: all do */
     st = share_threads(&o, ranks);
     for (int r = 0; r < ranks && st == SPMV_OK; r++) {
+        if (run->gpus > 0)
+            o.device = first + r % run->gpus;
         st = spmv_context_create(&o, &runner[r].ctx);
         ctx[r] = runner[r].ctx;
     }
@@ -303,10 +317,26 @@ static spmv_status run_ranks(struct runner *runner, int ranks, char *message, si
     return st;
 }
 
+void spmv_group_run_options_init(spmv_group_run_options *options, size_t size)
+{
+    const spmv_group_run_options defaults = {.size = sizeof defaults};
+    result_write(options, size, &defaults, sizeof defaults);
+}
+
 spmv_status spmv_group_run(int ranks, const spmv_context_options *options, spmv_group_fn run, void *user, char *message,
                            size_t size)
 {
+    spmv_group_run_options o;
+    spmv_group_run_options_init(&o, sizeof o);
+    o.context = options;
+    return spmv_group_run_with(ranks, &o, run, user, message, size);
+}
+
+spmv_status spmv_group_run_with(int ranks, const spmv_group_run_options *options, spmv_group_fn run, void *user,
+                                char *message, size_t size)
+{
     spmv_status st = SPMV_OK;
+    spmv_group_run_options o;
     char unwanted[1];
     struct runner *runner = NULL;
     if (message == NULL || size == 0) {
@@ -318,13 +348,19 @@ spmv_status spmv_group_run(int ranks, const spmv_context_options *options, spmv_
         snprintf(message, size, "spmv_group_run: %d ranks: from 1 to %d are possible", ranks, SPMV_GROUP_MAX_THREADS);
         return SPMV_ERROR_ARGUMENT;
     }
+    spmv_group_run_options_init(&o, sizeof o);
+    if ((options != NULL && !options_read(&o, sizeof o, options)) || o.gpus < 0 || o.gpus > ranks) {
+        snprintf(message, size, "spmv_group_run_with: options that are not initialized, or %d GPUs for %d ranks",
+                 o.gpus, ranks);
+        return SPMV_ERROR_ARGUMENT;
+    }
     TRY(host_alloc(NULL, ranks * (int64_t)sizeof *runner, "a group", (void **)&runner));
     memset(runner, 0, (size_t)ranks * sizeof *runner);
     for (int r = 0; r < ranks; r++) {
         runner[r].run = run;
         runner[r].user = user;
     }
-    TRY(open_ranks(runner, ranks, options, message, size));
+    TRY(open_ranks(runner, ranks, &o, message, size));
     TRY(run_ranks(runner, ranks, message, size));
 done:
     for (int r = 0; r < ranks && runner != NULL; r++) {

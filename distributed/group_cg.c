@@ -161,6 +161,26 @@ static int call_rank_0(int64_t iteration, double residual, void *user)
     return c->failed != SPMV_OK || stops != 0;
 }
 
+/* The methods for several ranks: those of struct cg_method with for_ranks, as far as the exchange
+ * allows. */
+static spmv_status check_method(const spmv_group_matrix *m, const char *name)
+{
+    const spmv_backend backend = spmv_context_backend(m->ctx);
+    const bool on_device = backend == SPMV_BACKEND_CUDA && m->ranks.queue_sum != NULL;
+    const char *const names[] = {"auto", "textbook", backend == SPMV_BACKEND_OMP || on_device ? "fused" : "textbook",
+                                 on_device ? "graph" : "textbook"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0)
+            return SPMV_OK;
+    return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                        "spmv_group_cg: no method %s for several ranks on backend %s; there are: auto, textbook%s",
+                        name, spmv_backend_name(backend),
+                        on_device                      ? ", fused, graph"
+                        : backend == SPMV_BACKEND_OMP  ? ", fused"
+                        : backend == SPMV_BACKEND_CUDA ? "; with the exchange peer or nccl also fused and graph"
+                                                       : "");
+}
+
 static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)
 {
     if (m->ranks.rows != m->cols)
@@ -174,13 +194,7 @@ static spmv_status check(const spmv_group_matrix *m, const void *b, const void *
     if (o->inner != NULL || o->on_iterate != NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: %s must be NULL",
                             o->inner != NULL ? "inner" : "on_iterate");
-    if (o->method != NULL && strcmp(o->method, "auto") != 0 && strcmp(o->method, "textbook") != 0 &&
-        !(strcmp(o->method, "fused") == 0 && spmv_context_backend(m->ctx) == SPMV_BACKEND_OMP))
-        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_group_cg: no method %s for several ranks on backend %s; there are: auto, textbook%s",
-                            o->method, spmv_backend_name(spmv_context_backend(m->ctx)),
-                            spmv_context_backend(m->ctx) == SPMV_BACKEND_OMP ? ", fused" : "");
-    return SPMV_OK;
+    return check_method(m, o->method != NULL ? o->method : "auto");
 }
 
 /* The options that must be the same on all ranks. */

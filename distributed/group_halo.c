@@ -307,6 +307,12 @@ spmv_status group_fetch_start(void *matrix, void *x)
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = group_now();
+#ifdef SPMV_HAVE_CUDA
+    if (m->exchange.kind != NULL) {
+        TRY(exchange_fetch_start(m, x));
+        goto done;
+    }
+#endif
     TRY(pack(m, x));
     for (int i = 0; i < h->receives && !group_on_device(m->ctx); i++)
         h->receive[i].memory = (char *)x + h->receive_at[i] * size;
@@ -323,6 +329,12 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     const struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = group_now();
+#ifdef SPMV_HAVE_CUDA
+    if (m->exchange.kind != NULL) {
+        TRY(exchange_fetch_finish(m, x));
+        goto done;
+    }
+#endif
     TRY(group_finish(m->group));
     for (int i = 0; i < h->receives && group_on_device(m->ctx); i++)
         TRY(spmv_upload(m->ctx, h->receive[i].memory, (char *)x + h->receive_at[i] * size, h->receive[i].bytes));

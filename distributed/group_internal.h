@@ -6,6 +6,7 @@
 
 #include <spmv/group.h>
 
+#include "exchange.h"
 #include "plan_internal.h"
 #include "transport.h"
 
@@ -13,6 +14,7 @@ struct spmv_group {
     spmv_context *ctx;
     struct transport transport;
     bool settled; /* all ranks know of the failure that ends the present call */
+    void *nccl;   /* the communicator of the exchange nccl; NULL: not yet needed */
 };
 
 /* The elements of vectors that ranks exchange for a product. */
@@ -35,10 +37,11 @@ struct spmv_group_matrix {
     spmv_group *group;
     spmv_context *ctx;
     spmv_plan *plan;
-    spmv_csr own;     /* this rank's rows, in host memory; columns as in struct plan_ranks */
-    spmv_type type;   /* of vectors and sums */
-    int64_t cols;     /* of the whole matrix */
-    int64_t *row_ptr; /* the arrays of own */
+    const char *method; /* on cuda: of the products of all ranks; NULL: as in the options */
+    spmv_csr own;       /* this rank's rows, in host memory; columns as in struct plan_ranks */
+    spmv_type type;     /* of vectors and sums */
+    int64_t cols;       /* of the whole matrix */
+    int64_t *row_ptr;   /* the arrays of own */
     int32_t *col;
     void *val;
     int64_t all_chunks;
@@ -58,6 +61,8 @@ struct spmv_group_matrix {
     void *context_parts;
     int64_t *context_chunk;
     int64_t *offset; /* ranks + 1: for gathers */
+    char *met;       /* ranks: for meetings of all ranks */
+    struct exchange exchange;
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
     char note[256];
@@ -81,6 +86,9 @@ spmv_status group_start(spmv_group *group, const struct transport_piece *send, i
                         const struct transport_piece *receive, int receives);
 spmv_status group_finish(spmv_group *group);
 
+/* The failure that broke the group, stored in the context; SPMV_OK: none. */
+spmv_status group_failure(spmv_group *group);
+
 /* Together: all[r] = own of rank r, bytes each. */
 spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes);
 
@@ -90,6 +98,10 @@ spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *wh
 
 /* Mixes bytes into a number for group_agree_on. */
 uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
+
+/* On cuda, sets m->method from the rows of all ranks, whose columns are still those of the whole
+ * matrix. name: the option. Together. */
+spmv_status group_choose_method(spmv_group_matrix *m, const char *name);
 
 /* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
  * (group_halo.c). */

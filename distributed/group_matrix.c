@@ -19,24 +19,25 @@ enum { MOST_CHUNKS = 1024, FEW_CHUNKS = 128, LEAST_WORK = 1024, TILE = 4096 };
 
 void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size)
 {
-    const spmv_group_matrix_options defaults = {.size = sizeof defaults};
+    const spmv_group_matrix_options defaults = {.size = sizeof defaults, .compression = SPMV_COMPRESSION_AUTO};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
 /* ------------------------------------------------------------- the rows that ranks give */
 
-/* What a rank tells about the rows that it gives. last: rows plus nonzeros before the last of
- * them. */
+/* What a rank tells about the rows that it gives. */
 struct given {
-    int64_t rows, nnz, last, cols;
+    int64_t rows, nnz, cols;
     int32_t type, pattern, backend;
 };
 
-/* The rows that all ranks give. first, entry: ranks + 1, the first row and nonzero of each rank. */
+/* The rows that all ranks give. first, entry: ranks + 1, the first row and nonzero of each rank.
+ * Chunks begin at rows that are multiples of step; last: ranks, the work (rows plus nonzeros) of the
+ * whole matrix before the last such row that the rank gives; -1: it gives none. */
 struct source {
     const spmv_csr *own;
     struct given *given;
-    int64_t *first, *entry;
+    int64_t *first, *entry, *last, step;
     int64_t rows, nnz, cols;
     spmv_type type;
     bool pattern;
@@ -74,17 +75,16 @@ static spmv_status learn(spmv_group *group, struct source *s)
     const spmv_csr *own = s->own;
     spmv_context *ctx = group->ctx;
     const int ranks = group->transport.ranks;
-    const struct given mine = {
-        .rows = own->rows,
-        .nnz = own->nnz,
-        .last = own->rows > 0 ? own->rows - 1 + offset_at(own->row_ptr, own->row_ptr_bits, own->rows - 1) : -1,
-        .cols = own->cols,
-        .type = (int32_t)own->type,
-        .pattern = own->val == NULL && own->nnz > 0,
-        .backend = (int32_t)spmv_context_backend(ctx)};
+    const struct given mine = {.rows = own->rows,
+                               .nnz = own->nnz,
+                               .cols = own->cols,
+                               .type = (int32_t)own->type,
+                               .pattern = own->val == NULL && own->nnz > 0,
+                               .backend = (int32_t)spmv_context_backend(ctx)};
     TRY(host_alloc(ctx, ranks * (int64_t)sizeof *s->given, what, (void **)&s->given));
     TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->first, what, (void **)&s->first));
     TRY(host_alloc(ctx, (ranks + 1) * (int64_t)sizeof *s->entry, what, (void **)&s->entry));
+    TRY(host_alloc(ctx, ranks * (int64_t)sizeof *s->last, what, (void **)&s->last));
     TRY(group_gather_equal(group, &mine, s->given, sizeof mine));
     s->first[0] = s->entry[0] = 0;
     int typed = -1; /* the first rank with values */
@@ -116,8 +116,28 @@ done:
     return st;
 }
 
+/* The rows plus nonzeros of the whole matrix before a row that this rank gives; row: counted from its
+ * first. */
+static int64_t work_before(const struct source *s, int rank, int64_t row)
+{
+    return s->first[rank] + row + s->entry[rank] + offset_at(s->own->row_ptr, s->own->row_ptr_bits, row);
+}
+
+/* Sets step and last. Together. */
+static spmv_status learn_last(spmv_group *group, struct source *s)
+{
+    const int rank = group->transport.rank;
+    int64_t own = -1;
+    s->step = group_on_device(group->ctx) ? PLAN_UNIT_ROWS : 1;
+    const int64_t row = (s->first[rank + 1] - 1) / s->step * s->step - s->first[rank];
+    if (s->own->rows > 0 && row >= 0)
+        own = work_before(s, rank, row);
+    return group_gather_equal(group, &own, s->last, sizeof own);
+}
+
 static void release_source(struct source *s)
 {
+    host_free(s->last);
     host_free(s->given);
     host_free(s->first);
     host_free(s->entry);
@@ -144,16 +164,14 @@ static int64_t own_bounds(const struct source *s, int rank, int64_t work, int64_
                           struct bound *bound)
 {
     const spmv_csr *own = s->own;
-    int64_t before = -1, last = -1, row = 0, count = 0;
-    for (int r = 0; r <= rank; r++) {
-        before = last;
-        if (s->given[r].rows > 0)
-            last = s->first[r] + s->entry[r] + s->given[r].last;
-    }
+    int64_t before = -1, count = 0;
+    int64_t row = ceil_divide(s->first[rank], s->step) * s->step - s->first[rank]; /* the first multiple of step */
+    for (int r = 0; r < rank; r++)
+        before = s->last[r] >= 0 ? s->last[r] : before;
     *from = before < 0 ? 0 : before / work + 1;
-    for (int64_t c = *from; c < chunks && c * work <= last && own->rows > 0; c++) {
-        while (s->first[rank] + row + s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row) < c * work)
-            row++;
+    for (int64_t c = *from; c < chunks && c * work <= s->last[rank]; c++) {
+        while (work_before(s, rank, row) < c * work)
+            row += s->step;
         if (bound != NULL)
             bound[count] =
                 (struct bound){s->first[rank] + row, s->entry[rank] + offset_at(own->row_ptr, own->row_ptr_bits, row)};
@@ -341,7 +359,8 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     const int64_t own_cols = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
     spmv_plan_options_init(&plan, sizeof plan);
     plan.type = o->type;
-    plan.method = o->method;
+    plan.method = m->method != NULL ? m->method : o->method;
+    plan.compression = o->compression;
     m->own.cols = h->room + own_cols + h->after;
     m->ranks.before = h->room;
     m->ranks.after = h->after;
@@ -379,11 +398,14 @@ static spmv_status create(spmv_group *group, const spmv_csr *own, const spmv_gro
         ready = host_alloc(ctx, sizeof *m, what, (void **)&m);
     uint64_t numbers = group_mix(0, spmv_version(), strlen(spmv_version()));
     numbers = group_mix(numbers, &o.type, sizeof o.type);
-    numbers = group_mix(numbers, o.method != NULL ? o.method : "auto", strlen(o.method != NULL ? o.method : "auto"));
+    const char *const texts[] = {o.method != NULL ? o.method : "auto", o.exchange != NULL ? o.exchange : "auto"};
+    for (int i = 0; i < 2; i++)
+        numbers = group_mix(numbers, texts[i], strlen(texts[i]) + 1);
     if (m != NULL)
         *m = (spmv_group_matrix){.group = group, .ctx = ctx};
     TRY(group_agree_on(group, ready, "another version of spmv or other options", numbers));
     TRY(learn(group, &s));
+    TRY(learn_last(group, &s));
     m->cols = s.cols;
     TRY(cut(group, &s, &m->all_chunks, &bound));
     TRY(divide(m, &s, bound));
@@ -401,8 +423,17 @@ static spmv_status create(spmv_group *group, const spmv_csr *own, const spmv_gro
     m->ranks.sum = group_sum;
     m->ranks.dot = group_dot_in_context;
     m->ranks.largest = group_largest;
+    TRY(group_choose_method(m, o.method));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
+#ifdef SPMV_HAVE_CUDA
+    if (group_on_device(ctx)) {
+        TRY(exchange_open(m, o.exchange));
+        m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
+        m->ranks.let_wait = exchange_let_wait;
+        m->ranks.await = exchange_await;
+    }
+#endif
     write_note(m);
 done:
     release_source(&s);
@@ -433,11 +464,14 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 {
     if (m == NULL)
         return;
+#ifdef SPMV_HAVE_CUDA
+    exchange_close(m);
+#endif
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
-    void *const host[] = {m->row_ptr,     m->col,    m->val,         m->chunk_of_rank, m->row_of_rank,
-                          m->col_of_rank, m->chunk,  m->edge,        m->parts,         m->all_parts,
-                          m->fold,        m->offset, m->work_of_rank};
+    void *const host[] = {m->row_ptr,     m->col,    m->val,  m->chunk_of_rank, m->row_of_rank,
+                          m->col_of_rank, m->chunk,  m->edge, m->parts,         m->all_parts,
+                          m->fold,        m->offset, m->met,  m->work_of_rank};
     for (size_t i = 0; i < sizeof host / sizeof *host; i++)
         host_free(host[i]);
     spmv_free(m->ctx, m->x_at);
@@ -447,6 +481,16 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 }
 
 /* ------------------------------------------------------------- use */
+
+static const char *group_exchange_name(const spmv_group_matrix *m)
+{
+#ifdef SPMV_HAVE_CUDA
+    return exchange_name(m);
+#else
+    (void)m;
+    return "host";
+#endif
+}
 
 spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_matrix_info *info, size_t size)
 {
@@ -480,7 +524,8 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
                                          .method = plan.method,
                                          .type = m->type,
                                          .bytes = plan.bytes + (m->own.rows + 1) * 8 + m->own.nnz * (4 + value),
-                                         .exchange_seconds = m->seconds};
+                                         .exchange_seconds = m->seconds,
+                                         .exchange = group_exchange_name(m)};
     result_write(info, size, &full, sizeof full);
     return st;
 }

@@ -26,10 +26,14 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
     TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
     TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *m->offset, "a matrix of a group", (void **)&m->offset));
-    if (group_on_device(m->ctx)) {
-        TRY(spmv_alloc(m->ctx, m->ranks.chunks * 8, &m->context_parts));
-        TRY(spmv_alloc(m->ctx, (m->ranks.chunks + 1) * 8, (void **)&m->context_chunk));
-        TRY(spmv_upload(m->ctx, m->chunk, m->context_chunk, (m->ranks.chunks + 1) * 8));
+    TRY(host_alloc(m->ctx, ranks, "a matrix of a group", (void **)&m->met));
+    if (group_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
+        const int64_t last = m->ranks.chunks;
+        TRY(spmv_alloc(m->ctx, max_i64(1, last) * 8, &m->context_parts));
+        TRY(spmv_alloc(m->ctx, (last + 2) * 8, (void **)&m->context_chunk));
+        TRY(spmv_upload(m->ctx, m->chunk, m->context_chunk, (last + 1) * 8));
+        TRY(spmv_upload(m->ctx, &m->chunk[last], m->context_chunk + last + 1, 8));
+        m->ranks.context_chunk = m->context_chunk;
     }
 done:
     return st;
@@ -64,6 +68,19 @@ done:
     return st;
 }
 
+#ifdef SPMV_HAVE_CUDA
+/* *dot = a'b without copies to the host. */
+static spmv_status dot_on_device(spmv_group_matrix *m, spmv_type type, const void *a, const void *b, void *dot)
+{
+    spmv_status st = SPMV_OK;
+    if (m->ranks.chunks > 0)
+        TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+    TRY(exchange_sum(m, type, m->context_parts, 1, 0, dot));
+done:
+    return st;
+}
+#endif
+
 /* The parts of a'b of this rank's chunks, to m->parts. */
 static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const void *a, const void *b)
 {
@@ -90,6 +107,10 @@ spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, co
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     union real sum;
+#ifdef SPMV_HAVE_CUDA
+    if (m->exchange.kind != NULL)
+        return dot_on_device(m, type, a, b, dot);
+#endif
     TRY(chunk_dots(m, type, a, b));
     TRY(group_sum(m, type, m->parts, m->ranks.chunks, 1, &sum));
     TRY(spmv_upload(m->ctx, &sum, dot, size_of(type)));

@@ -31,6 +31,15 @@ struct transport {
 
     /* Breaks the transport for all ranks. mpi: does not return. */
     void (*fail)(struct transport *t, spmv_status status, const char *why);
+
+    /* The status of the failure that broke the transport, with its message in why; SPMV_OK: none.
+     * Does not wait. mpi: always SPMV_OK, since fail ends all processes. */
+    spmv_status (*failure)(struct transport *t);
+
+    /* Keeps memory that ranks which have not yet seen a failure may still write to: release(memory)
+     * is called after the last rank has closed. NULL: ranks have no common memory. */
+    void (*retain)(struct transport *t, void (*release)(void *memory), void *memory);
+
     void (*close)(struct transport *t);
 };
 

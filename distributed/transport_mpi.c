@@ -1,6 +1,7 @@
 /* The transport "mpi": the module for the MPI whose launcher has started this process.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <spmv/group.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,19 @@ const char *spmv_group_launcher(void)
     return mpi != NULL ? mpi->name : NULL;
 }
 
+int spmv_group_local_rank(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *text = getenv(variables[i]);
+        char *end = NULL;
+        const long number = text != NULL ? strtol(text, &end, 10) : -1;
+        if (text != NULL && end != text && *end == '\0' && number >= 0 && number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
 static const struct transport_module *module_of(const struct transport *t)
 {
     return t->self;
@@ -72,6 +86,12 @@ static void fail(struct transport *t, spmv_status status, const char *why)
     module_of(t)->abort((int)status / 100);
 }
 
+static spmv_status failure(struct transport *t)
+{
+    (void)t;
+    return SPMV_OK;
+}
+
 static void close_mpi(struct transport *t)
 {
     module_of(t)->close();
@@ -102,6 +122,7 @@ spmv_status transport_mpi_open(spmv_context *ctx, struct transport *transport)
                                     .start = start,
                                     .finish = finish,
                                     .fail = fail,
+                                    .failure = failure,
                                     .close = close_mpi};
     if (module->open(&transport->rank, &transport->ranks, why))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "transport mpi (%s): %s", mpi->name, why);

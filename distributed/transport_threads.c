@@ -38,6 +38,13 @@ struct place {
     char copy[2][SMALL]; /* of gathers with an even and an odd number */
 };
 
+/* Memory that is released after the last rank has closed. */
+struct retained {
+    struct retained *next;
+    void (*release)(void *memory);
+    void *memory;
+};
+
 struct board {
     int ranks;
     atomic_int users;
@@ -47,6 +54,7 @@ struct board {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct place *place;
+    struct retained *retained;
 };
 
 /* The state of one rank. */
@@ -239,8 +247,33 @@ static void fail(struct transport *t, spmv_status status, const char *why)
     withdraw(t);
 }
 
+static spmv_status failure(struct transport *t)
+{
+    struct board *board = ((struct thread_rank *)t->self)->board;
+    return atomic_load(&board->failed) != SPMV_OK ? failure_of(t) : SPMV_OK;
+}
+
+/* If there is no memory for a record, the memory is never released. */
+static void retain(struct transport *t, void (*release)(void *memory), void *memory)
+{
+    struct board *board = ((struct thread_rank *)t->self)->board;
+    struct retained *record = malloc(sizeof *record);
+    if (record == NULL)
+        return;
+    pthread_mutex_lock(&board->lock);
+    *record = (struct retained){board->retained, release, memory};
+    board->retained = record;
+    pthread_mutex_unlock(&board->lock);
+}
+
 static void close_board(struct board *board)
 {
+    while (board->retained != NULL) {
+        struct retained *record = board->retained;
+        board->retained = record->next;
+        record->release(record->memory);
+        free(record);
+    }
     pthread_mutex_destroy(&board->lock);
     pthread_cond_destroy(&board->changed);
     host_free(board->place);
@@ -280,6 +313,8 @@ spmv_status transport_threads_open(spmv_context *ctx, int ranks, struct transpor
                                                .start = start,
                                                .finish = finish,
                                                .fail = fail,
+                                               .failure = failure,
+                                               .retain = retain,
                                                .close = close_rank};
     }
 done:

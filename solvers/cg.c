@@ -154,7 +154,7 @@ static spmv_status supports(const struct cg *cg, const struct cg_method *method)
     if (type_is_complex(cg->s.info.type) && method != &cg_textbook)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: method %s is for real types only",
                             method->name);
-    if (cg->s.plan->ranks != NULL && method != &cg_textbook && method != &cg_fused_omp)
+    if (cg->s.plan->ranks != NULL && !method->for_ranks)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_cg: method %s is for one rank only; textbook is for several", method->name);
     return method->supports != NULL ? method->supports(cg) : SPMV_OK;

@@ -296,4 +296,5 @@ const struct cg_method cg_textbook = {.name = "textbook",
                                       .prepare = prepare,
                                       .run = run,
                                       .release = release,
-                                      .shows_x = true};
+                                      .shows_x = true,
+                                      .for_ranks = true};

@@ -69,8 +69,9 @@ template <typename T> struct system {
     int64_t n;
     parts_of<T> pq, rz;       /* of p'q; of r'z where there is a z */
     parts_of<two<T>> squares; /* of r'r and, without a z, r'z */
-    two<T> *left;             /* squares.at, writable */
-    T *rz_parts;              /* rz.at, writable */
+    two<T> *left;             /* the parts of the squares, writable */
+    T *rz_parts;              /* the parts of r'z, writable */
+    const int64_t *chunk;     /* of one of several ranks: block c has rows chunk[c] ... chunk[c + 1] - 1; else NULL */
 
     __device__ T z_of(int64_t i, T residual) const
     {
@@ -124,13 +125,20 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
         to[blockIdx.x] = sum;
 }
 
-/* The elements of a thread. Each block has about the same number, in whole warps of elements. A
- * thread takes EACH at a time: i, i + BLOCK, ... below behind. */
+/* The elements of a thread. Each block has about the same number, in whole warps of elements; with
+ * several ranks, a chunk of rows. A thread takes EACH at a time: i, i + BLOCK, ... below behind. It
+ * adds them in this order, so sums do not depend on EACH. */
 template <int EACH> struct own_elements {
     int64_t i, behind;
 
-    __device__ explicit own_elements(int64_t n)
+    template <typename T> __device__ explicit own_elements(const system<T> &a)
     {
+        if (a.chunk != nullptr) {
+            i = a.chunk[blockIdx.x] + threadIdx.x;
+            behind = a.chunk[blockIdx.x + 1];
+            return;
+        }
+        const int64_t n = a.n;
         const int64_t lines = (n + warp_lanes - 1) / warp_lanes,
                       end = lines * (blockIdx.x + 1) / gridDim.x * warp_lanes;
         i = lines * blockIdx.x / gridDim.x * warp_lanes + threadIdx.x;
@@ -168,7 +176,7 @@ template <typename T, int EACH>
 __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *product_parts, int64_t count)
 {
     two<T> part = {};
-    own_elements<EACH> own(a.n);
+    own_elements<EACH> own(a);
     let_next_begin();
     await_kernel_before();
     do
@@ -222,7 +230,7 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
 {
     state<T> *const s = a.s;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
-    own_elements<EACH> own(a.n);
+    own_elements<EACH> own(a);
     T r[EACH], q[EACH];
     let_next_begin();
     await_kernel_before();
@@ -278,11 +286,11 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
         return;
     T part = T();
     const int64_t tiles = (a.n - 1) / BLOCK + 1;
-    for (int64_t t = tiles * blockIdx.x / gridDim.x; t < tiles * (blockIdx.x + 1) / gridDim.x; t++) {
-        const int64_t i = t * BLOCK + threadIdx.x;
-        if (i < a.n)
-            part += a.r[i] * a.z[i];
-    }
+    const bool ranks = a.chunk != nullptr;
+    const int64_t begin = ranks ? a.chunk[blockIdx.x] : tiles * blockIdx.x / gridDim.x * BLOCK;
+    const int64_t behind = ranks ? a.chunk[blockIdx.x + 1] : tiles * (blockIdx.x + 1) / gridDim.x * BLOCK;
+    for (int64_t i = begin + threadIdx.x; i < behind && i < a.n; i += BLOCK)
+        part += a.r[i] * a.z[i];
     part = sum_block(part);
     if (threadIdx.x == 0)
         a.rz_parts[blockIdx.x] = part;
@@ -292,7 +300,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
 template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
     state<T> *const s = a.s;
-    own_elements<EACH> own(a.n);
+    own_elements<EACH> own(a);
     T r[EACH], p[EACH], x[EACH];
     let_next_begin();
     await_kernel_before();

@@ -284,4 +284,5 @@ const struct cg_method cg_fused_omp = {
     .prepare = prepare,
     .run = run,
     .release = release,
-    .shows_x = true};
+    .shows_x = true,
+    .for_ranks = true};

@@ -12,6 +12,12 @@
  *
  * The loop: cg_blocks.cuh.
  *
+ * Several ranks (struct plan_ranks): each rank runs these kernels on its rows, a block for each chunk.
+ * The parts of a sum go to all ranks, which add them in the same order (queue_sum), so all ranks see
+ * the same numbers and end with the same step. A step is then: fetch the elements of other ranks,
+ * product, p'q, step_residual, the squares, step_direction. The host waits for other ranks in the
+ * first step only.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
 
@@ -29,6 +35,7 @@ struct workspace {
     /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
     void *memory, *z;
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
+    int64_t squares_at, rho_at;            /* with several ranks: the squares and r'z of all ranks */
 };
 
 workspace *workspace_of(const struct cg *cg)
@@ -44,7 +51,9 @@ bool is_small(const struct cg *cg)
 
 int64_t blocks_of(const struct cg *cg)
 {
-    return is_small(cg)                            ? (cg->s.n - 1) / cg_fused::BLOCK + 1
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return ranks != nullptr                        ? max_i64(1, ranks->chunks)
+           : is_small(cg)                          ? (cg->s.n - 1) / cg_fused::BLOCK + 1
            : cg->s.n <= (int64_t)cg_fused::FEW_FOR ? (int64_t)cg_fused::FEW_BLOCKS
                                                    : (int64_t)cg_fused::MANY_BLOCKS;
 }
@@ -80,6 +89,22 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
     int64_t count = 0;
     const T *const pq = pq_parts<T>(cg, &count);
     T *const rz = (T *)(memory + own->rz_at);
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    if (ranks != nullptr)
+        return {(cg_fused::state<T> *)memory,
+                (T *)cg->s.x,
+                (T *)cg->s.r,
+                (T *)cg->p,
+                (T *)cg->s.q,
+                (const T *)scale,
+                (const T *)own->z,
+                cg->s.n,
+                {dot_of<T>(cg), 1},
+                {(const T *)(memory + own->rho_at), 1},
+                {(const cg_fused::two<T> *)(memory + own->squares_at), 1},
+                left,
+                rz,
+                ranks->context_chunk};
     return {(cg_fused::state<T> *)memory,
             (T *)cg->s.x,
             (T *)cg->s.r,
@@ -92,7 +117,8 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
             {rz, cg_fused::FOLDED},
             {left, (int)blocks_of(cg)},
             left,
-            rz};
+            rz,
+            nullptr};
 }
 
 /* Launches the kernel on the system of this solve. */
@@ -120,6 +146,35 @@ template <typename T> spmv_status queue_fold(const struct cg *cg)
     });
 }
 
+/* Adds the parts of all ranks; parts: `count` numbers for each unit of unit_rows rows. */
+template <typename T>
+spmv_status sum_ranks(const struct cg *cg, const void *parts, int count, int64_t unit_rows, int64_t to_at)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return ranks->queue_sum(ranks->self, cg->s.type, parts, count, unit_rows, (char *)workspace_of(cg)->memory + to_at);
+}
+
+/* The squares of all ranks. */
+template <typename T> spmv_status sum_squares(const struct cg *cg)
+{
+    const workspace *const own = workspace_of(cg);
+    return cg->s.plan->ranks == nullptr ? SPMV_OK : sum_ranks<T>(cg, system_of<T>(cg).left, 2, 0, own->squares_at);
+}
+
+/* q = A p and p'q of several ranks. */
+template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, struct plan_product product)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    const bool parts = cg->s.plan->method->dot_parts != nullptr;
+    int64_t count = 0;
+    if (!parts)
+        product.epilogue = nullptr;
+    const spmv_status st = plan_multiply_together(cg->s.plan, product);
+    return st != SPMV_OK ? st
+           : parts       ? sum_ranks<T>(cg, pq_parts<T>(cg, &count), 1, PLAN_UNIT_ROWS, workspace_of(cg)->dot_at)
+                         : ranks->dot(ranks->self, cg->s.type, cg->p, cg->s.q, dot_of<T>(cg));
+}
+
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
 {
@@ -132,15 +187,21 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     product.epilogue = &dot;
     product.stop = &system_of<T>(cg).s->ending;
     product.leaves_parts = true;
-    spmv_status st = plan_multiply(cg->s.plan, &product);
-    if (st == SPMV_OK)
+    const bool ranks = cg->s.plan->ranks != nullptr;
+    spmv_status st = ranks ? queue_product_of_ranks<T>(cg, product) : plan_multiply(cg->s.plan, &product);
+    if (st == SPMV_OK && !ranks)
         st = queue_fold<T>(cg);
     if (st == SPMV_OK)
         st = queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg), KERNEL_FOR(cg_fused::step_residual, 8));
+    if (st == SPMV_OK)
+        st = sum_squares<T>(cg);
     if (st == SPMV_OK && own->z != nullptr) {
         st = cg_precondition(cg, cg->s.r, own->z);
         if (st == SPMV_OK)
-            st = queue_kernel<T>(cg, "cg r'z", cg_fused::FOLDED, cg_fused::step_rho<T>);
+            st =
+                queue_kernel<T>(cg, "cg r'z", ranks ? blocks_of(cg) : (int64_t)cg_fused::FOLDED, cg_fused::step_rho<T>);
+        if (st == SPMV_OK && ranks)
+            st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, 0, own->rho_at);
     }
     return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_FOR(cg_fused::step_direction, 4));
 }
@@ -156,16 +217,49 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
     if (st == SPMV_OK)
         st = queue_kernel<T>(cg, "cg begin", blocks_of(cg), KERNEL_FOR(cg_fused::begin, 4), cg->continues,
                              product_parts, count);
+    if (st == SPMV_OK)
+        st = sum_squares<T>(cg);
     return st != SPMV_OK ? st
                          : queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->s.column->tolerance,
                                            roundoff, (long long)cg->s.column->limit);
 }
 
+/* The same for several ranks, and the first step, in which the host waits: each kernel is then loaded,
+ * and no rank allocates any more. */
+template <typename T> spmv_status queue_begin_of_ranks(struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    spmv_status st = queue_begin<T>(cg);
+    if (st == SPMV_OK)
+        st = queue_step<T>(cg);
+    if (st == SPMV_OK && !ranks->let_wait(ranks->self, true))
+        workspace_of(cg)->queue.graphs = false;
+    return st;
+}
+
 spmv_status run(struct cg *cg)
 {
-    return cg_blocks::run(
-        cg, &workspace_of(cg)->queue, [=](auto type) { return queue_begin<decltype(type)>(cg); },
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    const spmv_status st = cg_blocks::run(
+        cg, &workspace_of(cg)->queue,
+        [=](auto type) {
+            using T = decltype(type);
+            return ranks != nullptr ? queue_begin_of_ranks<T>(cg) : queue_begin<T>(cg);
+        },
         [=](auto type) { return queue_step<decltype(type)>(cg); });
+    if (ranks != nullptr)
+        ranks->let_wait(ranks->self, false);
+    return st;
+}
+
+spmv_status supports(const struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return ranks == nullptr || ranks->queue_sum != nullptr
+               ? SPMV_OK
+               : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                              "spmv_cg: method %s of several ranks needs an exchange between GPUs: peer or nccl",
+                              cg->rung != nullptr ? cg->rung : "graph");
 }
 
 spmv_status prepare(struct cg *cg)
@@ -179,9 +273,11 @@ spmv_status prepare(struct cg *cg)
     const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
     own->left_at = (state_bytes + 255) / 256 * 256;
     own->rz_at = own->left_at + 2 * size * blocks_of(cg);
-    own->pq_at = own->rz_at + size * cg_fused::FOLDED;
+    own->pq_at = own->rz_at + size * max_i64(cg_fused::FOLDED, blocks_of(cg));
     own->dot_at = own->pq_at + size * cg_fused::FOLDED;
-    st = context_lend(cg->s.ctx, own->dot_at + size, &own->memory);
+    own->squares_at = (own->dot_at + size + 255) / 256 * 256;
+    own->rho_at = own->squares_at + 2 * size;
+    st = context_lend(cg->s.ctx, own->rho_at + size, &own->memory);
     if (st == SPMV_OK && cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
         st = context_lend(cg->s.ctx, cg->s.n * size, &own->z);
     if (st != SPMV_OK)
@@ -205,7 +301,7 @@ void release(struct cg *cg)
 
 constexpr cg_method method(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, nullptr, prepare, run, release, false};
+    return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true};
 }
 
 } // namespace

@@ -201,7 +201,8 @@ spmv_status supports(const struct cg *cg)
 
 constexpr cg_method method(const char *name, const char *why)
 {
-    return {name, why, 1u << SPMV_BACKEND_CUDA, 2, CG_ANY_COLUMNS, false, supports, prepare, run, release, false};
+    return {name,  why,  1u << SPMV_BACKEND_CUDA, 2, CG_ANY_COLUMNS, false, supports, prepare, run, release,
+            false, false};
 }
 
 } // namespace

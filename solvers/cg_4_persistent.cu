@@ -290,4 +290,5 @@ extern "C" const struct cg_method cg_persistent_cuda = {
     prepare,
     run,
     release,
+    false,
     false};

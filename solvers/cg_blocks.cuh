@@ -20,6 +20,7 @@
 
 extern "C" {
 #include "cg_internal.h"
+#include "plan_internal.h"
 #include "precond_internal.h"
 }
 
@@ -50,8 +51,9 @@ template <typename T> struct column {
 
 struct queue {
     spmv_context *ctx;
-    const void *states; /* on the device: one a column */
-    int64_t bytes;      /* of all */
+    const struct plan_ranks *ranks; /* NULL: none */
+    const void *states;             /* on the device: one a column */
+    int64_t bytes;                  /* of all */
     bool graphs;
     int steps[LENGTHS];
     bool *ran;                       /* the columns that run */
@@ -84,6 +86,7 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
 {
     const int64_t columns = cg->s.columns;
     q->ctx = cg->s.ctx;
+    q->ranks = cg->s.plan->ranks;
     q->states = states;
     spmv_status st = with_real(q->ctx, "spmv_cg", cg->s.type, [&](auto of) {
         q->bytes = columns * (int64_t)sizeof(column<typename decltype(of)::type>);
@@ -179,6 +182,8 @@ template <typename Step> spmv_status queue_block(queue *q, const Step &step, int
 /* Waits for a copy of the state. */
 inline spmv_status await(const queue &q, int which)
 {
+    if (q.ranks != nullptr)
+        return q.ranks->await(q.ranks->self, q.told[which]);
     return on_device(q.ctx, [&] { return cuda_check(q.ctx, cudaEventSynchronize(q.told[which]), "a step of cg"); });
 }
 

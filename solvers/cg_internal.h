@@ -65,6 +65,8 @@ struct cg_method {
 
     /* x of one right-hand side is the iterate that krylov_tell reports, for on_iterate */
     bool shows_x;
+
+    bool for_ranks; /* also for a plan of one of several ranks */
 };
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for

@@ -257,14 +257,19 @@ spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *prod
     return st != SPMV_OK || !behind ? st : epilogue_behind(plan, product->y, product->epilogue);
 }
 
-/* A product of several ranks. x has room for the elements of other ranks. */
-static spmv_status multiply_together(const spmv_plan *plan, struct plan_product product)
+spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product product)
 {
     const struct plan_ranks *ranks = plan->ranks;
-    spmv_status st = ranks->fetch_start(ranks->self, (void *)product.x);
+    void *const own = (void *)product.x;
+    const bool parts = (plan->method->can & METHOD_PARTS) != 0 && plan->a.rows > 0;
+    spmv_status st = ranks->fetch_start(ranks->self, own);
+    product.x = plan_x_of(plan, own);
+    product.part = PLAN_INNER;
+    if (st == SPMV_OK && parts)
+        st = plan_multiply(plan, &product);
     if (st == SPMV_OK)
-        st = ranks->fetch_finish(ranks->self, (void *)product.x);
-    product.x = plan_x_of(plan, product.x);
+        st = ranks->fetch_finish(ranks->self, own);
+    product.part = parts ? PLAN_EDGE : PLAN_ALL;
     return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }
 
@@ -295,7 +300,7 @@ spmv_status spmv_apply(spmv_plan *plan, const void *host_alpha, const void *x, c
     if (plan->a.rows > 0)
         st = check_vectors(plan, "spmv_apply", x, y);
     if (st == SPMV_OK)
-        st = plan->ranks != NULL ? multiply_together(plan, product) : plan_multiply(plan, &product);
+        st = plan->ranks != NULL ? plan_multiply_together(plan, product) : plan_multiply(plan, &product);
     return context_release(plan->ctx, outer, st);
 }
 

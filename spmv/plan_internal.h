@@ -20,9 +20,16 @@ enum {
     /* The product itself computes the epilogue, with the same bits in y. Without this flag, the
      * epilogue follows the product (epilogue.c). */
     METHOD_EPILOGUE = 16,
-    /* y_i has the same bits however struct plan_ranks divides the rows among ranks */
-    METHOD_RANKS = 32
+    /* y_i has the same bits however struct plan_ranks divides the rows among ranks. dot_parts, if
+     * there is one, gives one part for each PLAN_UNIT_ROWS rows. */
+    METHOD_RANKS = 32,
+    /* the method can multiply the rows that need no elements of other ranks first (enum plan_part) */
+    METHOD_PARTS = 64
 };
+
+/* The rows that a product computes. INNER: only rows that need no elements of other ranks; which of
+ * them, is up to the method. EDGE: the others. */
+enum plan_part { PLAN_ALL, PLAN_INNER, PLAN_EDGE };
 
 /* For a plan of the rows that one of several ranks has (distributed/): the rank's part of the whole
  * matrix, and what all ranks do together. The functions named "together" are called by all ranks in
@@ -58,8 +65,24 @@ struct plan_ranks {
 
     /* Together: replaces *value by the largest of all ranks. */
     spmv_status (*largest)(void *self, double *value);
+
+    /* On a GPU. Chunks begin at multiples of PLAN_UNIT_ROWS rows.
+     * - context_chunk: chunk in the context's memory; at least one chunk, if need be an empty one.
+     * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the units u of all
+     *   ranks, in a fixed order, for 0 <= v < count <= 2. Both arrays are in the context's memory. A
+     *   unit has unit_rows rows, 0: it is a chunk. NULL: sums pass through the host.
+     * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
+     *   and the host does not wait; they may be captured in a graph. Each of them has been called
+     *   before. Between two fetches there is a sum, and nothing is allocated or freed. Returns
+     *   whether that is so. With false they wait again, as they do at first.
+     * - await: waits for an event (cudaEvent_t), or NULL: for all queued work. Returns the failure
+     *   of another rank, if there is one. Replaces other waits while let_wait is in force. */
+    const int64_t *context_chunk;
+    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
+    bool (*let_wait)(void *self, bool free);
+    spmv_status (*await)(void *self, void *event);
 };
-enum { PLAN_SUMS = 4 };
+enum { PLAN_SUMS = 4, PLAN_UNIT_ROWS = 256 };
 
 /* The arguments of one product. */
 struct plan_product {
@@ -69,6 +92,7 @@ struct plan_product {
     void *y;
     /* NULL: none; otherwise at least one of its outputs is requested */
     const spmv_epilogue *epilogue;
+    enum plan_part part; /* not PLAN_ALL: only with METHOD_PARTS, and both parts are requested */
 
     /* For solvers. Methods without dot_parts and column_parts ignore these members.
      * - stop: a flag in the context's memory, or NULL. Where *stop is not 0, the product may leave
@@ -175,8 +199,12 @@ struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alph
 spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
                                  const struct plan_ranks *ranks, spmv_plan **plan);
 
-/* Computes the product and its epilogue without checking arguments. rows > 0, or several ranks. */
+/* Computes the product and its epilogue without checking arguments. rows > 0. */
 spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);
+
+/* The same for the plan of one of several ranks, which may have no rows. x points to own elements and
+ * has room for those of other ranks, which are fetched. Together. */
+spmv_status plan_multiply_together(const spmv_plan *plan, struct plan_product product);
 
 /* The x that the plan's matrix multiplies: x itself, or with several ranks the first element of
  * other ranks in front of it. */

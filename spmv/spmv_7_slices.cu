@@ -18,6 +18,8 @@ namespace
 
 using slices::making;
 
+static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_UNIT_ROWS, "the rows of a part of a rank's sum");
+
 /* The state of a plan. All pointers are to the context's memory. */
 struct slices_state {
     slices::findings found;
@@ -30,6 +32,7 @@ struct slices_state {
     unsigned *tree_counts;
     slices::findings *unread; /* of updates: not read, since the plan was checked */
     float retained;
+    int64_t inner_begin, inner_end; /* blocks whose rows need no elements of other ranks */
 };
 
 slices_state *state_of(const spmv_plan *plan)
@@ -106,7 +109,10 @@ template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool n
     const spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::shape::BLOCK, slices::count<Offset>,
                       (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
-                      (int)(named ? slices::MOST_PLACES_NAMED : slices::MOST_PLACES), m);
+                      plan->ranks != nullptr ? (int)slices::MOST_PLACES_RANKS
+                      : named                ? (int)slices::MOST_PLACES_NAMED
+                                             : (int)slices::MOST_PLACES,
+                      m);
     });
     return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
 }
@@ -319,37 +325,62 @@ template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_
     return st != SPMV_OK || *why != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
-template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan)
+/* Finds the longest run of chunks without elements of other ranks. */
+void find_inner(const spmv_plan *plan, slices_state *s)
+{
+    const struct plan_ranks *const ranks = plan->ranks;
+    for (int64_t begin = 0, end; ranks != nullptr && begin < ranks->chunks; begin = end + 1) {
+        for (end = begin; end < ranks->chunks && !ranks->edge[end]; end++)
+            continue;
+        /* only the end of the rows may lie within a block */
+        const int64_t from = (ranks->chunk[begin] + PLAN_UNIT_ROWS - 1) / PLAN_UNIT_ROWS;
+        const int64_t to = (ranks->chunk[end] + PLAN_UNIT_ROWS - 1) / PLAN_UNIT_ROWS;
+        if (to - from > s->inner_end - s->inner_begin) {
+            s->inner_begin = from;
+            s->inner_end = to;
+        }
+    }
+}
+
+template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_part part)
 {
     const slices_state *const s = state_of(plan);
+    const int64_t blocks = slices::blocks_for(s->slices), inner = s->inner_end - s->inner_begin;
     return {plan->a.rows,
             s->slices,
             (const slices::head *)s->heads,
             (const slices::slot *)s->patterns,
             (const slices::two<Stored> *)s->val,
             s->retained,
-            slices::takes_many((int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices))};
+            slices::takes_many((int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices)),
+            part == PLAN_ALL     ? blocks
+            : part == PLAN_INNER ? inner
+                                 : blocks - inner,
+            part == PLAN_EDGE ? s->inner_begin : 0,
+            part == PLAN_ALL     ? 0
+            : part == PLAN_INNER ? s->inner_begin
+                                 : inner};
 }
 
-template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan)
+template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_part part)
 {
     const tiles::coded_values &coded = state_of(plan)->coded;
     slices::coded_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, part);
     m.value_table = coded.table<T>()->number;
     m.code = (const slices::two<uint8_t> *)coded.codes();
     return m;
 }
 
 template <typename T, typename Stored, typename Store>
-spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
+spmv_status multiply(const spmv_plan *plan, enum plan_part part, const T *x, Store store)
 {
     if constexpr (!std::is_arithmetic<T>::value)
         return SPMV_ERROR_TYPE; /* the method has no complex types */
     else if (state_of(plan)->coded.in_use)
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan), x, store); });
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, part), x, store); });
     else
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan), x, store); });
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, part), x, store); });
 }
 
 } // namespace
@@ -367,12 +398,16 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
         st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, named, s, &why) : make<int32_t>(plan, named, s, &why);
     if (st != SPMV_OK)
         return st;
+    if (why != nullptr && plan->ranks != nullptr) /* another method would have other bits */
+        return context_fail(plan->ctx, SPMV_ERROR_MEMORY, "method slices of several ranks: %s; take method vector",
+                            why);
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
         return method_instead(plan, !named && long_cuda_suits(plan) ? "long" : "tiles", why);
     }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);
+    find_inner(plan, s);
     describe(plan, s);
     plan->update_waits = plan->compression == SPMV_COMPRESSION_VALUES && plan->a.val != nullptr;
     plan->settled = true; /* encode has waited for the queued work */
@@ -397,11 +432,14 @@ extern "C" spmv_status slices_cuda_update(spmv_plan *plan)
 extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
 {
     const slices_state *const state = state_of(plan);
+    const int64_t inner = state->inner_end - state->inner_begin;
+    if ((p->part == PLAN_INNER && inner == 0) || (p->part == PLAN_EDGE && inner == slices::blocks_for(state->slices)))
+        return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         return tiles::with_store<T>(
             p, slices::blocks_for(state->slices), state->tree, state->tree_counts,
-            [&](auto store) { return multiply<T, decltype(stored)>(plan, (const T *)p->x, store); });
+            [&](auto store) { return multiply<T, decltype(stored)>(plan, p->part, (const T *)p->x, store); });
     });
 }
 

@@ -81,6 +81,14 @@ template <typename T, typename Stored> struct matrix {
     const two<Stored> *val; /* warp_lanes per slot; NULL: a pattern matrix */
     float retained;         /* the share that is loaded to stay in the last-level cache */
     bool many_at_once;
+    /* The launch has `blocks` blocks: those of the matrix without `skipped` ones from skip_from on. */
+    int64_t blocks, skip_from, skipped;
+
+    __device__ int64_t block() const
+    {
+        const int64_t b = blockIdx.x;
+        return b < skip_from ? b : b + skipped;
+    }
 };
 
 /* A matrix with a table of its distinct values, in the type of the sums, and one code per place. */
@@ -164,7 +172,7 @@ template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typen
 __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
+    const int64_t block = m.block(), slice = block * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
     const Load load(m.retained);
     head mine = {};
     int count = 0;
@@ -221,7 +229,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
         if (row < m.rows)
             store(row, half == 0 ? low : high, held[half]);
     }
-    store.template end_tile<shape>((int64_t)blockIdx.x);
+    store.template end_tile<shape>(block);
 }
 
 inline int64_t blocks_for(int64_t slices)
@@ -233,7 +241,7 @@ template <tiles::values HELD, typename Load, typename Matrix, typename T, typena
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
     enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
-    const int blocks = (int)blocks_for(m.slices);
+    const int blocks = (int)m.blocks;
     return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(
                                 ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
                           : launch_cached<kernel<FEW_AT_ONCE, HELD, Load, Matrix, T, Store>>(

@@ -112,6 +112,27 @@ typedef spmv_status (*spmv_group_fn)(spmv_group *group, void *user);
 SPMV_API spmv_status spmv_group_run(int ranks, const spmv_context_options *options, spmv_group_fn run, void *user,
                                     char *message, size_t size);
 
+typedef struct spmv_group_run_options {
+    size_t size;                         /* sizeof(spmv_group_run_options), set by its init function */
+    const spmv_context_options *context; /* as options of spmv_group_run; default NULL: defaults */
+    /* cuda: GPUs that the ranks use: rank r has the device number first + r mod gpus, where first is
+     * context->device, or 0 if that is -1. Default 0: all ranks have the device of context. */
+    int gpus;
+} spmv_group_run_options;
+
+/* Fills options with the defaults. size: sizeof(spmv_group_run_options). */
+SPMV_API void spmv_group_run_options_init(spmv_group_run_options *options, size_t size);
+
+/* As spmv_group_run, with ranks on several GPUs. options: NULL means defaults.
+ * Errors: also SPMV_ERROR_NO_DEVICE (fewer GPUs than options->gpus). */
+SPMV_API spmv_status spmv_group_run_with(int ranks, const spmv_group_run_options *options, spmv_group_fn run,
+                                         void *user, char *message, size_t size);
+
+/* The number of this process among those of its host, from 0, from the variables that the launchers of
+ * MPI set (OMPI_COMM_WORLD_LOCAL_RANK, MPI_LOCALRANKID, SLURM_LOCALID); -1: unknown. A process of
+ * several GPUs takes the device of this number. */
+SPMV_API int spmv_group_local_rank(void);
+
 /* ---------------------------------------------------------------- matrices */
 
 /* One rank's part of a matrix, and its plan for products. */
@@ -120,8 +141,13 @@ typedef struct spmv_group_matrix spmv_group_matrix;
 typedef struct spmv_group_matrix_options {
     size_t size;        /* sizeof(spmv_group_matrix_options), set by its init function */
     spmv_type type;     /* of vectors and sums: as in spmv_plan_options, real types only */
-    const char *method; /* of the products: definition (ref), tiles (omp), vector or scalar (cuda);
-                           default NULL or "auto": the first of them */
+    const char *method; /* of the products: definition (ref), tiles (omp), slices, vector or scalar
+                           (cuda); default NULL or "auto": the first of them, on cuda slices or
+                           vector */
+    /* cuda: how ranks exchange data, see docs/distributed.md: peer, nccl or host; default NULL or
+     * "auto": the first that is possible */
+    const char *exchange;
+    int compression; /* as in spmv_plan_options; default SPMV_COMPRESSION_AUTO */
 } spmv_group_matrix_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_group_matrix_options). */
@@ -133,9 +159,9 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
  * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the
  * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
  * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096; for W > 2^22 it is
- * the multiple of 4096 from W / 1024 on. Rank r of N owns the chunks C r / N to C (r + 1) / N - 1
- * of C. It owns the elements of x of the same numbers if the matrix is square, else the r-th of N
- * equal parts.
+ * the multiple of 4096 from W / 1024 on. On cuda, i is also a multiple of 256. Rank r of N owns the
+ * chunks C r / N to C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the
+ * matrix is square, else the r-th of N equal parts.
  *
  *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
  *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
@@ -168,6 +194,7 @@ typedef struct spmv_group_matrix_info {
     spmv_type type;                  /* of vectors and sums */
     int64_t bytes;                   /* of this rank's arrays and plan */
     double exchange_seconds;         /* time of this rank in exchanges since the matrix was made */
+    const char *exchange;            /* peer, nccl or host */
 } spmv_group_matrix_info;
 
 /* Describes the matrix.
@@ -251,7 +278,8 @@ SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix,
  *   size     sizeof(spmv_cg_result)
  *
  * Methods: textbook; on omp also fused, where products of rows without elements of other ranks run
- * while these are on their way.
+ * while these are on their way; on cuda, with the exchange peer or nccl, also graph and fused, in
+ * which the host does not wait for other ranks.
  * Errors: those of spmv_cg; SPMV_ERROR_UNSUPPORTED; SPMV_ERROR_ARGUMENT (also: options that differ
  * between ranks); those of another rank. */
 SPMV_API spmv_status spmv_group_cg(spmv_group_matrix *matrix, const void *b, void *x, const spmv_cg_options *options,

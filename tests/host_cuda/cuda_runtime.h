@@ -176,6 +176,10 @@ inline void __threadfence()
 {
 }
 
+inline void __threadfence_system()
+{
+}
+
 inline int __clz(int bits)
 {
     return bits == 0 ? 32 : __builtin_clz((unsigned)bits);

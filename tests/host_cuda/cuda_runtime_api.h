@@ -29,7 +29,9 @@ typedef enum cudaError {
     cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorInvalidResourceHandle = 400,
+    cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
+    cudaErrorPeerAccessAlreadyEnabled = 704,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureImplicit = 906,
     cudaErrorStreamCaptureWrongThread = 908
@@ -61,6 +63,7 @@ enum { cudaStreamNonBlocking = 1 };
 /* Pools exist, but their memory comes from cudaMalloc. */
 typedef struct host_cuda_pool *cudaMemPool_t;
 enum cudaDeviceAttr {
+    cudaDevAttrConcurrentKernels = 31, /* 0: a launch ends before another begins */
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMemoryPoolsSupported = 115
@@ -95,6 +98,9 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceCanAccessPeer(int *possible, int device, int other);
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags);
+cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int device);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
@@ -118,6 +124,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t shared);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
@@ -132,7 +140,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
+enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2 };
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory);
@@ -152,6 +163,7 @@ struct host_cuda {
     size_t most_bytes; /* largest block of device memory; default 8 GiB */
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory that exist */
     int without_pools; /* devices have no memory pools; default 0 */
+    int without_peers; /* devices cannot access each other's memory; default 0 */
     /* Returned when a pool is created, and when its threshold is set. */
     cudaError_t pool_error, pool_attribute_error;
     int64_t from_pools, trims;

@@ -108,6 +108,23 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return report(cudaSuccess);
 }
 
+cudaError_t cudaDeviceCanAccessPeer(int *possible, int, int)
+{
+    *possible = !host_cuda.without_peers;
+    return report(cudaSuccess);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
+{
+    return report(host_cuda.without_peers ? cudaErrorInvalidDevice : cudaSuccess);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int device)
+{
+    std::snprintf(id, (size_t)size, "0000:%02x:00.0", (unsigned)device);
+    return report(cudaSuccess);
+}
+
 cudaError_t cudaGetLastError(void)
 {
     const cudaError_t error = last_error;
@@ -154,6 +171,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 {
     switch (attribute) {
     case cudaDevAttrCooperativeLaunch:
+        *value = 0;
+        break;
+    case cudaDevAttrConcurrentKernels:
         *value = 0;
         break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
@@ -264,6 +284,17 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
     return report(cudaSuccess);
 }
 
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = *greatest = 0;
+    return report(cudaSuccess);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     delete stream;
@@ -305,6 +336,16 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     return wait_for(event);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return wait_for(event);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t)
+{
+    return report_outside_capture(cudaSuccess);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)

@@ -1,0 +1,295 @@
+/* The choice of an exchange, and its two modes (exchange.h).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "group_internal.h"
+#include "runtime_cuda.h"
+
+static const struct exchange_kind *const kinds[] = {&exchange_peer, &exchange_nccl};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ------------------------------------------------------------- devices */
+
+/* Identifies a device among those of all hosts. concurrent: it runs several kernels at a time. */
+struct device_id {
+    char host[64], bus[32];
+    int concurrent;
+};
+
+static spmv_status identify(spmv_context *ctx, struct device_id *id)
+{
+    const int device = ((struct cuda_state *)ctx->device)->device;
+    (void)gethostname(id->host, sizeof id->host - 1);
+    spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaDeviceGetPCIBusId(id->bus, (int)sizeof id->bus, device), "cudaDeviceGetPCIBusId");
+    if (st == SPMV_OK)
+        st = cuda_check(ctx, cudaDeviceGetAttribute(&id->concurrent, cudaDevAttrConcurrentKernels, device),
+                        "cudaDeviceGetAttribute");
+    return cuda_leave(ctx, st);
+}
+
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    struct device_id own = {"", "", 0}, *all = NULL;
+    *obstacle = NULL;
+    TRY(spmv_group_agree(m->group, identify(m->ctx, &own)));
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
+    TRY(group_gather_equal(m->group, &own, all, sizeof own));
+    for (int r = 0; r < ranks; r++) {
+        if (!all[r].concurrent)
+            *obstacle = "a GPU does not run several kernels at a time";
+        for (int other = 0; other < r; other++)
+            if (strcmp(all[r].host, all[other].host) == 0 && strcmp(all[r].bus, all[other].bus) == 0)
+                *obstacle = "two ranks have the same GPU";
+    }
+done:
+    host_free(all);
+    return st;
+}
+
+/* ------------------------------------------------------------- the choice */
+
+/* Makes the side stream, whose kernels come first where both streams have some. */
+static spmv_status open_side(spmv_group_matrix *m)
+{
+    struct exchange *e = &m->exchange;
+    int least = 0, greatest = 0;
+    spmv_status st = e->may_wait ? cuda_enter(m->ctx) : SPMV_OK;
+    if (st != SPMV_OK || !e->may_wait)
+        return st;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority((cudaStream_t *)&e->side, cudaStreamNonBlocking, greatest);
+    if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags((cudaEvent_t *)&e->begun, cudaEventDisableTiming);
+    if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags((cudaEvent_t *)&e->arrived, cudaEventDisableTiming);
+    return cuda_leave(m->ctx, cuda_check(m->ctx, error, "a stream for an exchange"));
+}
+
+static void close_side(spmv_group_matrix *m)
+{
+    const struct exchange *e = &m->exchange;
+    if (cuda_enter(m->ctx) != SPMV_OK)
+        return;
+    if (e->begun != NULL)
+        (void)cudaEventDestroy(e->begun);
+    if (e->arrived != NULL)
+        (void)cudaEventDestroy(e->arrived);
+    if (e->side != NULL)
+        (void)cudaStreamDestroy(e->side);
+    (void)cudaGetLastError();
+    (void)cuda_leave(m->ctx, SPMV_OK);
+}
+
+static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *kind)
+{
+    m->exchange.kind = kind;
+    spmv_status st = kind->open(m);
+    if (st == SPMV_OK)
+        st = spmv_group_agree(m->group, open_side(m));
+    if (st != SPMV_OK) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", spmv_last_error(m->ctx));
+        exchange_close(m);
+        (void)context_fail(m->ctx, st, "%s", why);
+    }
+    return st;
+}
+
+spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+{
+    const bool any = name == NULL || strcmp(name, "auto") == 0;
+    if (!any && strcmp(name, "host") == 0)
+        return SPMV_OK;
+    for (int k = 0; k < KINDS; k++) {
+        if (!any && strcmp(kinds[k]->name, name) != 0)
+            continue;
+        const spmv_status st = try_kind(m, kinds[k]);
+        if (st == SPMV_OK || st != SPMV_ERROR_UNSUPPORTED || !any)
+            return st;
+        m->group->settled = false; /* the next kind is tried */
+    }
+    m->group->settled = !any; /* the same on all ranks */
+    if (!any)
+        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_group_matrix_create: unknown exchange %s; there are: auto, peer, nccl, host", name);
+    m->ctx->error[0] = '\0'; /* a kind that is not possible is no failure */
+    return SPMV_OK;
+}
+
+void exchange_close(spmv_group_matrix *m)
+{
+    if (m->exchange.kind != NULL) {
+        m->exchange.kind->close(m);
+        close_side(m);
+    }
+    m->exchange = (struct exchange){.kind = NULL};
+}
+
+const char *exchange_name(const spmv_group_matrix *m)
+{
+    return m->exchange.kind != NULL ? m->exchange.kind->name : "host";
+}
+
+/* ------------------------------------------------------------- waits */
+
+static cudaError_t progress(const spmv_group_matrix *m, void *event)
+{
+    return event != NULL ? cudaEventQuery((cudaEvent_t)event) : cudaStreamQuery((cudaStream_t)m->ctx->stream);
+}
+
+/* Ends the waits of this rank's kernels, and waits for them. */
+static spmv_status abandon(spmv_group_matrix *m)
+{
+    m->exchange.kind->abandon(m);
+    if (m->exchange.side != NULL)
+        (void)cuda_check(m->ctx, cudaStreamSynchronize(m->exchange.side), "the end of a group");
+    (void)cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), "the end of a group");
+    return group_failure(m->group);
+}
+
+spmv_status exchange_await(void *matrix, void *event)
+{
+    spmv_group_matrix *m = matrix;
+    spmv_status st = cuda_enter(m->ctx);
+    if (st != SPMV_OK)
+        return st;
+    cudaError_t error = cudaErrorNotReady;
+    while (st == SPMV_OK && (error = progress(m, event)) == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* not an error */
+        if (group_failure(m->group) != SPMV_OK)
+            st = abandon(m);
+        else
+            sched_yield();
+    }
+    if (st == SPMV_OK)
+        st = cuda_check(m->ctx, error, "an exchange of ranks");
+    if (st == SPMV_OK)
+        st = group_failure(m->group);
+    return cuda_leave(m->ctx, st);
+}
+
+/* Together: returns after all ranks have called it. */
+static spmv_status gather_one(spmv_group_matrix *m)
+{
+    const char here = 1;
+    for (int r = 0; r <= m->group->transport.ranks; r++)
+        m->offset[r] = r;
+    return group_gather(m->group, &here, m->met, m->offset);
+}
+
+/* In careful mode: all ranks have finished what they queued. */
+static spmv_status meet(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    TRY(exchange_await(m, NULL));
+    TRY(gather_one(m));
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- the functions of a plan */
+
+/* Lets the second stream wait for what is queued on the first one. */
+static spmv_status order_streams(spmv_context *ctx, void *event, void *before, void *behind)
+{
+    spmv_status st = cuda_enter(ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(ctx, cudaEventRecord(event, (cudaStream_t)before), "recording an event");
+    if (st == SPMV_OK && behind != NULL)
+        st = cuda_check(ctx, cudaStreamWaitEvent((cudaStream_t)behind, event, 0), "ordering two streams");
+    cuda_next_in_order(ctx); /* the next kernel waits for more than the kernel before it */
+    return cuda_leave(ctx, st);
+}
+
+/* In free mode: queues put and take on the side stream. */
+static spmv_status fetch_aside(spmv_group_matrix *m, void *x)
+{
+    spmv_status st = SPMV_OK;
+    struct exchange *e = &m->exchange;
+    void *const stream = m->ctx->stream;
+    TRY(order_streams(m->ctx, e->begun, stream, e->side));
+    m->ctx->stream = e->side;
+    st = e->kind->put(m, x);
+    if (st == SPMV_OK)
+        st = e->kind->take(m, x);
+    if (st == SPMV_OK)
+        st = order_streams(m->ctx, e->arrived, e->side, NULL);
+    m->ctx->stream = stream;
+    e->aside = st == SPMV_OK;
+done:
+    return st;
+}
+
+spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x)
+{
+    if (m->halo.sends == 0 && m->halo.receives == 0)
+        return SPMV_OK;
+    return m->exchange.is_free ? fetch_aside(m, x) : m->exchange.kind->put(m, x);
+}
+
+/* Lets the context's stream wait for the elements of other ranks. */
+static spmv_status await_side(spmv_group_matrix *m)
+{
+    spmv_status st = cuda_enter(m->ctx);
+    if (st != SPMV_OK)
+        return st;
+    st = cuda_check(m->ctx, cudaStreamWaitEvent((cudaStream_t)m->ctx->stream, m->exchange.arrived, 0),
+                    "ordering two streams");
+    cuda_next_in_order(m->ctx);
+    return cuda_leave(m->ctx, st);
+}
+
+spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x)
+{
+    spmv_status st = SPMV_OK;
+    struct exchange *e = &m->exchange;
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
+    if (e->is_free) {
+        if (e->aside)
+            TRY(await_side(m));
+        e->aside = false;
+        return SPMV_OK;
+    }
+    TRY(meet(m));
+    TRY(e->kind->take(m, x));
+    TRY(exchange_await(m, NULL));
+done:
+    return st;
+}
+
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    const struct exchange *e = &m->exchange;
+    const struct exchange_parts parts = {numbers, sums, unit_rows};
+    if (e->is_free)
+        return e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
+    const double begin = group_now();
+    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH));
+    TRY(meet(m));
+    TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_COLLECT));
+    TRY(exchange_await(m, NULL));
+done:
+    m->seconds += group_now() - begin;
+    return st;
+}
+
+bool exchange_let_wait(void *matrix, bool free)
+{
+    spmv_group_matrix *m = matrix;
+    m->exchange.is_free = free && m->exchange.may_wait;
+    return m->exchange.is_free;
+}

@@ -1,0 +1,99 @@
+/* How ranks on GPUs exchange elements of x and the parts of sums: kinds that work in the order of a
+ * context's stream, so that the host need not wait.
+ *
+ *   peer   kernels write into memory of the other ranks' GPUs; ranks are threads of one process
+ *   nccl   ncclSend, ncclRecv and ncclAllGather of NVIDIA's library, which is opened at run time
+ *   host   copies through host memory by the group's transport: no struct exchange_kind
+ *
+ * A kernel that waits for another rank's kernel needs that both run at the same time. That is
+ * certain only if each rank has a device of its own, and if no kernel must be loaded meanwhile. So
+ * there are two modes:
+ *
+ *   careful  the host waits for the stream and for all ranks before it queues a kernel that needs
+ *            something of other ranks. Such a kernel never waits. Any rank may share any device.
+ *   free     kernels wait for each other, with a limit; the host queues ahead. Only with
+ *            `may_wait`, after each kernel ran once in careful mode, and while the host neither
+ *            allocates nor frees.
+ *
+ * Both run the same kernels, so bits are the same.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include "runtime.h"
+
+typedef struct spmv_group_matrix spmv_group_matrix;
+struct spmv_group;
+
+/* The parts of sums in a kernel's output: unit u has numbers[u * sums + v], 0 <= v < sums. */
+struct exchange_parts {
+    const void *numbers;
+    int sums; /* at most EXCHANGE_SUMS */
+    /* a unit is this many rows, and chunks begin at multiples of it; 0: a unit is a chunk */
+    int64_t unit_rows;
+};
+enum { EXCHANGE_SUMS = 2 };
+
+enum { EXCHANGE_PUBLISH = 1, EXCHANGE_COLLECT = 2 };
+
+/* All functions are called together, and queue their work. */
+struct exchange_kind {
+    const char *name;
+
+    /* Prepares m->exchange. Returns SPMV_ERROR_UNSUPPORTED with the reason where this kind is not
+     * possible; then on all ranks. close: not together; also after a failure of open. */
+    spmv_status (*open)(spmv_group_matrix *m);
+    void (*close)(spmv_group_matrix *m);
+
+    /* put sends own elements of x, take stores those of other ranks in x. For ranks with something to
+     * send or to get. */
+    spmv_status (*put)(spmv_group_matrix *m, const void *x);
+    spmv_status (*take)(spmv_group_matrix *m, void *x);
+
+    /* PUBLISH sends this rank's parts to all ranks, COLLECT adds the parts of all: sums[v] in the
+     * context's memory. Both at once only in free mode. */
+    spmv_status (*sum)(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums,
+                       int phases);
+
+    /* Ends the kernels of this rank that wait for other ranks, after a failure of the group. */
+    void (*abandon)(spmv_group_matrix *m);
+};
+
+/* The exchange of a matrix. */
+struct exchange {
+    const struct exchange_kind *kind; /* NULL: host */
+    bool may_wait;                    /* free mode is possible */
+    bool is_free;
+    /* In free mode, elements of x travel on a stream of their own, while the context's stream
+     * multiplies rows that need none of them. aside: something is on its way. */
+    void *side, *begun, *arrived; /* cudaStream_t, cudaEvent_t */
+    bool aside;
+    void *state; /* private to the kind */
+};
+
+extern const struct exchange_kind exchange_peer, exchange_nccl;
+
+/* Together: chooses the kind of this name ("auto", "peer", "nccl", "host"; NULL: auto) and opens
+ * it. */
+spmv_status exchange_open(spmv_group_matrix *m, const char *name);
+void exchange_close(spmv_group_matrix *m);
+const char *exchange_name(const spmv_group_matrix *m);
+
+/* The functions of struct plan_ranks for kinds other than host. */
+spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x);
+spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x);
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to);
+bool exchange_let_wait(void *matrix, bool free);
+
+/* Waits until the event, or with NULL all work queued on the context's stream, is done. Returns the
+ * failure of the group, if there is one; then kernels no longer wait for other ranks. */
+spmv_status exchange_await(void *matrix, void *event);
+
+/* Together: *obstacle: why kernels of one rank must not wait for those of another; NULL: they may. */
+spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle);
+
+/* Closes what a group keeps for the kind nccl. */
+void exchange_nccl_release(struct spmv_group *group);
+
+#endif

@@ -1,0 +1,345 @@
+/* The exchange "peer": each rank has a board in its GPU's memory, which kernels of the other ranks
+ * write (exchange_cuda.cu).
+ *
+ * A rank that leaves after a failure may leave kernels of other ranks that still write to its board.
+ * Then the board lives until the group's last handle is destroyed. Without a failure, all that others
+ * write to it has arrived when the rank's stream is done, because the rank has waited for it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "exchange_cuda.h"
+#include "group_internal.h"
+#include "runtime_cuda.h"
+
+static const char *const what = "an exchange between GPUs";
+
+struct board_memory {
+    int device;
+    void *memory;
+};
+
+struct peer {
+    struct exchange_view view;
+    struct board_memory *board;
+    void *tables; /* boards, targets and sources of the view */
+};
+
+/* Offsets within a board, in bytes. Others write the flags, the parts and what arrives. */
+struct layout {
+    int64_t put, sum, parts[2], arrived[2], end;
+};
+
+/* What a rank tells the others. */
+struct told {
+    char *board;
+    int64_t arrived[2];
+};
+
+static int64_t padded(int64_t bytes)
+{
+    return ceil_divide(bytes, 256) * 256;
+}
+
+static struct layout layout_of(const spmv_group_matrix *m)
+{
+    const int64_t flags = padded(m->group->transport.ranks * (int64_t)sizeof(struct exchange_flag));
+    const int64_t parts = padded(EXCHANGE_SUMS * max_i64(1, m->all_chunks) * 8);
+    const int64_t arrived = padded((m->halo.before + m->halo.after) * (int64_t)spmv_type_size(m->type));
+    struct layout l = {.put = padded((int64_t)sizeof(struct exchange_counters))};
+    l.sum = l.put + flags;
+    l.parts[0] = l.sum + flags;
+    l.parts[1] = l.parts[0] + parts;
+    l.arrived[0] = l.parts[1] + parts;
+    l.arrived[1] = l.arrived[0] + arrived;
+    l.end = l.arrived[1] + arrived;
+    return l;
+}
+
+static int device_of(const spmv_group_matrix *m)
+{
+    return ((struct cuda_state *)m->ctx->device)->device;
+}
+
+/* ------------------------------------------------------------- access */
+
+/* Lets the context's device write to the memory of another one. */
+static spmv_status allow(spmv_context *ctx, int own, int other)
+{
+    int possible = 0;
+    cudaError_t error = cudaDeviceCanAccessPeer(&possible, own, other);
+    if (error == cudaSuccess && !possible)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "exchange peer: GPU %d cannot access the memory of GPU %d",
+                            own, other);
+    if (error == cudaSuccess)
+        error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError();
+        error = cudaSuccess;
+    }
+    return cuda_check(ctx, error, "cudaDeviceEnablePeerAccess");
+}
+
+/* Together: lets this rank's GPU write to all others. */
+static spmv_status allow_all(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks, own = device_of(m);
+    int *device = NULL;
+    const char *obstacle = NULL;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *device, what, (void **)&device));
+    TRY(group_gather_equal(m->group, &own, device, sizeof own));
+    st = cuda_enter(m->ctx);
+    if (st == SPMV_OK) {
+        for (int r = 0; r < ranks && st == SPMV_OK; r++)
+            if (device[r] != own)
+                st = allow(m->ctx, own, device[r]);
+        st = cuda_leave(m->ctx, st);
+    }
+    TRY(spmv_group_agree(m->group, st));
+    TRY(exchange_find_obstacle(m, &obstacle));
+    m->exchange.may_wait = obstacle == NULL;
+done:
+    host_free(device);
+    return st;
+}
+
+/* ------------------------------------------------------------- memory */
+
+static spmv_status allocate_board(spmv_group_matrix *m, struct peer *p, const struct layout *l)
+{
+    spmv_status st = SPMV_OK;
+    void *stop = NULL;
+    TRY(host_alloc(m->ctx, sizeof *p->board, what, (void **)&p->board));
+    *p->board = (struct board_memory){.device = device_of(m)};
+    TRY(cuda_enter(m->ctx));
+    if (cudaMalloc(&p->board->memory, (size_t)l->end) != cudaSuccess) {
+        cudaGetLastError();
+        p->board->memory = NULL;
+        st = context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory of GPU %d for %s: %lld bytes", device_of(m), what,
+                          (long long)l->end);
+    }
+    if (st == SPMV_OK)
+        st = cuda_check(m->ctx, cudaMemsetAsync(p->board->memory, 0, (size_t)l->end, (cudaStream_t)m->ctx->stream),
+                        what);
+    if (st == SPMV_OK)
+        st = cuda_check(m->ctx, cudaStreamSynchronize((cudaStream_t)m->ctx->stream), what);
+    if (st == SPMV_OK)
+        st = cuda_check(m->ctx, cudaHostAlloc(&stop, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped), what);
+    if (st == SPMV_OK) {
+        p->view.stop = stop;
+        *p->view.stop = 0;
+    }
+    st = cuda_leave(m->ctx, st);
+done:
+    return st;
+}
+
+static void free_board(void *memory)
+{
+    struct board_memory *board = memory;
+    int device = 0;
+    if (board->memory != NULL && cudaGetDevice(&device) == cudaSuccess) {
+        (void)cudaSetDevice(board->device);
+        (void)cudaFree(board->memory);
+        (void)cudaSetDevice(device);
+    }
+    (void)cudaGetLastError();
+    host_free(board);
+}
+
+/* ------------------------------------------------------------- the view */
+
+/* Sets what the view needs of the own board and of the matrix. */
+static void describe_own(const spmv_group_matrix *m, struct peer *p, const struct layout *l)
+{
+    const int rank = m->group->transport.rank;
+    struct exchange_view *v = &p->view;
+    char *const board = p->board->memory;
+    v->rank = rank;
+    v->ranks = m->group->transport.ranks;
+    v->counters = (struct exchange_counters *)board;
+    v->put = (struct exchange_flag *)(board + l->put);
+    v->sum = (struct exchange_flag *)(board + l->sum);
+    for (int k = 0; k < 2; k++) {
+        v->parts[k] = board + l->parts[k];
+        v->arrived[k] = board + l->arrived[k];
+    }
+    v->sent = m->halo.context_index;
+    v->sent_count = m->halo.count;
+    v->target_count = m->halo.sends;
+    v->source_count = m->halo.receives;
+    v->before = m->halo.before;
+    v->after = m->halo.after;
+    v->own = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+    v->chunk = m->context_chunk;
+    v->chunks = m->ranks.chunks;
+    v->first_chunk = m->chunk_of_rank[rank];
+    v->all_chunks = m->all_chunks;
+}
+
+/* The tables of the view in host memory. places: element number of what rank i sends to rank j in
+ * j's list of arrivals is places[j * ranks + i]. */
+static void fill_tables(const spmv_group_matrix *m, const struct layout *l, const struct told *told,
+                        const int64_t *places, struct exchange_board *boards, struct exchange_target *targets,
+                        int32_t *sources)
+{
+    const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
+    const int64_t size = (int64_t)spmv_type_size(m->type);
+    int64_t first = 0;
+    for (int r = 0; r < ranks; r++)
+        boards[r] = (struct exchange_board){.put = (struct exchange_flag *)(told[r].board + l->put),
+                                            .sum = (struct exchange_flag *)(told[r].board + l->sum),
+                                            .parts = {told[r].board + l->parts[0], told[r].board + l->parts[1]}};
+    for (int t = 0; t < m->halo.sends; t++) {
+        const int to = m->halo.send[t].rank;
+        const int64_t at = places[(int64_t)to * ranks + rank] * size;
+        targets[t] = (struct exchange_target){
+            .first = first,
+            .to = {told[to].board + told[to].arrived[0] + at, told[to].board + told[to].arrived[1] + at},
+            .flag = boards[to].put + rank};
+        first += m->halo.send[t].bytes / size;
+    }
+    for (int s = 0; s < m->halo.receives; s++)
+        sources[s] = m->halo.receive[s].rank;
+}
+
+/* Where the elements of each rank arrive in this rank's list. */
+static void find_places(const spmv_group_matrix *m, int64_t *places)
+{
+    const int rank = m->group->transport.rank;
+    const int64_t own = m->col_of_rank[rank + 1] - m->col_of_rank[rank];
+    for (int r = 0; r < m->group->transport.ranks; r++)
+        places[r] = 0;
+    for (int s = 0; s < m->halo.receives; s++) {
+        const int from = m->halo.receive[s].rank;
+        places[from] = m->halo.receive_at[s] + m->halo.before - (from > rank ? own : 0);
+    }
+}
+
+/* Together: makes the tables. */
+static spmv_status make_tables(spmv_group_matrix *m, struct peer *p, const struct layout *l)
+{
+    spmv_status st = SPMV_OK;
+    const int ranks = m->group->transport.ranks;
+    const struct told own = {p->board->memory, {l->arrived[0], l->arrived[1]}};
+    const int64_t boards_bytes = padded(ranks * (int64_t)sizeof(struct exchange_board));
+    const int64_t targets_bytes = padded(m->halo.sends * (int64_t)sizeof(struct exchange_target));
+    const int64_t bytes = boards_bytes + targets_bytes + padded(m->halo.receives * (int64_t)sizeof(int32_t));
+    struct told *told = NULL;
+    int64_t *places = NULL;
+    char *tables = NULL;
+    TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *told, what, (void **)&told));
+    TRY(host_alloc(m->ctx, (ranks + 1) * ranks * (int64_t)sizeof *places, what, (void **)&places));
+    find_places(m, places + (int64_t)ranks * ranks);
+    TRY(group_gather_equal(m->group, &own, told, sizeof own));
+    TRY(group_gather_equal(m->group, places + (int64_t)ranks * ranks, places, ranks * (int64_t)sizeof *places));
+    st = host_alloc(m->ctx, bytes, what, (void **)&tables);
+    if (st == SPMV_OK) {
+        memset(tables, 0, (size_t)bytes);
+        fill_tables(m, l, told, places, (struct exchange_board *)tables,
+                    (struct exchange_target *)(tables + boards_bytes),
+                    (int32_t *)(tables + boards_bytes + targets_bytes));
+        st = spmv_alloc(m->ctx, bytes, &p->tables);
+    }
+    if (st == SPMV_OK)
+        st = spmv_upload(m->ctx, tables, p->tables, bytes);
+    if (st == SPMV_OK) {
+        p->view.boards = p->tables;
+        p->view.targets = (struct exchange_target *)((char *)p->tables + boards_bytes);
+        p->view.sources = (int32_t *)((char *)p->tables + boards_bytes + targets_bytes);
+    }
+    TRY(spmv_group_agree(m->group, st));
+done:
+    host_free(told);
+    host_free(places);
+    host_free(tables);
+    return st;
+}
+
+/* ------------------------------------------------------------- the kind */
+
+static spmv_status open_peer(spmv_group_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    struct peer *p = NULL;
+    const struct layout l = layout_of(m);
+    if (strcmp(m->group->transport.name, "threads") != 0) {
+        m->group->settled = true; /* on all ranks */
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "exchange peer: ranks must be threads of one process; between processes: nccl or host");
+    }
+    st = host_alloc(m->ctx, sizeof *p, what, (void **)&p);
+    if (st == SPMV_OK) {
+        *p = (struct peer){.board = NULL};
+        m->exchange.state = p;
+    }
+    TRY(spmv_group_agree(m->group, st));
+    TRY(allow_all(m));
+    TRY(spmv_group_agree(m->group, allocate_board(m, p, &l)));
+    describe_own(m, p, &l);
+    TRY(make_tables(m, p, &l));
+done:
+    return st;
+}
+
+static void close_peer(spmv_group_matrix *m)
+{
+    struct peer *p = m->exchange.state;
+    struct transport *t = &m->group->transport;
+    if (p == NULL)
+        return;
+    if (spmv_synchronize(m->ctx) != SPMV_OK)
+        cudaGetLastError();
+    if (p->board != NULL && t->failure(t) != SPMV_OK)
+        t->retain(t, free_board, p->board);
+    else if (p->board != NULL)
+        free_board(p->board);
+    if (p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
+        cudaGetLastError();
+    spmv_free(m->ctx, p->tables);
+    host_free(p);
+}
+
+static struct peer *peer_of(const spmv_group_matrix *m)
+{
+    return m->exchange.state;
+}
+
+/* The failure of a kernel that has waited too long. */
+static spmv_status check_lost(const spmv_group_matrix *m)
+{
+    return *peer_of(m)->view.stop != EXCHANGE_LOST
+               ? SPMV_OK
+               : context_fail(m->ctx, SPMV_ERROR_DEVICE,
+                              "rank %d has waited %d s for another rank on the GPU: that rank does not progress",
+                              m->group->transport.rank, EXCHANGE_MOST_SECONDS);
+}
+
+static spmv_status put(spmv_group_matrix *m, const void *x)
+{
+    const struct exchange_view *v = &peer_of(m)->view;
+    return v->target_count > 0 ? exchange_put_cuda(m->ctx, m->type, v, x) : SPMV_OK;
+}
+
+static spmv_status take(spmv_group_matrix *m, void *x)
+{
+    const struct exchange_view *v = &peer_of(m)->view;
+    const spmv_status st = check_lost(m);
+    return st == SPMV_OK && v->source_count > 0 ? exchange_take_cuda(m->ctx, m->type, v, x) : st;
+}
+
+static spmv_status sum(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums, int phases)
+{
+    const spmv_status st = check_lost(m);
+    return st != SPMV_OK ? st : exchange_sum_cuda(m->ctx, type, &peer_of(m)->view, parts, sums, phases);
+}
+
+static void abandon(spmv_group_matrix *m)
+{
+    *(volatile int *)peer_of(m)->view.stop = EXCHANGE_STOPPED;
+}
+
+const struct exchange_kind exchange_peer = {
+    .name = "peer", .open = open_peer, .close = close_peer, .put = put, .take = take, .sum = sum, .abandon = abandon};
