@@ -19,18 +19,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime_api.h>
 #include <math.h>
-#include <spmv/spmv.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* If a call of the library or of CUDA fails, prints why and jumps to the end of the block. */
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        if ((st = (call)) != SPMV_OK) {                                                                                \
-            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
-            goto done;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
+
+/* As CHECK, for a call of CUDA. */
 #define CHECK_CUDA(call)                                                                                               \
     do {                                                                                                               \
         const cudaError_t error = (call);                                                                              \
