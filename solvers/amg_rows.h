@@ -13,6 +13,8 @@
 #include <spmv/types.h>
 #include <stdint.h>
 
+#include "columns.h"
+
 #ifdef __cplusplus
 #define AMG_ROW static __host__ __device__ inline
 #else

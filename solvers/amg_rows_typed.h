@@ -300,16 +300,9 @@ AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
     double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
         mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
-    int64_t low = amg_offset(&s->c, j), high = amg_offset(&s->c, j + 1);
-    const int64_t last = high;
-    while (low < high) { /* columns ascend */
-        const int64_t middle = low + (high - low) / 2;
-        if (s->c.col[middle] < j)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const double own = low < last && s->c.col[low] == j ? (double)val[low] : 0;
+    const int64_t last = amg_offset(&s->c, j + 1);
+    const int64_t at = first_column_from(s->c.col, amg_offset(&s->c, j), last, j);
+    const double own = at < last && s->c.col[at] == j ? (double)val[at] : 0;
     const double ratio = mass > 0 ? own / mass : 0;
     ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
     ((double *)s->to)[j] = mass * s->tolerance;
