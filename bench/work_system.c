@@ -121,6 +121,14 @@ static spmv_status true_residual(const struct work *work, const void *x, struct 
     return SPMV_OK;
 }
 
+int work_system_solved(struct method *method, spmv_status status, int64_t iterations, double residual, double norm_b)
+{
+    *method->work->problem.solved =
+        (struct peer_solved){.iterations = iterations, .residual = norm_b > 0 ? residual / norm_b : 0};
+    method->failed = status;
+    return status == SPMV_OK || status == SPMV_ERROR_ITERATIONS ? 0 : -1;
+}
+
 /* Rounding separates the residual of the recurrence from the true one, but little at these
  * tolerances: the check allows a small factor. A solve that stops before both the tolerance and the
  * limit is wrong. */
