@@ -125,4 +125,31 @@ static void check_product(const char *name, const struct matrix *m, const struct
     support_free(got, x, y0);
 }
 
+#ifdef HOST_CUDA
+/* Makes the plan with at most first bytes an allocation, then with a step-th more each time, below
+ * last. A plan that is made computes the product, and is given to look. Returns how many were
+ * refused. Nothing leaks. */
+static int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last, size_t step,
+                                    void (*look)(const struct planned *, void *), void *user)
+{
+    int refused = 0;
+    for (s.most_bytes = first; s.most_bytes < last; s.most_bytes += s.most_bytes / step) {
+        const int64_t before = host_cuda.allocations;
+        struct planned p;
+        const spmv_status st = try_plan(m, s, &p);
+        if (st == SPMV_OK) {
+            assert_string_equal(spmv_last_error(ctx), "");
+            look(&p, user);
+            check_product("little memory", m, &p, m->val);
+        } else {
+            assert_int_equal(st, SPMV_ERROR_MEMORY);
+            refused++;
+        }
+        free_plan(&p);
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    return refused;
+}
+#endif
+
 #endif
