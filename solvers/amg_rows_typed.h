@@ -177,19 +177,24 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
     s->near_key[i] = 0;
 }
 
+/* The largest of this key and the keys of the row's neighbours. */
+AMG_ROW uint64_t TYPED(amg_largest_key)(const struct amg_rows *s, int64_t i, const uint64_t *key, uint64_t most)
+{
+    const int64_t end = amg_offset(&s->f, i + 1);
+    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+        const uint64_t near_key = key[s->f.col[k]];
+        most = near_key > most ? near_key : most;
+    }
+    return most;
+}
+
 /* The largest key of a row and its neighbours. A root stays the largest: no other one is within
  * distance 2. */
 AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
 {
     if (amg_state(s->near_key[i]) == AMG_ROOT_STATE)
         return;
-    const int64_t end = amg_offset(&s->f, i + 1);
-    uint64_t most = s->key[i];
-    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
-        const uint64_t key = s->key[s->f.col[k]];
-        most = key > most ? key : most;
-    }
-    s->near_key[i] = most;
+    s->near_key[i] = TYPED(amg_largest_key)(s, i, s->key, s->key[i]);
 }
 
 /* A row becomes a root if its key is the largest within distance 2, and is excluded if a root is
@@ -200,12 +205,7 @@ AMG_ROW void TYPED(amg_mis_decide)(const struct amg_rows *s, int64_t i)
     s->undecided[i] = 0;
     if (amg_state(key) != AMG_UNDECIDED)
         return;
-    const int64_t end = amg_offset(&s->f, i + 1);
-    uint64_t most = s->near_key[i];
-    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
-        const uint64_t near_key = s->near_key[s->f.col[k]];
-        most = near_key > most ? near_key : most;
-    }
+    const uint64_t most = TYPED(amg_largest_key)(s, i, s->near_key, s->near_key[i]);
     if (most == key)
         s->key[i] = amg_key(AMG_ROOT_STATE, i);
     else if (amg_state(most) == AMG_ROOT_STATE)

@@ -172,4 +172,18 @@ struct segscan_ladder {
     }
 };
 
+/* A segmented scan of a backend's table as a rung. */
+template <decltype(segscan_scratch_ref) Scratch>
+int64_t scratch_with_segments(const spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return Scratch(ctx, r->type, &segments, r->n);
+}
+
+template <decltype(segscan_ref) Segscan> spmv_status run_with_segments(spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return Segscan(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
+}
+
 #endif

@@ -4,20 +4,8 @@
 #include "scan_ladder_host.cuh"
 #include "segscan_ladder.cuh"
 
-static int64_t serial_scratch(const spmv_context *ctx, const scan_request *r)
-{
-    const spmv_segments segments = segments_of_request(r);
-    return segscan_scratch_ref(ctx, r->type, &segments, r->n);
-}
-
-static spmv_status run_serial(spmv_context *ctx, const scan_request *r)
-{
-    const spmv_segments segments = segments_of_request(r);
-    return segscan_ref(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
-}
-
 static const struct scan_rung rungs[] = {
-    {"serial", 0, false, 0, serial_scratch, run_serial},
+    {"serial", 0, false, 0, scratch_with_segments<segscan_scratch_ref>, run_with_segments<segscan_ref>},
     {"sequential", 0, false, 0, ladder_scratch<segscan_ladder, LADDER_SEQUENTIAL>,
      ladder_on_host<segscan_ladder, LADDER_SEQUENTIAL>},
     SCAN_LADDER_ROWS(segscan_ladder, ladder_on_host){NULL, 0, false, 0, NULL, NULL},
