@@ -348,6 +348,7 @@ static void epilogue(void **state)
 #ifdef HOST_CUDA
 static void count_widths(const struct planned *p, void *counts)
 {
+    assert_string_equal(spmv_last_error(ctx), "");
     ((int *)counts)[strstr(p->plan->layout, "16-bit columns in 100 %") != NULL]++;
 }
 #endif

@@ -316,6 +316,7 @@ struct choices {
 static void count_choices(const struct planned *p, void *user)
 {
     struct choices *const found = user;
+    assert_string_equal(spmv_last_error(ctx), "");
     if (strcmp(p->plan->method->name, "slices") == 0) {
         found->slices++;
         assert_int_equal(p->plan->bytes, found->slices_bytes);
