@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "process_memory.h"
 
 /* Code loaded late, stacks of threads, buffers. */
 enum { SMALL_THINGS = 1 << 20 };
@@ -177,15 +178,7 @@ void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job,
 
 int64_t memory_peak(void)
 {
-    char line[256];
-    long long kilobytes = 0;
-    FILE *const file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "VmHWM: %lld", &kilobytes) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return 1024 * (int64_t)kilobytes;
+    return process_memory("VmHWM");
 }
 
 spmv_status memory_report(const struct memory *m, spmv_status status, const char *sentence)

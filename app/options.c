@@ -598,7 +598,7 @@ spmv_status options_parse(int argc, char **argv, struct options *o)
     if (st == SPMV_OK)
         read_options(argc, argv, o);
     if (!option_given(o, "rtol"))
-        o->rtol = o->type == SPMV_F32 ? 1e-4 : 1e-8;
+        o->rtol = real_limits_of(type_is_real(o->type) ? o->type : SPMV_F64).tolerance;
     return st;
 }
 
@@ -637,8 +637,8 @@ static spmv_status check_factors(const struct options *o)
         const char *name;
         double value;
     } factors[] = {{"alpha", o->alpha}, {"beta", o->beta}};
-    for (int i = 0; i < 2 && (o->type == SPMV_F32 || o->type == SPMV_C64); i++)
-        if (isfinite(factors[i].value) && !isfinite((float)factors[i].value)) {
+    for (int i = 0; i < 2; i++)
+        if (isfinite(factors[i].value) && !isfinite(real_rounded(type_part(o->type), factors[i].value))) {
             complain("--%s %g: too large for %s", factors[i].name, factors[i].value, spmv_type_name(o->type));
             return SPMV_ERROR_ARGUMENT;
         }

@@ -2,7 +2,6 @@
  * norm against the one that the solver reports.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,10 +39,9 @@ static double residuals_apart(const struct job *job, const void *x, int v, doubl
  * infinite if squares exceed the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
-    const bool narrow = type_part(job->type) == SPMV_F32;
-    const double n = (double)(job->in.view.rows * type_parts(job->type)), eps = narrow ? 0x1p-24 : 0x1p-53;
-    const double bound = (n + 3) * eps * checked + sqrt(n * (narrow ? (double)FLT_MIN : DBL_MIN));
-    const double most = sqrt(narrow ? (double)FLT_MAX : DBL_MAX);
+    const struct real_limits limits = real_limits_of(type_part(job->type));
+    const double n = (double)(job->in.view.rows * type_parts(job->type)), eps = limits.roundoff;
+    const double bound = (n + 3) * eps * checked + sqrt(n * limits.normal), most = sqrt(limits.greatest);
     if (!isfinite(reported) || !isfinite(checked))
         return !isfinite(reported) && !(checked <= most);
     const double apart = fabs(reported - checked);

@@ -17,13 +17,14 @@
 
 #include "device.h"
 #include "machine.h"
+#include "process_memory.h"
 #include "timing.h"
 
 enum { BANDWIDTH_REPEATS = 9 };
 
 struct cpu_state {
-    int64_t begin_kilobytes; /* in use at memory_begin; 0: unknown */
-    uint64_t *buffer;        /* overwritten by flush; allocated by the first flush */
+    int64_t begin_bytes; /* in use at memory_begin; 0: unknown */
+    uint64_t *buffer;    /* overwritten by flush; allocated by the first flush */
     int64_t words;
     uint64_t pattern, sum; /* pattern of the last write; sum of the last read */
 };
@@ -111,41 +112,21 @@ static int bandwidth(struct device *device, struct bandwidth *result, char *why)
     return failed == 0 ? 0 : -1;
 }
 
-/* A number of kilobytes from /proc/self/status; 0: unknown. */
-static int64_t status_kilobytes(const char *form)
-{
-    char line[256];
-    long long kilobytes = 0;
-    FILE *const file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, form, &kilobytes) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return kilobytes;
-}
-
 /* Free memory goes back to the system first, so that using it again counts. */
 static void memory_begin(struct device *device)
 {
     struct cpu_state *const cpu = device->state;
-    FILE *const file = fopen("/proc/self/clear_refs", "w");
-    cpu->begin_kilobytes = 0;
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
-    /* "5" sets the peak to the present memory (man 5 proc). */
-    bool reset = file != NULL && fputs("5", file) >= 0;
-    reset = file != NULL && fclose(file) == 0 && reset;
-    if (reset)
-        cpu->begin_kilobytes = status_kilobytes("VmRSS: %lld");
+    cpu->begin_bytes = process_memory_reset_peak() ? process_memory("VmRSS") : 0;
 }
 
 static int64_t memory_end(struct device *device)
 {
     const struct cpu_state *const cpu = device->state;
-    const int64_t peak = status_kilobytes("VmHWM: %lld");
-    return cpu->begin_kilobytes > 0 && peak > cpu->begin_kilobytes ? 1024 * (peak - cpu->begin_kilobytes) : 0;
+    const int64_t peak = process_memory("VmHWM");
+    return cpu->begin_bytes > 0 && peak > cpu->begin_bytes ? peak - cpu->begin_bytes : 0;
 }
 
 static void close_cpu(struct device *device)

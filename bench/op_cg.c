@@ -111,18 +111,13 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     return SPMV_OK;
 }
 
-/* A solve that reaches the limit of iterations is not a failure: its time is still comparable. */
 static int run(void *state)
 {
     struct method *const method = state;
     struct solve *const solve = method->state;
-    struct work *const work = method->work;
     const spmv_status st = solve_once(method);
-    *work->problem.solved = (struct peer_solved){
-        .iterations = solve->result.iterations,
-        .residual = solve->result.norm_b > 0 ? solve->result.recurrence_residual / solve->result.norm_b : 0};
-    method->failed = st;
-    return st == SPMV_OK || st == SPMV_ERROR_ITERATIONS ? 0 : -1;
+    return work_system_solved(method, st, solve->result.iterations, solve->result.recurrence_residual,
+                              solve->result.norm_b);
 }
 
 const struct operation operation_cg = {.name = "cg",

@@ -21,35 +21,12 @@
 #include <unistd.h>
 
 #include "measure.h"
+#include "process_memory.h"
 
 enum { REPEATS_MOST = 25, REPEATS_LEAST = 5, READ_BYTES = 256 << 10 };
 
 /* No repeat begins after this many seconds. */
 static const double SECONDS_ENOUGH = 3;
-
-/* The value of a line such as "VmHWM:   123 kB" for this process, in bytes; 0 if unknown. */
-static int64_t memory_status(const char *name)
-{
-    char line[256];
-    long long kilobytes = 0;
-    FILE *const f = fopen("/proc/self/status", "r");
-    while (f != NULL && kilobytes == 0 && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), ": %lld", &kilobytes) != 1)
-            break;
-    if (f != NULL)
-        fclose(f);
-    return kilobytes * 1024;
-}
-
-/* Resets the peak of the resident memory; false if the system cannot. */
-static bool reset_peak(void)
-{
-    FILE *const f = fopen("/proc/self/clear_refs", "w");
-    if (f == NULL)
-        return false;
-    const bool written = fputs("5", f) >= 0;
-    return fclose(f) == 0 && written;
-}
 
 static spmv_status read_bytes(struct work *work, struct load_figures *f)
 {
@@ -110,13 +87,13 @@ static spmv_status setup_load(struct work *work)
     spmv_status st = f != NULL ? read_bytes(work, f) : SPMV_ERROR_MEMORY;
     if (st != SPMV_OK)
         return st;
-    const bool known = reset_peak();
-    const int64_t before = memory_status("VmRSS");
+    const bool known = process_memory_reset_peak();
+    const int64_t before = process_memory("VmRSS");
     const double began = monotonic_seconds();
     st = read_once(work);
     f->first_seconds = monotonic_seconds() - began;
     if (known && before > 0)
-        f->peak_bytes = memory_status("VmHWM") - before;
+        f->peak_bytes = process_memory("VmHWM") - before;
     work->model_bytes = (double)f->info.bytes;
     return st;
 }

@@ -9,6 +9,7 @@
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
+#include <assert.h>
 #include <spmv/types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,15 @@ extern "C" {
 #endif
 
 enum { PEER_ABI = 6 };
+
+/* Modules choose between f32 and f64. Another real type does not compile until each of them handles
+ * it. */
+#define PEER_COUNT_(NAME, name, value, T, D, CLASS, ARG) PEER_COUNT_##CLASS##_
+#define PEER_COUNT_INTEGER_
+#define PEER_COUNT_REAL_ +1
+#define PEER_COUNT_TUPLE_
+enum { PEER_REAL_TYPES = 0 SPMV_TYPE_LIST(PEER_COUNT_, ) };
+static_assert(PEER_REAL_TYPES == 2, "modules handle f32 and f64");
 
 /* The operations. Scans are inclusive and use the sum. */
 enum peer_op {

@@ -9,12 +9,6 @@
 
 enum { MOST_ITERATIONS = 3000 };
 
-/* In f32, rounding in the products limits the residual. */
-static double tolerance(spmv_type type)
-{
-    return type == SPMV_F32 ? 1e-4 : 1e-8;
-}
-
 /* The sum of a_ij x_j over row i, in f64; x NULL: ones. */
 static double row_times(const spmv_csr *a, const void *x, int64_t i)
 {
@@ -72,7 +66,7 @@ spmv_status work_system_make(struct work *work, struct work_system *system)
     if (st == SPMV_OK)
         st = make_b(work, system);
     p->solved = &system->solved;
-    p->rtol = tolerance(work->type);
+    p->rtol = real_limits_of(work->type).tolerance;
     p->max_iterations = work->max_iterations > 0 ? work->max_iterations : MOST_ITERATIONS;
     work->result_bytes = p->rows * (int64_t)spmv_type_size(work->type);
     if (st == SPMV_OK)
@@ -119,6 +113,14 @@ static spmv_status true_residual(const struct work *work, const void *x, struct 
     check->norm_b = sqrt(bb);
     check->true_residual = bb > 0 ? sqrt(rr / bb) : sqrt(rr);
     return SPMV_OK;
+}
+
+int work_system_solved(struct method *method, spmv_status status, int64_t iterations, double residual, double norm_b)
+{
+    *method->work->problem.solved =
+        (struct peer_solved){.iterations = iterations, .residual = norm_b > 0 ? residual / norm_b : 0};
+    method->failed = status;
+    return status == SPMV_OK || status == SPMV_ERROR_ITERATIONS ? 0 : -1;
 }
 
 /* Rounding separates the residual of the recurrence from the true one, but little at these

@@ -32,6 +32,10 @@ spmv_status work_system_make(struct work *work, struct work_system *system);
 /* Bytes of the matrix as CSR. */
 double work_system_matrix_bytes(const struct work *work);
 
+/* The end of a run: stores what the solve reached. Returns 0, or -1 if it failed. A solve that reaches
+ * the limit of iterations is not a failure: its time is still comparable. */
+int work_system_solved(struct method *method, spmv_status status, int64_t iterations, double residual, double norm_b);
+
 /* For struct operation; work->state is a struct work_system, or begins with one. */
 spmv_status work_system_check(struct work *work, const void *host_result, struct check *check);
 void work_system_adapt(struct measure_options *options);

@@ -11,20 +11,11 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime.h>
-#include <spmv/spmv.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 256, REPEATS = 20 };
+#include "check.h"
 
-/* If the call fails, prints why and jumps to the end of the block with its status. */
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        if ((st = (call)) != SPMV_OK) {                                                                                \
-            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
-            goto done;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+enum { THREADS = 256, REPEATS = 20 };
 
 /* Steps of Newton's method for the square root of a. Host and device compute the same: no fused
  * multiply-add can occur, because there are only sums, quotients and an exact product with 1/2. */

@@ -19,18 +19,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime_api.h>
 #include <math.h>
-#include <spmv/spmv.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* If a call of the library or of CUDA fails, prints why and jumps to the end of the block. */
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        if ((st = (call)) != SPMV_OK) {                                                                                \
-            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
-            goto done;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
+
+/* As CHECK, for a call of CUDA. */
 #define CHECK_CUDA(call)                                                                                               \
     do {                                                                                                               \
         const cudaError_t error = (call);                                                                              \
@@ -99,6 +92,161 @@ static double worst_error(const double *u, const double *start, double factor, i
     return worst;
 }
 
+/* What the program makes; its stream, arrays, graph and events are those of a CUDA application. */
+struct heat {
+    int size;
+    int64_t n;
+    int32_t nnz;
+    double dt;
+    struct arrays host, device;
+    double *result; /* on the host */
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    cudaEvent_t begin, end;
+    spmv_context *ctx;
+    spmv_plan *plan;
+};
+
+/* Allocates the arrays, assembles the matrix and copies it to the device. */
+static spmv_status make_arrays(struct heat *h)
+{
+    spmv_status st = SPMV_OK;
+    const size_t n = (size_t)h->n, vector = n * sizeof(double);
+    struct arrays *const host = &h->host, *const device = &h->device;
+    host->row_ptr = malloc((n + 1) * sizeof *host->row_ptr);
+    host->col = malloc(5 * n * sizeof *host->col);
+    host->val = malloc(5 * n * sizeof *host->val);
+    host->u = malloc(vector);
+    h->result = malloc(vector);
+    if (host->row_ptr == NULL || host->col == NULL || host->val == NULL || host->u == NULL || h->result == NULL) {
+        fprintf(stderr, "no memory for a grid of %d x %d\n", h->size, h->size);
+        return SPMV_ERROR_MEMORY;
+    }
+    h->nnz = assemble(host, h->size);
+    const size_t nnz = (size_t)h->nnz;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&h->stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaMalloc((void **)&device->row_ptr, (n + 1) * sizeof *device->row_ptr));
+    CHECK_CUDA(cudaMalloc((void **)&device->col, nnz * sizeof *device->col));
+    CHECK_CUDA(cudaMalloc((void **)&device->val, nnz * sizeof *device->val));
+    CHECK_CUDA(cudaMalloc((void **)&device->u, vector));
+    CHECK_CUDA(cudaMalloc((void **)&device->v, vector));
+    CHECK_CUDA(cudaMemcpyAsync(device->row_ptr, host->row_ptr, (n + 1) * sizeof *host->row_ptr, cudaMemcpyHostToDevice,
+                               h->stream));
+    CHECK_CUDA(cudaMemcpyAsync(device->col, host->col, nnz * sizeof *host->col, cudaMemcpyHostToDevice, h->stream));
+    CHECK_CUDA(cudaMemcpyAsync(device->val, host->val, nnz * sizeof *host->val, cudaMemcpyHostToDevice, h->stream));
+    CHECK_CUDA(cudaMemcpyAsync(device->u, host->u, vector, cudaMemcpyHostToDevice, h->stream));
+done:
+    return st;
+}
+
+/* The plan borrows the arrays, which are already in context memory. */
+static spmv_status make_plan(struct heat *h)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_CUDA;
+    options.stream = h->stream;
+    spmv_context *ctx = NULL;
+    CHECK(spmv_context_create(&options, &ctx));
+    h->ctx = ctx;
+    const spmv_csr a = {.rows = h->n,
+                        .cols = h->n,
+                        .nnz = h->nnz,
+                        .row_ptr = h->device.row_ptr,
+                        .row_ptr_bits = 32,
+                        .col = h->device.col,
+                        .val = h->device.val,
+                        .type = SPMV_F64,
+                        .memory = SPMV_MEMORY_CONTEXT};
+    CHECK(spmv_plan_create(ctx, &a, NULL, &h->plan));
+done:
+    return st;
+}
+
+/* Captures two steps: from u to v and back. */
+static spmv_status capture(struct heat *h)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = h->ctx;
+    double *const u = h->device.u, *const v = h->device.v;
+    /* one step before the capture loads the kernels; u does not change */
+    CHECK(step(h->plan, h->dt, u, v, h->n, h->stream));
+    CHECK(spmv_synchronize(ctx));
+    CHECK_CUDA(cudaStreamBeginCapture(h->stream, cudaStreamCaptureModeGlobal));
+    CHECK(step(h->plan, h->dt, u, v, h->n, h->stream));
+    CHECK(step(h->plan, h->dt, v, u, h->n, h->stream));
+    CHECK_CUDA(cudaStreamEndCapture(h->stream, &h->graph));
+    CHECK_CUDA(cudaGraphInstantiate(&h->replay, h->graph, 0));
+done:
+    return st;
+}
+
+static spmv_status replay(struct heat *h, int replays, float *milliseconds)
+{
+    spmv_status st = SPMV_OK;
+    CHECK_CUDA(cudaEventCreate(&h->begin));
+    CHECK_CUDA(cudaEventCreate(&h->end));
+    CHECK_CUDA(cudaEventRecord(h->begin, h->stream));
+    for (int k = 0; k < replays; k++)
+        CHECK_CUDA(cudaGraphLaunch(h->replay, h->stream));
+    CHECK_CUDA(cudaEventRecord(h->end, h->stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(h->result, h->device.u, (size_t)h->n * sizeof *h->result, cudaMemcpyDeviceToHost, h->stream));
+    CHECK_CUDA(cudaStreamSynchronize(h->stream));
+    CHECK_CUDA(cudaEventElapsedTime(milliseconds, h->begin, h->end));
+done:
+    return st;
+}
+
+/* Compares u with the known solution, and prints. Returns whether it is wrong. */
+static int check(const struct heat *h, int replays, float milliseconds)
+{
+    const double s = sin(3.14159265358979323846 / (2.0 * (h->size + 1))), lambda = 8 * s * s;
+    const double factor = pow(1 - h->dt * lambda, 2.0 * replays);
+    /* The rounding error of a step is at most 8 eps (dt sum |a_ij| + 1) <= 21 eps. Later steps do
+     * not enlarge it, because the row sums of |I - dt A| are at most 1. A little more for the
+     * rounded start and factor. */
+    const double error = worst_error(h->result, h->host.u, factor, h->n), bound = (42.0 * replays + 16) * 0x1p-53;
+    const int wrong = !(error <= bound);
+    spmv_plan_info info;
+    (void)spmv_plan_describe(h->plan, &info, sizeof info);
+    printf("heat on a %d x %d grid: %s, method %s, the plan owns %lld bytes\n", h->size, h->size,
+           spmv_context_describe(h->ctx), info.method, (long long)info.bytes);
+    printf("%d steps in %d replays: %.3f microseconds a step\n", 2 * replays, replays,
+           1e3 * milliseconds / (2.0 * replays));
+    printf("u is %.9f of its start, off by at most %.3g, allowed %.3g: %s\n", factor, error, bound,
+           wrong ? "WRONG" : "verified");
+    return wrong;
+}
+
+static void release(struct heat *h)
+{
+    free(h->host.row_ptr);
+    free(h->host.col);
+    free(h->host.val);
+    free(h->host.u);
+    free(h->result);
+    spmv_plan_destroy(h->plan);
+    spmv_context_destroy(h->ctx);
+    cudaFree(h->device.row_ptr);
+    cudaFree(h->device.col);
+    cudaFree(h->device.val);
+    cudaFree(h->device.u);
+    cudaFree(h->device.v);
+    if (h->begin != NULL)
+        cudaEventDestroy(h->begin);
+    if (h->end != NULL)
+        cudaEventDestroy(h->end);
+    if (h->replay != NULL)
+        cudaGraphExecDestroy(h->replay);
+    if (h->graph != NULL)
+        cudaGraphDestroy(h->graph);
+    if (h->stream != NULL)
+        cudaStreamDestroy(h->stream);
+}
+
 int main(int argc, char **argv)
 {
     const int size = argc > 1 ? atoi(argv[1]) : 256;
@@ -112,124 +260,16 @@ int main(int argc, char **argv)
         printf("skipped: no usable GPU\n");
         return SKIPPED;
     }
-
-    const int64_t n = (int64_t)size * size;
-    const double s = sin(3.14159265358979323846 / (2.0 * (size + 1)));
-    const double lambda = 8 * s * s, dt = 0.2; /* stable below 2 / 8 */
-    const size_t vector = (size_t)n * sizeof(double);
-    spmv_status st = SPMV_OK;
-    spmv_context *ctx = NULL;
-    spmv_plan *plan = NULL;
-    cudaStream_t stream = NULL;
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t replay = NULL;
-    cudaEvent_t begin = NULL, end = NULL;
-    struct arrays host = {0}, device = {0};
-    double *result = NULL;
-    int wrong = 0;
-
-    host.row_ptr = malloc((size_t)(n + 1) * sizeof *host.row_ptr);
-    host.col = malloc((size_t)(5 * n) * sizeof *host.col);
-    host.val = malloc((size_t)(5 * n) * sizeof *host.val);
-    host.u = malloc(vector);
-    result = malloc(vector);
-    if (host.row_ptr == NULL || host.col == NULL || host.val == NULL || host.u == NULL || result == NULL) {
-        fprintf(stderr, "no memory for a grid of %d x %d\n", size, size);
-        st = SPMV_ERROR_MEMORY;
-        goto done;
-    }
-    const int32_t nnz = assemble(&host, size);
-
-    /* the application owns everything on the device, including the stream */
-    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK_CUDA(cudaMalloc((void **)&device.row_ptr, (size_t)(n + 1) * sizeof *device.row_ptr));
-    CHECK_CUDA(cudaMalloc((void **)&device.col, (size_t)nnz * sizeof *device.col));
-    CHECK_CUDA(cudaMalloc((void **)&device.val, (size_t)nnz * sizeof *device.val));
-    CHECK_CUDA(cudaMalloc((void **)&device.u, vector));
-    CHECK_CUDA(cudaMalloc((void **)&device.v, vector));
-    CHECK_CUDA(cudaMemcpyAsync(device.row_ptr, host.row_ptr, (size_t)(n + 1) * sizeof *host.row_ptr,
-                               cudaMemcpyHostToDevice, stream));
-    CHECK_CUDA(cudaMemcpyAsync(device.col, host.col, (size_t)nnz * sizeof *host.col, cudaMemcpyHostToDevice, stream));
-    CHECK_CUDA(cudaMemcpyAsync(device.val, host.val, (size_t)nnz * sizeof *host.val, cudaMemcpyHostToDevice, stream));
-    CHECK_CUDA(cudaMemcpyAsync(device.u, host.u, vector, cudaMemcpyHostToDevice, stream));
-
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_CUDA;
-    options.stream = stream;
-    CHECK(spmv_context_create(&options, &ctx));
-
-    /* the plan borrows the arrays, which are already in context memory */
-    const spmv_csr a = {.rows = n,
-                        .cols = n,
-                        .nnz = nnz,
-                        .row_ptr = device.row_ptr,
-                        .row_ptr_bits = 32,
-                        .col = device.col,
-                        .val = device.val,
-                        .type = SPMV_F64,
-                        .memory = SPMV_MEMORY_CONTEXT};
-    CHECK(spmv_plan_create(ctx, &a, NULL, &plan));
-    spmv_plan_info info;
-    CHECK(spmv_plan_describe(plan, &info, sizeof info));
-
-    /* one step before the capture loads the kernels; u does not change */
-    CHECK(step(plan, dt, device.u, device.v, n, stream));
-    CHECK(spmv_synchronize(ctx));
-
-    /* the graph has two steps: from u to v and back */
-    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    CHECK(step(plan, dt, device.u, device.v, n, stream));
-    CHECK(step(plan, dt, device.v, device.u, n, stream));
-    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
-    CHECK_CUDA(cudaGraphInstantiate(&replay, graph, 0));
-
-    CHECK_CUDA(cudaEventCreate(&begin));
-    CHECK_CUDA(cudaEventCreate(&end));
-    CHECK_CUDA(cudaEventRecord(begin, stream));
-    for (int k = 0; k < replays; k++)
-        CHECK_CUDA(cudaGraphLaunch(replay, stream));
-    CHECK_CUDA(cudaEventRecord(end, stream));
-    CHECK_CUDA(cudaMemcpyAsync(result, device.u, vector, cudaMemcpyDeviceToHost, stream));
-    CHECK_CUDA(cudaStreamSynchronize(stream));
+    struct heat h = {.size = size, .n = (int64_t)size * size, .dt = 0.2}; /* stable below 2 / 8 */
     float milliseconds = 0;
-    CHECK_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
-
-    /* The rounding error of a step is at most 8 eps (dt sum |a_ij| + 1) <= 21 eps. Later steps do
-     * not enlarge it, because the row sums of |I - dt A| are at most 1. A little more for the
-     * rounded start and factor. */
-    const double factor = pow(1 - dt * lambda, 2.0 * replays);
-    const double error = worst_error(result, host.u, factor, n), bound = (42.0 * replays + 16) * 0x1p-53;
-    wrong = !(error <= bound);
-    printf("heat on a %d x %d grid: %s, method %s, the plan owns %lld bytes\n", size, size, spmv_context_describe(ctx),
-           info.method, (long long)info.bytes);
-    printf("%d steps in %d replays: %.3f microseconds a step\n", 2 * replays, replays,
-           1e3 * milliseconds / (2.0 * replays));
-    printf("u is %.9f of its start, off by at most %.3g, allowed %.3g: %s\n", factor, error, bound,
-           wrong ? "WRONG" : "verified");
-
-done:
-    free(host.row_ptr);
-    free(host.col);
-    free(host.val);
-    free(host.u);
-    free(result);
-    spmv_plan_destroy(plan);
-    spmv_context_destroy(ctx);
-    cudaFree(device.row_ptr);
-    cudaFree(device.col);
-    cudaFree(device.val);
-    cudaFree(device.u);
-    cudaFree(device.v);
-    if (begin != NULL)
-        cudaEventDestroy(begin);
-    if (end != NULL)
-        cudaEventDestroy(end);
-    if (replay != NULL)
-        cudaGraphExecDestroy(replay);
-    if (graph != NULL)
-        cudaGraphDestroy(graph);
-    if (stream != NULL)
-        cudaStreamDestroy(stream);
+    spmv_status st = make_arrays(&h);
+    if (st == SPMV_OK)
+        st = make_plan(&h);
+    if (st == SPMV_OK)
+        st = capture(&h);
+    if (st == SPMV_OK)
+        st = replay(&h, replays, &milliseconds);
+    const int wrong = st == SPMV_OK && check(&h, replays, milliseconds);
+    release(&h);
     return st == SPMV_ERROR_NO_DEVICE ? SKIPPED : st != SPMV_OK || wrong;
 }

@@ -15,17 +15,7 @@
  *     $(pkg-config --static --libs spmv | sed s/-lspmv/-l:libspmv.a/) -o own_arrays
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/spmv.h>
-#include <stdio.h>
-
-/* If the call fails, prints why and jumps to the end of the block with its status. */
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        if ((st = (call)) != SPMV_OK) {                                                                                \
-            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
-            goto done;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
 
 int main(void)
 {

@@ -15,18 +15,9 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <spmv/spmv.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* If the call fails, prints why and jumps to the end of the block with its status. */
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        if ((st = (call)) != SPMV_OK) {                                                                                \
-            fprintf(stderr, "%s: %s: %s\n", #call, spmv_status_text(st), spmv_last_error(ctx));                        \
-            goto done;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
 
 /* The arrays of I + dt L for a grid of size x size points. */
 struct matrix {

@@ -5,6 +5,7 @@
 #define DEVICE_LOOPS_CUH
 
 #include "block.cuh"
+#include "columns.h"
 
 /* body(i) for 0 <= i < n, by all threads of the grid. */
 template <typename Body> __device__ void for_each(int64_t n, const Body &body)
@@ -18,17 +19,7 @@ template <typename Offset>
 __global__ void __launch_bounds__(block_threads)
     find_begins(const int32_t *sorted, int64_t n, Offset *begins, int64_t keys)
 {
-    for_each(keys + 1, [=](int64_t key) {
-        int64_t low = 0, high = n;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < key)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        begins[key] = (Offset)low;
-    });
+    for_each(keys + 1, [=](int64_t key) { begins[key] = (Offset)first_column_from(sorted, 0, n, key); });
 }
 
 #endif

@@ -7,6 +7,7 @@
  * column.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "columns.h"
 #include "gen_rows.h"
 
 enum { STREAM_COLUMNS = 0x617277 };
@@ -24,15 +25,8 @@ static int64_t arrow_length(const void *rule, int64_t row)
 
 static bool in_head(const struct arrow *a, int64_t row)
 {
-    int64_t low = 0, high = a->head_length - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (a->head[middle] >= row)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return a->head[low] == row;
+    const int64_t k = first_column_from(a->head, 0, a->head_length, row);
+    return k < a->head_length && a->head[k] == row;
 }
 
 static void arrow_fill(const void *rule, int64_t row, int64_t length, int32_t *col)

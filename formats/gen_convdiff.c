@@ -38,7 +38,7 @@ static double convdiff_value(const void *rule, int64_t row, int32_t col)
     return sum;
 }
 
-static spmv_status convdiff(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
+spmv_status generate_convdiff(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     struct generator_argument a[2];
@@ -46,18 +46,8 @@ static spmv_status convdiff(spmv_context *ctx, const struct generator_request *r
     TRY(generator_arguments(ctx, request, "nd", "with an integer N from 1 and a decimal PECLET from 0", a, NULL));
     for (int axis = 0; axis < GRID_AXES_MAX; axis++)
         c.peclet[axis] = a[1].real / (1 << axis);
-    TRY(grid_make(ctx, request, a[0].n, axes, &c.grid));
+    TRY(grid_make(ctx, request, a[0].n, request->self->axes, &c.grid));
     TRY(grid_build(ctx, request, &c.grid, convdiff_value, matrix));
 done:
     return st;
-}
-
-spmv_status generate_convdiff2d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return convdiff(ctx, request, 2, matrix);
-}
-
-spmv_status generate_convdiff3d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return convdiff(ctx, request, 3, matrix);
 }

@@ -67,7 +67,7 @@ static double diffusion_value(const void *rule, int64_t row, int32_t col)
                       : -inner_face(d, grid_axis_of(&d->grid, row, col), coefficient(d, row), coefficient(d, col));
 }
 
-static spmv_status diffusion(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
+spmv_status generate_diffusion(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     struct generator_argument a[3];
@@ -81,18 +81,8 @@ static spmv_status diffusion(spmv_context *ctx, const struct generator_request *
         goto done;
     }
     d.log_contrast = log(a[1].real);
-    TRY(grid_make(ctx, request, a[0].n, axes, &d.grid));
+    TRY(grid_make(ctx, request, a[0].n, request->self->axes, &d.grid));
     TRY(grid_build(ctx, request, &d.grid, diffusion_value, matrix));
 done:
     return st;
-}
-
-spmv_status generate_diffusion2d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return diffusion(ctx, request, 2, matrix);
-}
-
-spmv_status generate_diffusion3d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return diffusion(ctx, request, 3, matrix);
 }

@@ -11,24 +11,14 @@ static double poisson_value(const void *rule, int64_t row, int32_t col)
     return col == row ? 2 * grid->axes : -1;
 }
 
-static spmv_status poisson(spmv_context *ctx, const struct generator_request *request, int axes, spmv_matrix **matrix)
+spmv_status generate_poisson(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     struct grid grid;
     int64_t n;
     TRY(generator_integers(ctx, request, 1, &n));
-    TRY(grid_make(ctx, request, n, axes, &grid));
+    TRY(grid_make(ctx, request, n, request->self->axes, &grid));
     TRY(grid_build(ctx, request, &grid, poisson_value, matrix));
 done:
     return st;
-}
-
-spmv_status generate_poisson2d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return poisson(ctx, request, 2, matrix);
-}
-
-spmv_status generate_poisson3d(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
-{
-    return poisson(ctx, request, 3, matrix);
 }

@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "gen_sample.h"
 
+#include "columns.h"
+
 struct permutation permutation_make(uint64_t seed, uint64_t stream, int64_t size)
 {
     int bits = 0;
@@ -25,23 +27,12 @@ struct permutation permutation_make(uint64_t seed, uint64_t stream, int64_t size
 /* Up to SHORT_ROW columns, insertion sort is as fast as a pass over the buckets. */
 enum { SHORT_ROW = 48, DIGIT_BITS = 8, BUCKETS = 1 << DIGIT_BITS };
 
-static void insertion_sort(int32_t *col, int64_t n)
-{
-    for (int64_t i = 1; i < n; i++) {
-        const int32_t c = col[i];
-        int64_t k = i;
-        for (; k > 0 && col[k - 1] > c; k--)
-            col[k] = col[k - 1];
-        col[k] = c;
-    }
-}
-
 /* Sorts columns whose bits from shift + DIGIT_BITS on agree. */
 static void flag_sort(int32_t *col, int64_t n, int shift)
 {
     int64_t next[BUCKETS] = {0}, end[BUCKETS];
     if (n <= SHORT_ROW) {
-        insertion_sort(col, n);
+        sort_by_insertion(col, n);
         return;
     }
     for (int64_t k = 0; k < n; k++)

@@ -8,7 +8,8 @@
 #include "random.h"
 #include "reals.h"
 
-#define ROW(name_, form_, about_) {.name = #name_, .form = (form_), .about = (about_), .make = generate_##name_},
+#define ROW(name_, function_, axes_, form_, about_)                                                                    \
+    {.name = #name_, .form = (form_), .about = (about_), .axes = (axes_), .make = generate_##function_},
 static const struct generator generators[] = {GENERATOR_LIST(ROW)};
 #undef ROW
 enum { GENERATORS = sizeof generators / sizeof generators[0] };

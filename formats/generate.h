@@ -1,6 +1,6 @@
 /* Generated matrices: the list of generators, and what they share.
  *
- * A generator is a function generate_NAME in a file gen_*.c and one line in the list below.
+ * A generator is a function in a file gen_*.c and one line in the list below.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GENERATE_H
@@ -8,27 +8,32 @@
 
 #include "matrix_internal.h"
 
-/* X(name, form of its SPEC, description) */
+/* X(name, function, axes, form of its SPEC, description). The function is generate_FUNCTION. axes: of
+ * the grid, where one function makes grids of several; otherwise 0. */
 #define GENERATOR_LIST(X)                                                                                              \
-    X(poisson2d, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                              \
-    X(poisson3d, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                                          \
-    X(stencil27, "stencil27:N", "26 and -1 for up to 26 neighbours on an N x N x N grid, as in HPCG")                  \
-    X(diffusion2d, "diffusion2d:N,CONTRAST[,ANISO]", "5-point diffusion, cell coefficients from 1 to CONTRAST")        \
-    X(diffusion3d, "diffusion3d:N,CONTRAST[,ANISO]", "7-point diffusion, cell coefficients from 1 to CONTRAST")        \
-    X(convdiff2d, "convdiff2d:N,PECLET", "5-point convection-diffusion, upwind, not symmetric")                        \
-    X(convdiff3d, "convdiff3d:N,PECLET", "7-point convection-diffusion, upwind, not symmetric")                        \
-    X(interpolation3d, "interpolation3d:N,K", "from aggregates of K x K x K points to the grid of poisson3d:N")        \
-    X(diagonal, "diagonal:ROWS", "only the diagonal")                                                                  \
-    X(banded, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                                        \
-    X(dense, "dense:ROWS,COLS", "every entry")                                                                         \
-    X(arrow, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, others OTHERS around the diagonal")              \
-    X(uniform, "uniform:ROWS,COLS,MEAN", "random columns, MEAN per row")                                               \
-    X(longrows, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                                          \
-    X(empty, "empty:ROWS,SHARE[,MEAN]", "a SHARE of empty rows, random columns in the others, MEAN per row")           \
-    X(powerlaw, "powerlaw:ROWS,MEAN,ALPHA,MAX", "row lengths by a power law, the longest MAX; some columns are hubs")  \
-    X(rmat, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES for each")                           \
-    X(fem, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")                    \
-    X(twin, "twin:NAME", "statistics of a known matrix, or twin:rows=R,nnz=N,... (man spmv)")
+    X(poisson2d, poisson, 2, "poisson2d:N", "the 5-point Laplacian on an N x N grid")                                  \
+    X(poisson3d, poisson, 3, "poisson3d:N", "the 7-point Laplacian on an N x N x N grid")                              \
+    X(stencil27, stencil27, 0, "stencil27:N", "26 and -1 for up to 26 neighbours on an N x N x N grid, as in HPCG")    \
+    X(diffusion2d, diffusion, 2, "diffusion2d:N,CONTRAST[,ANISO]",                                                     \
+      "5-point diffusion, cell coefficients from 1 to CONTRAST")                                                       \
+    X(diffusion3d, diffusion, 3, "diffusion3d:N,CONTRAST[,ANISO]",                                                     \
+      "7-point diffusion, cell coefficients from 1 to CONTRAST")                                                       \
+    X(convdiff2d, convdiff, 2, "convdiff2d:N,PECLET", "5-point convection-diffusion, upwind, not symmetric")           \
+    X(convdiff3d, convdiff, 3, "convdiff3d:N,PECLET", "7-point convection-diffusion, upwind, not symmetric")           \
+    X(interpolation3d, interpolation3d, 0, "interpolation3d:N,K",                                                      \
+      "from aggregates of K x K x K points to the grid of poisson3d:N")                                                \
+    X(diagonal, diagonal, 0, "diagonal:ROWS", "only the diagonal")                                                     \
+    X(banded, banded, 0, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                             \
+    X(dense, dense, 0, "dense:ROWS,COLS", "every entry")                                                               \
+    X(arrow, arrow, 0, "arrow:ROWS[,LEN[,OTHERS]]", "a row and a column of LEN, others OTHERS around the diagonal")    \
+    X(uniform, uniform, 0, "uniform:ROWS,COLS,MEAN", "random columns, MEAN per row")                                   \
+    X(longrows, longrows, 0, "longrows:ROWS,COLS,LEN", "random columns, LEN in every row")                             \
+    X(empty, empty, 0, "empty:ROWS,SHARE[,MEAN]", "a SHARE of empty rows, random columns in the others, MEAN per row") \
+    X(powerlaw, powerlaw, 0, "powerlaw:ROWS,MEAN,ALPHA,MAX",                                                           \
+      "row lengths by a power law, the longest MAX; some columns are hubs")                                            \
+    X(rmat, rmat, 0, "rmat:SCALE,EDGES", "R-MAT graph of Graph500: 2^SCALE vertices, EDGES for each")                  \
+    X(fem, fem, 0, "fem:NODES,BLOCK,NEIGHBOURS", "dense blocks for neighbours on a three-dimensional mesh")            \
+    X(twin, twin, 0, "twin:NAME", "statistics of a known matrix, or twin:rows=R,nnz=N,... (man spmv)")
 
 /* The kind of values of a generated matrix. */
 enum generator_values {
@@ -61,13 +66,14 @@ static inline int64_t generator_part_begin(int64_t rows, int part, int parts)
 
 struct generator {
     const char *name, *form, *about;
+    int axes;
     /* *matrix is NULL at the call. The same request gives the same bits for any number of threads.
      * In f32 the values are those of f64, rounded. */
     spmv_status (*make)(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix);
 };
 
-#define GENERATOR_PROTOTYPE_(name, form, about)                                                                        \
-    spmv_status generate_##name(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix);
+#define GENERATOR_PROTOTYPE_(name, function, axes, form, about)                                                        \
+    spmv_status generate_##function(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix);
 GENERATOR_LIST(GENERATOR_PROTOTYPE_)
 #undef GENERATOR_PROTOTYPE_
 

@@ -118,28 +118,39 @@ static inline struct shape shape_of(const struct plan *p, int64_t chain)
     return s;
 }
 
-static double total_runs(struct plan *p, double run_share)
+/* The sum of a number of each chain. */
+static double total(const struct plan *p, int64_t (*number)(const struct plan *, const struct shape *))
 {
-    int64_t runs = 0;
-    p->run_share = run_share;
-#pragma omp parallel for num_threads(p->threads) schedule(static) reduction(+ : runs)
+    int64_t all = 0;
+#pragma omp parallel for num_threads(p->threads) schedule(static) reduction(+ : all)
     for (int64_t c = 0; c < p->chains; c++) {
         const struct shape s = shape_of(p, c);
-        runs += s.runs * s.rows;
+        all += number(p, &s);
     }
-    return (double)runs;
+    return (double)all;
+}
+
+static int64_t runs_of(const struct plan *p, const struct shape *s)
+{
+    (void)p;
+    return s->runs * s->rows;
+}
+
+static int64_t span_of(const struct plan *p, const struct shape *s)
+{
+    return s->runs > 1 ? s->span * s->rows : p->m->row_ptr[s->first + s->rows] - p->m->row_ptr[s->first];
+}
+
+static double total_runs(struct plan *p, double run_share)
+{
+    p->run_share = run_share;
+    return total(p, runs_of);
 }
 
 static double total_span(struct plan *p, double span)
 {
-    int64_t total = 0;
     p->span = span;
-#pragma omp parallel for num_threads(p->threads) schedule(static) reduction(+ : total)
-    for (int64_t c = 0; c < p->chains; c++) {
-        const struct shape s = shape_of(p, c);
-        total += s.runs > 1 ? s.span * s.rows : p->m->row_ptr[s.first + s.rows] - p->m->row_ptr[s.first];
-    }
-    return (double)total;
+    return total(p, span_of);
 }
 
 /* Finds the argument, low <= x <= high, at which a non-decreasing function reaches the target, or

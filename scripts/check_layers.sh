@@ -15,7 +15,7 @@
 #   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
 #     a _ref or _omp file includes nothing of CUDA.
 #   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
-#     public headers only; examples only public headers; python public headers and its own.
+#     public headers only; examples and python public headers and their own.
 #   - The rungs of a ladder NAME in primitives/, spmv/ and spgemm/ (NAME_NUMBER_WORDS) are numbered
 #     without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
 #     files of a rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its
@@ -126,7 +126,8 @@ check() {
         }
         if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && base(to) !~ /^(reals|splitmix)\.h$/)
             fail("app includes public headers, bench, reals.h, splitmix.h and its own files, not " to)
-        if (folder(from) == "examples" && $3 != "<") fail("examples include public headers only, not " to)
+        if (folder(from) == "examples" && $3 != "<" && folder(to) != "examples")
+            fail("examples include public headers and their own files, not " to)
         if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))
             fail("ladder: " from " must not include the higher rung " to)
         if (folder(from) == "python" && $3 != "<" && folder(to) != "python")

@@ -636,31 +636,9 @@ def absent(groups):
 # ------------------------------------------------------------------------------------- two files
 
 
-def comparison(old, new, names, noise, runs, charts):
-    """The section with the changes from one file to the other."""
-    found, gone, added = numbers.changes(old, new, noise)
-    out = [
-        '<h2 id="compare">What changed</h2>\n',
-        f"<p>Old: <code>{esc(names[0])}</code>. New: <code>{esc(names[1])}</code>. "
-        "All other sections are about the new file.</p>\n",
-    ]
-    out += [
-        f'<p class="warning">Warning: {esc(words)} Do not compare times of different machines.</p>\n'
-        for words in numbers.machine_differences(old, new)
-    ]
-    out.append(
-        f"<p><b>faster</b> (<b>slower</b>): every new time is below (above) every old one, so the intervals "
-        f"[min, max] do not overlap, and the medians differ by more than {100 * noise:g} %. Otherwise "
-        "<b>same within noise</b>. Results without min and max are not judged.</p>\n"
-    )
-    drift = numbers.peer_drift(old, new)
-    if drift:
-        out.append(
-            f"<p>The peers, measured in both files, changed by a factor of {drift[0]:.3f} (geometric mean "
-            f"of old over new of {drift[1]} times). A factor far from 1 means that the machine changed.</p>\n"
-        )
-    if not found:
-        out.append("<p>The files have no result in common.</p>\n")
+def comparison_summary(found):
+    """Paragraphs with the number of results of each verdict, for each state of the caches."""
+    out = []
     for verdict_state in STATES:
         part = [c for c in found if c.state == verdict_state]
         if part:
@@ -674,6 +652,11 @@ def comparison(old, new, names, noise, runs, charts):
                 f"<p>{verdict_state.capitalize()}: {esc(words)}; geometric mean of old over new "
                 f"{times_sign(mean)}.</p>\n"
             )
+    return out
+
+
+def comparison_figures(found, old, new, runs, charts):
+    """A chart of old over new times for each operation, backend, type and state of the caches."""
     figures = []
     for kind in dict.fromkeys((c.op, c.backend, c.type, c.state) for c in found):
         part = [c for c in found if (c.op, c.backend, c.type, c.state) == kind]
@@ -703,8 +686,11 @@ def comparison(old, new, names, noise, runs, charts):
             f"<figure><h4>{esc(words)}</h4>\n{svg}\n{outside_list(outside)}<figcaption>{esc(limit)}Whiskers: the range of ratios "
             f"between the least and greatest times. From {runs.words(used)}.</figcaption></figure>\n"
         )
-    if figures:
-        out.append(f'<div class="charts">\n{"".join(figures)}</div>\n')
+    return figures
+
+
+def comparison_table(found):
+    """The verdicts, the worst first; nothing if there is none."""
     css = {numbers.FASTER: "good", numbers.SLOWER: "bad"}
     order = [numbers.SLOWER, numbers.FASTER, numbers.UNKNOWN, numbers.SAME]
     found = sorted(found, key=lambda c: (order.index(c.verdict), c.ratio))
@@ -724,27 +710,58 @@ def comparison(old, new, names, noise, runs, charts):
         ]
         for c in found
     ]
-    if rows:
+    if not rows:
+        return ""
+    return table(
+        "verdicts",
+        "Verdicts; times in microseconds",
+        [
+            ("matrix", ""),
+            ("operation", ""),
+            ("type", ""),
+            ("method", ""),
+            ("caches", ""),
+            ("old, \u00b5s", "number"),
+            ("old min .. max", "number"),
+            ("new, \u00b5s", "number"),
+            ("new min .. max", "number"),
+            ("old over new", "number"),
+            ("verdict", ""),
+        ],
+        rows,
+    )
+
+
+def comparison(old, new, names, noise, runs, charts):
+    """The section with the changes from one file to the other."""
+    found, gone, added = numbers.changes(old, new, noise)
+    out = [
+        '<h2 id="compare">What changed</h2>\n',
+        f"<p>Old: <code>{esc(names[0])}</code>. New: <code>{esc(names[1])}</code>. "
+        "All other sections are about the new file.</p>\n",
+    ]
+    out += [
+        f'<p class="warning">Warning: {esc(words)} Do not compare times of different machines.</p>\n'
+        for words in numbers.machine_differences(old, new)
+    ]
+    out.append(
+        f"<p><b>faster</b> (<b>slower</b>): every new time is below (above) every old one, so the intervals "
+        f"[min, max] do not overlap, and the medians differ by more than {100 * noise:g} %. Otherwise "
+        "<b>same within noise</b>. Results without min and max are not judged.</p>\n"
+    )
+    drift = numbers.peer_drift(old, new)
+    if drift:
         out.append(
-            table(
-                "verdicts",
-                "Verdicts; times in microseconds",
-                [
-                    ("matrix", ""),
-                    ("operation", ""),
-                    ("type", ""),
-                    ("method", ""),
-                    ("caches", ""),
-                    ("old, \u00b5s", "number"),
-                    ("old min .. max", "number"),
-                    ("new, \u00b5s", "number"),
-                    ("new min .. max", "number"),
-                    ("old over new", "number"),
-                    ("verdict", ""),
-                ],
-                rows,
-            )
+            f"<p>The peers, measured in both files, changed by a factor of {drift[0]:.3f} (geometric mean "
+            f"of old over new of {drift[1]} times). A factor far from 1 means that the machine changed.</p>\n"
         )
+    if not found:
+        out.append("<p>The files have no result in common.</p>\n")
+    out += comparison_summary(found)
+    figures = comparison_figures(found, old, new, runs, charts)
+    if figures:
+        out.append(f'<div class="charts">\n{"".join(figures)}</div>\n')
+    out.append(comparison_table(found))
     for words, results in (("old", gone), ("new", added)):
         if results:
             names = ", ".join(f"{r.label} {r.type} {numbers.our_name(r.asked)} ({r.op})" for r in results[:20])

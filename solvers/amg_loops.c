@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "amg_internal.h"
 #include "host_tiles.h"
+#include "ops.h"
 
 #define TEMPLATE "amg_rows_typed.h"
 #include "each_real.h"
@@ -27,10 +28,14 @@ struct rows_of_step {
 #define LOOPS(NAME, name) LOOP(name, f32) LOOP(name, f64)
 AMG_STEP_LIST(LOOPS)
 
-#define ENTRY_F32(NAME, name) loop_##name##_f32,
-#define ENTRY_F64(NAME, name) loop_##name##_f64,
-static tile_fn *const loops_f32[AMG_STEPS] = {AMG_STEP_LIST(ENTRY_F32)};
-static tile_fn *const loops_f64[AMG_STEPS] = {AMG_STEP_LIST(ENTRY_F64)};
+#define LOOP_f32(NAME, name) loop_##name##_f32,
+#define LOOP_f64(NAME, name) loop_##name##_f64,
+#define ENTRY(type)                                                                                                    \
+    {                                                                                                                  \
+        AMG_STEP_LIST(LOOP_##type)                                                                                     \
+    }
+static tile_fn *const loops[SPMV_TYPE_LIMIT][AMG_STEPS] = REAL_TABLE;
+#undef ENTRY
 
 spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
 {
@@ -41,7 +46,7 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
         return amg_run_cuda(ctx, step, type, rows, n);
 #endif
     struct rows_of_step state = {rows, n};
-    tiles_each(ctx, ceil_divide(n, AMG_TILE), type == SPMV_F64 ? loops_f64[step] : loops_f32[step], &state);
+    tiles_each(ctx, ceil_divide(n, AMG_TILE), loops[type][step], &state);
     return SPMV_OK;
 }
 

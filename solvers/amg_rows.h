@@ -13,6 +13,9 @@
 #include <spmv/types.h>
 #include <stdint.h>
 
+#include "columns.h"
+#include "reals.h"
+
 #ifdef __cplusplus
 #define AMG_ROW static __host__ __device__ inline
 #else
@@ -185,6 +188,9 @@ AMG_ROW double amg_power(double x)
     (void)frexp(x, &exponent);
     return exponent < -1021 ? 0x1p-1022 : ldexp(1.0, exponent - 1);
 }
+
+/* Two real types: both are below. */
+static_assert(REAL_TYPES == 2, "amg_source handles each real type");
 
 AMG_ROW double amg_source(spmv_type type, const void *values, int64_t k)
 {

@@ -177,18 +177,23 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
     s->near_key[i] = 0;
 }
 
+/* The largest of this key and the keys of the row's neighbours. */
+AMG_ROW uint64_t TYPED(amg_largest_key)(const struct amg_rows *s, int64_t i, const uint64_t *key, uint64_t most)
+{
+    const int64_t end = amg_offset(&s->f, i + 1);
+    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+        const uint64_t near_key = key[s->f.col[k]];
+        most = near_key > most ? near_key : most;
+    }
+    return most;
+}
+
 /* The largest key of a row and its neighbours. */
 AMG_ROW void TYPED(amg_mis_spread)(const struct amg_rows *s, int64_t i)
 {
     if (amg_spread_is_final(s->near_key[i]))
         return;
-    const int64_t end = amg_offset(&s->f, i + 1);
-    uint64_t most = s->key[i];
-    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
-        const uint64_t key = s->key[s->f.col[k]];
-        most = key > most ? key : most;
-    }
-    s->near_key[i] = most;
+    s->near_key[i] = TYPED(amg_largest_key)(s, i, s->key, s->key[i]);
 }
 
 /* A row becomes a root if its key is the largest within distance 2, and is excluded if a root is
@@ -199,12 +204,7 @@ AMG_ROW void TYPED(amg_mis_decide)(const struct amg_rows *s, int64_t i)
     s->undecided[i] = 0;
     if (amg_state(key) != AMG_UNDECIDED)
         return;
-    const int64_t end = amg_offset(&s->f, i + 1);
-    uint64_t most = s->near_key[i];
-    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
-        const uint64_t near_key = s->near_key[s->f.col[k]];
-        most = near_key > most ? near_key : most;
-    }
+    const uint64_t most = TYPED(amg_largest_key)(s, i, s->near_key, s->near_key[i]);
     if (most == key)
         s->key[i] = amg_key(AMG_ROOT_STATE, i);
     else if (amg_state(most) == AMG_ROOT_STATE)
@@ -299,16 +299,9 @@ AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
     double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
         mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
-    int64_t low = amg_offset(&s->c, j), high = amg_offset(&s->c, j + 1);
-    const int64_t last = high;
-    while (low < high) { /* columns ascend */
-        const int64_t middle = low + (high - low) / 2;
-        if (s->c.col[middle] < j)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const double own = low < last && s->c.col[low] == j ? (double)val[low] : 0;
+    const int64_t last = amg_offset(&s->c, j + 1);
+    const int64_t at = first_column_from(s->c.col, amg_offset(&s->c, j), last, j);
+    const double own = at < last && s->c.col[at] == j ? (double)val[at] : 0;
     const double ratio = mass > 0 ? own / mass : 0;
     ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
     ((double *)s->to)[j] = mass * s->tolerance;

@@ -337,12 +337,32 @@ done:
     return st;
 }
 
+/* *m = a matrix with these numbers of entries in the rows of the level, without columns and values
+ * yet. */
+static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t cols, spmv_csr *m,
+                            void **values)
+{
+    spmv_status st = SPMV_OK;
+    int64_t total = 0;
+    void *offsets = NULL, *col = NULL;
+    TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
+    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
+    TRY(amg_alloc(&l->pool, total * 4, &col));
+    TRY(alloc_vector(amg, &l->pool, total, values));
+    *m = new_view(amg, l->rows, cols, total);
+    m->row_ptr = offsets;
+    m->col = col;
+    m->val = *values;
+done:
+    return st;
+}
+
 static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *counts)
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
     int64_t total = 0;
-    void *offsets = NULL, *col = NULL;
+    void *offsets = NULL;
     TRY(alloc_vector(amg, &l->work, l->rows, &s.weight_out));
     TRY(run(amg, AMG_STRONGEST, &s, l->rows));
     s.weight = s.weight_out;
@@ -353,14 +373,7 @@ static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *co
     TRY(sum_counts(amg, counts, l->rows, offsets, &total));
     l->f = l->a;
     if (total < l->a.nnz) {
-        l->f = new_view(amg, l->rows, l->rows, total);
-        TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
-        TRY(sum_counts(amg, counts, l->rows, offsets, &total));
-        TRY(amg_alloc(&l->pool, total * 4, &col));
-        TRY(alloc_vector(amg, &l->pool, total, &l->f_values));
-        l->f.row_ptr = offsets;
-        l->f.col = col;
-        l->f.val = l->f_values;
+        TRY(new_rows(amg, l, counts, l->rows, &l->f, &l->f_values));
         s.f = rows_of(&l->f);
         TRY(run(amg, AMG_STRONG_COLUMNS, &s, l->rows));
     }
@@ -417,18 +430,9 @@ static spmv_status find_tentative(struct amg *amg, struct amg_level *l, int64_t 
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
-    int64_t total = 0;
-    void *offsets = NULL, *col = NULL;
     s.count = counts;
     TRY(run(amg, AMG_TENTATIVE_COUNT, &s, l->rows));
-    TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
-    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
-    TRY(amg_alloc(&l->pool, total * 4, &col));
-    TRY(alloc_vector(amg, &l->pool, total, &l->p0_values));
-    l->p0 = new_view(amg, l->rows, aggregates, total);
-    l->p0.row_ptr = offsets;
-    l->p0.col = col;
-    l->p0.val = l->p0_values;
+    TRY(new_rows(amg, l, counts, aggregates, &l->p0, &l->p0_values));
     s.p = rows_of(&l->p0);
     TRY(run(amg, AMG_TENTATIVE_FILL, &s, l->rows));
 done:

@@ -307,7 +307,7 @@ static spmv_status take_findings(struct general_system *s, const struct general_
     spmv_status st = SPMV_OK;
     const int64_t n = s->rows;
     /* the factor, its reciprocal and their squares are in the range of the type of vectors */
-    const double most = s->type == SPMV_F32 ? 63 : 511;
+    const double most = ilogb(real_limits_of(s->type).greatest) / 2;
     TRY(host_alloc(s->ctx, n * 4, "a permutation", (void **)&s->row_at));
     TRY(host_alloc(s->ctx, n * 4, "a permutation", (void **)&s->col_at));
     TRY(host_alloc(s->ctx, n * (int64_t)sizeof(int), "scale factors", (void **)&s->row_exponent));

@@ -446,12 +446,7 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
 
 spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)
 {
-    if (m == NULL) {
-        const spmv_preconditioner_info none = {.size = sizeof none};
-        result_write(info, size, &none, sizeof none);
-        return SPMV_ERROR_ARGUMENT;
-    }
-    const spmv_status st = context_need(m->ctx, "spmv_preconditioner_describe", "info", info);
+    const spmv_status st = result_begin(m != NULL ? m->ctx : NULL, "spmv_preconditioner_describe", info, size);
     if (st != SPMV_OK)
         return st;
     const spmv_preconditioner_info full = {.size = sizeof full,

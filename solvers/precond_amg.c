@@ -222,29 +222,20 @@ done:
     return st;
 }
 
-static spmv_status bytes_of_plan(const spmv_plan *plan, int64_t *bytes)
+static int64_t bytes_of_plan(const spmv_plan *plan)
 {
     spmv_plan_info info;
-    if (plan == NULL)
-        return SPMV_OK;
-    const spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
-    *bytes += info.bytes;
-    return st;
+    return spmv_plan_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
 }
 
-static spmv_status bytes_of_product(const spmv_multiply_plan *plan, int64_t *bytes)
+static int64_t bytes_of_product(const spmv_multiply_plan *plan)
 {
     spmv_multiply_info info;
-    if (plan == NULL)
-        return SPMV_OK;
-    const spmv_status st = spmv_multiply_describe(plan, &info, sizeof info);
-    *bytes += info.bytes;
-    return st;
+    return spmv_multiply_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
 }
 
-static spmv_status describe(struct amg *amg)
+static void describe(struct amg *amg)
 {
-    spmv_status st = SPMV_OK;
     spmv_preconditioner *m = amg->m;
     const double entries = (double)max_i64(amg->given.nnz, 1);
     double all = 0;
@@ -256,17 +247,17 @@ static spmv_status describe(struct amg *amg)
         m->bytes += l->pool.bytes;
         all += (double)l->a.nnz;
         snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
-        TRY(bytes_of_plan(l->plan, &m->bytes));
-        TRY(bytes_of_plan(l->plan_smoother, &m->bytes));
-        TRY(bytes_of_plan(l->plan_p, &m->bytes));
-        TRY(bytes_of_plan(l->plan_r, &m->bytes));
-        TRY(bytes_of_product(l->fp0, &m->bytes));
-        TRY(bytes_of_product(l->ap, &m->bytes));
-        TRY(bytes_of_product(l->rap, &m->bytes));
+        m->bytes += bytes_of_plan(l->plan);
+        m->bytes += bytes_of_plan(l->plan_smoother);
+        m->bytes += bytes_of_plan(l->plan_p);
+        m->bytes += bytes_of_plan(l->plan_r);
+        m->bytes += bytes_of_product(l->fp0);
+        m->bytes += bytes_of_product(l->ap);
+        m->bytes += bytes_of_product(l->rap);
         if (l->transpose != NULL)
             m->bytes += l->r.nnz * 4 + (l->r.rows + 1) * 8;
     }
-    TRY(bytes_of_plan(amg->plan_bottom, &m->bytes));
+    m->bytes += bytes_of_plan(amg->plan_bottom);
     m->levels = amg->levels;
     m->fallen = amg->left_out;
     snprintf(m->layout, sizeof m->layout,
@@ -276,8 +267,6 @@ static spmv_status describe(struct amg *amg)
              amg->plan_bottom == NULL ? "smoothed"
              : amg->left_out > 0      ? "inverted, singular"
                                       : "inverted");
-done:
-    return st;
 }
 
 static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o)
@@ -350,7 +339,7 @@ static spmv_status renew(void *self, const void *values)
     TRY(st);
     if (amg->type != type)
         TRY(prepare_narrowing(amg));
-    TRY(describe(amg));
+    describe(amg);
     amg->broken = false;
 done:
     return st;
@@ -383,7 +372,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
         TRY(build(amg));
         TRY(prepare_narrowing(amg));
         drop_given_values(amg, source->a);
-        TRY(describe(amg));
+        describe(amg);
     }
     m->self = amg;
     m->apply = apply;

@@ -13,6 +13,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
+#include "dispatch.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -278,56 +279,64 @@ spmv_status solve(spmv_context *ctx, const struct precond_triangle *from, const 
     return st;
 }
 
+/* On the device: body(zero), with a 0 of this real type. */
+template <typename Body> spmv_status with_scalar_type(spmv_context *ctx, spmv_type type, Body body)
+{
+    return on_device(ctx, [=] {
+        return with_real(ctx, "preconditioner", type, [=](auto of) { return body(typename decltype(of)::type()); });
+    });
+}
+
+/* The same for the values of a matrix (f64 of a pattern), and an offset of its type. */
+template <typename Body> spmv_status with_matrix_type(spmv_context *ctx, const spmv_csr *a, Body body)
+{
+    return with_scalar_type(ctx, a->val != nullptr ? a->type : SPMV_F64, [=](auto zero) {
+        return a->row_ptr_bits == 64 ? body(zero, int64_t()) : body(zero, int32_t());
+    });
+}
+
 } // namespace
 
 extern "C" spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, const struct precond_blocks *b,
                                            const void *r, void *z)
 {
-    return on_device(ctx,
-                     [=] { return type == SPMV_F64 ? blocks<double>(ctx, b, r, z) : blocks<float>(ctx, b, r, z); });
+    return with_scalar_type(ctx, type, [=](auto zero) { return blocks<decltype(zero)>(ctx, b, r, z); });
 }
 
 extern "C" spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *s, int64_t n)
 {
-    return on_device(ctx, [=] { return type == SPMV_F64 ? step<double>(ctx, s, n) : step<float>(ctx, s, n); });
+    return with_scalar_type(ctx, type, [=](auto zero) { return step<decltype(zero)>(ctx, s, n); });
 }
 
 extern "C" spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *t,
                                              const void *in, void *out)
 {
-    return on_device(ctx,
-                     [=] { return type == SPMV_F64 ? solve<double>(ctx, t, in, out) : solve<float>(ctx, t, in, out); });
+    return with_scalar_type(ctx, type, [=](auto zero) { return solve<decltype(zero)>(ctx, t, in, out); });
 }
 
 extern "C" spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *diagonal)
 {
-    const bool narrow = a->val != nullptr && a->type == SPMV_F32, wide = a->row_ptr_bits == 64;
-    return on_device(ctx, [=] {
-        return narrow ? (wide ? diagonal_of<float, int64_t> : diagonal_of<float, int32_t>)(ctx, a, diagonal)
-                      : (wide ? diagonal_of<double, int64_t> : diagonal_of<double, int32_t>)(ctx, a, diagonal);
+    return with_matrix_type(ctx, a, [=](auto zero, auto offset) {
+        return diagonal_of<decltype(zero), decltype(offset)>(ctx, a, diagonal);
     });
 }
 
 extern "C" spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type type, const double *diagonal,
                                                 void *reciprocals, int64_t n)
 {
-    return on_device(ctx, [=] {
-        return (type == SPMV_F64 ? reciprocals_of<double> : reciprocals_of<float>)(ctx, diagonal, reciprocals, n);
-    });
+    return with_scalar_type(ctx, type,
+                            [=](auto zero) { return reciprocals_of<decltype(zero)>(ctx, diagonal, reciprocals, n); });
 }
 
 extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, const double *diagonal,
                                          struct precond_look *numbers)
 {
-    const bool narrow = a->val != nullptr && a->type == SPMV_F32, wide = a->row_ptr_bits == 64;
     void *there = nullptr;
     look_cells cells = {};
     spmv_status st = cleared(ctx, (int64_t)sizeof cells, &there);
     if (st == SPMV_OK)
-        st = on_device(ctx, [=] {
-            return narrow
-                       ? (wide ? look<float, int64_t> : look<float, int32_t>)(ctx, a, diagonal, (look_cells *)there)
-                       : (wide ? look<double, int64_t> : look<double, int32_t>)(ctx, a, diagonal, (look_cells *)there);
+        st = with_matrix_type(ctx, a, [=](auto zero, auto offset) {
+            return look<decltype(zero), decltype(offset)>(ctx, a, diagonal, (look_cells *)there);
         });
     if (st == SPMV_OK)
         st = spmv_download(ctx, there, &cells, (int64_t)sizeof cells);

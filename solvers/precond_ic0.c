@@ -17,11 +17,11 @@
 static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_source *source,
                                   const struct host_rows *a, double *factor)
 {
-    const double u = m->type == SPMV_F32 ? 0x1p-20 : 0x1p-40;
+    const double least = real_limits_of(m->type).pivot;
     int64_t failed = 0, first = -1;
     double pivot = 0, first_pivot = 0;
     for (double shift = source->options->shift;; shift = shift == 0 ? 1e-3 : 2 * shift) {
-        const spmv_status st = lower_factor(m->ctx, a, shift, u, factor, &failed, &pivot);
+        const spmv_status st = lower_factor(m->ctx, a, shift, least, factor, &failed, &pivot);
         if (st != SPMV_OK)
             return st;
         if (failed == a->rows) {

@@ -11,7 +11,7 @@
 #include "matrix_internal.h"
 #include "precond_ic0.h"
 
-spmv_status lower_factor(spmv_context *ctx, const struct host_rows *a, double shift, double u, double *factor,
+spmv_status lower_factor(spmv_context *ctx, const struct host_rows *a, double shift, double least, double *factor,
                          int64_t *failed, double *pivot)
 {
     double *row = NULL; /* the current row, by column */
@@ -36,7 +36,7 @@ spmv_status lower_factor(spmv_context *ctx, const struct host_rows *a, double sh
         }
         for (int64_t k = begin; k < last; k++)
             row[a->col[k]] = 0;
-        if (!(rest > u * a->val[last] && isfinite(rest))) {
+        if (!(rest > least * a->val[last] && isfinite(rest))) {
             *failed = i;
             *pivot = rest;
         }

@@ -19,7 +19,7 @@ struct pivots {
 
 static inline struct pivots pivots_of(spmv_type type)
 {
-    return (struct pivots){.least = type == SPMV_F32 ? 0x1p-20 : 0x1p-40, .replacement = 1e-3};
+    return (struct pivots){.least = real_limits_of(type).pivot, .replacement = 1e-3};
 }
 
 static inline double largest_of(const double *val, int64_t n)

@@ -514,11 +514,7 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     spmv_solver_info full = {.size = sizeof full};
     spmv_plan_info plan;
     spmv_preconditioner_info precond;
-    if (s == NULL) {
-        result_write(info, size, &full, sizeof full);
-        return SPMV_ERROR_ARGUMENT;
-    }
-    const spmv_status st = context_need(s->ctx, "spmv_solver_describe", "info", info);
+    const spmv_status st = result_begin(s != NULL ? s->ctx : NULL, "spmv_solver_describe", info, size);
     if (st != SPMV_OK)
         return st;
     full.method = solver_method_name(s->method);

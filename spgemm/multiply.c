@@ -278,12 +278,7 @@ static int64_t copied_bytes(const spmv_matrix *copy)
 
 spmv_status spmv_multiply_describe(const spmv_multiply_plan *plan, spmv_multiply_info *info, size_t size)
 {
-    if (plan == NULL) {
-        const spmv_multiply_info none = {.size = sizeof none};
-        result_write(info, size, &none, sizeof none);
-        return SPMV_ERROR_ARGUMENT;
-    }
-    const spmv_status st = context_need(plan->ctx, "spmv_multiply_describe", "info", info);
+    const spmv_status st = result_begin(plan != NULL ? plan->ctx : NULL, "spmv_multiply_describe", info, size);
     if (st != SPMV_OK)
         return st;
     const spmv_multiply_info full = {.size = sizeof full,

@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "columns.h"
 #include "spgemm_internal.h"
 
 /* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
@@ -218,17 +219,6 @@ static __attribute__((noinline)) void sort_by_marks(int32_t *col, int64_t n, str
     for (int64_t e = 0; e < n; e++)
         mark(&m, col[e]);
     take_marks(&m, col);
-}
-
-static void sort_by_insertion(int32_t *col, int64_t n)
-{
-    for (int64_t e = 1; e < n; e++) {
-        const int32_t j = col[e];
-        int64_t to = e;
-        for (; to > 0 && col[to - 1] > j; to--)
-            col[to] = col[to - 1];
-        col[to] = j;
-    }
 }
 
 /* Writes the columns of row i of C and returns their number. col has room for one more than the

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include "columns.h"
 #include "spgemm_internal.h"
 
 #define TEMPLATE "spgemm_ref_typed.h"

@@ -3,20 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "floating_typed.h"
 
-/* The place of column j in a row of C. */
-static int64_t TYPED(place)(const int32_t *col, int64_t n, int32_t j)
-{
-    int64_t low = 0, high = n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (col[middle] < j)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static spmv_status TYPED(numeric)(struct spmv_multiply_plan *plan, const void *a_values, const void *b_values,
                                   void *c_values)
 {
@@ -29,7 +15,7 @@ static spmv_status TYPED(numeric)(struct spmv_multiply_plan *plan, const void *a
             c[e] = TYPED(neutral)();
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
             for (int64_t l = row_first(b, a->col[k]); l < row_first(b, a->col[k] + 1); l++) {
-                const int64_t e = TYPED(place)(plan->col + first, n, b->col[l]);
+                const int64_t e = first_column_from(plan->col + first, 0, n, b->col[l]);
                 c[e] = TYPED(plus)(c[e], TYPED(term)(a_values, k, b_values, l));
             }
     }

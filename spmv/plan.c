@@ -385,12 +385,7 @@ spmv_context *spmv_plan_context(const spmv_plan *plan)
 
 spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size)
 {
-    if (plan == NULL) {
-        const spmv_plan_info none = {.size = sizeof none};
-        result_write(info, size, &none, sizeof none);
-        return SPMV_ERROR_ARGUMENT;
-    }
-    const spmv_status st = context_need(plan->ctx, "spmv_plan_describe", "info", info);
+    const spmv_status st = result_begin(plan != NULL ? plan->ctx : NULL, "spmv_plan_describe", info, size);
     if (st != SPMV_OK)
         return st;
     const spmv_plan_info full = {.size = sizeof full,

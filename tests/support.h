@@ -295,6 +295,14 @@ static inline double *support_download_as(spmv_context *ctx, spmv_type type, con
     return values;
 }
 
+/* to = n elements of this real type in context memory, as doubles */
+static inline void support_fetch_as(spmv_context *ctx, spmv_type type, const void *memory, int64_t n, double *to)
+{
+    double *const values = support_download_as(ctx, type, memory, n);
+    memcpy(to, values, (size_t)n * sizeof *to);
+    free(values);
+}
+
 /* A plan of the method (NULL: chosen), for op(A) and vectors of this type (SPMV_TYPE_DEFAULT: chosen). */
 static inline spmv_plan *support_plan(spmv_context *ctx, const spmv_csr *a, const char *method,
                                       spmv_operation operation, spmv_type type)

@@ -20,6 +20,7 @@ struct setting {
     spmv_type stored, sums;
     int compression;
     bool scaled, wide, pattern, updates;
+    int skew;          /* unused elements before x and y */
     size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
 };
 
@@ -78,28 +79,53 @@ static void free_plan(struct planned *p)
 static const double alpha = 2, beta = -3;
 static const float alpha32 = 2, beta32 = -3;
 
+/* A vector of the setting in context memory: the block, and the vector in it. */
+struct placed {
+    void *block, *at;
+};
+
+static struct placed place(const struct planned *p, const double *values, int64_t n)
+{
+    struct placed v = {.block = support_upload_as(ctx, p->s.sums, values, n, p->s.skew)};
+    v.at = (char *)v.block + (size_t)p->s.skew * spmv_type_size(p->s.sums);
+    return v;
+}
+
+static void apply(const struct planned *p, struct placed x, struct placed y)
+{
+    const bool f32 = p->s.sums == SPMV_F32;
+    assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, x.at, NULL, y.at)
+                   : f32        ? spmv_apply(p->plan, &alpha32, x.at, &beta32, y.at)
+                                : spmv_apply(p->plan, &alpha, x.at, &beta, y.at));
+}
+
+/* A copy of y as stored; to be freed. */
+static void *bytes_of(const struct planned *p, struct placed y)
+{
+    const int64_t rows = p->plan->a.rows;
+    void *const copy = support_zeros(rows, 8);
+    assert_ok(ctx, spmv_download(ctx, y.at, copy, rows * (int64_t)spmv_type_size(p->s.sums)));
+    return copy;
+}
+
 /* The bytes of y after two products that began with y0, NAN where it must not be read; to be freed.
  * Both products must give the same bits: the counters of cut rows are 0 again. */
 static void *product_of(const struct planned *p, const double *x, const double *y0)
 {
-    const int64_t rows = p->plan->a.rows, cols = p->plan->a.cols, bytes = rows * (int64_t)spmv_type_size(p->s.sums);
-    const bool f32 = p->s.sums == SPMV_F32;
+    const int64_t rows = p->plan->a.rows;
     double *const poison = support_zeros(rows, sizeof *poison);
     for (int64_t i = 0; i < rows; i++)
         poison[i] = NAN;
-    void *const dx = support_upload_as(ctx, p->s.sums, x, cols, 0);
+    const struct placed dx = place(p, x, p->plan->a.cols);
     void *y[2];
     for (int turn = 0; turn < 2; turn++) {
-        void *const dy = support_upload_as(ctx, p->s.sums, p->s.scaled ? y0 : poison, rows, 0);
-        y[turn] = support_zeros(rows, 8);
-        assert_ok(ctx, !p->s.scaled ? spmv_apply(p->plan, NULL, dx, NULL, dy)
-                       : f32        ? spmv_apply(p->plan, &alpha32, dx, &beta32, dy)
-                                    : spmv_apply(p->plan, &alpha, dx, &beta, dy));
-        assert_ok(ctx, spmv_download(ctx, dy, y[turn], bytes));
-        spmv_free(ctx, dy);
+        const struct placed dy = place(p, p->s.scaled ? y0 : poison, rows);
+        apply(p, dx, dy);
+        y[turn] = bytes_of(p, dy);
+        spmv_free(ctx, dy.block);
     }
-    assert_memory_equal(y[0], y[1], (size_t)bytes);
-    spmv_free(ctx, dx);
+    assert_memory_equal(y[0], y[1], (size_t)rows * spmv_type_size(p->s.sums));
+    spmv_free(ctx, dx.block);
     support_free(poison, y[1]);
     return y[0];
 }
@@ -117,12 +143,39 @@ static void check_product(const char *name, const struct matrix *m, const struct
             expected = alpha * expected + beta * y0[i];
         const double y = p->s.sums == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
         if (y != expected)
-            fail_msg("%s, %s, %s, compression %d%s%s%s: row %lld of %lld is %g, not %g (%s)", name,
-                     spmv_type_name(p->s.stored), spmv_type_name(p->s.sums), p->s.compression,
+            fail_msg("%s, %s, %s, compression %d%s%s%s, skew %d: row %lld of %lld (%lld entries) is %g, not %g (%s)",
+                     name, spmv_type_name(p->s.stored), spmv_type_name(p->s.sums), p->s.compression,
                      p->s.scaled ? ", scaled" : "", p->s.wide ? ", wide" : "", p->s.pattern ? ", pattern" : "",
-                     (long long)i, (long long)m->rows, y, expected, p->plan->layout);
+                     p->s.skew, (long long)i, (long long)m->rows, (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y,
+                     expected, p->plan->layout);
     }
     support_free(got, x, y0);
 }
+
+#ifdef HOST_CUDA
+/* Makes the plan with at most first bytes an allocation, then with a step-th more each time, below
+ * last. A plan that is made computes the product, and is given to look. Returns how many were
+ * refused. Nothing leaks. */
+static int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last, size_t step,
+                                    void (*look)(const struct planned *, void *), void *user)
+{
+    int refused = 0;
+    for (s.most_bytes = first; s.most_bytes < last; s.most_bytes += s.most_bytes / step) {
+        const int64_t before = host_cuda.allocations;
+        struct planned p;
+        const spmv_status st = try_plan(m, s, &p);
+        if (st == SPMV_OK) {
+            look(&p, user);
+            check_product("little memory", m, &p, m->val);
+        } else {
+            assert_int_equal(st, SPMV_ERROR_MEMORY);
+            refused++;
+        }
+        free_plan(&p);
+        assert_int_equal(host_cuda.allocations, before);
+    }
+    return refused;
+}
+#endif
 
 #endif

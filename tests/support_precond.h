@@ -34,10 +34,8 @@ static inline void apply(spmv_context *ctx, const spmv_preconditioner *m, const 
     const int64_t n = precond_rows(m);
     void *dr = support_upload_as(ctx, type, r, n, 0), *dz = support_upload_as(ctx, type, r, n, 0);
     assert_ok(ctx, spmv_preconditioner_apply(m, dr, dz));
-    double *const result = support_download_as(ctx, type, dz, n);
-    memcpy(z, result, (size_t)n * sizeof *z);
+    support_fetch_as(ctx, type, dz, n, z);
     support_free_in(ctx, dr, dz);
-    free(result);
 }
 
 #endif

@@ -11,15 +11,9 @@
  * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support_lengths.h"
-
-#include <math.h>
-
-#include "plan_internal.h"
-#include "support_one_context.h"
+#include "support_planned.h"
 
 #ifdef HOST_CUDA
-#include <cuda_runtime_api.h>
 /* Constants of the kernels: bytes of x for the columns of a block, in the usual and in the large
  * shape; products of a tile; maximum number of columns for the usual shape; maximum number of
  * nonzeros of a block that is gathered from memory. */
@@ -40,137 +34,39 @@ static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool 
     return m;
 }
 
-struct variant {
-    spmv_type type;
-    bool scaled, wide, pattern; /* wide: 64-bit offsets and indices */
-    int skew;                   /* unused elements before x and y */
-};
-
-/* A plan with its arrays, in context memory. */
-struct planned {
-    struct variant v;
-    const struct matrix *m;
-    void *row_ptr, *col, *val, *x, *y;
-    spmv_plan *plan;
-};
-
-static spmv_csr view_of(const struct planned *p)
+/* A setting in one type; a plan that is made takes new values. */
+static struct setting in_type(struct setting s, spmv_type type)
 {
-    return support_csr_there(p->m->rows, p->m->cols, p->m->nnz, p->row_ptr, 64, p->col, p->val, p->v.type);
+    s.method = "blocked";
+    s.stored = s.sums = type;
+    s.compression = -1;
+    s.updates = !s.pattern;
+    return s;
 }
 
-static spmv_status try_plan(struct planned *p)
+static void check_setting(const char *name, const struct matrix *m, struct setting s)
 {
-    const spmv_csr a = view_of(p);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = "blocked";
-    options.type = p->v.type;
-    options.update_values = !p->v.pattern;
-    return spmv_plan_create(ctx, &a, &options, &p->plan);
-}
-
-static struct planned make_plan(const struct matrix *m, struct variant v, const double *x, const double *y)
-{
-    struct planned p = {.v = v, .m = m};
-    p.row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
-    p.col = support_upload(ctx, m->col, m->nnz * 4);
-    p.val = v.pattern ? NULL : support_upload_as(ctx, v.type, m->val, m->nnz, 0);
-    p.x = support_upload_as(ctx, v.type, x, m->cols, v.skew);
-    p.y = support_upload_as(ctx, v.type, y, m->rows, v.skew);
-    assert_ok(ctx, try_plan(&p));
-    if (v.wide) { /* normally only for 2^31 nonzeros and more */
-        plan_release_state(p.plan);
-        p.plan->a.row_ptr = p.row_ptr;
-        p.plan->a.row_ptr_bits = 64;
-        assert_ok(ctx, p.plan->method->prepare(p.plan));
-    }
-    return p;
-}
-
-static void free_plan(struct planned *p)
-{
-    spmv_plan_destroy(p->plan);
-    void *const memory[] = {p->row_ptr, p->col, p->val, p->x, p->y};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        spmv_free(ctx, memory[i]);
-}
-
-static const double alpha = 2, beta = -3;
-static const float alpha32 = 2, beta32 = -3;
-
-static void *at(const struct planned *p, void *vector)
-{
-    return vector == NULL ? NULL : (char *)vector + (size_t)p->v.skew * spmv_type_size(p->v.type);
-}
-
-static void apply(const struct planned *p)
-{
-    const bool f32 = p->v.type == SPMV_F32;
-    void *const x = at(p, p->x), *const y = at(p, p->y);
-    assert_ok(ctx, !p->v.scaled ? spmv_apply(p->plan, NULL, x, NULL, y)
-                   : f32        ? spmv_apply(p->plan, &alpha32, x, &beta32, y)
-                                : spmv_apply(p->plan, &alpha, x, &beta, y));
-}
-
-/* A copy of y as stored, which the caller frees. */
-static void *result(const struct planned *p)
-{
-    void *const y = support_zeros(p->m->rows, 8);
-    assert_ok(ctx, spmv_download(ctx, at(p, p->y), y, p->m->rows * (int64_t)spmv_type_size(p->v.type)));
-    return y;
-}
-
-/* Compares the product with the definition, which is exact for integers. */
-static void check_variant(const char *name, const struct matrix *m, struct variant v)
-{
-    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
-    double *const expected = support_zeros(m->rows, sizeof *expected);
-    for (int64_t i = 0; i < m->rows; i++) {
-        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
-            expected[i] += (v.pattern ? 1 : m->val[k]) * x[m->col[k]];
-        if (v.scaled)
-            expected[i] = alpha * expected[i] + beta * y0[i];
-        else
-            y0[i] = NAN; /* must not be read */
-    }
-    struct planned p = make_plan(m, v, x, y0);
-    apply(&p);
-    void *const got = result(&p);
-    for (int64_t i = 0; i < m->rows; i++) {
-        const double y = v.type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
-        if (y != expected[i])
-            fail_msg("%s, %s%s%s%s, skew %d, %lld columns: row %lld of %lld (%lld entries) is %g, not %g (%s)", name,
-                     spmv_type_name(v.type), v.scaled ? ", scaled" : "", v.wide ? ", wide" : "",
-                     v.pattern ? ", pattern" : "", v.skew, (long long)m->cols, (long long)i, (long long)m->rows,
-                     (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y, expected[i], p.plan->layout);
-    }
-    free(got);
+    struct planned p = make_plan(m, s);
+    check_product(name, m, &p, m->val);
     free_plan(&p);
-    support_free(x, y0, expected);
 }
 
 static void check_matrix(const char *name, const struct matrix *m)
 {
-    static const struct variant variants[] = {
+    static const struct setting settings[] = {
         {.scaled = true}, {.pattern = true}, {.wide = true, .scaled = true}, {.skew = 1}};
-    for (size_t k = 0; k < (brief ? 2 : sizeof variants / sizeof variants[0]); k++) {
-        struct variant v = variants[k];
-        v.type = SPMV_F64;
-        check_variant(name, m, v);
-        v.type = SPMV_F32;
-        check_variant(name, m, v);
+    for (size_t k = 0; k < (brief ? 2 : sizeof settings / sizeof settings[0]); k++) {
+        check_setting(name, m, in_type(settings[k], SPMV_F64));
+        check_setting(name, m, in_type(settings[k], SPMV_F32));
     }
 }
 
 /* The plan's description of its layout. */
-static void layout_of(const struct matrix *m, struct variant v, char *text, size_t size)
+static void layout_of(const struct matrix *m, spmv_type type, char *text, size_t size)
 {
-    double *const x = make_vector(m->cols, 3, true), *const y = make_vector(m->rows, 4, true);
-    struct planned p = make_plan(m, v, x, y);
+    struct planned p = make_plan(m, in_type((struct setting){.scaled = false}, type));
     snprintf(text, size, "%s", p.plan->layout);
     free_plan(&p);
-    support_free(x, y);
 }
 
 /* ------------------------------------------------------------- blocks, parts, runs */
@@ -188,7 +84,7 @@ static void borders_of_blocks(void **state)
             m.col[k] = (int32_t)(k % 2 != 0 ? cols[c] - 1 : (k / 5 % 4 * columns + k % 3 + cols[c] - 1) % cols[c]);
         check_matrix("borders", &m);
         char text[512], wanted[64];
-        layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+        layout_of(&m, SPMV_F64, text, sizeof text);
         snprintf(wanted, sizeof wanted, "%lld blocks of %lld columns", (long long)((cols[c] + columns - 1) / columns),
                  (long long)columns);
         if (strstr(text, wanted) != text)
@@ -213,7 +109,7 @@ static void large_shape(void **state)
         for (int f32 = 0; f32 < 2; f32++) {
             char text[512];
             long long blocks, columns;
-            layout_of(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, text, sizeof text);
+            layout_of(&m, f32 ? SPMV_F32 : SPMV_F64, text, sizeof text);
             assert_int_equal(sscanf(text, "%lld blocks of %lld columns", &blocks, &columns), 2);
             const long long usual = X_BYTES / (f32 ? 4 : 8), large = LARGE_X_BYTES / (f32 ? 4 : 8);
             if (columns != (c == 0 ? usual : large)) {
@@ -256,7 +152,7 @@ static void blocks_with_few_nonzeros(void **state)
     }
     check_matrix("few nonzeros", &m);
     char text[512];
-    layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+    layout_of(&m, SPMV_F64, text, sizeof text);
     long long blocks, parts, segments;
     double share;
     if (sscanf(text, "%lld blocks of %*d columns, in %lld parts and %lld segments (%lf %%", &blocks, &parts, &segments,
@@ -290,7 +186,7 @@ static void few_is_few(void **state)
         m.col[k] = (int32_t)((k < FEW + 1 ? 0 : k < 2 * FEW + 1 ? columns : 2 * columns) + k % columns);
     check_matrix("few is few", &m);
     char text[512];
-    layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+    layout_of(&m, SPMV_F64, text, sizeof text);
     if (strstr(text, "in 1 parts and 2 segments (50 % of the entries") == NULL)
         fail_msg("%s", text);
     free_matrix(&m);
@@ -314,7 +210,7 @@ static void runs(void **state)
             m.col[k] = (int32_t)(k % blocks * columns + m.col[k] % columns);
         check_matrix("runs", &m);
         char text[512];
-        layout_of(&m, (struct variant){.type = SPMV_F64}, text, sizeof text);
+        layout_of(&m, SPMV_F64, text, sizeof text);
         const char *const from = strstr(text, "from memory); ");
         assert_non_null(from);
         long long tiles;
@@ -395,8 +291,8 @@ static void least_matrices(void **state)
         none.row_ptr = support_zeros(none.rows + 1, 8);
         none.col = support_zeros(1, 4);
         none.val = support_zeros(1, 8);
-        check_variant("no rows or columns", &none,
-                      (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = true});
+        check_setting("no rows or columns", &none,
+                      in_type((struct setting){.scaled = true}, number % 2 ? SPMV_F32 : SPMV_F64));
         free_matrix(&none);
     }
 }
@@ -417,39 +313,38 @@ static void bits_repeat(void **state)
     struct matrix m = make_matrix(lengths, rows, 11 * X_BYTES / 8, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = support_zeros(rows, sizeof *y0);
     double *const others = make_vector(m.nnz, 77, false);
-    static const struct variant variants[] = {{.wide = false}, {.wide = true}, {.skew = 1}};
+    static const struct setting settings[] = {{.wide = false}, {.wide = true}, {.skew = 1}};
     for (int f32 = 0; f32 < 2; f32++) {
         const spmv_type type = f32 ? SPMV_F32 : SPMV_F64;
         const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
         void *first = NULL;
-        for (size_t k = 0; k < sizeof variants / sizeof variants[0]; k++) {
-            struct variant v = variants[k];
-            v.type = type;
+        for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++) {
+            struct planned p = make_plan(&m, in_type(settings[k], type));
             for (int64_t i = 0; i < rows; i++) /* NaN, so that an unwritten row shows */
                 y0[i] = NAN;
-            struct planned p = make_plan(&m, v, x, y0);
+            const struct placed dx = place(&p, x, m.cols), dy = place(&p, y0, rows);
             for (int repeat = 0; repeat < REPEATS; repeat++) { /* queued without waiting */
-                apply(&p);
+                apply(&p, dx, dy);
                 if (repeat % 2 == 0)
                     continue;
-                void *const y = result(&p);
+                void *const y = bytes_of(&p, dy);
                 if (first == NULL)
                     first = support_zeros(rows, 8), memcpy(first, y, bytes);
                 assert_memory_equal(first, y, bytes);
                 free(y);
             }
-            void *const fresh = support_upload_as(ctx, type, others, m.nnz, 0), *const old = p.val;
+            void *const fresh = support_upload_as(ctx, type, others, m.nnz, 0);
             assert_ok(ctx, spmv_plan_update_values(p.plan, fresh));
-            apply(&p);
-            void *const y = result(&p);
+            apply(&p, dx, dy);
+            void *const y = bytes_of(&p, dy);
             assert_true(memcmp(first, y, bytes) != 0);
-            assert_ok(ctx, spmv_plan_update_values(p.plan, old));
-            apply(&p);
-            void *const again = result(&p);
+            assert_ok(ctx, spmv_plan_update_values(p.plan, p.val));
+            apply(&p, dx, dy);
+            void *const again = bytes_of(&p, dy);
             assert_memory_equal(first, again, bytes);
             support_free(y, again);
+            support_free_in(ctx, dx.block, dy.block, fresh);
             free_plan(&p);
-            spmv_free(ctx, fresh);
         }
         for (int64_t i = 0; i < rows; i++)
             assert_true(isfinite(f32 ? (double)((float *)first)[i] : ((double *)first)[i]));
@@ -459,39 +354,34 @@ static void bits_repeat(void **state)
     free_matrix(&m);
 }
 
-/* A device with less and less memory: the plan is made or refused, and no memory leaks. An update
+#ifdef HOST_CUDA
+static void count_made(const struct planned *p, void *made)
+{
+    (void)p;
+    ++*(int *)made;
+}
+#endif
+
+/* A device with more and more memory: the plan is refused or made, and no memory leaks. An update
  * and a product allocate no memory. */
 static void memory_runs_out(void **state)
 {
     (void)state;
 #ifdef HOST_CUDA
     struct matrix m = make_even(11, 1000, 9 * X_BYTES / 8, true);
+    const struct setting s = in_type((struct setting){.scaled = false}, SPMV_F64);
     double *const x = make_vector(m.cols, 3, true), *const y = make_vector(m.rows, 4, true);
-    struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64}, x, y);
+    struct planned p = make_plan(&m, s);
+    const struct placed dx = place(&p, x, m.cols), dy = place(&p, y, m.rows);
     const int64_t with_plan = host_cuda.allocations;
     assert_ok(ctx, spmv_plan_update_values(p.plan, p.val));
-    apply(&p);
+    apply(&p, dx, dy);
     assert_int_equal(host_cuda.allocations, with_plan);
-    spmv_plan_destroy(p.plan);
-    p.plan = NULL;
-    const int64_t before = host_cuda.allocations;
-    assert_true(with_plan > before + 10);
-    const size_t room = host_cuda.most_bytes;
-    int refused = 0, made = 0;
-    for (size_t most = 32; most < (size_t)1 << 21; most += most / 8) {
-        host_cuda.most_bytes = most;
-        const spmv_status st = try_plan(&p);
-        host_cuda.most_bytes = room;
-        assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
-        refused += st != SPMV_OK;
-        made += st == SPMV_OK;
-        assert_true((st == SPMV_OK) == (p.plan != NULL));
-        spmv_plan_destroy(p.plan);
-        p.plan = NULL;
-        assert_int_equal(host_cuda.allocations, before);
-    }
-    assert_true(refused > 20 && made > 5);
+    support_free_in(ctx, dx.block, dy.block);
     free_plan(&p);
+    int made = 0;
+    const int refused = plans_with_little_memory(&m, s, 32, 1 << 21, 8, count_made, &made);
+    assert_true(refused > 20 && made > 5);
     support_free(x, y);
     free_matrix(&m);
 #endif

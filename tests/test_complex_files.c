@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <math.h>
 
-#include "support_io.h"
+#include "support_vector.h"
 
 #define COMPLEX "%%MatrixMarket matrix coordinate complex general\n"
 #define REAL "%%MatrixMarket matrix coordinate real general\n"
@@ -429,11 +429,6 @@ static void cache(void **state)
 
 /* ---------------------------------------------------------------- vectors */
 
-static spmv_status read_vector(spmv_context *ctx, const char *text, spmv_type type, void **values, int64_t *n)
-{
-    return vector_read_memory(ctx, "x", text, (int64_t)strlen(text), type, 1000000, values, n);
-}
-
 static void vectors_are_read(void **state)
 {
     (void)state;
@@ -481,33 +476,21 @@ static void vectors_are_read(void **state)
 
 static void vectors_are_refused(void **state)
 {
-    static const struct {
-        const char *text;
-        spmv_status status;
-        const char *sentence;
-    } bad[] = {
-        {"1 2\n3\n", SPMV_ERROR_FORMAT, "x:2:2: the imaginary part is missing"},
-        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x:2:3: extra text \"3\" after the number (one per line)"},
+    static const struct refused_vector bad[] = {
+        {"1 2\n3\n", SPMV_ERROR_FORMAT, "x.txt:2:2: the imaginary part is missing"},
+        {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number (one per line)"},
         {"1 2\n3 4 5\n", SPMV_ERROR_FORMAT,
-         "x:2:5: extra text \"5\" after the number (one per line, real and imaginary part)"},
-        {"1 2i\n", SPMV_ERROR_FORMAT, "x:1:3: \"2i\" is not a number"},
-        {"(1,2)\n", SPMV_ERROR_FORMAT, "x:1:1: \"(1,2)\" is not a number"},
-        {"0 1e400\n", SPMV_ERROR_LIMIT, "x:1:3: \"1e400\" is too large for f64"},
+         "x.txt:2:5: extra text \"5\" after the number (one per line, real and imaginary part)"},
+        {"1 2i\n", SPMV_ERROR_FORMAT, "x.txt:1:3: \"2i\" is not a number"},
+        {"(1,2)\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"(1,2)\" is not a number"},
+        {"0 1e400\n", SPMV_ERROR_LIMIT, "x.txt:1:3: \"1e400\" is too large for f64"},
         {"%%MatrixMarket matrix array complex general\n2 1\n1 2\n3.5 \n", SPMV_ERROR_FORMAT,
-         "x:4:5: the imaginary part is missing"},
+         "x.txt:4:5: the imaginary part is missing"},
         {"%%MatrixMarket matrix array complex general\n2 2\n1 2\n3 4\n5 6\n7 8\n", SPMV_ERROR_SIZE,
-         "x:2:1: 2 x 2: a vector has one column (or one row)"},
+         "x.txt:2:1: 2 x 2: a vector has one column (or one row)"},
     };
     spmv_context *ctx = *state;
-    for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
-        void *values = ctx;
-        int64_t n = 5;
-        const spmv_status st = read_vector(ctx, bad[b].text, SPMV_C128, &values, &n);
-        assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
-        assert_int_equal(st, bad[b].status);
-        assert_null(values);
-        assert_int_equal(n, 0);
-    }
+    assert_vectors_refused(ctx, SPMV_C128, bad, sizeof bad / sizeof bad[0]);
 }
 
 static void vectors_round_trip(void **state)

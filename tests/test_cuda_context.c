@@ -454,21 +454,29 @@ static void kept_blocks_give_way(void **state)
 
 #else
 
-/* In its own process, because the error ends the process's use of the device. */
-static void dead_contexts(void **state)
+/* Runs this program with the argument, in a process of its own; hidden: without visible devices. */
+static void run_again(const char *argument, bool hidden)
 {
-    (void)state;
     fflush(NULL);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "test_cuda_context", "dead", (char *)NULL);
+        if (hidden)
+            setenv("CUDA_VISIBLE_DEVICES", "", 1);
+        execl("/proc/self/exe", "test_cuda_context", argument, (char *)NULL);
         _exit(99);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* In its own process, because the error ends the process's use of the device. */
+static void dead_contexts(void **state)
+{
+    (void)state;
+    run_again("dead", false);
 }
 
 /* Uses an array at an invalid address. */
@@ -487,18 +495,7 @@ static void dies(void **state)
 static void auto_falls_back(void **state)
 {
     (void)state;
-    fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CUDA_VISIBLE_DEVICES", "", 1);
-        execl("/proc/self/exe", "test_cuda_context", "hidden", (char *)NULL);
-        _exit(99);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    run_again("hidden", true);
 }
 
 static void falls_back(void **state)

@@ -3,7 +3,7 @@
  * for every i. Skipped on devices with too little memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
+#include "support_large.h"
 
 static const int64_t N = ((int64_t)1 << 31) + 4099;
 static const int32_t zero = 0, one = 1, minus_one = -1;
@@ -32,11 +32,7 @@ static int32_t *filled(spmv_context *ctx, int64_t n, int32_t first, int32_t step
 static void expect_index(spmv_context *ctx, int32_t *a, int64_t n, int32_t first, int32_t step)
 {
     int32_t *const index = filled(ctx, n, first, step), *const extremes = array(ctx, 2), host[2];
-    assert_ok(ctx, spmv_map_scalar(ctx, SPMV_MUL, SPMV_I32, &minus_one, index, index, n));
-    assert_ok(ctx, spmv_map_binary(ctx, SPMV_ADD, SPMV_I32, a, index, a, n));
-    assert_ok(ctx, spmv_reduce(ctx, SPMV_MIN, SPMV_I32, a, extremes, n));
-    assert_ok(ctx, spmv_reduce(ctx, SPMV_MAX, SPMV_I32, a, extremes + 1, n));
-    assert_ok(ctx, spmv_download(ctx, extremes, host, sizeof host));
+    support_difference(ctx, SPMV_I32, &minus_one, index, a, n, extremes, host);
     support_free_in(ctx, index, extremes);
     assert_int_equal(host[0], 0);
     assert_int_equal(host[1], 0);

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "runtime_cuda.h"
-#include "support.h"
+#include "support_large.h"
 
 #ifdef HOST_CUDA
 static const int64_t NONZEROS = 70000;
@@ -103,11 +103,7 @@ static void expect(const char *what, double *y, int64_t n, double first, double 
 {
     const double minus_one = -1;
     double *const index = numbers(n, first, step), *const extremes = get(16), host[2];
-    assert_ok(ctx, spmv_map_scalar(ctx, SPMV_MUL, SPMV_F64, &minus_one, index, index, n));
-    assert_ok(ctx, spmv_map_binary(ctx, SPMV_ADD, SPMV_F64, y, index, y, n));
-    assert_ok(ctx, spmv_reduce(ctx, SPMV_MIN, SPMV_F64, y, extremes, n));
-    assert_ok(ctx, spmv_reduce(ctx, SPMV_MAX, SPMV_F64, y, extremes + 1, n));
-    assert_ok(ctx, spmv_download(ctx, extremes, host, sizeof host));
+    support_difference(ctx, SPMV_F64, &minus_one, index, y, n, extremes, host);
     support_free_in(ctx, index, extremes);
     if (host[0] != 0 || host[1] != 0)
         fail_msg("%s: off by %g to %g", what, host[0], host[1]);

@@ -27,43 +27,57 @@ static int run(void *state)
     return spmv_scan(w->ctx, SPMV_INCLUSIVE, SPMV_ADD, SPMV_F64, w->in, w->out, ELEMENTS) == SPMV_OK ? 0 : -1;
 }
 
-static void open_device(struct device *device)
+/* The device of a test, and what it runs. */
+static struct device device;
+static struct work w;
+static char why[WHY_SIZE];
+
+static int open_device(void **unused)
 {
-    char why[WHY_SIZE] = "";
+    (void)unused;
+    why[0] = '\0';
     const int failed =
-        support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, device, why) : device_open_cpu(2, device, why);
+        support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, &device, why) : device_open_cpu(2, &device, why);
     if (failed != 0)
-        fail_msg("no device: %s", why);
+        print_error("no device: %s\n", why);
+    return failed;
 }
 
-static void begin_work(const struct device *device, struct work *w)
+static int close_device(void **unused)
+{
+    (void)unused;
+    device_close(&device);
+    return 0;
+}
+
+#define on_device(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
+
+static void begin_work(void)
 {
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = support_backend;
-    options.stream = device->stream;
-    *w = (struct work){0};
-    assert_int_equal(spmv_context_create(&options, &w->ctx), SPMV_OK);
+    options.stream = device.stream;
+    w = (struct work){0};
+    assert_int_equal(spmv_context_create(&options, &w.ctx), SPMV_OK);
     const int64_t bytes = ELEMENTS * (int64_t)sizeof(double);
     double *const host = calloc(ELEMENTS, sizeof *host);
     assert_non_null(host);
-    assert_int_equal(spmv_alloc(w->ctx, bytes, &w->in), SPMV_OK);
-    assert_int_equal(spmv_alloc(w->ctx, bytes, &w->out), SPMV_OK);
-    assert_int_equal(spmv_upload(w->ctx, host, w->in, bytes), SPMV_OK);
+    assert_int_equal(spmv_alloc(w.ctx, bytes, &w.in), SPMV_OK);
+    assert_int_equal(spmv_alloc(w.ctx, bytes, &w.out), SPMV_OK);
+    assert_int_equal(spmv_upload(w.ctx, host, w.in, bytes), SPMV_OK);
     free(host);
 }
 
-static void end_work(struct work *w)
+static void end_work(void)
 {
-    support_free_in(w->ctx, w->in, w->out);
-    spmv_context_destroy(w->ctx);
+    support_free_in(w.ctx, w.in, w.out);
+    spmv_context_destroy(w.ctx);
 }
 
 static void test_describes(void **unused)
 {
     (void)unused;
-    struct device device;
-    open_device(&device);
     const bool gpu = support_backend == SPMV_BACKEND_CUDA;
     assert_true(strlen(device.name) > 0);
     assert_true(device.memory_bytes > 0);
@@ -80,11 +94,7 @@ static void test_describes(void **unused)
 static void test_batch(void **unused)
 {
     (void)unused;
-    struct device device;
-    struct work w;
-    char why[WHY_SIZE] = "";
-    open_device(&device);
-    begin_work(&device, &w);
+    begin_work();
     for (int repeats = 1; repeats <= 64; repeats *= 8) {
         double seconds = 0;
         w.calls = 0;
@@ -95,19 +105,14 @@ static void test_batch(void **unused)
         assert_true(seconds > 0);
         assert_true(seconds <= 1.01 * passed + 1e-5);
     }
-    end_work(&w);
-    device_close(&device);
+    end_work();
 }
 
 static void test_flushed(void **unused)
 {
     (void)unused;
-    struct device device;
-    struct work w;
-    char why[WHY_SIZE] = "";
     double samples[REPEATS + 1];
-    open_device(&device);
-    begin_work(&device, &w);
+    begin_work();
     for (int i = 0; i <= REPEATS; i++)
         samples[i] = -1;
     assert_int_equal(device.functions->time_flushed(&device, run, &w, REPEATS, samples, why), 0);
@@ -117,20 +122,15 @@ static void test_flushed(void **unused)
     assert_true(samples[REPEATS] == -1);
     assert_int_equal(device.functions->flush(&device, why), 0);
     assert_int_equal(device.functions->wait(&device, why), 0);
-    end_work(&w);
-    device_close(&device);
+    end_work();
 }
 
 /* A failing run ends the measurement with its message; the device stays usable. */
 static void test_failing_run(void **unused)
 {
     (void)unused;
-    struct device device;
-    struct work w;
-    char why[WHY_SIZE] = "";
     double seconds = 0, samples[REPEATS];
-    open_device(&device);
-    begin_work(&device, &w);
+    begin_work();
     w.fails_at = 3;
     assert_int_equal(device.functions->time_batch(&device, run, &w, 5, &seconds, why), -1);
     assert_int_equal(w.calls, 3);
@@ -143,17 +143,13 @@ static void test_failing_run(void **unused)
     w.fails_at = 0;
     assert_int_equal(device.functions->time_batch(&device, run, &w, 5, &seconds, why), 0);
     assert_true(seconds > 0);
-    end_work(&w);
-    device_close(&device);
+    end_work();
 }
 
 static void test_bandwidth(void **unused)
 {
     (void)unused;
-    struct device device;
     struct bandwidth b;
-    char why[WHY_SIZE] = "";
-    open_device(&device);
     if (device.functions->bandwidth(&device, &b, why) != 0)
         fail_msg("%s", why);
     print_message("copy %.4g GB/s, read %.4g GB/s, arrays of %lld bytes\n", b.copy_gbs, b.read_gbs,
@@ -168,7 +164,6 @@ static void test_bandwidth(void **unused)
         assert_int_equal(b.threads, 2);
         assert_int_equal(b.array_bytes, bandwidth_array_bytes());
     }
-    device_close(&device);
 }
 
 /* Arrays are four times the last-level caches and at least 64 MiB. The environment variable that
@@ -197,8 +192,7 @@ static void test_no_such_gpu(void **unused)
     (void)unused;
     static const int wrong[] = {1000, -2};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        struct device device;
-        char why[WHY_SIZE] = "";
+        why[0] = '\0';
         assert_int_equal(device_open_cuda(wrong[i], &device, why), -1);
         assert_non_null(strstr(why, "no ")); /* such GPU; usable GPU; CUDA */
         assert_null(device.functions);
@@ -209,8 +203,8 @@ static void test_no_such_gpu(void **unused)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_describes),   cmocka_unit_test(test_batch),     cmocka_unit_test(test_flushed),
-        cmocka_unit_test(test_failing_run), cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_no_such_gpu),
+        on_device(test_describes),     on_device(test_batch),     on_device(test_flushed),
+        on_device(test_failing_run),   on_device(test_bandwidth), cmocka_unit_test(test_no_such_gpu),
         cmocka_unit_test(test_caches),
     };
     support_begin(argc, argv);

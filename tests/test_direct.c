@@ -9,6 +9,7 @@
 #include "matrix_internal.h"
 #include "runtime.h"
 #include "support.h"
+#include "support_module.h"
 #include "system_limits.h"
 
 /* ----------------------------------------------------- allocations, the machine's memory */
@@ -599,19 +600,10 @@ static void broken_module(void **state)
 {
     spmv_context *ctx = *state;
     struct rows r = grid(2);
-    char folder[] = "/tmp/spmv_test_direct_XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/spmv_direct_klu.so", folder);
-    FILE *const f = fopen(path, "w");
-    assert_non_null(f);
-    fputs("no library\n", f);
-    fclose(f);
-    setenv("SPMV_MODULE_PATH", folder, 1);
+    const struct broken_module broken = broken_module_begin("spmv_direct_klu.so");
     refused(ctx, &r, SPMV_ERROR_UNSUPPORTED, "libsuitesparse-dev");
     assert_non_null(strstr(spmv_last_error(ctx), "cannot open"));
-    unsetenv("SPMV_MODULE_PATH");
-    remove(path);
-    rmdir(folder);
+    broken_module_end(&broken);
     release(&r);
 }
 

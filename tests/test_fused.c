@@ -229,11 +229,19 @@ static int64_t capacity_of(struct types types)
 /* A test for one type; capacity: nonzeros of a tile. */
 typedef void family_fn(struct types types, int64_t capacity);
 
-static void for_all_types(family_fn *family)
+static void for_all_types(void **state)
 {
+    family_fn *const family = *(family_fn **)*state;
     for (int t = 0; t < TYPES; t++)
         family(all_types[t], capacity_of(all_types[t]));
 }
+#define with_all_types(family)                                                                                         \
+    {                                                                                                                  \
+#family, for_all_types, NULL, NULL, &(family_fn *)                                                             \
+        {                                                                                                              \
+            family                                                                                                     \
+        }                                                                                                              \
+    }
 
 /* ------------------------------------------------------------------- families */
 
@@ -339,48 +347,6 @@ static void short_rows(struct types types, int64_t c)
     free(lengths);
 }
 
-static void test_rows_around_tiles(void **state)
-{
-    (void)state;
-    for_all_types(rows_around_tiles);
-}
-
-static void test_empty_rows_at_borders(void **state)
-{
-    (void)state;
-    for_all_types(empty_rows_at_borders);
-}
-
-static void test_rows_over_many_tiles(void **state)
-{
-    (void)state;
-    for_all_types(rows_over_many_tiles);
-}
-
-static void test_rows_over_every_border(void **state)
-{
-    (void)state;
-    for_all_types(rows_over_every_border);
-}
-
-static void test_one_row(void **state)
-{
-    (void)state;
-    for_all_types(one_row);
-}
-
-static void test_huge_empty_stretches(void **state)
-{
-    (void)state;
-    for_all_types(huge_empty_stretches);
-}
-
-static void test_short_rows(void **state)
-{
-    (void)state;
-    for_all_types(short_rows);
-}
-
 /* --------------------------------------------------------- bits, and the layout */
 
 /* The same bits from consecutive products, with 64-bit offsets, and with empty rows inserted. */
@@ -419,12 +385,6 @@ static void bits(struct types types, int64_t c)
     support_free(lengths, sparse);
 }
 
-static void test_bits(void **state)
-{
-    (void)state;
-    for_all_types(bits);
-}
-
 /* The plan reports the expected numbers of tiles, rows in several tiles, and empty rows. */
 static void layout(struct types types, int64_t c)
 {
@@ -446,13 +406,7 @@ static void layout(struct types types, int64_t c)
     free_matrix(&m);
 }
 
-static void test_layout(void **state)
-{
-    (void)state;
-    for_all_types(layout);
-}
-
-ONE_CONTEXT_MAIN(cmocka_unit_test(test_rows_around_tiles), cmocka_unit_test(test_empty_rows_at_borders),
-                 cmocka_unit_test(test_rows_over_many_tiles), cmocka_unit_test(test_rows_over_every_border),
-                 cmocka_unit_test(test_one_row), cmocka_unit_test(test_huge_empty_stretches),
-                 cmocka_unit_test(test_short_rows), cmocka_unit_test(test_bits), cmocka_unit_test(test_layout))
+ONE_CONTEXT_MAIN(with_all_types(rows_around_tiles), with_all_types(empty_rows_at_borders),
+                 with_all_types(rows_over_many_tiles), with_all_types(rows_over_every_border), with_all_types(one_row),
+                 with_all_types(huge_empty_stretches), with_all_types(short_rows), with_all_types(bits),
+                 with_all_types(layout))

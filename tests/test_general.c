@@ -271,10 +271,8 @@ static void transform(spmv_context *ctx, transformation *f, const struct general
 {
     void *from = support_upload_as(ctx, type, in, n, 0), *to = support_upload_as(ctx, type, in, n, 0);
     assert_ok(ctx, f(s, from, to));
-    double *const result = support_download_as(ctx, type, to, n);
-    memcpy(out, result, (size_t)n * sizeof *out);
+    support_fetch_as(ctx, type, to, n, out);
     support_free_in(ctx, from, to);
-    free(result);
 }
 
 /* C is P R A S Q with the permutations and factors that the vectors show: transforming there and

@@ -345,32 +345,24 @@ static void epilogue(void **state)
     free_matrix(&m);
 }
 
-/* The plan is made with less and less memory: first without 16-bit columns, then not at all. */
+#ifdef HOST_CUDA
+static void count_widths(const struct planned *p, void *counts)
+{
+    assert_string_equal(spmv_last_error(ctx), "");
+    ((int *)counts)[strstr(p->plan->layout, "16-bit columns in 100 %") != NULL]++;
+}
+#endif
+
+/* The plan is made with more and more memory: first not at all, then without 16-bit columns. */
 static void memory_runs_out(void **state)
 {
     (void)state;
 #ifdef HOST_CUDA
     struct matrix m = make_usual();
-    struct setting s = {.method = "long", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
-    int narrow = 0, wide = 0, refused = 0;
-    for (s.most_bytes = 1 << 8; s.most_bytes < (size_t)1 << 19; s.most_bytes += s.most_bytes / 8) {
-        const int64_t before = host_cuda.allocations;
-        struct planned p;
-        const spmv_status st = try_plan(&m, s, &p);
-        if (st == SPMV_OK) {
-            const bool has_narrow = strstr(p.plan->layout, "16-bit columns in 100 %") != NULL;
-            narrow += has_narrow;
-            wide += !has_narrow;
-            assert_string_equal(spmv_last_error(ctx), "");
-            check_product("little memory", &m, &p, m.val);
-        } else {
-            assert_int_equal(st, SPMV_ERROR_MEMORY);
-            refused++;
-        }
-        free_plan(&p);
-        assert_int_equal(host_cuda.allocations, before);
-    }
-    assert_true(narrow > 3 && wide > 3 && refused > 3);
+    const struct setting s = {.method = "long", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    int narrow[2] = {0, 0};
+    const int refused = plans_with_little_memory(&m, s, 1 << 8, 1 << 19, 8, count_widths, narrow);
+    assert_true(narrow[0] > 3 && narrow[1] > 3 && refused > 3);
     free_matrix(&m);
 #endif
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "process_memory.h"
 #include "support_io.h"
 
 #define GENERAL "%%MatrixMarket matrix coordinate real general\n"
@@ -791,30 +792,6 @@ static int64_t bytes_said(spmv_context *ctx, const char *path, spmv_type type)
     return said;
 }
 
-/* The memory of this process in /proc/self/status under this name, in bytes; 0 where it is not
- * available. */
-static int64_t resident(const char *name)
-{
-    char line[256];
-    long long kib = 0;
-    FILE *const f = fopen("/proc/self/status", "r");
-    while (f != NULL && kib == 0 && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, name, strlen(name)) == 0)
-            assert_int_equal(sscanf(line + strlen(name), ": %lld kB", &kib), 1);
-    if (f != NULL)
-        fclose(f);
-    return kib << 10;
-}
-
-static bool reset_peak(void)
-{
-    FILE *const f = fopen("/proc/self/clear_refs", "w");
-    if (f == NULL)
-        return false;
-    const bool written = fputs("5", f) >= 0;
-    return fclose(f) == 0 && written;
-}
-
 /* Writes n > 0 in decimal; faster than fprintf. */
 static void write_number(FILE *f, int n)
 {
@@ -903,11 +880,11 @@ static void memory_as_said(void **state)
 #if defined(M_MMAP_THRESHOLD)
                 malloc_trim(0);
 #endif
-                const int64_t before = resident("VmRSS");
-                if (before == 0 || !reset_peak())
+                const int64_t before = process_memory("VmRSS");
+                if (before == 0 || !process_memory_reset_peak())
                     skip();
                 assert_ok(ctx, spmv_matrix_read(ctx, path, &options, &matrix, NULL, 0));
-                taken = resident("VmHWM") - before > taken ? resident("VmHWM") - before : taken;
+                taken = process_memory("VmHWM") - before > taken ? process_memory("VmHWM") - before : taken;
                 spmv_matrix_destroy(matrix);
                 const int64_t beside = cases[c].entries > N ? taken / 2 : taken / 10;
                 too_little = !cases[c].crowded && said > taken + beside + (10 << 20);

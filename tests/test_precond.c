@@ -10,6 +10,7 @@
 
 #include "matrix_internal.h"
 #include "precond_loops.h"
+#include "support_module.h"
 #include "support_precond.h"
 #include "support_slow.h"
 
@@ -832,20 +833,11 @@ static void amg_refusals(void **state)
         assert_fails(ctx, spmv_preconditioner_create(ctx, "hypre-amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED,
                      "CPU");
     } else {
-        char folder[] = "/tmp/spmv_test_precond_XXXXXX", path[64];
-        assert_non_null(mkdtemp(folder));
-        snprintf(path, sizeof path, "%s/spmv_precond_hypre.so", folder);
-        FILE *const f = fopen(path, "w");
-        assert_non_null(f);
-        fputs("no library\n", f);
-        fclose(f);
-        setenv("SPMV_MODULE_PATH", folder, 1);
+        const struct broken_module broken = broken_module_begin("spmv_precond_hypre.so");
         assert_fails(ctx, spmv_preconditioner_create(ctx, "hypre-amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED,
                      "libhypre-dev");
         assert_non_null(strstr(spmv_last_error(ctx), "cannot open"));
-        unsetenv("SPMV_MODULE_PATH");
-        remove(path);
-        rmdir(folder);
+        broken_module_end(&broken);
         spmv_csr narrow = s.view;
         float *values = calloc((size_t)s.view.nnz, sizeof *values);
         for (int64_t k = 0; k < s.view.nnz; k++)

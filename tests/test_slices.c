@@ -307,39 +307,39 @@ static void new_values(void **state)
     free_matrix(&m);
 }
 
-/* The plan is made with less and less memory. It takes slices, then tiles with a reason, then it
- * fails. */
+#ifdef HOST_CUDA
+struct choices {
+    int64_t slices_bytes;
+    int slices, tiles;
+};
+
+static void count_choices(const struct planned *p, void *user)
+{
+    struct choices *const found = user;
+    assert_string_equal(spmv_last_error(ctx), "");
+    if (strcmp(p->plan->method->name, "slices") == 0) {
+        found->slices++;
+        assert_int_equal(p->plan->bytes, found->slices_bytes);
+    } else {
+        found->tiles++;
+        assert_string_equal(p->plan->why,
+                            "tiles instead of slices: there is no memory for a second copy of the values");
+    }
+}
+#endif
+
+/* The plan is made with more and more memory. It fails, then it takes tiles with a reason, then
+ * slices. */
 static void memory_runs_out(void **state)
 {
     (void)state;
 #ifdef HOST_CUDA
     struct matrix m = make_grid(40, 50, true);
-    struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
-    int with_slices = 0, with_tiles = 0, refused = 0;
+    const struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
     struct planned in_slices = make_plan(&m, s);
-    for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 18; s.most_bytes += s.most_bytes / 16) {
-        const int64_t before = host_cuda.allocations;
-        struct planned p;
-        const spmv_status st = try_plan(&m, s, &p);
-        if (st == SPMV_OK) {
-            const bool slices = strcmp(p.plan->method->name, "slices") == 0;
-            with_slices += slices;
-            with_tiles += !slices;
-            if (!slices)
-                assert_string_equal(p.plan->why,
-                                    "tiles instead of slices: there is no memory for a second copy of the values");
-            assert_string_equal(spmv_last_error(ctx), "");
-            if (slices)
-                assert_int_equal(p.plan->bytes, in_slices.plan->bytes);
-            check_product("little memory", &m, &p, m.val);
-        } else {
-            assert_int_equal(st, SPMV_ERROR_MEMORY);
-            refused++;
-        }
-        free_plan(&p);
-        assert_int_equal(host_cuda.allocations, before);
-    }
-    assert_true(with_slices > 3 && with_tiles > 3 && refused > 3);
+    struct choices found = {.slices_bytes = in_slices.plan->bytes};
+    const int refused = plans_with_little_memory(&m, s, 1 << 10, 1 << 18, 16, count_choices, &found);
+    assert_true(found.slices > 3 && found.tiles > 3 && refused > 3);
     free_plan(&in_slices);
     free_matrix(&m);
 #endif

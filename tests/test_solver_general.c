@@ -407,120 +407,134 @@ static spmv_status negate(void *self, const void *r, void *z)
     return spmv_map(ctx, SPMV_MAP_NEG, SPMV_F64, r, z, SIZE);
 }
 
-/* Every breakdown, each from a named matrix. */
+/* Solves, with this b if it is not NULL, and expects a breakdown with these words. */
+static spmv_solver_result assert_breaks_down(spmv_context *ctx, const struct matrix *a, const double *b,
+                                             const char *method, const char *words)
+{
+    const spmv_solver_options o = options_of(method, "none");
+    spmv_solver_result result;
+    struct system s = new_system(ctx, a);
+    if (b != NULL)
+        assert_ok(ctx, spmv_upload(ctx, b, s.b_there, vector_bytes(a)));
+    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, words);
+    assert_int_equal(result.status, SPMV_ERROR_BREAKDOWN);
+    close_system(&s);
+    return result;
+}
+
+/* A 2 x 2 matrix of the entries that are not 0. */
+static struct matrix two_by_two(const double dense[4])
+{
+    struct matrix a = new_matrix(2, 4, SPMV_F64);
+    for (int k = 0; k < 4; k++)
+        if (dense[k] != 0)
+            add(&a, k / 2, k % 2, dense[k], 0);
+    finish(&a);
+    return a;
+}
+
+/* Every breakdown, each from a matrix of two rows. */
 static void breakdowns(void **state)
 {
+    static const struct {
+        double dense[4];
+        bool given; /* b; otherwise that of new_system */
+        double b[2];
+        const char *method, *words;
+        double residual, tolerance; /* expected; residual < 0: any */
+    } cases[] = {
+        /* a rotation by 90 degrees: (r0, A r0) = 0 */
+        {{0, 1, -1, 0}, false, {0}, "bicgstab", "product with the first residual is 0 at iteration 0", -1, 0},
+        /* a nilpotent matrix: the Krylov space of b = e_1 ends with A e_1 = 0 */
+        {{0, 1, 0, 0}, false, {0}, "gmres", "Krylov space ends at iteration 0", -1, 0},
+        {{0, 1, 0, 0}, false, {0}, "bicgstab", "bicgstab", -1, 0},
+        /* the second column of the Hessenberg matrix depends on the first up to rounding: x is that of
+         * the smallest residual, (-1/2, 1/2) */
+        {{1, 0, 1, 0}, true, {1, 2}, "gmres", "Krylov space ends at iteration", 0.70710678118654752, 1e-14},
+        /* s = -e_2 and A s = -e_1 are orthogonal, so omega = 0 */
+        {{1, 1, 1, 0}, true, {1, 0}, "bicgstab", "omega is 0 at iteration 1", 1, 0},
+        /* A maps b to 0 */
+        {{1, 0, 0, 0}, true, {0, 1}, "minres", "minres: the Krylov space ends at iteration 0", -1, 0},
+    };
     spmv_context *ctx = *state;
-    spmv_solver_result result;
-    spmv_solver_options o = options_of("bicgstab", "none");
-    /* a rotation by 90 degrees: (r0, A r0) = 0 */
-    struct matrix a = new_matrix(2, 2, SPMV_F64);
-    add(&a, 0, 1, 1, 0);
-    add(&a, 1, 0, -1, 0);
-    finish(&a);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct matrix a = two_by_two(cases[c].dense);
+        const spmv_solver_result result =
+            assert_breaks_down(ctx, &a, cases[c].given ? cases[c].b : NULL, cases[c].method, cases[c].words);
+        if (strstr(cases[c].words, "at iteration 0") != NULL)
+            assert_int_equal(result.iterations, 0);
+        if (cases[c].residual >= 0)
+            assert_true(fabs(result.true_residual - cases[c].residual) <= cases[c].tolerance);
+        release(&a);
+    }
+}
+
+/* gmres solves the rotation, on which bicgstab breaks down. */
+static void rotation(void **state)
+{
+    spmv_context *ctx = *state;
+    struct matrix a = two_by_two((const double[]){0, 1, -1, 0});
     struct system s = new_system(ctx, &a);
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN,
-                 "product with the first residual is 0 at iteration 0");
-    assert_true(result.status == SPMV_ERROR_BREAKDOWN && result.iterations == 0);
-    /* gmres solves it */
-    o.method = "gmres";
+    const spmv_solver_options o = options_of("gmres", "none");
+    spmv_solver_result result;
     assert_ok(ctx, solve(&s, &o, &result));
     assert_int_equal(result.iterations, 2);
     close_system(&s);
     release(&a);
-    /* a nilpotent matrix: the Krylov space of b = e_1 ends with A e_1 = 0 */
-    a = new_matrix(2, 1, SPMV_F64);
-    add(&a, 0, 1, 1, 0);
-    finish(&a);
-    s = new_system(ctx, &a);
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "Krylov space ends at iteration 0");
-    o.method = "bicgstab";
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "bicgstab");
-    close_system(&s);
-    release(&a);
-    /* rank 1, and b is not in the range: the Krylov space ends, up to rounding */
-    a = new_matrix(3, 9, SPMV_F64);
+}
+
+/* Rank 1, and b is not in the range: the Krylov space ends, up to rounding. */
+static void rank_1(void **state)
+{
+    spmv_context *ctx = *state;
+    const spmv_solver_options o = options_of("gmres", "none");
+    spmv_solver_result result;
+    struct matrix a = new_matrix(3, 9, SPMV_F64);
     for (int64_t i = 0; i < 3; i++)
         for (int64_t j = 0; j < 3; j++)
             add(&a, i, j, (0.1 + 0.3 * (double)i) * (0.7 - 0.2 * (double)j), 0);
     finish(&a);
-    s = new_system(ctx, &a);
+    struct system s = new_system(ctx, &a);
     s.b[0] += 1;
     double *const outside = typed(a.type, s.b, a.n);
     assert_ok(ctx, spmv_upload(ctx, outside, s.b_there, vector_bytes(&a)));
     free(outside);
-    o.method = "gmres";
-    const spmv_status rank = solve(&s, &o, &result);
-    assert_true((rank == SPMV_ERROR_BREAKDOWN || rank == SPMV_ERROR_STAGNATION) && result.iterations <= 2);
-    o.method = "bicgstab";
+    const spmv_status st = solve(&s, &o, &result);
+    assert_true((st == SPMV_ERROR_BREAKDOWN || st == SPMV_ERROR_STAGNATION) && result.iterations <= 2);
     close_system(&s);
     release(&a);
-    /* the second column of the Hessenberg matrix depends on the first up to rounding: x is that of the
-     * smallest residual, (-1/2, 1/2) for b = (1, 2) */
-    a = new_matrix(2, 2, SPMV_F64);
-    add(&a, 0, 0, 1, 0);
-    add(&a, 1, 0, 1, 0);
-    finish(&a);
-    s = new_system(ctx, &a);
-    assert_ok(ctx, spmv_upload(ctx, (const double[]){1, 2}, s.b_there, vector_bytes(&a)));
-    o.method = "gmres";
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "Krylov space ends at iteration");
-    assert_true(fabs(result.true_residual - sqrt(0.5)) <= 1e-14);
-    o.method = "bicgstab";
-    close_system(&s);
-    release(&a);
-    /* (1, 1; 1, 0) with b = e_1: s = -e_2 and A s = -e_1 are orthogonal, so omega = 0 */
-    a = new_matrix(2, 3, SPMV_F64);
-    add(&a, 0, 0, 1, 0);
-    add(&a, 0, 1, 1, 0);
-    add(&a, 1, 0, 1, 0);
-    finish(&a);
-    s = new_system(ctx, &a);
-    assert_ok(ctx, spmv_upload(ctx, (const double[]){1, 0}, s.b_there, vector_bytes(&a)));
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "omega is 0 at iteration 1");
-    assert_true(result.true_residual == 1);
-    close_system(&s);
-    release(&a);
-    /* diag(1, 0) with b = e_2, which A maps to 0 */
-    a = new_matrix(2, 1, SPMV_F64);
-    add(&a, 0, 0, 1, 0);
-    finish(&a);
-    s = new_system(ctx, &a);
-    assert_ok(ctx, spmv_upload(ctx, (const double[]){0, 1}, s.b_there, vector_bytes(&a)));
-    o.method = "minres";
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "minres: the Krylov space ends at iteration 0");
-    o.method = "bicgstab";
-    close_system(&s);
-    release(&a);
-    /* the Laplacian of a path, whose null vector is 1: the smallest residual of any b is its mean */
-    a = new_matrix(30, 90, SPMV_F64);
-    double mean = 0;
-    for (int64_t i = 0; i < a.n; i++) {
+}
+
+/* The Laplacian of a path, whose null vector is 1: the smallest residual of any b is its mean. */
+static void singular_path(void **state)
+{
+    enum { N = 30 };
+    spmv_context *ctx = *state;
+    struct matrix a = new_matrix(N, 3 * N, SPMV_F64);
+    double b[N], mean = 0;
+    for (int64_t i = 0; i < N; i++) {
         add(&a, i, i - 1, -1, 0);
-        add(&a, i, i, i == 0 || i == a.n - 1 ? 1 : 2, 0);
+        add(&a, i, i, i == 0 || i == N - 1 ? 1 : 2, 0);
         add(&a, i, i + 1, -1, 0);
+        b[i] = (double)(i * i % 7);
+        mean += b[i] / N;
     }
     finish(&a);
-    s = new_system(ctx, &a);
-    for (int64_t i = 0; i < a.n; i++) {
-        s.b[2 * i] = (double)(i * i % 7);
-        mean += s.b[2 * i] / (double)a.n;
-    }
-    double *const squares = typed(a.type, s.b, a.n);
-    assert_ok(ctx, spmv_upload(ctx, squares, s.b_there, vector_bytes(&a)));
-    free(squares);
-    o.method = "minres";
-    assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_BREAKDOWN, "the matrix is singular");
-    assert_true(fabs(result.true_residual / (mean * sqrt((double)a.n)) - 1) <= 1e-8);
-    close_system(&s);
+    const spmv_solver_result result = assert_breaks_down(ctx, &a, b, "minres", "the matrix is singular");
+    assert_true(fabs(result.true_residual / (mean * sqrt(N)) - 1) <= 1e-8);
     release(&a);
-    /* infinite entries */
+}
+
+static void infinite_entries(void **state)
+{
     static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    spmv_context *ctx = *state;
     for (int m = 0; m < 3; m++) {
-        a = definite(SIZE, SPMV_F64);
-        s = new_system(ctx, &a);
+        struct matrix a = definite(SIZE, SPMV_F64);
+        struct system s = new_system(ctx, &a);
         ((double *)a.typed)[3] = INFINITY;
-        o = options_of(methods[m], "none");
+        spmv_solver_options o = options_of(methods[m], "none");
+        spmv_solver_result result;
         o.symmetry_check = SPMV_SYMMETRY_TRUST;
         assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_FINITE, "");
         close_system(&s);
@@ -912,6 +926,7 @@ static void singular(void **state)
 }
 
 SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
-             with_context(exact_after_n_steps), with_context(breakdowns), with_context(residuals_that_move),
+             with_context(exact_after_n_steps), with_context(breakdowns), with_context(rotation), with_context(rank_1),
+             with_context(singular_path), with_context(infinite_entries), with_context(residuals_that_move),
              with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks),
              with_context(extremes), with_context(several), cmocka_unit_test(bits), with_context(singular))

@@ -530,11 +530,15 @@ class TestFetch(Case):
         self.expect(0, "fetch", "HB/tiny")
         self.assert_fetched("HB/tiny", data)
 
-    def test_whole_part_needs_no_request(self):
+    def serve_with_part(self):
+        """The data of HB/tiny, its path on the server, and the name of a part of it in the cache."""
         data = noise("tiny")
         path = self.serve("HB/tiny", data)
         os.makedirs(os.path.join(self.cache, "HB"))
-        part = os.path.join(self.cache, "HB/tiny.tar.gz.part")
+        return data, path, os.path.join(self.cache, "HB/tiny.tar.gz.part")
+
+    def test_whole_part_needs_no_request(self):
+        data, path, part = self.serve_with_part()
         with open(part, "wb") as file:
             file.write(data)
         with open(part + ".json", "w", encoding="utf-8") as file:
@@ -544,10 +548,7 @@ class TestFetch(Case):
         self.assert_fetched("HB/tiny", data)
 
     def test_part_of_unknown_origin_is_not_used(self):
-        data = noise("tiny")
-        path = self.serve("HB/tiny", data)
-        os.makedirs(os.path.join(self.cache, "HB"))
-        part = os.path.join(self.cache, "HB/tiny.tar.gz.part")
+        data, path, part = self.serve_with_part()
         good = {"url": self.server.url + path, "length": len(data), "validator": '"1"'}
         for note in (
             None,

@@ -6,15 +6,10 @@
 
 #include "io/binary_vector.h"
 #include "io/packed.h"
-#include "support_io.h"
+#include "support_vector.h"
 
 #define ARRAY "%%MatrixMarket matrix array real general\n"
 #define COORDINATE "%%MatrixMarket matrix coordinate real general\n"
-
-static spmv_status read_text(spmv_context *ctx, const char *text, spmv_type type, void **values, int64_t *n)
-{
-    return vector_read_memory(ctx, "x.txt", text, (int64_t)strlen(text), type, 1000000, values, n);
-}
 
 static void vectors_are_read(void **state)
 {
@@ -47,12 +42,12 @@ static void vectors_are_read(void **state)
     for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
         void *values = NULL;
         int64_t n = -1;
-        assert_ok(ctx, read_text(ctx, good[g].text, SPMV_F64, &values, &n));
+        assert_ok(ctx, read_vector(ctx, good[g].text, SPMV_F64, &values, &n));
         if (n != good[g].n || (n > 0 && memcmp(values, good[g].values, (size_t)n * sizeof(double)) != 0))
             fail_msg("good[%zu]: %lld numbers, the first %g", g, (long long)n, n ? *(double *)values : 0.0);
         assert_true((values == NULL) == (n == 0));
         spmv_host_free(values);
-        assert_ok(ctx, read_text(ctx, good[g].text, SPMV_F32, &values, &n));
+        assert_ok(ctx, read_vector(ctx, good[g].text, SPMV_F32, &values, &n));
         for (int64_t i = 0; i < n; i++)
             assert_true(((float *)values)[i] == (float)good[g].values[i]);
         spmv_host_free(values);
@@ -62,11 +57,7 @@ static void vectors_are_read(void **state)
 static void vectors_are_refused(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        spmv_status status;
-        const char *sentence;
-    } bad[] = {
+    static const struct refused_vector bad[] = {
         {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number (one per line)"},
         {"1, 2\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"1,\" is not a number"},
         {"1\n\n\tone\n", SPMV_ERROR_FORMAT, "x.txt:3:2: \"one\" is not a number"},
@@ -91,21 +82,13 @@ static void vectors_are_refused(void **state)
     };
     for (int t = 0; t < TEAMS; t++) {
         spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
-            void *values = ctx;
-            int64_t n = 5;
-            const spmv_status st = read_text(ctx, bad[b].text, SPMV_F64, &values, &n);
-            assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
-            assert_int_equal(st, bad[b].status);
-            assert_null(values);
-            assert_int_equal(n, 0);
-        }
+        assert_vectors_refused(ctx, SPMV_F64, bad, sizeof bad / sizeof bad[0]);
         spmv_context_destroy(ctx);
     }
     spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
     void *values = NULL;
     int64_t n = 0;
-    assert_fails(ctx, read_text(ctx, "1", SPMV_I32, &values, &n), SPMV_ERROR_TYPE, "i32");
+    assert_fails(ctx, read_vector(ctx, "1", SPMV_I32, &values, &n), SPMV_ERROR_TYPE, "i32");
     assert_fails(ctx, spmv_vector_read(ctx, NULL, SPMV_F64, &values, &n), SPMV_ERROR_ARGUMENT, "path");
     assert_fails(ctx, spmv_vector_read(ctx, "x", SPMV_F64, NULL, &n), SPMV_ERROR_ARGUMENT, "host_values");
     assert_fails(ctx, spmv_vector_read(ctx, "/nonexistent/x", SPMV_F64, &values, &n), SPMV_ERROR_OPEN,
@@ -152,7 +135,7 @@ static void not_finite_numbers_warn(void **state)
     spmv_context *ctx = context_that_tells(2, &heard);
     void *values = NULL;
     int64_t n = 0;
-    assert_ok(ctx, read_text(ctx, "1\n inf\nnan\n", SPMV_F64, &values, &n));
+    assert_ok(ctx, read_vector(ctx, "1\n inf\nnan\n", SPMV_F64, &values, &n));
     assert_true(n == 3 && isinf(((double *)values)[1]) && isnan(((double *)values)[2]));
     assert_string_equal(heard.warning, "x.txt:2:2: this value is not finite (2 such numbers in the file)");
     spmv_host_free(values);

@@ -13,7 +13,6 @@
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/device/device_select.cuh>
 #include <cub/version.cuh>
-#include <new>
 
 #include "peer.h"
 #include "peer_cuda.h"
@@ -97,11 +96,9 @@ void close_cub(void *opaque)
 template <call_fn *F32, call_fn *F64>
 int open_cub(const peer_problem *problem, void **opaque, char *why, size_t why_size)
 {
-    state *const s = new (std::nothrow) state();
-    if (s == nullptr) {
-        snprintf(why, why_size, "no memory");
+    state *const s = new_object<state>(why, why_size);
+    if (s == nullptr)
         return -1;
-    }
     s->problem = *problem;
     s->call = problem->type == SPMV_F32 ? F32 : F64;
     if (bad_cuda(use_device_of(stream_of(*problem)), "cudaSetDevice", why, why_size) ||

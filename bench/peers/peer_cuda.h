@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __cplusplus
+#include <new>
+#endif
 
 /* True if the call failed, with a message in why: what the error means, and its name. */
 static inline bool bad_call(bool well, const char *call, const char *meaning, const char *name, char *why,
@@ -43,6 +46,17 @@ static inline void *new_state(size_t bytes, char *why, size_t why_size)
         snprintf(why, why_size, "no memory");
     return state;
 }
+
+#ifdef __cplusplus
+/* A new object of a type; NULL with a message in why. Release with delete. */
+template <typename T> T *new_object(char *why, size_t why_size)
+{
+    T *const object = new (std::nothrow) T();
+    if (object == nullptr)
+        snprintf(why, why_size, "no memory");
+    return object;
+}
+#endif
 
 /* Makes the stream's device the current one, because a module has its own CUDA runtime. */
 static inline cudaError_t use_device_of(cudaStream_t stream)

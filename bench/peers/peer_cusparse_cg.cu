@@ -14,7 +14,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cmath>
 #include <cstdlib>
-#include <new>
 
 #include "cublas_calls.h"
 
@@ -263,11 +262,9 @@ template <typename T> bool make_matrix(solver<T> *c, refusal r)
 template <typename T> int open_solver(const peer_problem *problem, bool graph, void **state, char *why, size_t why_size)
 {
     const refusal r = {why, why_size};
-    auto *const c = new (std::nothrow) solver<T>();
-    if (c == nullptr) {
-        snprintf(why, why_size, "no memory");
+    auto *const c = new_object<solver<T>>(why, why_size);
+    if (c == nullptr)
         return -1;
-    }
     c->problem = *problem;
     c->stream = static_cast<cudaStream_t>(problem->stream);
     c->rest_count = static_cast<int>(problem->max_iterations % BLOCK);
@@ -294,11 +291,10 @@ struct typed {
 
 int open_typed(const peer_problem *problem, bool graph, void **state, char *why, size_t why_size)
 {
-    auto *const t = new (std::nothrow) typed{problem->type == SPMV_F32, nullptr};
-    if (t == nullptr) {
-        snprintf(why, why_size, "no memory");
+    auto *const t = new_object<typed>(why, why_size);
+    if (t == nullptr)
         return -1;
-    }
+    t->f32 = problem->type == SPMV_F32;
     const int failed = t->f32 ? open_solver<float>(problem, graph, &t->solver, why, why_size)
                               : open_solver<double>(problem, graph, &t->solver, why, why_size);
     if (failed == 0)

@@ -53,6 +53,21 @@ static GrB_Index *widen(const int32_t *from, int64_t n)
     return to;
 }
 
+/* What GraphBLAS has for the type of the values. */
+struct numbers {
+    GrB_Type type;
+    size_t size;
+    GrB_BinaryOp plus;
+    GrB_Semiring plus_times;
+};
+
+static struct numbers numbers_of(const struct peer_problem *problem)
+{
+    if (problem->type == SPMV_F32)
+        return (struct numbers){GrB_FP32, sizeof(float), GrB_PLUS_FP32, GrB_PLUS_TIMES_SEMIRING_FP32};
+    return (struct numbers){GrB_FP64, sizeof(double), GrB_PLUS_FP64, GrB_PLUS_TIMES_SEMIRING_FP64};
+}
+
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
         if ((info = (call)) != GrB_SUCCESS)                                                                            \
@@ -125,12 +140,11 @@ static void close_graphblas(void *state)
 static GrB_Info make(const struct peer_problem *problem, struct graphblas *graphblas)
 {
     GrB_Info info = GrB_SUCCESS;
-    const GrB_Type type = problem->type == SPMV_F64 ? GrB_FP64 : GrB_FP32;
-    const size_t size = problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    const struct numbers numbers = numbers_of(problem);
     TRY(set_threads(problem->threads));
-    TRY(make_matrix(left(problem), type, size, &graphblas->a));
-    TRY(make_vector(problem->x, problem->cols, type, size, &graphblas->x));
-    TRY(make_vector(NULL, problem->rows, type, size, &graphblas->y));
+    TRY(make_matrix(left(problem), numbers.type, numbers.size, &graphblas->a));
+    TRY(make_vector(problem->x, problem->cols, numbers.type, numbers.size, &graphblas->x));
+    TRY(make_vector(NULL, problem->rows, numbers.type, numbers.size, &graphblas->y));
     return GrB_Matrix_wait(graphblas->a, GrB_MATERIALIZE);
 }
 
@@ -161,17 +175,15 @@ static int run_graphblas(void *state)
 {
     const struct graphblas *graphblas = state;
     const struct peer_problem *problem = graphblas->problem;
-    const int f64 = problem->type == SPMV_F64;
+    const struct numbers numbers = numbers_of(problem);
     GrB_Info info = GrB_SUCCESS;
     TRY(set_threads(problem->threads) == GrB_SUCCESS ? GrB_SUCCESS : -1);
-    if (f64)
+    if (numbers.type == GrB_FP64)
         info = GrB_Vector_assign_FP64(graphblas->y, NULL, NULL, 0, GrB_ALL, (GrB_Index)problem->rows, NULL);
     else
         info = GrB_Vector_assign_FP32(graphblas->y, NULL, NULL, 0, GrB_ALL, (GrB_Index)problem->rows, NULL);
     if (info == GrB_SUCCESS)
-        info = GrB_mxv(graphblas->y, NULL, f64 ? GrB_PLUS_FP64 : GrB_PLUS_FP32,
-                       f64 ? GrB_PLUS_TIMES_SEMIRING_FP64 : GrB_PLUS_TIMES_SEMIRING_FP32, graphblas->a, graphblas->x,
-                       NULL);
+        info = GrB_mxv(graphblas->y, NULL, numbers.plus, numbers.plus_times, graphblas->a, graphblas->x, NULL);
     if (info == GrB_SUCCESS)
         info = GrB_Vector_wait(graphblas->y, GrB_MATERIALIZE);
     return info == GrB_SUCCESS ? 0 : -1;
@@ -183,7 +195,7 @@ static int fetch_graphblas(void *state)
 {
     const struct graphblas *graphblas = state;
     const struct peer_problem *problem = graphblas->problem;
-    const size_t size = problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    const size_t size = numbers_of(problem).size;
     void *values = NULL;
     GrB_Index bytes = 0;
     bool iso = false;
@@ -218,17 +230,16 @@ static void close_product(void *state)
 
 static GrB_Info make_factors(const struct peer_problem *problem, struct product *product)
 {
-    const GrB_Type type = problem->type == SPMV_F64 ? GrB_FP64 : GrB_FP32;
-    const size_t size = problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    const struct numbers numbers = numbers_of(problem);
     GrB_Info info = GrB_SUCCESS;
     product->problem = problem;
     product->right = &product->a;
     TRY(set_threads(problem->threads));
-    TRY(make_matrix(left(problem), type, size, &product->a));
+    TRY(make_matrix(left(problem), numbers.type, numbers.size, &product->a));
     if (problem->right_row_ptr == problem->row_ptr)
         return GrB_SUCCESS;
     product->right = &product->b;
-    return make_matrix(right(problem), type, size, &product->b);
+    return make_matrix(right(problem), numbers.type, numbers.size, &product->b);
 }
 
 static int open_product(const struct peer_problem *problem, void **state, char *why, size_t why_size)
@@ -252,16 +263,14 @@ static int run_product(void *state)
 {
     struct product *product = state;
     const struct peer_problem *problem = product->problem;
-    const int f64 = problem->type == SPMV_F64;
+    const struct numbers numbers = numbers_of(problem);
     GrB_Info info = GrB_SUCCESS;
     GrB_Matrix_free(&product->c);
     TRY(set_threads(problem->threads) == GrB_SUCCESS ? GrB_SUCCESS : -1);
-    TRY(GrB_Matrix_new(&product->c, f64 ? GrB_FP64 : GrB_FP32, (GrB_Index)problem->rows,
-                       (GrB_Index)problem->right_cols));
+    TRY(GrB_Matrix_new(&product->c, numbers.type, (GrB_Index)problem->rows, (GrB_Index)problem->right_cols));
     TRY(GxB_Matrix_Option_set(product->c, GxB_FORMAT, GxB_BY_ROW));
     TRY(GxB_Matrix_Option_set(product->c, GxB_SPARSITY_CONTROL, GxB_SPARSE));
-    TRY(GrB_mxm(product->c, NULL, NULL, f64 ? GrB_PLUS_TIMES_SEMIRING_FP64 : GrB_PLUS_TIMES_SEMIRING_FP32, product->a,
-                *product->right, NULL));
+    TRY(GrB_mxm(product->c, NULL, NULL, numbers.plus_times, product->a, *product->right, NULL));
     TRY(GrB_Matrix_wait(product->c, GrB_MATERIALIZE)); /* also sorts the rows */
     return 0;
 }
@@ -270,7 +279,7 @@ static int run_product(void *state)
 static int fetch_product(void *state)
 {
     struct product *product = state;
-    const size_t size = product->problem->type == SPMV_F64 ? sizeof(double) : sizeof(float);
+    const size_t size = numbers_of(product->problem).size;
     GrB_Index *row_ptr = NULL, *col = NULL, row_bytes = 0, col_bytes = 0, val_bytes = 0;
     void *val = NULL;
     bool iso = false;

@@ -9,7 +9,6 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <cuda_runtime.h>
-#include <new>
 #include <stdint.h>
 
 #include "peer.h"
@@ -83,11 +82,9 @@ void close_gather(void *state)
 
 int open_gather(const peer_problem *problem, void **state, char *why, size_t why_size)
 {
-    gather *const g = new (std::nothrow) gather();
-    if (g == nullptr) {
-        snprintf(why, why_size, "no memory");
+    gather *const g = new_object<gather>(why, why_size);
+    if (g == nullptr)
         return -1;
-    }
     g->problem = *problem;
     const int64_t misplaced = (int64_t)(reinterpret_cast<uintptr_t>(problem->col) % 16 / sizeof(int32_t));
     g->head = misplaced == 0 ? 0 : 4 - misplaced;

@@ -368,15 +368,26 @@ static inline const char *decimal_parse(const char *p, uint64_t stops, uint64_t 
     return p;
 }
 
+/* As decimal_parse_f64, into the bits of a format without its sign. mantissa, bias: as in
+ * decimal_round. */
+static inline const char *decimal_parse_bits(const char *p, uint64_t stops, int mantissa, int bias, uint64_t *bits,
+                                             bool *negative)
+{
+    uint64_t w;
+    int64_t q;
+    *negative = *p == '-';
+    p = decimal_parse(p + *negative, stops >> *negative, &w, &q);
+    return p == NULL || !decimal_round(w, q, mantissa, bias, bits) ? NULL : p;
+}
+
 /* Parses the number at p into *value, a float or a double. Returns its end, or NULL if it needs the
  * general parser. stops: as in decimal_parse. */
 static inline const char *decimal_parse_f64(const char *p, uint64_t stops, double *value)
 {
-    uint64_t w, bits;
-    int64_t q;
-    const bool negative = *p == '-';
-    p = decimal_parse(p + negative, stops >> negative, &w, &q);
-    if (p == NULL || !decimal_round(w, q, 53, 1023, &bits))
+    uint64_t bits;
+    bool negative;
+    p = decimal_parse_bits(p, stops, 53, 1023, &bits, &negative);
+    if (p == NULL)
         return NULL;
     bits |= (uint64_t)negative << 63;
     memcpy(value, &bits, sizeof bits);
@@ -385,11 +396,10 @@ static inline const char *decimal_parse_f64(const char *p, uint64_t stops, doubl
 
 static inline const char *decimal_parse_f32(const char *p, uint64_t stops, float *value)
 {
-    uint64_t w, bits;
-    int64_t q;
-    const bool negative = *p == '-';
-    p = decimal_parse(p + negative, stops >> negative, &w, &q);
-    if (p == NULL || !decimal_round(w, q, 24, 127, &bits))
+    uint64_t bits;
+    bool negative;
+    p = decimal_parse_bits(p, stops, 24, 127, &bits, &negative);
+    if (p == NULL)
         return NULL;
     const uint32_t narrow = (uint32_t)bits | (uint32_t)negative << 31;
     memcpy(value, &narrow, sizeof narrow);

@@ -9,6 +9,7 @@
 
 #include "binary_form.h"
 #include "binary_notes.h"
+#include "columns.h"
 #include "matrix_internal.h"
 #include "mmio_banner.h"
 #include "numbers.h"
@@ -88,15 +89,8 @@ static int64_t count_entries(spmv_context *ctx, const struct text *text)
 /* The position of the column in a row with ascending columns; -1 if it is missing. */
 static int64_t find_entry(const spmv_csr *a, int64_t row, int64_t col)
 {
-    int64_t low = row_first(a, row), high = row_first(a, row + 1);
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (a->col[middle] < col)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < row_first(a, row + 1) && a->col[low] == col ? low : -1;
+    const int64_t end = row_first(a, row + 1), k = first_column_from(a->col, row_first(a, row), end, col);
+    return k < end && a->col[k] == col ? k : -1;
 }
 
 /* Whether a reader would make entry other, bit by bit, as the mirror of entry k. */

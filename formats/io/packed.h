@@ -11,6 +11,21 @@
 /* Number of bytes that packed_begins needs. */
 enum { PACKED_HEAD = 512 };
 
+/* The first bytes of a text, which are read to determine its form and then given to the reader. */
+struct packed_head {
+    char byte[PACKED_HEAD];
+    int64_t bytes, given;
+};
+
+/* Gives up to bytes bytes of the head; returns their number, 0 if all are given. */
+static inline int64_t packed_head_give(struct packed_head *head, char *to, int64_t bytes)
+{
+    const int64_t n = min_i64(bytes, head->bytes - head->given);
+    memcpy(to, head->byte + head->given, (size_t)n);
+    head->given += n;
+    return n;
+}
+
 /* Whether a file that begins with these bytes is compressed or an archive. */
 bool packed_begins(const char *head, int64_t bytes);
 

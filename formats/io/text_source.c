@@ -104,13 +104,9 @@ static spmv_status allocate_buffer(struct text_source *source)
 /* Reads bytes of the file or stream without unpacking. */
 static int64_t read_raw(struct text_source *source, char *to, int64_t bytes)
 {
-    if (source->head_given < source->head_bytes) {
-        const int64_t n = min_i64(bytes, source->head_bytes - source->head_given);
-        memcpy(to, source->head + source->head_given, (size_t)n);
-        source->head_given += n;
+    ssize_t n = packed_head_give(&source->head, to, bytes);
+    if (n > 0)
         return n;
-    }
-    ssize_t n = 0;
     do
         n = read(source->fd, to, (size_t)bytes);
     while (n < 0 && errno == EINTR && goes_on(source));
@@ -149,7 +145,7 @@ enum { RATIO = 300 };
 /* Reads the first bytes, and opens the text as packed if they show it. */
 static spmv_status look_at_head(struct text_source *source, const char *member, const struct packed_limits *limits)
 {
-    char *const head = source->head;
+    char *const head = source->head.byte;
     int64_t n = 0, got = 1;
     while (n < PACKED_HEAD && got > 0) {
         if (source->fd < 0 || source->file_size >= 0)
@@ -162,7 +158,7 @@ static spmv_status look_at_head(struct text_source *source, const char *member, 
         return SPMV_CANCELLED;
     /* A read error occurs again when the text is read. */
     if (source->fd >= 0 && source->file_size < 0)
-        source->head_bytes = n;
+        source->head.bytes = n;
     if (!packed_begins(head, n))
         return member == NULL ? SPMV_OK
                               : context_fail(source->ctx, SPMV_ERROR_OPEN, "%s: not an archive, so it has no member %s",

@@ -46,8 +46,7 @@ struct text_source {
     struct packed_input packed_input;
     struct packed_limits packed_limits;
     int64_t packed_at, packed_total; /* packed bytes read, and their total (-1: unknown) */
-    char head[PACKED_HEAD];          /* first bytes of a stream, read to determine its form */
-    int64_t head_bytes, head_given;
+    struct packed_head head;         /* of a stream */
 
     char *buffer;
     int64_t capacity;        /* of buffer, without one byte for an added line end */

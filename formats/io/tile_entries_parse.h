@@ -103,6 +103,8 @@ FOR_EACH_KIND const char *usual_entry(const struct mtx_header *header, const cha
 }
 
 #ifdef USUAL_REAL
+static_assert(REAL_TYPES == 2, "USUAL_REAL reads f32 and f64");
+
 /* As usual_entry for real files, with the instructions of the including file. NULL for all lines
  * that it does not handle. */
 FOR_EACH_KIND const char *usual_real_entry(const struct mtx_header *header, const char *line, spmv_type type,

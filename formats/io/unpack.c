@@ -31,8 +31,7 @@ struct stage {
     struct archive *archive;
     int64_t given; /* bytes produced */
     bool ended;
-    char head[PACKED_HEAD]; /* the first bytes produced */
-    int64_t head_bytes, head_given;
+    struct packed_head head;
 };
 
 struct unpack {
@@ -46,8 +45,7 @@ struct unpack {
     spmv_status failed; /* the message is set already */
     int count;
     struct stage stage[STAGES];
-    char head[PACKED_HEAD]; /* first bytes of the input, if it is not compressed */
-    int64_t head_bytes, head_given;
+    struct packed_head head; /* of the input */
 };
 
 static int64_t stage_read(struct stage *s, char *to, int64_t bytes);
@@ -55,13 +53,10 @@ static int64_t stage_read(struct stage *s, char *to, int64_t bytes);
 /* Reads bytes of the input; -1 after an error. */
 static int64_t input_read(struct unpack *u, char *to, int64_t bytes)
 {
-    if (u->head_given < u->head_bytes) {
-        const int64_t n = min_i64(bytes, u->head_bytes - u->head_given);
-        memcpy(to, u->head + u->head_given, (size_t)n);
-        u->head_given += n;
+    int64_t n = packed_head_give(&u->head, to, bytes);
+    if (n > 0)
         return n;
-    }
-    const int64_t n = u->input->read(u->input->user, to, bytes, &u->failed);
+    n = u->input->read(u->input->user, to, bytes, &u->failed);
     u->taken += max_i64(n, 0);
     return n;
 }
@@ -233,20 +228,16 @@ static int64_t stage_make(struct stage *s, char *to, int64_t bytes)
 
 static int64_t stage_read(struct stage *s, char *to, int64_t bytes)
 {
-    if (s->head_given == s->head_bytes)
-        return stage_make(s, to, bytes);
-    const int64_t n = min_i64(bytes, s->head_bytes - s->head_given);
-    memcpy(to, s->head + s->head_given, (size_t)n);
-    s->head_given += n;
-    return n;
+    const int64_t n = packed_head_give(&s->head, to, bytes);
+    return n > 0 ? n : stage_make(s, to, bytes);
 }
 
 static bool read_head(struct stage *s)
 {
     int64_t n = 1;
-    while (s->head_bytes < PACKED_HEAD && n > 0) {
-        n = stage_make(s, s->head + s->head_bytes, PACKED_HEAD - s->head_bytes);
-        s->head_bytes += max_i64(n, 0);
+    while (s->head.bytes < PACKED_HEAD && n > 0) {
+        n = stage_make(s, s->head.byte + s->head.bytes, PACKED_HEAD - s->head.bytes);
+        s->head.bytes += max_i64(n, 0);
     }
     return n >= 0;
 }
@@ -271,8 +262,9 @@ static bool add_stage(struct unpack *u, enum compression compression)
 const char *unpack_head(const struct unpack *u, int64_t *bytes)
 {
     const struct stage *const top = u->count > 0 ? &u->stage[u->count - 1] : NULL;
-    *bytes = top != NULL ? top->head_bytes : u->head_bytes;
-    return top != NULL ? top->head : u->head;
+    const struct packed_head *const head = top != NULL ? &top->head : &u->head;
+    *bytes = head->bytes;
+    return head->byte;
 }
 
 /* The compression of the top stage's output. */
@@ -293,11 +285,11 @@ spmv_status unpack_open(spmv_context *ctx, const char *name, const struct packed
     *u = (struct unpack){
         .ctx = ctx, .name = name, .input = input, .limits = limits, .lib = archive_library(), .form = ""};
     int64_t n = 1;
-    while (u->head_bytes < PACKED_HEAD && n > 0) {
-        n = input->read(input->user, u->head + u->head_bytes, PACKED_HEAD - u->head_bytes, &u->failed);
-        u->head_bytes += max_i64(n, 0);
+    while (u->head.bytes < PACKED_HEAD && n > 0) {
+        n = input->read(input->user, u->head.byte + u->head.bytes, PACKED_HEAD - u->head.bytes, &u->failed);
+        u->head.bytes += max_i64(n, 0);
     }
-    u->taken = u->head_bytes;
+    u->taken = u->head.bytes;
     while (u->failed == SPMV_OK && top_compression(u) != COMPRESSION_NONE)
         if (!add_stage(u, top_compression(u)))
             break;

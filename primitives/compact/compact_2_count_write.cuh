@@ -128,29 +128,8 @@ template <typename Type, typename Test = by_predicate<Type>> struct keep_if {
 };
 
 /* Addition of counts: of elements, and of the bytes of a word. */
-struct add_places {
-    using type = int64_t;
-    __host__ __device__ int64_t operator()(int64_t a, int64_t b) const
-    {
-        return a + b;
-    }
-    static __host__ __device__ int64_t identity()
-    {
-        return 0;
-    }
-};
-
-struct add_bytes {
-    using type = unsigned;
-    __host__ __device__ unsigned operator()(unsigned a, unsigned b) const
-    {
-        return a + b;
-    }
-    static __host__ __device__ unsigned identity()
-    {
-        return 0;
-    }
-};
+using add_places = add_counts_of<int64_t>;
+using add_bytes = add_counts_of<unsigned>;
 
 /* The sum of the four bytes. */
 __host__ __device__ inline unsigned sum_of_bytes(unsigned word)

@@ -34,9 +34,7 @@ static void count_tile(void *state, int64_t tile)
 static void place_tile(void *state, int64_t tile)
 {
     struct compact_job *job = state;
-    const int64_t before = job->kept;
-    job->kept += job->place[tile];
-    job->place[tile] = before;
+    tile_place(&job->kept, &job->place[tile]);
 }
 
 static void write_tile(void *state, int64_t tile)

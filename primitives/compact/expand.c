@@ -11,20 +11,16 @@
 spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets, int64_t n)
 {
     const int64_t zero = 0;
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
-    if (count_bits != 32 && count_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: count_bits is %d, must be 32 or 64",
-                            count_bits);
-    if (n < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: n = %lld is negative", (long long)n);
+    spmv_status st = context_need_integers(ctx, "spmv_expand_offsets", "count_bits", count_bits, n);
+    if (st != SPMV_OK)
+        return st;
     if (offsets == NULL || (counts == NULL && n > 0))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_expand_offsets: %s is NULL",
                             offsets == NULL ? "offsets" : "counts");
     if (n == 0)
         return ctx->backend->map_index(ctx, SPMV_I64, &zero, NULL, offsets, 1);
     void *scratch = NULL;
-    const spmv_status st = context_scratch(ctx, ctx->backend->expand_scratch(ctx, n), &scratch);
+    st = context_scratch(ctx, ctx->backend->expand_scratch(ctx, n), &scratch);
     return st != SPMV_OK ? st : ctx->backend->expand_offsets(ctx, counts, count_bits, offsets, n, scratch);
 }
 

@@ -32,9 +32,7 @@ static void sum_tile(void *state, int64_t tile)
 static void join_tile(void *state, int64_t tile)
 {
     struct offsets_job *job = state;
-    const int64_t before = job->all;
-    job->all += job->sum[tile];
-    job->sum[tile] = before;
+    tile_place(&job->all, &job->sum[tile]);
 }
 
 static void offsets_tile(void *state, int64_t tile)

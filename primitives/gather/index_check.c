@@ -6,20 +6,14 @@
 spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bits, int64_t lowest, int64_t limit,
                              int64_t n)
 {
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
-    if (index_bits != 32 && index_bits != 64)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: index_bits is %d, must be 32 or 64",
-                            index_bits);
-    if (n < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: n = %lld is negative", (long long)n);
-    if (n == 0)
-        return SPMV_OK;
+    spmv_status st = context_need_integers(ctx, "spmv_index_check", "index_bits", index_bits, n);
+    if (st != SPMV_OK || n == 0)
+        return st;
     if (index == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_index_check: index is NULL");
     void *scratch = NULL;
     int64_t first = n, value = 0;
-    spmv_status st = context_scratch(ctx, ctx->backend->index_check_scratch(ctx, n), &scratch);
+    st = context_scratch(ctx, ctx->backend->index_check_scratch(ctx, n), &scratch);
     if (st == SPMV_OK)
         st = ctx->backend->index_check(ctx, index, index_bits, lowest, limit, n, &first, &value, scratch);
     if (st != SPMV_OK || first == n)

@@ -12,25 +12,25 @@ static int64_t no_scratch(const histogram_request *)
     return 0;
 }
 
+/* body(zero), with a 0 of the type of the counts */
+template <typename Body> static spmv_status with_counts(spmv_context *ctx, const histogram_request *r, Body body)
+{
+    return on_device(ctx, [=] { return r->count_bits == 32 ? body(0u) : body(0ull); });
+}
+
 static spmv_status atomic(spmv_context *ctx, const histogram_request *r, void *)
 {
-    using wide = unsigned long long;
-    return on_device(ctx, [=] {
-        return r->count_bits == 32
-                   ? histogram_1_launch<unsigned>(ctx, r->index, (unsigned *)r->counts, r->bins,
-                                                  (unsigned *)r->left_out, r->n)
-                   : histogram_1_launch<wide>(ctx, r->index, (wide *)r->counts, r->bins, (wide *)r->left_out, r->n);
+    return with_counts(ctx, r, [=](auto zero) {
+        using Count = decltype(zero);
+        return histogram_1_launch<Count>(ctx, r->index, (Count *)r->counts, r->bins, (Count *)r->left_out, r->n);
     });
 }
 
 static spmv_status privatised(spmv_context *ctx, const histogram_request *r, void *)
 {
-    using wide = unsigned long long;
-    return on_device(ctx, [=] {
-        return r->count_bits == 32
-                   ? histogram_2_launch<unsigned>(ctx, r->index, (unsigned *)r->counts, r->bins,
-                                                  (unsigned *)r->left_out, r->n)
-                   : histogram_2_launch<wide>(ctx, r->index, (wide *)r->counts, r->bins, (wide *)r->left_out, r->n);
+    return with_counts(ctx, r, [=](auto zero) {
+        using Count = decltype(zero);
+        return histogram_2_launch<Count>(ctx, r->index, (Count *)r->counts, r->bins, (Count *)r->left_out, r->n);
     });
 }
 

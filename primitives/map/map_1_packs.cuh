@@ -59,6 +59,7 @@ template <int Length, typename Type> __device__ void write_pack(Type *to, int64_
 template <typename Function> struct map_unary {
     using type = typename Function::type;
     const type *in;
+    Function function;
     bool aligned() const
     {
         return (uintptr_t)in % 16 == 0;
@@ -68,7 +69,7 @@ template <typename Function> struct map_unary {
         pack<type, Length> x = read_pack<Length>(in, p, n);
 #pragma unroll
         for (int j = 0; j < Length; j++)
-            x.at[j] = Function()(x.at[j]);
+            x.at[j] = function(x.at[j]);
         return x;
     }
 };
@@ -91,21 +92,13 @@ template <typename Op> struct map_pairs {
     }
 };
 
-template <typename Op> struct map_with_scalar {
+/* x -> scalar op x */
+template <typename Op> struct with_scalar {
     using type = typename Op::type;
     type scalar;
-    const type *in;
-    bool aligned() const
+    __device__ type operator()(type x) const
     {
-        return (uintptr_t)in % 16 == 0;
-    }
-    template <int Length> __device__ pack<type, Length> get(int64_t p, int64_t n) const
-    {
-        pack<type, Length> x = read_pack<Length>(in, p, n);
-#pragma unroll
-        for (int j = 0; j < Length; j++)
-            x.at[j] = Op()(scalar, x.at[j]);
-        return x;
+        return Op()(scalar, x);
     }
 };
 

@@ -9,7 +9,7 @@ extern "C" spmv_status map_cuda(spmv_context *ctx, spmv_function by, spmv_type o
     return on_device(ctx, [=] {
         return with_function(ctx, "map", by, of, [=](auto function) {
             using T = typename decltype(function)::type;
-            return map_1_launch(ctx, "map_packs (map)", map_unary<decltype(function)>{(const T *)in}, out, n);
+            return map_1_launch(ctx, "map_packs (map)", map_unary<decltype(function)>{(const T *)in, function}, out, n);
         });
     });
 }
@@ -33,7 +33,7 @@ extern "C" spmv_status map_scalar_cuda(spmv_context *ctx, spmv_op by, spmv_type 
         return with_op(ctx, "map_scalar", by, of, [=](auto op) {
             using T = typename decltype(op)::type;
             return map_1_launch(ctx, "map_packs (map_scalar)",
-                                map_with_scalar<decltype(op)>{*(const T *)host_scalar, (const T *)in}, out, n);
+                                map_unary<with_scalar<decltype(op)>>{(const T *)in, {*(const T *)host_scalar}}, out, n);
         });
     });
 }

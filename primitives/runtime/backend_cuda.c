@@ -63,10 +63,18 @@ static cudaError_t push_device(struct cuda_state *s)
     return error == cudaSuccess && s->callers_device != s->device ? cudaSetDevice(s->device) : error;
 }
 
+/* Clears an error that no caller can be told of. An error of queued work appears again at the next
+ * call. */
+static void forget(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        cudaGetLastError();
+}
+
 static void pop_device(struct cuda_state *s)
 {
-    if (s->callers_device != s->device && cudaSetDevice(s->callers_device) != cudaSuccess)
-        cudaGetLastError();
+    if (s->callers_device != s->device)
+        forget(cudaSetDevice(s->callers_device));
 }
 
 spmv_status cuda_enter(spmv_context *ctx)
@@ -119,10 +127,8 @@ static spmv_status enter_to_wait(spmv_context *ctx, const char *what)
 /* Frees after the work queued so far is done. */
 static void free_now(const spmv_context *ctx, void *memory)
 {
-    cudaError_t error = cudaStreamSynchronize(stream_of(ctx));
-    const cudaError_t free_error = cudaFree(memory);
-    if (error != cudaSuccess || free_error != cudaSuccess)
-        cudaGetLastError(); /* an error of queued work appears again at the next call */
+    forget(cudaStreamSynchronize(stream_of(ctx)));
+    forget(cudaFree(memory));
 }
 
 /* Frees the memory whose release was deferred by a capture. */
@@ -213,8 +219,7 @@ static void free_cuda(spmv_context *ctx, void *memory)
 
 static void free_in_order(const spmv_context *ctx, void *memory)
 {
-    if (cudaFreeAsync(memory, stream_of(ctx)) != cudaSuccess)
-        cudaGetLastError(); /* an error of queued work appears again at the next call */
+    forget(cudaFreeAsync(memory, stream_of(ctx)));
 }
 
 /* Without a pool, the memory is cudaMalloc's. */
@@ -234,8 +239,8 @@ static void freed_cuda(spmv_context *ctx)
         cudaGetLastError();
         return;
     }
-    if (!cuda_is_capturing(ctx) && cudaStreamSynchronize(stream_of(ctx)) != cudaSuccess)
-        cudaGetLastError(); /* an error of queued work appears again at the next call */
+    if (!cuda_is_capturing(ctx))
+        forget(cudaStreamSynchronize(stream_of(ctx)));
     pop_device(s);
 }
 
@@ -247,8 +252,8 @@ static cudaError_t limit_pool(struct cuda_state *s, uint64_t kept)
 static void keep_freed_cuda(spmv_context *ctx, bool all)
 {
     struct cuda_state *s = state_of(ctx);
-    if (s->pool != NULL && limit_pool(s, all ? UINT64_MAX : s->memory_bytes / CUDA_POOL_KEEPS) != cudaSuccess)
-        cudaGetLastError();
+    if (s->pool != NULL)
+        forget(limit_pool(s, all ? UINT64_MAX : s->memory_bytes / CUDA_POOL_KEEPS));
 }
 
 /* Waits for uploads too: otherwise pinned host memory would still be read after the return. */
@@ -394,8 +399,7 @@ static void open_pool(struct cuda_state *s)
         error = cudaMemPoolCreate(&s->pool, &properties);
     if (s->pool != NULL && error == cudaSuccess)
         error = limit_pool(s, s->memory_bytes / CUDA_POOL_KEEPS);
-    if (error != cudaSuccess)
-        cudaGetLastError();
+    forget(error);
 }
 
 /* Expects the device to be current. */
@@ -465,8 +469,7 @@ static spmv_status open_cuda(spmv_context *ctx, const spmv_context_options *opti
     st = open_device(ctx, options);
     /* an open context frees its scratch with spmv_free */
     if (st != SPMV_OK && ctx->scratch != NULL) {
-        if (cudaFree(ctx->scratch) != cudaSuccess)
-            cudaGetLastError();
+        forget(cudaFree(ctx->scratch));
         ctx->scratch = NULL;
         ctx->scratch_bytes = 0;
     }
@@ -482,20 +485,13 @@ static void close_cuda(spmv_context *ctx)
         return;
     if ((ctx->stream != NULL || s->ticket != NULL) && push_device(s) == cudaSuccess) {
         free_deferred(ctx);
-        if (s->own != NULL && cudaStreamDestroy(s->own) != cudaSuccess)
-            cudaGetLastError();
-        if (s->turn != NULL && cudaEventDestroy(s->turn) != cudaSuccess)
-            cudaGetLastError();
-        if (s->ticket != NULL && cudaFree(s->ticket) != cudaSuccess)
-            cudaGetLastError();
-        if (s->chain != NULL && cudaFree(s->chain) != cudaSuccess)
-            cudaGetLastError();
-        if (s->staging != NULL && cudaFreeHost(s->staging) != cudaSuccess)
-            cudaGetLastError();
-        if (s->mailbox != NULL && cudaFreeHost(s->mailbox) != cudaSuccess)
-            cudaGetLastError();
-        if (s->pool != NULL && cudaMemPoolDestroy(s->pool) != cudaSuccess)
-            cudaGetLastError();
+        forget(s->own != NULL ? cudaStreamDestroy(s->own) : cudaSuccess);
+        forget(s->turn != NULL ? cudaEventDestroy(s->turn) : cudaSuccess);
+        forget(s->ticket != NULL ? cudaFree(s->ticket) : cudaSuccess);
+        forget(s->chain != NULL ? cudaFree(s->chain) : cudaSuccess);
+        forget(s->staging != NULL ? cudaFreeHost(s->staging) : cudaSuccess);
+        forget(s->mailbox != NULL ? cudaFreeHost(s->mailbox) : cudaSuccess);
+        forget(s->pool != NULL ? cudaMemPoolDestroy(s->pool) : cudaSuccess);
         pop_device(s);
     }
     ctx->stream = NULL;

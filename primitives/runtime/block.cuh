@@ -130,17 +130,18 @@ __device__ inline void atomic_add_of_warp(int64_t number, int64_t *to)
 }
 
 /* Addition of counts. */
-struct add_counts {
-    using type = int;
-    __host__ __device__ int operator()(int a, int b) const
+template <typename Count> struct add_counts_of {
+    using type = Count;
+    __host__ __device__ Count operator()(Count a, Count b) const
     {
         return a + b;
     }
-    static __host__ __device__ int identity()
+    static __host__ __device__ Count identity()
     {
         return 0;
     }
 };
+using add_counts = add_counts_of<int>;
 
 /* One round of the search below: [lo, hi) is split into block_threads parts of step entries. Thread
  * t reads the last entry of part t. */

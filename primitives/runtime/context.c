@@ -295,6 +295,15 @@ spmv_status context_need(spmv_context *ctx, const char *call, const char *name, 
     return pointer != NULL ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
 }
 
+spmv_status context_need_integers(spmv_context *ctx, const char *call, const char *name, int bits, int64_t n)
+{
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    if (bits != 32 && bits != 64)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is %d, must be 32 or 64", call, name, bits);
+    return n >= 0 ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", call, (long long)n);
+}
+
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
 {
     return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory are not available", what,
@@ -425,34 +434,30 @@ void spmv_free(spmv_context *ctx, void *memory)
         ctx->backend->free(ctx, memory);
 }
 
-static spmv_status check_copy(spmv_context *ctx, const char *name, const void *from, const void *to, int64_t bytes)
+/* Checks and makes a copy; copy: upload or download of the backend. */
+static spmv_status hold_and_copy(spmv_context *ctx, const char *name, const void *from, void *to, int64_t bytes,
+                                 spmv_status (*copy)(spmv_context *, const void *, void *, int64_t))
 {
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
+    bool outer = false;
     if (bytes < 0 || (bytes > 0 && (from == NULL || to == NULL)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %lld bytes from %s to %s", name, (long long)bytes,
                             from ? "an array" : "NULL", to ? "an array" : "NULL");
-    return SPMV_OK;
+    if (bytes == 0)
+        return SPMV_OK;
+    const spmv_status st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? st : context_release(ctx, outer, copy(ctx, from, to, bytes));
 }
 
 spmv_status spmv_upload(spmv_context *ctx, const void *host_from, void *to, int64_t bytes)
 {
-    bool outer = false;
-    spmv_status st = check_copy(ctx, "spmv_upload", host_from, to, bytes);
-    if (st != SPMV_OK || bytes == 0)
-        return st;
-    st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? st : context_release(ctx, outer, ctx->backend->upload(ctx, host_from, to, bytes));
+    return ctx == NULL ? SPMV_ERROR_ARGUMENT
+                       : hold_and_copy(ctx, "spmv_upload", host_from, to, bytes, ctx->backend->upload);
 }
 
 spmv_status spmv_download(spmv_context *ctx, const void *from, void *host_to, int64_t bytes)
 {
-    bool outer = false;
-    spmv_status st = check_copy(ctx, "spmv_download", from, host_to, bytes);
-    if (st != SPMV_OK || bytes == 0)
-        return st;
-    st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? st : context_release(ctx, outer, ctx->backend->download(ctx, from, host_to, bytes));
+    return ctx == NULL ? SPMV_ERROR_ARGUMENT
+                       : hold_and_copy(ctx, "spmv_download", from, host_to, bytes, ctx->backend->download);
 }
 
 spmv_status spmv_synchronize(spmv_context *ctx)

@@ -31,6 +31,14 @@ void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *sta
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second,
                  void *state);
 
+/* For combine: the number of a tile becomes the sum of the numbers before it, which *all adds up. */
+static inline void tile_place(int64_t *all, int64_t *number)
+{
+    const int64_t before = *all;
+    *all += *number;
+    *number = before;
+}
+
 struct range {
     int64_t begin, end;
 };

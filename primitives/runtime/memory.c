@@ -112,3 +112,9 @@ void result_write(void *to, size_t size, const void *from, size_t from_size)
     memcpy(to, from, size < from_size ? size : from_size);
     memcpy(to, &size, sizeof size);
 }
+
+spmv_status result_begin(spmv_context *ctx, const char *call, void *info, size_t size)
+{
+    result_write(info, size, &size, sizeof size);
+    return context_need(ctx, call, "info", info);
+}

@@ -8,6 +8,7 @@
 #ifndef REALS_H
 #define REALS_H
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <spmv/types.h>
@@ -47,6 +48,10 @@ static inline bool type_is_floating(spmv_type type)
 #define REAL_LIST_INTEGER_(NAME, name, T, X)
 #define REAL_LIST_REAL_(NAME, name, T, X) X(NAME, name, T)
 #define REAL_LIST_TUPLE_(NAME, name, T, X)
+
+/* How many there are: code that chooses between two asserts it. */
+#define REAL_LIST_COUNT_(NAME, name, T) +1
+enum { REAL_TYPES = 0 REAL_LIST(REAL_LIST_COUNT_) };
 
 /* Bytes of an element of this real type; 0 for any other type. */
 static inline int64_t real_bytes(spmv_type type)
@@ -113,11 +118,14 @@ static inline double real_rounded(spmv_type type, double value)
 struct real_limits {
     double roundoff;  /* unit roundoff */
     double greatest;  /* largest finite number */
+    double normal;    /* smallest positive number with all its digits */
     double subnormal; /* smallest positive number */
     int digits;       /* integers of this many decimal digits are exact */
+    double tolerance; /* relative residual that a solve is asked for, if the user names none */
+    double pivot;     /* smallest usable pivot of a factorisation, relative to its row */
 };
-#define REAL_LIMITS_F32 0x1p-24, FLT_MAX, 0x1p-149, 7
-#define REAL_LIMITS_F64 0x1p-53, DBL_MAX, 0x1p-1074, 15
+#define REAL_LIMITS_F32 0x1p-24, FLT_MAX, FLT_MIN, 0x1p-149, 7, 1e-4, 0x1p-20
+#define REAL_LIMITS_F64 0x1p-53, DBL_MAX, DBL_MIN, 0x1p-1074, 15, 1e-8, 0x1p-40
 
 /* The limits of this real type. */
 static inline struct real_limits real_limits_of(spmv_type type)
@@ -131,7 +139,7 @@ static inline struct real_limits real_limits_of(spmv_type type)
         REAL_LIST(CASE)
 #undef CASE
     }
-    const struct real_limits none = {NAN, NAN, NAN, 0};
+    const struct real_limits none = {NAN, NAN, NAN, NAN, 0, NAN, NAN};
     return none;
 }
 

@@ -67,15 +67,11 @@ static const struct row *find(const char *primitive, const char *rung, size_t le
 spmv_status spmv_rung_describe(spmv_context *ctx, const char *primitive, const char *rung, spmv_rung_info *info,
                                size_t size)
 {
-    const spmv_rung_info none = {.size = sizeof none};
-    result_write(info, size, &none, sizeof none);
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
-    if (primitive == NULL || rung == NULL || info == NULL)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_rung_describe: %s is NULL",
-                            primitive == NULL ? "primitive"
-                            : rung == NULL    ? "rung"
-                                              : "info");
+    const spmv_status st = result_begin(ctx, "spmv_rung_describe", info, size);
+    if (st != SPMV_OK)
+        return st;
+    if (primitive == NULL || rung == NULL)
+        return context_need(ctx, "spmv_rung_describe", primitive == NULL ? "primitive" : "rung", NULL);
     const struct row *const row = find(primitive, rung, strcspn(rung, ":"));
     if (row == NULL)
         return context_fail(ctx, SPMV_ERROR_METHOD, "spmv_rung_describe: %.32s has no rung \"%.64s\"", primitive, rung);

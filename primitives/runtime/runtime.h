@@ -89,6 +89,10 @@ spmv_status context_free_of_others(const spmv_context *ctx);
  * context is NULL). */
 spmv_status context_need(spmv_context *ctx, const char *call, const char *name, const void *pointer);
 
+/* Checks the arguments of a public function that takes an array of n integers: the context, the bits
+ * of an integer (32 or 64; name: of this argument), and n. SPMV_ERROR_ARGUMENT. */
+spmv_status context_need_integers(spmv_context *ctx, const char *call, const char *name, int bits, int64_t n);
+
 /* Returns SPMV_ERROR_MEMORY with "what: N bytes (X GB) of memory needed, not available". */
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes);
 
@@ -156,6 +160,10 @@ spmv_status options_take(spmv_context *ctx, const char *kind, void *to, size_t t
 /* Writes a result struct of another header version: copies at most size bytes of from to the
  * caller's struct, whose first member becomes size. */
 void result_write(void *to, size_t size, const void *from, size_t from_size);
+
+/* The start of a public function that describes an object: all members of the caller's struct but
+ * size become 0. SPMV_ERROR_ARGUMENT if there is no object (ctx is NULL) or no struct. */
+spmv_status result_begin(spmv_context *ctx, const char *call, void *info, size_t size);
 
 /* Whether the primitives take elements of the type: the types of SPMV_TYPE_LIST. */
 bool type_in_primitives(spmv_type type);

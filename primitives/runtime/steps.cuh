@@ -34,6 +34,7 @@
 #define SPMV_STEPS_CUH
 
 #include <spmv/types.h>
+#include <stdio.h>
 #include <string.h>
 #include <type_traits>
 
@@ -50,6 +51,51 @@ __host__ __device__ inline int steps_log2(int n)
     while (n >> (k + 1) != 0)
         k++;
     return k;
+}
+
+/* A program of one step, in which each thread computes one element. element(i) stores element i and
+ * returns it for the trace; element.label() describes the step. */
+enum { EACH_THREADS = 256 };
+
+template <typename T, typename Element> struct each_element {
+    Element element;
+    int64_t n;
+
+    struct shared {
+        T cell[EACH_THREADS];
+    };
+    struct registers {
+    };
+
+    __host__ __device__ int steps() const
+    {
+        return 1;
+    }
+
+    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
+    {
+        const int64_t i = block * threads + thread;
+        if (i < n)
+            mem.cell[thread] = element(i);
+    }
+
+    void label(int, char *text, size_t size) const
+    {
+        snprintf(text, size, "%s", element.label());
+    }
+
+    const T *cells(int, int64_t block, const shared &mem, int *count) const
+    {
+        const int64_t rest = n - block * EACH_THREADS;
+        *count = rest < EACH_THREADS ? (int)rest : (int)EACH_THREADS;
+        return mem.cell;
+    }
+};
+
+template <typename T, typename Place, typename Element>
+spmv_status run_each(Place &place, const char *name, Element element, int64_t n)
+{
+    return place.run(name, each_element<T, Element>{element, n}, (n + EACH_THREADS - 1) / EACH_THREADS, EACH_THREADS);
 }
 
 /* ---------------------------------------------------------------- on a GPU */

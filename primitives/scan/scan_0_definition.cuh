@@ -84,40 +84,18 @@ template <typename Op, typename Load, typename Store> struct scan_definition {
 };
 
 /* to[i] = load(i) */
-template <typename T, typename Load> struct copy_elements {
+template <typename T, typename Load> struct copy_element {
     Load load;
     T *to;
-    int64_t n;
 
-    struct shared {
-        T cell[DEFINITION_THREADS];
-    };
-    struct registers {
-    };
-
-    __host__ __device__ int steps() const
+    __host__ __device__ T operator()(int64_t i) const
     {
-        return 1;
+        return to[i] = load(i);
     }
 
-    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
+    const char *label() const
     {
-        const int64_t i = block * threads + thread;
-        mem.cell[thread] = i < n ? load(i) : T();
-        if (i < n)
-            to[i] = mem.cell[thread];
-    }
-
-    void label(int, char *text, size_t size) const
-    {
-        snprintf(text, size, "copy");
-    }
-
-    const T *cells(int, int64_t block, const shared &mem, int *count) const
-    {
-        const int64_t rest = n - block * DEFINITION_THREADS;
-        *count = rest < DEFINITION_THREADS ? (int)rest : (int)DEFINITION_THREADS;
-        return mem.cell;
+        return "copy";
     }
 };
 
@@ -130,8 +108,7 @@ spmv_status scan_0_launch(Place &place, Load load, Store store, int64_t n, bool 
     if (copy == NULL)
         return place.run("scan_definition", scan_definition<Op, Load, Store>{load, store, n, exclusive}, blocks,
                          DEFINITION_THREADS);
-    const spmv_status st =
-        place.run("copy_elements", copy_elements<T, Load>{load, copy, n}, blocks, DEFINITION_THREADS);
+    const spmv_status st = run_each<T>(place, "copy_elements", copy_element<T, Load>{load, copy}, n);
     return st != SPMV_OK
                ? st
                : place.run("scan_definition", scan_definition<Op, load_array<T>, Store>{{copy}, store, n, exclusive},

@@ -26,16 +26,24 @@ static spmv_status scan_single_pass(spmv_context *ctx, load_array<typename Op::t
     return scan_5_launch<Op>(ctx, load, store, n, exclusive, scratch);
 }
 
-/* Rung 3, for calls by name. */
-extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
-                                        const void *in, void *out, int64_t n, void *scratch)
+/* launch(operator, loader, storer) for the operator and the type. */
+template <typename Launch>
+static spmv_status scan_arrays(spmv_context *ctx, spmv_op by, spmv_type of, const void *in, void *out, Launch launch)
 {
     return on_device(ctx, [=] {
         return with_op(ctx, "scan", by, of, [=](auto op) {
             using T = typename decltype(op)::type;
-            return scan_3_launch<decltype(op)>(ctx, load_array<T>{(const T *)in}, store_array<T>{(T *)out}, n,
-                                               kind == SPMV_EXCLUSIVE, scratch);
+            return launch(op, load_array<T>{(const T *)in}, store_array<T>{(T *)out});
         });
+    });
+}
+
+/* Rung 3, for calls by name. */
+extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
+                                        const void *in, void *out, int64_t n, void *scratch)
+{
+    return scan_arrays(ctx, by, of, in, out, [=](auto op, auto load, auto store) {
+        return scan_3_launch<decltype(op)>(ctx, load, store, n, kind == SPMV_EXCLUSIVE, scratch);
     });
 }
 
@@ -43,23 +51,15 @@ extern "C" spmv_status scan_chunks_cuda(spmv_context *ctx, spmv_scan_kind kind, 
 extern "C" spmv_status scan_look_back_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,
                                            const void *in, void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return with_op(ctx, "scan", by, of, [=](auto op) {
-            using T = typename decltype(op)::type;
-            return scan_5_launch<decltype(op)>(ctx, load_array<T>{(const T *)in}, store_array<T>{(T *)out}, n,
-                                               kind == SPMV_EXCLUSIVE, scratch);
-        });
+    return scan_arrays(ctx, by, of, in, out, [=](auto op, auto load, auto store) {
+        return scan_5_launch<decltype(op)>(ctx, load, store, n, kind == SPMV_EXCLUSIVE, scratch);
     });
 }
 
 extern "C" spmv_status scan_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of, const void *in,
                                  void *out, int64_t n, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return with_op(ctx, "scan", by, of, [=](auto op) {
-            using T = typename decltype(op)::type;
-            return scan_single_pass<decltype(op)>(ctx, load_array<T>{(const T *)in}, store_array<T>{(T *)out}, n,
-                                                  kind == SPMV_EXCLUSIVE, scratch);
-        });
+    return scan_arrays(ctx, by, of, in, out, [=](auto op, auto load, auto store) {
+        return scan_single_pass<decltype(op)>(ctx, load, store, n, kind == SPMV_EXCLUSIVE, scratch);
     });
 }

@@ -4,19 +4,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder.cuh"
 
-template <int number> static int64_t scratch_of(const spmv_context *, const scan_request *r)
-{
-    return scan_ladder_scratch(number, r);
-}
-
-template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
-{
-    return on_device(ctx, [=] {
-        steps_on_gpu gpu{ctx};
-        return scan_ladder_dispatch(ctx, number, gpu, r);
-    });
-}
-
 static int64_t tuned_scratch(const spmv_context *ctx, const scan_request *r)
 {
     return scan_scratch_cuda(ctx, r->type, r->n);
@@ -38,10 +25,7 @@ static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
 }
 
 static const struct scan_rung rungs[] = {
-#define ROW(number, name, block, by_block, most) {name, block, by_block, most, scratch_of<number>, run<number>},
-    SCAN_LADDER(ROW)
-#undef ROW
-        {"reduce-scan", 0, false, 0, tuned_scratch, run_chunks},
+    SCAN_LADDER_ROWS(scan_ladder, ladder_on_gpu){"reduce-scan", 0, false, 0, tuned_scratch, run_chunks},
     {"look-back", 0, false, 0, tuned_scratch, run_look_back},
     {"single-pass", 0, false, 0, tuned_scratch, run_single_pass},
     {NULL, 0, false, 0, NULL, NULL},

@@ -14,7 +14,7 @@
  * source    Sengupta, Harris, Zhang, Owens, "Scan primitives for GPU computing", 2007; Harris et
  *           al., GPU Gems 3, chapter 39.2.4
  *
- * The sums of the blocks are computed either afterwards by a separate launch (block_sums), or by
+ * The sums of the blocks are computed either afterwards by a separate launch (block_sum), or by
  * the thread that has the sum during the block scan (scan_blocks), which saves a launch.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -80,11 +80,9 @@ template <typename Block, typename Load, typename Store> struct scan_blocks {
     }
 };
 
-enum { LEVELS_THREADS = 256 };
-
 /* sums[b] = the sum of block b, computed from its scan. An exclusive scan lacks the last element,
  * so in must still exist. */
-template <typename Op> struct block_sums {
+template <typename Op> struct block_sum {
     using T = typename Op::type;
     const T *in, *scanned;
     T *sums;
@@ -92,37 +90,15 @@ template <typename Op> struct block_sums {
     int size;
     bool exclusive;
 
-    struct shared {
-        T cell[LEVELS_THREADS];
-    };
-    struct registers {
-    };
-
-    __host__ __device__ int steps() const
+    __host__ __device__ T operator()(int64_t b) const
     {
-        return 1;
-    }
-
-    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
-    {
-        const int64_t b = block * threads + thread;
-        if (b * size >= n)
-            return;
         const int64_t last = (b + 1) * size < n ? (b + 1) * size - 1 : n - 1;
-        mem.cell[thread] = exclusive ? Op()(scanned[last], in[last]) : scanned[last];
-        sums[b] = mem.cell[thread];
+        return sums[b] = exclusive ? Op()(scanned[last], in[last]) : scanned[last];
     }
 
-    void label(int, char *text, size_t size_of_text) const
+    const char *label() const
     {
-        snprintf(text, size_of_text, "read the sums");
-    }
-
-    const T *cells(int, int64_t block, const shared &mem, int *count) const
-    {
-        const int64_t rest = (n + size - 1) / size - block * LEVELS_THREADS;
-        *count = rest < LEVELS_THREADS ? (int)rest : (int)LEVELS_THREADS;
-        return mem.cell;
+        return "read the sums";
     }
 };
 
@@ -202,7 +178,7 @@ spmv_status scan_levels(Place &place, Load load, typename Op::type *out, int64_t
     if (st != SPMV_OK)
         return st;
     return place.run("add_before", add_before<Op>{sums, out, n, size}, blocks - 1,
-                     size < LEVELS_THREADS ? size : (int)LEVELS_THREADS);
+                     size < EACH_THREADS ? size : (int)EACH_THREADS);
 }
 
 #endif

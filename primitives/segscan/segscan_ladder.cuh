@@ -48,45 +48,21 @@ template <typename Op> struct store_values {
     }
 };
 
-enum { TAKE_THREADS = 256 };
-
 /* store(i, pairs[i]) */
-template <typename Op> struct take_values {
+template <typename Op> struct take_value {
     using T = typename Op::type;
     const segmented<T> *pairs;
     store_values<Op> store;
-    int64_t n;
 
-    struct shared {
-        T cell[TAKE_THREADS];
-    };
-    struct registers {
-    };
-
-    __host__ __device__ int steps() const
+    __host__ __device__ T operator()(int64_t i) const
     {
-        return 1;
+        store(i, pairs[i]);
+        return store.value(i, pairs[i]);
     }
 
-    __host__ __device__ void step(int, int64_t block, int thread, int threads, shared &mem, registers &) const
+    const char *label() const
     {
-        const int64_t i = block * threads + thread;
-        if (i < n) {
-            mem.cell[thread] = store.value(i, pairs[i]);
-            store(i, pairs[i]);
-        }
-    }
-
-    void label(int, char *text, size_t size) const
-    {
-        snprintf(text, size, "%s", store.exclusive ? "copy the values, the identity at heads" : "copy the values");
-    }
-
-    const T *cells(int, int64_t block, const shared &mem, int *count) const
-    {
-        const int64_t rest = n - block * TAKE_THREADS;
-        *count = rest < TAKE_THREADS ? (int)rest : (int)TAKE_THREADS;
-        return mem.cell;
+        return store.exclusive ? "copy the values, the identity at heads" : "copy the values";
     }
 };
 
@@ -106,22 +82,6 @@ inline int64_t segscan_pair_bytes(int64_t value_bytes)
                                                   : (int64_t)sizeof(segmented<float>);
 }
 
-/* Bytes of scratch. */
-inline int64_t segscan_ladder_scratch(int number, const scan_request *r)
-{
-    const int64_t pair = segscan_pair_bytes((int64_t)spmv_type_size(r->type));
-    switch (number) {
-    case LADDER_SEQUENTIAL:
-        return 0;
-    case LADDER_DEFINITION:
-        return r->in == r->out ? r->n * pair : 0;
-    case LADDER_CHAINED:
-        return scan_4_scratch(r->n, r->block, pair);
-    default:
-        return (r->n + scan_levels_scratch(r->n, r->block)) * pair;
-    }
-}
-
 /* Runs a block algorithm, level by level. Combine: the operator on pairs. */
 template <template <typename> class Block, typename Op, typename Combine, typename Place>
 spmv_status segscan_ladder_levels(Place &place, load_pairs<typename Op::type> load, store_values<Op> store,
@@ -130,9 +90,7 @@ spmv_status segscan_ladder_levels(Place &place, load_pairs<typename Op::type> lo
     typename Combine::type *const pairs = (typename Combine::type *)r->scratch;
     const spmv_status st =
         scan_levels<Block, Combine>(place, load, pairs, r->n, r->block, store.exclusive, pairs + r->n);
-    return st != SPMV_OK ? st
-                         : place.run("take_values", take_values<Op>{pairs, store, r->n},
-                                     (r->n + TAKE_THREADS - 1) / TAKE_THREADS, TAKE_THREADS);
+    return st != SPMV_OK ? st : run_each<typename Op::type>(place, "take_values", take_value<Op>{pairs, store}, r->n);
 }
 
 template <typename Op, typename Combine, typename Place>
@@ -190,10 +148,42 @@ template <typename Body> spmv_status segscan_ladder_with_op(spmv_context *ctx, c
     });
 }
 
-template <typename Place>
-spmv_status segscan_ladder_dispatch(spmv_context *ctx, int number, Place &place, const scan_request *r)
+/* As struct scan_ladder. */
+struct segscan_ladder {
+    static int64_t scratch(int number, const scan_request *r)
+    {
+        const int64_t pair = segscan_pair_bytes((int64_t)spmv_type_size(r->type));
+        switch (number) {
+        case LADDER_SEQUENTIAL:
+            return 0;
+        case LADDER_DEFINITION:
+            return r->in == r->out ? r->n * pair : 0;
+        case LADDER_CHAINED:
+            return scan_4_scratch(r->n, r->block, pair);
+        default:
+            return (r->n + scan_levels_scratch(r->n, r->block)) * pair;
+        }
+    }
+
+    template <typename Place> static spmv_status run(spmv_context *ctx, int number, Place &place, const scan_request *r)
+    {
+        return segscan_ladder_with_op(ctx, r,
+                                      [&](auto op) { return segscan_ladder_with<decltype(op)>(number, place, r); });
+    }
+};
+
+/* A segmented scan of a backend's table as a rung. */
+template <decltype(segscan_scratch_ref) Scratch>
+int64_t scratch_with_segments(const spmv_context *ctx, const scan_request *r)
 {
-    return segscan_ladder_with_op(ctx, r, [&](auto op) { return segscan_ladder_with<decltype(op)>(number, place, r); });
+    const spmv_segments segments = segments_of_request(r);
+    return Scratch(ctx, r->type, &segments, r->n);
+}
+
+template <decltype(segscan_ref) Segscan> spmv_status run_with_segments(spmv_context *ctx, const scan_request *r)
+{
+    const spmv_segments segments = segments_of_request(r);
+    return Segscan(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
 }
 
 #endif

@@ -4,19 +4,6 @@
 #include "segscan_1_chunks.cuh"
 #include "segscan_ladder.cuh"
 
-template <int number> static int64_t scratch_of(const spmv_context *, const scan_request *r)
-{
-    return segscan_ladder_scratch(number, r);
-}
-
-template <int number> static spmv_status run(spmv_context *ctx, const scan_request *r)
-{
-    return on_device(ctx, [=] {
-        steps_on_gpu gpu{ctx};
-        return segscan_ladder_dispatch(ctx, number, gpu, r);
-    });
-}
-
 /* "reduce-scan": scan, rung 3, on pairs with heads as bits (segscan_1_chunks.cuh). */
 static int64_t chunks_scratch(const spmv_context *, const scan_request *r)
 {
@@ -35,25 +22,9 @@ static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
     });
 }
 
-/* The tuned rung, for every operator and type. */
-static int64_t single_pass_scratch(const spmv_context *ctx, const scan_request *r)
-{
-    const spmv_segments segments = segments_of_request(r);
-    return segscan_scratch_cuda(ctx, r->type, &segments, r->n);
-}
-
-static spmv_status run_single_pass(spmv_context *ctx, const scan_request *r)
-{
-    const spmv_segments segments = segments_of_request(r);
-    return segscan_cuda(ctx, r->kind, r->op, r->type, &segments, r->in, r->out, r->n, r->scratch);
-}
-
 static const struct scan_rung rungs[] = {
-#define ROW(number, name, block, by_block, most) {name, block, by_block, most, scratch_of<number>, run<number>},
-    SCAN_LADDER(ROW)
-#undef ROW
-        {"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
-    {"single-pass", 0, false, 0, single_pass_scratch, run_single_pass},
+    SCAN_LADDER_ROWS(segscan_ladder, ladder_on_gpu){"reduce-scan", 0, false, 0, chunks_scratch, run_chunks},
+    {"single-pass", 0, false, 0, scratch_with_segments<segscan_scratch_cuda>, run_with_segments<segscan_cuda>},
     {NULL, 0, false, 0, NULL, NULL},
 };
 

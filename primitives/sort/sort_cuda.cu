@@ -4,30 +4,21 @@
 #include "sort_1_split.cuh"
 #include "sort_3_onesweep.cuh"
 
-static int64_t split_scratch(const sort_request *r)
+template <typename Body> static spmv_status launch_with_types(spmv_context *ctx, const sort_request *r, Body body)
 {
-    return sort_1_scratch(r);
+    return on_device(ctx, [=] { return with_types(r, body); });
 }
 
 static spmv_status split(spmv_context *ctx, const sort_request *r, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return with_types(
-            r, [=](auto key, auto value) { return sort_1_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
-    });
-}
-
-static int64_t radix_scratch(const sort_request *r)
-{
-    return sort_2_scratch(r);
+    return launch_with_types(
+        ctx, r, [=](auto key, auto value) { return sort_1_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
 }
 
 static spmv_status radix(spmv_context *ctx, const sort_request *r, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return with_types(
-            r, [=](auto key, auto value) { return sort_2_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
-    });
+    return launch_with_types(
+        ctx, r, [=](auto key, auto value) { return sort_2_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
 }
 
 static int64_t onesweep_scratch(const sort_request *r)
@@ -42,13 +33,11 @@ static int64_t onesweep_scratch(const sort_request *r)
 
 static spmv_status onesweep_run(spmv_context *ctx, const sort_request *r, void *scratch)
 {
-    return on_device(ctx, [=] {
-        return with_types(
-            r, [=](auto key, auto value) { return sort_3_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
-    });
+    return launch_with_types(
+        ctx, r, [=](auto key, auto value) { return sort_3_launch<decltype(key), decltype(value)>(ctx, r, scratch); });
 }
 
-extern "C" const sort_rung sort_rungs_cuda[] = {{"split", 1, split_scratch, split},
-                                                {"radix", RADIX_BITS, radix_scratch, radix},
+extern "C" const sort_rung sort_rungs_cuda[] = {{"split", 1, sort_1_scratch, split},
+                                                {"radix", RADIX_BITS, sort_2_scratch, radix},
                                                 {"onesweep", RADIX_BITS, onesweep_scratch, onesweep_run},
                                                 {NULL, 0, NULL, NULL}};

@@ -458,36 +458,34 @@ static PyObject *address_of(PyObject *module, PyObject *arguments)
     return PyLong_FromVoidPtr(((object *)o)->made);
 }
 
-static PyObject *upload(PyObject *module, PyObject *arguments)
+/* Copies between a buffer of Python and context memory: up, to the context's memory. */
+static PyObject *copy(PyObject *arguments, bool up)
 {
     context *c = NULL;
-    unsigned long long to;
-    Py_buffer from;
+    unsigned long long there;
+    Py_buffer here;
     call_state state;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&Ky*", to_context, &c, &to, &from))
+    if (!PyArg_ParseTuple(arguments, up ? "O&Ky*" : "O&Kw*", to_context, &c, &there, &here))
         return NULL;
     bool well = context_begin(c, true, &state);
     if (well)
-        well = context_end(c, state, spmv_upload(c->ctx, from.buf, address(to), from.len));
-    PyBuffer_Release(&from);
+        well = context_end(c, state,
+                           up ? spmv_upload(c->ctx, here.buf, address(there), here.len)
+                              : spmv_download(c->ctx, address(there), here.buf, here.len));
+    PyBuffer_Release(&here);
     return done(well);
+}
+
+static PyObject *upload(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    return copy(arguments, true);
 }
 
 static PyObject *download(PyObject *module, PyObject *arguments)
 {
-    context *c = NULL;
-    unsigned long long from;
-    Py_buffer to;
-    call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&Kw*", to_context, &c, &from, &to))
-        return NULL;
-    bool well = context_begin(c, true, &state);
-    if (well)
-        well = context_end(c, state, spmv_download(c->ctx, address(from), to.buf, to.len));
-    PyBuffer_Release(&to);
-    return done(well);
+    return copy(arguments, false);
 }
 
 /* A read-only view of host memory; the caller keeps the memory alive. */

@@ -14,34 +14,34 @@
     if (!PyArg_ParseTuple(arguments, "O&" format, to_context, &c, __VA_ARGS__) || !context_begin(c, true, &state))     \
     return NULL
 
+/* Ends a converter of a name for PyArg_ParseTuple. text: of the name; known: whether the library has
+ * it. */
+static int converted(PyObject *from, const char *kind, PyObject *text, bool known)
+{
+    if (!known && PyErr_Occurred() == NULL)
+        PyErr_Format(PyExc_ValueError, "unknown %s %R", kind, from);
+    Py_XDECREF(text);
+    return known;
+}
+
 static int to_op(PyObject *from, void *to)
 {
     PyObject *text = PyUnicode_AsUTF8String(from);
-    const bool well = text != NULL && spmv_op_parse(PyBytes_AsString(text), to) == SPMV_OK;
-    if (!well && PyErr_Occurred() == NULL)
-        PyErr_Format(PyExc_ValueError, "unknown operator %R", from);
-    Py_XDECREF(text);
-    return well;
+    return converted(from, "operator", text, text != NULL && spmv_op_parse(PyBytes_AsString(text), to) == SPMV_OK);
 }
 
 static int to_function(PyObject *from, void *to)
 {
     PyObject *text = PyUnicode_AsUTF8String(from);
-    const bool well = text != NULL && spmv_function_parse(PyBytes_AsString(text), to) == SPMV_OK;
-    if (!well && PyErr_Occurred() == NULL)
-        PyErr_Format(PyExc_ValueError, "unknown function %R", from);
-    Py_XDECREF(text);
-    return well;
+    return converted(from, "function", text,
+                     text != NULL && spmv_function_parse(PyBytes_AsString(text), to) == SPMV_OK);
 }
 
 static int to_predicate(PyObject *from, void *to)
 {
     PyObject *text = PyUnicode_AsUTF8String(from);
-    const bool well = text != NULL && spmv_predicate_parse(PyBytes_AsString(text), to) == SPMV_OK;
-    if (!well && PyErr_Occurred() == NULL)
-        PyErr_Format(PyExc_ValueError, "unknown predicate %R", from);
-    Py_XDECREF(text);
-    return well;
+    return converted(from, "predicate", text,
+                     text != NULL && spmv_predicate_parse(PyBytes_AsString(text), to) == SPMV_OK);
 }
 
 static PyObject *map(PyObject *module, PyObject *arguments)

@@ -42,6 +42,15 @@ def test_python_runs_during_a_solve():
     assert after - before > 10  # at most 1 while the solve holds the lock
 
 
+def run_threads(work):
+    """Calls work(k) in four threads, 0 <= k < 4."""
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_threads_share_or_own_a_context(own):
     A = spmv.generate("poisson2d:150")
@@ -50,17 +59,13 @@ def test_threads_share_or_own_a_context(own):
     shared = spmv.Plan(A)
     wrong = []
 
-    def work():
+    def work(_):
         plan = spmv.Plan(A, device=spmv.Context("cpu", threads=1)) if own else shared
         for _ in range(200):
             if not np.array_equal(plan @ x, expected):
                 wrong.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_threads(work)
     assert not wrong
 
 
@@ -76,11 +81,7 @@ def test_errors_of_threads_do_not_mix():
                 if f"none{k}" not in str(error):
                     wrong.append(str(error))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_threads(work)
     assert not wrong
 
 

@@ -299,21 +299,21 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             operation = 1
         return self._with(operation, self._vectors)
 
-    @property
-    def T(self) -> Any:
-        """A plan for products with the transpose; made on first use."""
-        other = self._change({0: 1, 1: 0})
+    def _transposed(self, change: dict[int, int]) -> Any:
+        other = self._change(change)
         if other is None:
             raise NotImplementedError("no products with the conjugate of a complex matrix: conjugate x and y instead")
         return other
 
     @property
+    def T(self) -> Any:
+        """A plan for products with the transpose; made on first use."""
+        return self._transposed({0: 1, 1: 0})
+
+    @property
     def H(self) -> Any:
         """A plan for products with the conjugate transpose; made on first use."""
-        other = self._change({0: 2, 2: 0})
-        if other is None:
-            raise NotImplementedError("no products with the conjugate of a complex matrix: conjugate x and y instead")
-        return other
+        return self._transposed({0: 2, 2: 0})
 
     def _transpose(self) -> Any:
         return self.T
