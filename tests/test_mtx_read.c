@@ -763,9 +763,9 @@ static void order_and_where_it_ends(void **state)
                                  cases[c].pattern ? "%%MatrixMarket matrix coordinate pattern general\n" : GENERAL,
                                  (long long)i + 8, COLS, N);
         for (int k = 0; k < N; k++)
-            p += cases[c].pattern ? sprintf(p, "%lld %d\n", (long long)row[k] + 1, (int)col[k] + 1)
-                                  : sprintf(p, "%lld %d %lld\n", (long long)row[k] + 1, (int)col[k] + 1,
-                                           (long long)value[k]);
+            p += cases[c].pattern
+                     ? sprintf(p, "%lld %d\n", (long long)row[k] + 1, (int)col[k] + 1)
+                     : sprintf(p, "%lld %d %lld\n", (long long)row[k] + 1, (int)col[k] + 1, (long long)value[k]);
         spmv_matrix *want = NULL;
         int64_t duplicates = 0;
         assert_ok(maker, spmv_matrix_from_coo(maker, i + 8, COLS, N, row, col, cases[c].pattern ? NULL : val, SPMV_F64,
