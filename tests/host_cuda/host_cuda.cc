@@ -442,7 +442,7 @@ dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
 namespace
 {
 
-enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
+enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64, AHEAD = 3 };
 
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
@@ -517,6 +517,14 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     std::memcpy(top, &function, sizeof function);
 }
 
+/* Loads the top of its stack into the cache. Hundreds of stacks do not fit there, and waiting for the
+ * top was a fifth of the time of the tests. */
+void fetch(const context &soon)
+{
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(soon.top + line * 64);
+}
+
 /* Describes the stack of the caller. */
 void describe(context &here)
 {
@@ -546,6 +554,10 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     made.uc_stack.ss_size = bytes;
     made.uc_link = NULL;
     makecontext(&made, function, 0);
+}
+
+void fetch(const context &)
+{
 }
 
 void describe(context &)
@@ -600,6 +612,8 @@ void yield()
         return go(mine, scheduler);
     running = order[order_now];
     threadIdx.x = (unsigned)running;
+    if (order_now + AHEAD < order_count) /* it runs soon */
+        fetch(fibers[order[order_now + AHEAD]].here);
     go(mine, fibers[running].here);
 }
 

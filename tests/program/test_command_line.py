@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the command line: the form without a command, help of each command, options without an
-effect, mistyped names, a space in place of "="; the default text on standard error; that release
-builds contain no test code.
+effect, mistyped names, a space in place of "="; the default text on standard error; that the
+released program, "spmv" in the folder of PROGRAM, contains no test code.
 
 test_command_line.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -306,7 +307,8 @@ class Text(test_program.Case):
 class Release(test_program.Case):
     def test_no_faults(self):
         """Faults for tests are not in the released program or its manual, and have no effect."""
-        with open(test_program.PROGRAM, "rb") as file:
+        released = os.path.join(os.path.dirname(test_program.PROGRAM), "spmv")
+        with open(released, "rb") as file:
             program = file.read()
         with open(os.path.join(test_program.SOURCE, "app", "spmv.1"), encoding="utf-8") as file:
             page = file.read()
@@ -314,7 +316,8 @@ class Release(test_program.Case):
             self.assertNotIn(name, page)
         # Debug information may contain the names without their prefix.
         self.assertFalse(b"SPMV_TEST_" in program, "the program holds SPMV_TEST_")
-        self.ok("poisson2d:4", env={"SPMV_TEST_PLANT_ERROR": "5"})
+        planted = dict(os.environ, SPMV_TEST_PLANT_ERROR="5")
+        self.assertEqual(subprocess.run([released, "poisson2d:4", "-q", "-o", os.devnull], env=planted, check=False).returncode, 0)
 
     def test_json_is_documented(self):
         """The manual documents every key that these commands write."""

@@ -208,7 +208,7 @@ class Signals(Case):
         out = self.path("out")
         os.mkdir(out)
         source = self.path("a.spmv")
-        self.ok("gen", "poisson2d:1000", "-o", source)
+        self.ok("gen", "poisson2d:700", "-o", source)
         jobs = [["convert", source, os.path.join(out, "a.mtx")],
                 ["bench", "poisson2d:300", "poisson2d:301", "poisson2d:302", "--peers", "none", "--json=" + os.path.join(out, "r.json"),
                  "--csv=" + os.path.join(out, "r.csv")]]  # fmt: skip
@@ -229,7 +229,7 @@ class Signals(Case):
     def test_any_signal_that_ends_the_program(self):
         source, out = self.path("a.spmv"), self.path("out")
         os.mkdir(out)
-        self.ok("gen", "poisson2d:1000", "-o", source)
+        self.ok("gen", "poisson2d:700", "-o", source)
         for number in signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU, signal.SIGQUIT, signal.SIGABRT:
             process = self.start("convert", source, os.path.join(out, "a.mtx"),
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))  # fmt: skip

@@ -632,7 +632,7 @@ class Streams(Case):
                 while process.poll() is None and not any(
                     name.endswith((".part", ".tmp")) for name in os.listdir(folder)
                 ):
-                    pass
+                    time.sleep(0.001)
                 process.send_signal(number)
                 _, errors = process.communicate(timeout=60)
             if process.returncode != 0:
@@ -650,11 +650,11 @@ class Streams(Case):
         source = os.path.join(self.folder, "a.spmv")
         os.mkdir(out)
         os.mkdir(cache)
-        self.ok("gen", "poisson2d:1500", "-o", source)
+        self.ok("gen", "poisson2d:800", "-o", source)  # written in 0.1 s: long enough for a signal
         text = os.path.join(out, "a.mtx")
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             self.assertEqual(self.interrupted(out, number, "convert", source, text), [])
-        self.assertEqual(self.interrupted(out, signal.SIGINT, "gen", "poisson2d:1500", "-o", text), [])
+        self.assertEqual(self.interrupted(out, signal.SIGINT, "gen", "poisson2d:800", "-o", text), [])
         # The program's own output files, also during other work.
         json_path = os.path.join(out, "s.json")
         solve = "solve", "poisson2d:700", "--precond", "none", f"--json={json_path}"
@@ -666,7 +666,7 @@ class Streams(Case):
         with open(text, encoding="ascii") as file:
             self.assertEqual(file.read(), "there")
         # The cache.
-        self.ok("gen", "poisson2d:1500", "-o", text)
+        self.ok("gen", "poisson2d:800", "-o", text)
         env = dict(os.environ, SPMV_CACHE=cache)
         self.assertEqual(self.interrupted(cache, signal.SIGINT, "info", text, env=env), [])
         # A signal that is ignored stays ignored.
@@ -675,7 +675,7 @@ class Streams(Case):
             [PROGRAM, "convert", source, text], stderr=subprocess.DEVNULL, preexec_fn=ignore
         ) as process:
             while process.poll() is None and not any(name.endswith(".part") for name in os.listdir(out)):
-                pass
+                time.sleep(0.001)
             process.send_signal(signal.SIGHUP)
             self.assertEqual(process.wait(timeout=60), 0)
 
@@ -1295,11 +1295,11 @@ class Solve(Case):
     def test_progress_line_on_terminal_after_half_a_second(self):
         quick = Streams.on_terminal(self, "solve", "poisson2d:10")
         self.assertNotIn("\x1b", quick)
-        arguments = ["poisson2d:500", "--backend", "ref", "--verify=off", "--precond", "none"]
+        arguments = ["poisson2d:400", "--backend", "ref", "--verify=off", "--precond", "none"]
         slow = Streams.on_terminal(self, "solve", *arguments)
         line = r"spmv: solving: iteration \d+, residual [-.e0-9]+, tolerance [-.e0-9]+, [.e+0-9]+ iterations a second"
         self.assertRegex(slow, line)
-        self.assertRegex(slow, line + r"(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:500: 250000 x 250000")
+        self.assertRegex(slow, line + r"(, about [^\r]* left)?\r\x1b\[Kspmv: poisson2d:400: 160000 x 160000")
 
     def test_profile_adds_up(self):
         lines = self.ok("solve", "poisson2d:60", "-o", os.devnull).stderr
