@@ -33,9 +33,7 @@ static spmv_status check(spmv_context *ctx, const char *call, const spmv_csr *a,
 
 spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *diagonal)
 {
-#define ENTRY(type) diagonal_##type
-    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE;
-#undef ENTRY
+    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE(diagonal);
     const int64_t n = a != NULL ? min_i64(a->rows, a->cols) : 0;
     const spmv_status st = check(ctx, "spmv_matrix_diagonal", a, "diagonal", diagonal, n);
     if (st != SPMV_OK || n == 0)
@@ -50,9 +48,7 @@ spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *dia
 
 spmv_status spmv_matrix_row_sums(spmv_context *ctx, const spmv_csr *a, void *sums)
 {
-#define ENTRY(type) row_sums_##type
-    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE;
-#undef ENTRY
+    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE(row_sums);
     const spmv_status st = check(ctx, "spmv_matrix_row_sums", a, "sums", sums, a != NULL ? a->rows : 0);
     if (st != SPMV_OK || a->rows == 0)
         return st;

@@ -248,9 +248,7 @@ typedef int64_t (*merge_fn)(int32_t *, void *, int64_t);
 
 static merge_fn find_merge(const spmv_matrix *matrix)
 {
-#define ENTRY(type) merge_##type
-    static const merge_fn merge[SPMV_TYPE_LIMIT] = VALUE_TABLE;
-#undef ENTRY
+    static const merge_fn merge[SPMV_TYPE_LIMIT] = VALUE_TABLE(merge);
     return matrix->pattern ? merge_pattern : merge[matrix->type];
 }
 

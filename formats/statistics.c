@@ -130,9 +130,7 @@ enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, HERMITIAN = 8, 
 
 static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
 {
-#define ENTRY(type) count_values_##type
-    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = VALUE_TABLE;
-#undef ENTRY
+    static void (*const run[SPMV_TYPE_LIMIT])(const void *, int64_t, int64_t *, int64_t *) = VALUE_TABLE(count_values);
     enum { TILE = 1 << 14 };
     const int64_t tiles = a->val == NULL ? 0 : ceil_divide(a->nnz, TILE);
     int64_t zeros = 0, odd = 0;
@@ -179,9 +177,7 @@ static spmv_status count_empty_columns(spmv_context *ctx, const spmv_csr *a, int
 
 static spmv_status compare_with_transpose(spmv_context *ctx, const spmv_csr *a, int *flags_out)
 {
-#define ENTRY(type) compare_##type
-    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = VALUE_TABLE;
-#undef ENTRY
+    static int (*const run[SPMV_TYPE_LIMIT])(struct row, struct row) = VALUE_TABLE(compare);
     int (*const compare)(struct row, struct row) = run[a->val == NULL ? SPMV_I32 : a->type];
     spmv_matrix *transposed = NULL;
     spmv_csr b;

@@ -86,7 +86,7 @@ def table(kernels, readable):
     rows = {}
     for (architecture, _, uses), name in sorted(zip(kernels, readable), key=lambda k: (k[0][0], k[1], tuple(k[0][2].values()))):
         # compiler-generated names local to a file depend on the file's path
-        name = re.sub(r"_GLOBAL__N__[0-9a-f]+_\d+_(\w+?)_cu_[0-9a-f]+(_\d+)?", r"\1", name)
+        name = re.sub(r"_(?:GLOBAL__N_|INTERNAL)_[0-9a-f]+_\d+_(\w+?)_cu_[0-9a-f]+(_\d+)?", r"\1", name)
         key, number = f"{architecture} {name}", 2
         while key in rows:
             key, number = f"{architecture} {name} #{number}", number + 1

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "amg_internal.h"
 #include "host_tiles.h"
-#include "ops.h"
+#include "reals.h"
 
 #define TEMPLATE "amg_rows_typed.h"
 #include "each_real.h"
@@ -30,12 +30,9 @@ AMG_STEP_LIST(LOOPS)
 
 #define LOOP_f32(NAME, name) loop_##name##_f32,
 #define LOOP_f64(NAME, name) loop_##name##_f64,
-#define ENTRY(type)                                                                                                    \
-    {                                                                                                                  \
-        AMG_STEP_LIST(LOOP_##type)                                                                                     \
-    }
-static tile_fn *const loops[SPMV_TYPE_LIMIT][AMG_STEPS] = REAL_TABLE;
-#undef ENTRY
+#define ROW(NAME, name, T) [SPMV_##NAME] = {AMG_STEP_LIST(LOOP_##name)},
+static tile_fn *const loops[SPMV_TYPE_LIMIT][AMG_STEPS] = {REAL_LIST(ROW)};
+#undef ROW
 
 spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
 {

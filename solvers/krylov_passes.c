@@ -40,18 +40,10 @@ struct expand_job {
 #include "each_floating.h"
 
 typedef void tile_fn(void *job, int64_t tile);
-#define ENTRY(type) combine_tile_##type
-static tile_fn *const combine[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
-#undef ENTRY
-#define ENTRY(type) project_tile_##type
-static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
-#undef ENTRY
-#define ENTRY(type) store_tile_##type
-static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
-#undef ENTRY
-#define ENTRY(type) expand_tile_##type
-static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE;
-#undef ENTRY
+static tile_fn *const combine[SPMV_TYPE_LIMIT] = FLOATING_TABLE(combine_tile);
+static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE(project_tile);
+static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE(store_tile);
+static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE(expand_tile);
 
 int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
 {

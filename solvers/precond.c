@@ -13,16 +13,16 @@
 #include "precond_loops.h"
 
 static const struct precond_kind kinds[] = {
-    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, NULL},
-    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, NULL},
-    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, NULL},
-    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, NULL},
-    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE,
+    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, NULL},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, NULL},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, NULL},
+    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, NULL},
+    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false,
      "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
-    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, NULL},
-    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, NULL},
-    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, NULL},
-    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, "it computes on the CPU: take amg"},
+    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, NULL},
+    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, NULL},
+    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, NULL},
+    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, "it computes on the CPU: take amg"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -36,6 +36,14 @@ void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size
 const char *spmv_preconditioner_name(int index)
 {
     return index >= 0 && index < KINDS ? kinds[index].name : NULL;
+}
+
+bool precond_is_general(const char *name)
+{
+    for (int k = 0; k < KINDS; k++)
+        if (name != NULL && strcmp(kinds[k].name, name) == 0)
+            return kinds[k].general;
+    return false;
 }
 
 /* ------------------------------------------------------------------- source */

@@ -77,9 +77,14 @@ struct precond_kind {
     /* For which matrices a diagonal entry may be zero or negative; for others it is an error. */
     enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
 
+    bool general; /* M is not symmetric: for methods for general matrices only */
+
     /* Why it does not exist on cuda, and what to take there; NULL: it does. */
     const char *not_on_cuda;
 };
+
+/* Whether the preconditioner of this name (NULL: none is named) is for general matrices only. */
+bool precond_is_general(const char *name);
 
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
  * row. name: the preconditioner. */

@@ -12,18 +12,14 @@
 void precond_blocks_loop(spmv_type type, const struct precond_blocks *blocks, const void *r, void *z, int64_t begin,
                          int64_t end)
 {
-#define ENTRY(type) blocks_##type
     static void (*const run[SPMV_TYPE_LIMIT])(const struct precond_blocks *, const void *, void *, int64_t, int64_t) =
-        REAL_TABLE;
-#undef ENTRY
+        REAL_TABLE(blocks);
     run[type](blocks, r, z, begin, end);
 }
 
 void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end)
 {
-#define ENTRY(type) step_##type
-    static void (*const run[SPMV_TYPE_LIMIT])(const struct precond_step *, int64_t, int64_t) = REAL_TABLE;
-#undef ENTRY
+    static void (*const run[SPMV_TYPE_LIMIT])(const struct precond_step *, int64_t, int64_t) = REAL_TABLE(step);
     run[type](step, begin, end);
 }
 
@@ -54,9 +50,7 @@ spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct 
 void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
                            int64_t begin, int64_t end)
 {
-#define ENTRY(type) triangle_##type
     static void (*const run[SPMV_TYPE_LIMIT])(const struct precond_triangle *, const void *, void *, int64_t, int64_t) =
-        REAL_TABLE;
-#undef ENTRY
+        REAL_TABLE(triangle);
     run[type](triangle, in, out, begin, end);
 }

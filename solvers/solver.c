@@ -91,8 +91,7 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, const s
     if (o->plan != NULL && a->memory != SPMV_MEMORY_CONTEXT)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_solver_create: with the option plan the matrix must be in the context's memory");
-    const bool factor =
-        !solver_is_auto(o->precond) && (strcmp(o->precond, "ilu0") == 0 || strcmp(o->precond, "ilut") == 0);
+    const bool factor = precond_is_general(o->precond);
     const bool for_cg = o->inner != 0 || !solver_is_auto(o->rung) || (!solver_is_auto(o->method) && method == NULL);
     if (factor && (for_cg || method == &general_minres))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,

@@ -57,8 +57,7 @@ spmv_status solver_choose_method(spmv_solver *s)
         return SPMV_OK;
     }
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-    if (s->options.precond != NULL &&
-        (strcmp(s->options.precond, "ilu0") == 0 || strcmp(s->options.precond, "ilut") == 0)) {
+    if (precond_is_general(s->options.precond)) {
         choose_for_general(s, info.type);
         snprintf(s->why, sizeof s->why, "the preconditioner %s is not symmetric", s->options.precond);
         return SPMV_OK;

@@ -8,9 +8,7 @@
 
 spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums)
 {
-#define ENTRY(type) expand_sums_##type
-    static void (*const run[SPMV_TYPE_LIMIT])(spmv_context *, const struct spgemm_sums *) = FLOATING_TABLE;
-#undef ENTRY
+    static void (*const run[SPMV_TYPE_LIMIT])(spmv_context *, const struct spgemm_sums *) = FLOATING_TABLE(expand_sums);
 #ifdef SPMV_HAVE_CUDA
     if (spmv_context_backend(ctx) == SPMV_BACKEND_CUDA)
         return spgemm_expand_sums_cuda(ctx, sums);

@@ -426,10 +426,8 @@ done:
 
 spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
-#define ENTRY(type) numeric_##type
     static void (*const numeric[SPMV_TYPE_LIMIT])(const struct spmv_multiply_plan *, const void *, const void *,
-                                                  void *) = FLOATING_TABLE;
-#undef ENTRY
+                                                  void *) = FLOATING_TABLE(numeric);
     numeric[plan->type](plan, a, b, c);
     return SPMV_OK;
 }

@@ -73,9 +73,7 @@ done:
 
 spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
 {
-#define ENTRY(type) numeric_##type
     static spmv_status (*const numeric[SPMV_TYPE_LIMIT])(struct spmv_multiply_plan *, const void *, const void *,
-                                                         void *) = FLOATING_TABLE;
-#undef ENTRY
+                                                         void *) = FLOATING_TABLE(numeric);
     return numeric[plan->type](plan, a, b, c);
 }

@@ -1337,7 +1337,8 @@ static const struct placeholder {
                     {"NEIGHBOURS", "6.5"},
                     {"CONTRAST", "1000"},
                     {"ANISO", "0.1"},
-                    {"PECLET", "10"}};
+                    {"PECLET", "10"},
+                    {"K", "3"}};
 
 static bool is_capital(char c)
 {

@@ -20,24 +20,48 @@ struct setting {
     spmv_type stored, sums;
     int compression;
     bool scaled, wide, pattern, updates;
-    int skew;          /* unused elements before x and y */
+    int skew;          /* unused elements before each array */
     size_t most_bytes; /* largest allocation while the plan is made (host only); 0: no limit */
 };
+
+/* An array in context memory: the block, and the array in it. */
+struct placed {
+    void *block, *at;
+};
+
+static struct placed place_bytes(const void *host, int64_t n, int64_t size, int skew)
+{
+    struct placed p;
+    assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * size, &p.block));
+    p.at = (char *)p.block + skew * size;
+    assert_ok(ctx, spmv_upload(ctx, host, p.at, n * size));
+    return p;
+}
+
+static struct placed place_values(spmv_type type, const double *values, int64_t n, int skew)
+{
+    void *const copy = support_as(type, values, n, 0);
+    const struct placed p = place_bytes(copy, n, (int64_t)spmv_type_size(type), skew);
+    free(copy);
+    return p;
+}
 
 /* A plan with its arrays, on the device. */
 struct planned {
     struct setting s;
-    void *row_ptr, *col, *val;
+    struct placed row_ptr, col, val;
     spmv_plan *plan;
 };
 
 static spmv_status try_plan(const struct matrix *m, struct setting s, struct planned *p)
 {
+    s.pattern |= m->val == NULL;
     *p = (struct planned){.s = s};
-    p->row_ptr = support_upload(ctx, m->row_ptr, (m->rows + 1) * 8);
-    p->col = support_upload(ctx, m->col, m->nnz * 4);
-    p->val = s.pattern ? NULL : support_upload_as(ctx, s.stored, m->val, m->nnz, 0);
-    const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p->row_ptr, 64, p->col, p->val, s.stored);
+    p->row_ptr = place_bytes(m->row_ptr, m->rows + 1, 8, s.skew);
+    p->col = place_bytes(m->col, m->nnz, 4, s.skew);
+    if (!s.pattern)
+        p->val = place_values(s.stored, m->val, m->nnz, s.skew);
+    const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p->row_ptr.at, 64, p->col.at, p->val.at, s.stored);
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
     options.method = s.method;
@@ -55,12 +79,20 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
     if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
         const bool named = p->plan->named;
         plan_release_state(p->plan);
-        p->plan->a.row_ptr = p->row_ptr;
+        p->plan->a.row_ptr = p->row_ptr.at;
         p->plan->a.row_ptr_bits = 64;
         p->plan->named = named;
         st = p->plan->method->prepare(p->plan);
     }
     return st;
+}
+
+/* A setting of one type. */
+static inline struct setting in_type(struct setting s, const char *method, spmv_type type)
+{
+    s.method = method;
+    s.stored = s.sums = type;
+    return s;
 }
 
 static struct planned make_plan(const struct matrix *m, struct setting s)
@@ -73,22 +105,16 @@ static struct planned make_plan(const struct matrix *m, struct setting s)
 static void free_plan(struct planned *p)
 {
     spmv_plan_destroy(p->plan);
-    support_free_in(ctx, p->row_ptr, p->col, p->val);
+    support_free_in(ctx, p->row_ptr.block, p->col.block, p->val.block);
 }
 
 static const double alpha = 2, beta = -3;
 static const float alpha32 = 2, beta32 = -3;
 
-/* A vector of the setting in context memory: the block, and the vector in it. */
-struct placed {
-    void *block, *at;
-};
-
+/* A vector of the setting. */
 static struct placed place(const struct planned *p, const double *values, int64_t n)
 {
-    struct placed v = {.block = support_upload_as(ctx, p->s.sums, values, n, p->s.skew)};
-    v.at = (char *)v.block + (size_t)p->s.skew * spmv_type_size(p->s.sums);
-    return v;
+    return place_values(p->s.sums, values, n, p->s.skew);
 }
 
 static void apply(const struct planned *p, struct placed x, struct placed y)
@@ -130,7 +156,7 @@ static void *product_of(const struct planned *p, const double *x, const double *
     return y[0];
 }
 
-/* The product of integers is exact; val: the values that it should have. */
+/* The product of integers is exact; val: the values that it should have, NULL for a pattern. */
 static void check_product(const char *name, const struct matrix *m, const struct planned *p, const double *val)
 {
     double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
@@ -152,12 +178,20 @@ static void check_product(const char *name, const struct matrix *m, const struct
     support_free(got, x, y0);
 }
 
+/* Makes the plan and checks its product. */
+static inline void check_setting(const char *name, const struct matrix *m, struct setting s)
+{
+    struct planned p = make_plan(m, s);
+    check_product(name, m, &p, m->val);
+    free_plan(&p);
+}
+
 #ifdef HOST_CUDA
 /* Makes the plan with at most first bytes an allocation, then with a step-th more each time, below
  * last. A plan that is made computes the product, and is given to look. Returns how many were
  * refused. Nothing leaks. */
-static int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last, size_t step,
-                                    void (*look)(const struct planned *, void *), void *user)
+static inline int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last,
+                                           size_t step, void (*look)(const struct planned *, void *), void *user)
 {
     int refused = 0;
     for (s.most_bytes = first; s.most_bytes < last; s.most_bytes += s.most_bytes / step) {

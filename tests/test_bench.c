@@ -314,62 +314,81 @@ static void choosing(void **state)
 
 /* ---------------------------------------------------------------- trials */
 
-struct places {
+/* The device and the contexts of a test, what it measures, and its candidates. */
+static struct places {
     struct device device;
     spmv_context *ctx, *checker;
-};
+} places;
+static struct trial trial;
+static struct candidate_list candidates;
 
-static void open_places(struct places *p)
+static int open_places(void **state)
 {
     char why[WHY_SIZE] = "";
     const spmv_backend other = support_backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
     spmv_context_options o;
     spmv_context_options_init(&o, sizeof o);
-    const int failed = support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, &p->device, why)
-                                                            : device_open_cpu(2, &p->device, why);
-    if (failed != 0)
-        fail_msg("%s", why);
+    (void)state;
+    const int failed = support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, &places.device, why)
+                                                            : device_open_cpu(2, &places.device, why);
+    if (failed != 0) {
+        print_error("%s\n", why);
+        return failed;
+    }
     o.backend = support_backend;
-    o.stream = p->device.stream;
+    o.stream = places.device.stream;
     o.threads = 2;
-    if (spmv_context_create(&o, &p->ctx) != SPMV_OK)
-        fail_msg("%s", spmv_last_error(NULL));
-    p->checker = support_context_on(other, 2);
+    if (spmv_context_create(&o, &places.ctx) != SPMV_OK) {
+        print_error("%s\n", spmv_last_error(NULL));
+        return -1;
+    }
+    places.checker = support_context_on(other, 2);
+    return 0;
 }
 
-static void close_places(struct places *p)
+static int close_places(void **state)
 {
-    spmv_context_destroy(p->ctx);
-    spmv_context_destroy(p->checker);
-    device_close(&p->device);
+    (void)state;
+    spmv_context_destroy(places.ctx);
+    spmv_context_destroy(places.checker);
+    device_close(&places.device);
+    return 0;
+}
+#define in_places(test) cmocka_unit_test_setup_teardown(test, open_places, close_places)
+
+/* Makes the list of candidates; folder: of the modules of peers, NULL for the usual ones. */
+static void choose(const struct operation *operation, const char *methods, const char *peers, const char *folder)
+{
+    char why[WHY_SIZE] = "";
+    if (candidate_list_make(operation, support_backend, methods, peers, folder, &candidates, why) != SPMV_OK)
+        fail_msg("%s", why);
 }
 
-static void start_trial(struct trial *t, const struct places *p, const struct operation *operation,
-                        const struct operand *operand, spmv_type type, const struct candidate_list *list)
+static void start_trial(const struct operation *operation, const struct operand *operand, spmv_type type)
 {
-    *t = (struct trial){.work = {.operation = operation,
-                                 .operand = operand,
-                                 .device = (struct device *)&p->device,
-                                 .ctx = p->ctx,
-                                 .checker = p->checker,
-                                 .type = type},
-                        .list = list,
-                        .options = {.batch_seconds = 1e-5,
-                                    .most_runs = 10,
-                                    .least_rounds = 2,
-                                    .most_rounds = 2,
-                                    .spread = 0.01,
-                                    .flushed_rounds = 1,
-                                    .flushed_runs = 1,
-                                    .budget_seconds = 1}};
+    trial = (struct trial){.work = {.operation = operation,
+                                    .operand = operand,
+                                    .device = &places.device,
+                                    .ctx = places.ctx,
+                                    .checker = places.checker,
+                                    .type = type},
+                           .list = &candidates,
+                           .options = {.batch_seconds = 1e-5,
+                                       .most_runs = 10,
+                                       .least_rounds = 2,
+                                       .most_rounds = 2,
+                                       .spread = 0.01,
+                                       .flushed_rounds = 1,
+                                       .flushed_runs = 1,
+                                       .budget_seconds = 1}};
 }
 
 /* The trial ends with this status and a message that contains the words. */
-static void assert_ends(struct trial *t, spmv_status status, const char *words)
+static void assert_ends(spmv_status status, const char *words)
 {
-    assert_int_equal(trial_run(t), status);
-    assert_non_null(strstr(t->work.error, words));
-    trial_close(t);
+    assert_int_equal(trial_run(&trial), status);
+    assert_non_null(strstr(trial.work.error, words));
+    trial_close(&trial);
 }
 
 static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *view)
@@ -385,16 +404,12 @@ static spmv_matrix *make_matrix(spmv_context *ctx, const char *spec, spmv_csr *v
 static void every_operation(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
     spmv_csr a;
-    char why[WHY_SIZE];
-    open_places(&p);
     spmv_csr definite;
-    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a), *const d = make_matrix(
-                                                                                         p.checker, "poisson2d:40",
-                                                                                         &definite);
+    spmv_matrix *const m = make_matrix(places.checker, "poisson2d:40,values=random", &a), *const d = make_matrix(
+                                                                                              places.checker,
+                                                                                              "poisson2d:40",
+                                                                                              &definite);
     for (int i = 0; operation_at(i) != NULL; i++) {
         const struct operation *const op = operation_at(i);
         const spmv_csr *const matrix = op->solver ? &definite : op->on_matrix ? &a : NULL;
@@ -402,17 +417,17 @@ static void every_operation(void **state)
         assert_ptr_equal(operation_find(op->name), op);
         if (op->on_file)
             continue; /* reading_files */
-        assert_int_equal(candidate_list_make(op, support_backend, "all", "none", NULL, &r, why), SPMV_OK);
+        choose(op, "all", "none", NULL);
         for (int k = 0; k < 4; k++) {
             const spmv_type type = k % 2 == 0 ? SPMV_F64 : SPMV_F32;
-            start_trial(&t, &p, op, &operand, type, &r);
+            start_trial(op, &operand, type);
             const bool planted = k >= 2;
             assert_int_equal(planted ? setenv("SPMV_TEST_PLANT_ERROR", "0", 1) : unsetenv("SPMV_TEST_PLANT_ERROR"), 0);
-            if (trial_run(&t) != SPMV_OK)
-                fail_msg("%s: %s", op->name, t.work.error);
-            assert_true(t.work.model_bytes > 0);
-            for (int o = 0; o < t.count; o++) {
-                const struct result *const result = &t.results[o];
+            if (trial_run(&trial) != SPMV_OK)
+                fail_msg("%s: %s", op->name, trial.work.error);
+            assert_true(trial.work.model_bytes > 0);
+            for (int o = 0; o < trial.count; o++) {
+                const struct result *const result = &trial.results[o];
                 if (result->failed[0] != '\0')
                     fail_msg("%s by %s: %s", op->name, result->candidate->name, result->failed);
                 assert_true(result->checked && result->measured);
@@ -423,16 +438,15 @@ static void every_operation(void **state)
                 assert_int_equal(result->figures.bits_may_differ,
                                  strcmp(op->name, "reduce") == 0 && strcmp(result->candidate->name, "atomic") == 0);
                 assert_true(result->bit_repeats >= 10);
-                assert_true(result_gbs(&t, result) > 0);
+                assert_true(result_gbs(&trial, result) > 0);
             }
-            trial_close(&t);
+            trial_close(&trial);
         }
     }
     assert_int_equal(unsetenv("SPMV_TEST_PLANT_ERROR"), 0);
     assert_null(operation_find("nothing"));
     spmv_matrix_destroy(m);
     spmv_matrix_destroy(d);
-    close_places(&p);
 }
 
 /* Reads of a file are timed, one read per sample, and the trial describes the matrix. A missing or
@@ -440,10 +454,7 @@ static void every_operation(void **state)
 static void reading_files(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
-    char why[WHY_SIZE], path[] = "/tmp/test_bench_XXXXXX";
+    char path[] = "/tmp/test_bench_XXXXXX";
     const char text[] = "%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 4\n2 3 5\n";
     const struct operation *const load = operation_find("load");
     const struct operand operand = {.path = path, .read_type = SPMV_TYPE_DEFAULT};
@@ -451,37 +462,32 @@ static void reading_files(void **state)
     assert_true(file >= 0);
     assert_int_equal(write(file, text, sizeof text - 1), (ssize_t)sizeof text - 1);
     assert_int_equal(close(file), 0);
-    open_places(&p);
-    assert_int_equal(candidate_list_make(load, support_backend, "all", "all", NULL, &r, why), SPMV_OK);
-    assert_int_equal(r.count, 1);
-    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
-    if (trial_run(&t) != SPMV_OK)
-        fail_msg("%s", t.work.error);
-    const struct load_figures *const f = load_figures(&t.work);
-    const struct result *const result = &t.results[0];
+    choose(load, "all", "all", NULL);
+    assert_int_equal(candidates.count, 1);
+    start_trial(load, &operand, SPMV_F64);
+    if (trial_run(&trial) != SPMV_OK)
+        fail_msg("%s", trial.work.error);
+    const struct load_figures *const f = load_figures(&trial.work);
+    const struct result *const result = &trial.results[0];
     assert_int_equal(f->file_bytes, sizeof text - 1);
     assert_true(f->rows == 2 && f->cols == 3 && f->nnz == 2 && f->type == SPMV_F64 && f->first_seconds > 0);
     assert_true(result->measured && !result->checked && result->failed[0] == '\0');
     assert_true(result->warm.repeats >= 5 && result->warm.min > 0 && result->flushed.repeats == 0);
-    assert_true(near(result_gbs(&t, result), 1e-9 * (double)f->info.bytes / result->warm.median));
-    trial_close(&t);
+    assert_true(near(result_gbs(&trial, result), 1e-9 * (double)f->info.bytes / result->warm.median));
+    trial_close(&trial);
 
     assert_int_equal(truncate(path, 5), 0);
-    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
-    assert_ends(&t, SPMV_ERROR_FORMAT, path);
+    start_trial(load, &operand, SPMV_F64);
+    assert_ends(SPMV_ERROR_FORMAT, path);
     assert_int_equal(unlink(path), 0);
-    start_trial(&t, &p, load, &operand, SPMV_F64, &r);
-    assert_ends(&t, SPMV_ERROR_OPEN, "cannot open");
-    close_places(&p);
+    start_trial(load, &operand, SPMV_F64);
+    assert_ends(SPMV_ERROR_OPEN, "cannot open");
 }
 
 /* The bytes of the model, calculated by hand, for a 40 x 40 grid and 1000 elements. */
 static void model_bytes(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
     spmv_csr a;
     static const struct {
         const char *name;
@@ -498,111 +504,95 @@ static void model_bytes(void **state)
                     {"sort", 16000, 8000},
                     {"histogram", 4000 + 1024, 4000 + 1024},
                     {"scan-host", 16000, 8000}};
-    open_places(&p);
-    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40", &a);
-    r.count = 0;
+    spmv_matrix *const m = make_matrix(places.checker, "poisson2d:40", &a);
+    candidates.count = 0;
     for (size_t e = 0; e < sizeof expected / sizeof expected[0]; e++) {
         const struct operand operand = {.matrix = &a, .n = 1000, .mean_segment = 32, .seed = 1};
         for (int k = 0; k < 2; k++) {
-            start_trial(&t, &p, operation_find(expected[e].name), &operand, k == 0 ? SPMV_F64 : SPMV_F32, &r);
-            assert_int_equal(trial_run(&t), SPMV_OK);
-            assert_true(t.work.model_bytes == (k == 0 ? expected[e].f64 : expected[e].f32));
-            trial_close(&t);
+            start_trial(operation_find(expected[e].name), &operand, k == 0 ? SPMV_F64 : SPMV_F32);
+            assert_int_equal(trial_run(&trial), SPMV_OK);
+            assert_true(trial.work.model_bytes == (k == 0 ? expected[e].f64 : expected[e].f32));
+            trial_close(&trial);
         }
     }
     spmv_matrix_destroy(m);
-    close_places(&p);
 }
 
 /* Peers that are wrong, not repeatable or failing: all are detected, and none is the best peer. */
 static void bad_peers(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
     spmv_csr a;
-    char why[WHY_SIZE];
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* the fake peers run on a CPU */
     const char *const fakes = fake_peers();
-    open_places(&p);
-    spmv_matrix *const m = make_matrix(p.checker, "poisson2d:40,values=random", &a);
+    spmv_matrix *const m = make_matrix(places.checker, "poisson2d:40,values=random", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    assert_int_equal(candidate_list_make(operation_find("spmv"), support_backend, "auto", "loops", fakes, &r, why),
-                     SPMV_OK);
-    start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F64, &r);
-    t.read_gbs = 1e-9;
-    assert_int_equal(trial_run(&t), SPMV_OK);
-    assert_int_equal(t.count, 4);
-    const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const restless = &t.results[2],
-                               *const failing = &t.results[3];
+    choose(operation_find("spmv"), "auto", "loops", fakes);
+    start_trial(operation_find("spmv"), &operand, SPMV_F64);
+    trial.read_gbs = 1e-9;
+    assert_int_equal(trial_run(&trial), SPMV_OK);
+    assert_int_equal(trial.count, 4);
+    const struct result *const ours = &trial.results[0], *const wrong = &trial.results[1],
+                               *const restless = &trial.results[2], *const failing = &trial.results[3];
     assert_true(!ours->wrong && ours->bit_different == 0 && ours->measured);
     assert_non_null(strstr(ours->note, "above the memory's"));
     assert_true(wrong->wrong && wrong->worst_at == 1599 && wrong->worst_ratio > 1 && wrong->bit_different == 0);
     assert_true(!restless->wrong && restless->bit_different > 0 && restless->measured);
     assert_true(failing->failed[0] != '\0' && !failing->measured && !failing->wrong);
-    assert_ptr_equal(trial_best_peer(&t), restless);
-    trial_close(&t);
-    start_trial(&t, &p, operation_find("spmv"), &operand, SPMV_F32, &r);
-    assert_int_equal(trial_run(&t), SPMV_OK);
-    assert_string_equal(t.results[1].failed, "the fake peer supports only f64");
-    assert_null(trial_best_peer(&t));
-    trial_close(&t);
+    assert_ptr_equal(trial_best_peer(&trial), restless);
+    trial_close(&trial);
+    start_trial(operation_find("spmv"), &operand, SPMV_F32);
+    assert_int_equal(trial_run(&trial), SPMV_OK);
+    assert_string_equal(trial.results[1].failed, "the fake peer supports only f64");
+    assert_null(trial_best_peer(&trial));
+    trial_close(&trial);
     spmv_matrix_destroy(m);
-    close_places(&p);
 }
 
 /* Uses the fake solvers, in the folder beside the other fake peers. */
-static void make_solver_list(struct candidate_list *list, const char *methods)
+static void choose_solvers(const char *methods)
 {
-    char folder[4096], why[WHY_SIZE];
+    char folder[4096];
     snprintf(folder, sizeof folder, "%s/solvers", fake_peers());
-    if (candidate_list_make(operation_find("cg"), support_backend, methods, "eigen,petsc-cg,hypre", folder, list,
-                            why) != SPMV_OK)
-        fail_msg("%s", why);
+    choose(operation_find("cg"), methods, "eigen,petsc-cg,hypre", folder);
 }
 
 /* Solvers that return a wrong x, stop early, do not converge or take longer. */
 static void bad_solvers(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip(); /* the fake peers run on a CPU */
-    open_places(&p);
-    make_solver_list(&r, "textbook");
+    choose_solvers("textbook");
     for (int odd = 0; odd < 2; odd++) {
         spmv_csr a;
-        spmv_matrix *const m = make_matrix(p.checker, odd ? "poisson2d:41" : "poisson2d:40", &a);
+        spmv_matrix *const m = make_matrix(places.checker, odd ? "poisson2d:41" : "poisson2d:40", &a);
         const struct operand operand = {.matrix = &a, .seed = 1};
-        start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
-        assert_int_equal(trial_run(&t), SPMV_OK);
-        assert_int_equal(t.count, 4);
-        const struct result *const ours = &t.results[0], *const wrong = &t.results[1], *const lazy = &t.results[2],
-                                   *const late = &t.results[3];
+        start_trial(operation_find("cg"), &operand, SPMV_F64);
+        assert_int_equal(trial_run(&trial), SPMV_OK);
+        assert_int_equal(trial.count, 4);
+        const struct result *const ours = &trial.results[0], *const wrong = &trial.results[1],
+                                   *const lazy = &trial.results[2], *const late = &trial.results[3];
         assert_string_equal(ours->method, "textbook");
-        assert_true(!ours->wrong && result_converged(&t, ours) && ours->check.true_residual <= 1e-8);
+        assert_true(!ours->wrong && result_converged(&trial, ours) && ours->check.true_residual <= 1e-8);
         assert_true(ours->solved.iterations > 20 && ours->solved.iterations < 120);
         assert_true(ours->solved.residual <= 1e-8 && ours->solved.residual > 1e-10);
         assert_string_equal(wrong->candidate->name, "eigen-cg");
-        assert_true(wrong->wrong && wrong->measured && !result_converged(&t, wrong));
+        assert_true(wrong->wrong && wrong->measured && !result_converged(&trial, wrong));
         assert_true(odd ? isinf(wrong->worst_ratio) : wrong->worst_ratio > 1e6);
         assert_true(odd ? wrong->check.true_residual <= 1e-3 : wrong->check.true_residual > 1e-2);
         assert_true(!lazy->wrong && lazy->unfinished && lazy->solved.iterations == 3000);
         assert_true(lazy->check.true_residual <= 1.1e-3 && lazy->check.true_residual > 1e-5);
-        assert_true(!late->wrong && !late->unfinished && result_converged(&t, late));
+        assert_true(!late->wrong && !late->unfinished && result_converged(&trial, late));
         assert_int_equal(late->solved.iterations, ours->solved.iterations + 3);
-        assert_ptr_equal(trial_best_peer(&t), late);
+        assert_ptr_equal(trial_best_peer(&trial), late);
         /* bytes of an iteration over its time */
-        assert_true(near(result_gbs(&t, ours),
-                         1e-9 * t.work.model_bytes * (double)ours->solved.iterations / ours->warm.median));
-        trial_close(&t);
+        assert_true(near(result_gbs(&trial, ours),
+                         1e-9 * trial.work.model_bytes * (double)ours->solved.iterations / ours->warm.median));
+        trial_close(&trial);
         spmv_matrix_destroy(m);
     }
-    close_places(&p);
 }
 
 /* The matrix of fourth differences with 1000 rows needs about 11000 iterations. If spmv_cg stops at
@@ -612,12 +602,9 @@ static void at_the_limit(void **state)
     (void)state;
     enum { ROWS = 1000 };
     static const double band[] = {6, -4, 1}; /* by the distance from the diagonal */
-    static struct trial t;
-    static struct candidate_list r;
     static int64_t row_ptr[ROWS + 1];
     static int32_t col[5 * ROWS];
     static double val[5 * ROWS];
-    struct places p;
     int64_t nnz = 0;
     if (support_backend == SPMV_BACKEND_CUDA)
         skip();
@@ -630,28 +617,26 @@ static void at_the_limit(void **state)
     }
     const spmv_csr a = support_csr_there(ROWS, ROWS, nnz, row_ptr, 64, col, val, SPMV_F64);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    open_places(&p);
-    make_solver_list(&r, "auto");
-    start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
-    if (trial_run(&t) != SPMV_OK)
-        fail_msg("%s", t.work.error);
-    const struct result *const ours = &t.results[0], *const late = &t.results[3];
+    choose_solvers("auto");
+    start_trial(operation_find("cg"), &operand, SPMV_F64);
+    if (trial_run(&trial) != SPMV_OK)
+        fail_msg("%s", trial.work.error);
+    const struct result *const ours = &trial.results[0], *const late = &trial.results[3];
     assert_string_equal(ours->failed, "");
-    assert_true(ours->measured && !ours->wrong && !result_converged(&t, ours));
+    assert_true(ours->measured && !ours->wrong && !result_converged(&trial, ours));
     assert_int_equal(ours->solved.iterations, 3000);
     assert_true(ours->check.true_residual > 1e-8);
     assert_true(late->measured && !late->wrong && !late->unfinished && late->solved.iterations == 3000);
-    assert_non_null(trial_best_peer(&t));
-    trial_close(&t);
+    assert_non_null(trial_best_peer(&trial));
+    trial_close(&trial);
     /* another limit */
-    start_trial(&t, &p, operation_find("cg"), &operand, SPMV_F64, &r);
-    t.work.max_iterations = 70;
-    if (trial_run(&t) != SPMV_OK)
-        fail_msg("%s", t.work.error);
-    assert_int_equal(t.results[0].solved.iterations, 70);
-    assert_int_equal(t.results[3].solved.iterations, 70);
-    trial_close(&t);
-    close_places(&p);
+    start_trial(operation_find("cg"), &operand, SPMV_F64);
+    trial.work.max_iterations = 70;
+    if (trial_run(&trial) != SPMV_OK)
+        fail_msg("%s", trial.work.error);
+    assert_int_equal(trial.results[0].solved.iterations, 70);
+    assert_int_equal(trial.results[3].solved.iterations, 70);
+    trial_close(&trial);
 }
 
 /* A system unfit for conjugate gradients is refused before any peer runs. */
@@ -667,37 +652,24 @@ static void unfit_systems(void **state)
         {"uniform:30,30,3", "not symmetric", SPMV_ERROR_NOT_SYMMETRIC, SPMV_F32},
         {"poisson2d:5", "real types", SPMV_ERROR_TYPE, SPMV_C128},
     };
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
-    char why[WHY_SIZE];
-    open_places(&p);
-    assert_int_equal(candidate_list_make(operation_find("cg"), support_backend, "all", "none", NULL, &r, why), SPMV_OK);
+    choose(operation_find("cg"), "all", "none", NULL);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         spmv_csr a;
-        spmv_matrix *const m = make_matrix(p.checker, cases[c].spec, &a);
+        spmv_matrix *const m = make_matrix(places.checker, cases[c].spec, &a);
         const struct operand operand = {.matrix = &a};
-        start_trial(&t, &p, operation_find("cg"), &operand, cases[c].type, &r);
-        assert_ends(&t, cases[c].status, cases[c].sentence);
+        start_trial(operation_find("cg"), &operand, cases[c].type);
+        assert_ends(cases[c].status, cases[c].sentence);
         spmv_matrix_destroy(m);
     }
-    close_places(&p);
 }
 
 static void unknown_method(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
-    char why[WHY_SIZE];
     const struct operand operand = {.n = 100, .mean_segment = 7};
-    open_places(&p);
-    assert_int_equal(
-        candidate_list_make(operation_find("scan"), support_backend, "auto,nothing", "none", NULL, &r, why), SPMV_OK);
-    start_trial(&t, &p, operation_find("scan"), &operand, SPMV_F64, &r);
-    assert_ends(&t, SPMV_ERROR_METHOD, "nothing");
-    close_places(&p);
+    choose(operation_find("scan"), "auto,nothing", "none", NULL);
+    start_trial(operation_find("scan"), &operand, SPMV_F64);
+    assert_ends(SPMV_ERROR_METHOD, "nothing");
 }
 
 /* Suites contain only valid SPECs: memory is all that generating them lacks. */
@@ -925,83 +897,72 @@ static void choosing_preconditioners(void **state)
 
 /* Each run creates its preconditioner and solves. The benchmark compares whole solutions, not
  * iterations. */
-static void solve_by(const struct places *p, const char *op, const char *spec, const char *preconds, spmv_type type)
+static void solve_by(const char *op, const char *spec, const char *preconds, spmv_type type)
 {
-    static struct trial t;
-    static struct candidate_list r;
     spmv_csr a;
     char why[WHY_SIZE];
     const struct operation *const operation = operation_find(op);
-    spmv_matrix *const m = make_matrix(p->checker, spec, &a);
+    spmv_matrix *const m = make_matrix(places.checker, spec, &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
-    assert_int_equal(candidate_list_make(operation, support_backend, "auto", "none", NULL, &r, why), SPMV_OK);
-    assert_int_equal(candidate_list_precondition(operation, preconds, &r, why), SPMV_OK);
-    start_trial(&t, p, operation, &operand, type, &r);
-    t.work.solutions = true;
-    if (trial_run(&t) != SPMV_OK)
-        fail_msg("%s: %s", op, t.work.error);
-    assert_int_equal(t.count, r.count);
-    for (int o = 0; o < t.count; o++) {
-        const struct result *const result = &t.results[o];
+    choose(operation, "auto", "none", NULL);
+    assert_int_equal(candidate_list_precondition(operation, preconds, &candidates, why), SPMV_OK);
+    start_trial(operation, &operand, type);
+    trial.work.solutions = true;
+    if (trial_run(&trial) != SPMV_OK)
+        fail_msg("%s: %s", op, trial.work.error);
+    assert_int_equal(trial.count, candidates.count);
+    for (int o = 0; o < trial.count; o++) {
+        const struct result *const result = &trial.results[o];
         if (result->failed[0] != '\0')
             fail_msg("%s %s: %s", op, result->candidate->precond, result->failed);
-        assert_true(result->checked && result->measured && !result->wrong && result_converged(&t, result));
+        assert_true(result->checked && result->measured && !result->wrong && result_converged(&trial, result));
         assert_int_equal(result->bit_different, 0);
-        assert_true(result_steps(&t, result) == 1 && result_gbs(&t, result) == 0);
+        assert_true(result_steps(&trial, result) == 1 && result_gbs(&trial, result) == 0);
         if (strcmp(result->candidate->precond, "auto") == 0)
             assert_string_not_equal(result->precond, "auto");
         else
             assert_string_equal(result->precond, result->candidate->precond);
     }
     /* the first is without a preconditioner, the last but one factors */
-    const struct result *const factors = &t.results[t.count - 2];
+    const struct result *const factors = &trial.results[trial.count - 2];
     assert_true(factors->figures.setup_seconds > 0);
-    assert_true(factors->solved.iterations < t.results[0].solved.iterations);
-    trial_close(&t);
+    assert_true(factors->solved.iterations < trial.results[0].solved.iterations);
+    trial_close(&trial);
     spmv_matrix_destroy(m);
 }
 
 static void solutions(void **state)
 {
     (void)state;
-    struct places p;
-    open_places(&p);
     for (int k = 0; k < 2; k++) {
         const spmv_type type = k == 0 ? SPMV_F64 : SPMV_F32;
-        solve_by(&p, "cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,amg,auto", type);
-        solve_by(&p, "gmres", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
-        solve_by(&p, "bicgstab", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
+        solve_by("cg", "poisson2d:40", "none,jacobi,block-jacobi,chebyshev,amg,auto", type);
+        solve_by("gmres", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
+        solve_by("bicgstab", "convdiff2d:40,1", "none,jacobi,ilu0,auto", type);
     }
-    close_places(&p);
 }
 
 /* Without a restart GMRES takes fewer iterations. A smaller basis is fewer bytes. */
 static void restarted(void **state)
 {
     (void)state;
-    static struct trial t;
-    static struct candidate_list r;
-    struct places p;
     spmv_csr a;
-    char why[WHY_SIZE];
-    open_places(&p);
-    spmv_matrix *const m = make_matrix(p.checker, "convdiff2d:40,1", &a);
+    spmv_matrix *const m = make_matrix(places.checker, "convdiff2d:40,1", &a);
     const struct operand operand = {.matrix = &a, .seed = 1};
     static const int restarts[] = {0, 50, 200, 5};
     int64_t iterations[4];
     double bytes[4];
-    assert_int_equal(candidate_list_make(operation_find("gmres"), support_backend, "auto", "none", NULL, &r, why),
-                     SPMV_OK);
+    choose(operation_find("gmres"), "auto", "none", NULL);
     for (int k = 0; k < 4; k++) {
-        start_trial(&t, &p, operation_find("gmres"), &operand, SPMV_F64, &r);
-        t.work.restart = restarts[k];
-        if (trial_run(&t) != SPMV_OK)
-            fail_msg("%s", t.work.error);
-        assert_true(t.results[0].checked && !t.results[0].wrong && result_converged(&t, &t.results[0]));
-        assert_int_equal(t.work.problem.restart, k == 0 ? 50 : restarts[k]);
-        iterations[k] = t.results[0].solved.iterations;
-        bytes[k] = t.work.model_bytes;
-        trial_close(&t);
+        start_trial(operation_find("gmres"), &operand, SPMV_F64);
+        trial.work.restart = restarts[k];
+        if (trial_run(&trial) != SPMV_OK)
+            fail_msg("%s", trial.work.error);
+        assert_true(trial.results[0].checked && !trial.results[0].wrong && result_converged(&trial, &trial.results[0]));
+        assert_int_equal(trial.work.problem.restart, k == 0 ? 50 : restarts[k]);
+        iterations[k] = trial.results[0].solved.iterations;
+        bytes[k] = trial.work.model_bytes;
+        trial_close(&trial);
     }
     assert_int_equal(iterations[0], iterations[1]);
     assert_true(iterations[2] > 50 && iterations[1] > iterations[2]);
@@ -1011,15 +972,14 @@ static void restarted(void **state)
     assert_true(iterations[3] % 5 == 0 ? bytes[3] == matrix + mean
                                        : bytes[3] < matrix + mean && bytes[3] > matrix + mean - 3 * vector);
     spmv_matrix_destroy(m);
-    close_places(&p);
 }
 
 SUPPORT_MAIN(cmocka_unit_test(quiet_figures), cmocka_unit_test(noisy_figures), cmocka_unit_test(taking_turns),
              cmocka_unit_test(ended_early), cmocka_unit_test(failing_contender), cmocka_unit_test(own_clock),
-             cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing), cmocka_unit_test(every_operation),
-             cmocka_unit_test(reading_files), cmocka_unit_test(model_bytes), cmocka_unit_test(bad_peers),
-             cmocka_unit_test(unknown_method), with_context(suites), cmocka_unit_test(bad_solvers),
-             cmocka_unit_test(at_the_limit), cmocka_unit_test(unfit_systems), cmocka_unit_test(long_runs),
-             cmocka_unit_test(processor_lists), cmocka_unit_test(shares_of_others), cmocka_unit_test(doubts_about_load),
-             cmocka_unit_test(spread_of_rows), cmocka_unit_test(bandwidth_is_kept), cmocka_unit_test(bandwidth_keys),
-             cmocka_unit_test(choosing_preconditioners), cmocka_unit_test(solutions), cmocka_unit_test(restarted))
+             cmocka_unit_test(spread_by_hand), cmocka_unit_test(choosing), in_places(every_operation),
+             in_places(reading_files), in_places(model_bytes), in_places(bad_peers), in_places(unknown_method),
+             with_context(suites), in_places(bad_solvers), in_places(at_the_limit), in_places(unfit_systems),
+             cmocka_unit_test(long_runs), cmocka_unit_test(processor_lists), cmocka_unit_test(shares_of_others),
+             cmocka_unit_test(doubts_about_load), cmocka_unit_test(spread_of_rows), cmocka_unit_test(bandwidth_is_kept),
+             cmocka_unit_test(bandwidth_keys), cmocka_unit_test(choosing_preconditioners), in_places(solutions),
+             in_places(restarted))

@@ -34,21 +34,12 @@ static struct matrix make_even(int64_t length, int64_t rows, int64_t cols, bool 
     return m;
 }
 
-/* A setting in one type; a plan that is made takes new values. */
-static struct setting in_type(struct setting s, spmv_type type)
+/* A setting of this method; a plan that is made takes new values. */
+static struct setting blocked_in(struct setting s, spmv_type type)
 {
-    s.method = "blocked";
-    s.stored = s.sums = type;
     s.compression = -1;
     s.updates = !s.pattern;
-    return s;
-}
-
-static void check_setting(const char *name, const struct matrix *m, struct setting s)
-{
-    struct planned p = make_plan(m, s);
-    check_product(name, m, &p, m->val);
-    free_plan(&p);
+    return in_type(s, "blocked", type);
 }
 
 static void check_matrix(const char *name, const struct matrix *m)
@@ -56,15 +47,15 @@ static void check_matrix(const char *name, const struct matrix *m)
     static const struct setting settings[] = {
         {.scaled = true}, {.pattern = true}, {.wide = true, .scaled = true}, {.skew = 1}};
     for (size_t k = 0; k < (brief ? 2 : sizeof settings / sizeof settings[0]); k++) {
-        check_setting(name, m, in_type(settings[k], SPMV_F64));
-        check_setting(name, m, in_type(settings[k], SPMV_F32));
+        check_setting(name, m, blocked_in(settings[k], SPMV_F64));
+        check_setting(name, m, blocked_in(settings[k], SPMV_F32));
     }
 }
 
 /* The plan's description of its layout. */
 static void layout_of(const struct matrix *m, spmv_type type, char *text, size_t size)
 {
-    struct planned p = make_plan(m, in_type((struct setting){.scaled = false}, type));
+    struct planned p = make_plan(m, blocked_in((struct setting){.scaled = false}, type));
     snprintf(text, size, "%s", p.plan->layout);
     free_plan(&p);
 }
@@ -292,7 +283,7 @@ static void least_matrices(void **state)
         none.col = support_zeros(1, 4);
         none.val = support_zeros(1, 8);
         check_setting("no rows or columns", &none,
-                      in_type((struct setting){.scaled = true}, number % 2 ? SPMV_F32 : SPMV_F64));
+                      blocked_in((struct setting){.scaled = true}, number % 2 ? SPMV_F32 : SPMV_F64));
         free_matrix(&none);
     }
 }
@@ -319,7 +310,7 @@ static void bits_repeat(void **state)
         const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
         void *first = NULL;
         for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++) {
-            struct planned p = make_plan(&m, in_type(settings[k], type));
+            struct planned p = make_plan(&m, blocked_in(settings[k], type));
             for (int64_t i = 0; i < rows; i++) /* NaN, so that an unwritten row shows */
                 y0[i] = NAN;
             const struct placed dx = place(&p, x, m.cols), dy = place(&p, y0, rows);
@@ -338,7 +329,7 @@ static void bits_repeat(void **state)
             apply(&p, dx, dy);
             void *const y = bytes_of(&p, dy);
             assert_true(memcmp(first, y, bytes) != 0);
-            assert_ok(ctx, spmv_plan_update_values(p.plan, p.val));
+            assert_ok(ctx, spmv_plan_update_values(p.plan, p.val.at));
             apply(&p, dx, dy);
             void *const again = bytes_of(&p, dy);
             assert_memory_equal(first, again, bytes);
@@ -369,12 +360,12 @@ static void memory_runs_out(void **state)
     (void)state;
 #ifdef HOST_CUDA
     struct matrix m = make_even(11, 1000, 9 * X_BYTES / 8, true);
-    const struct setting s = in_type((struct setting){.scaled = false}, SPMV_F64);
+    const struct setting s = blocked_in((struct setting){.scaled = false}, SPMV_F64);
     double *const x = make_vector(m.cols, 3, true), *const y = make_vector(m.rows, 4, true);
     struct planned p = make_plan(&m, s);
     const struct placed dx = place(&p, x, m.cols), dy = place(&p, y, m.rows);
     const int64_t with_plan = host_cuda.allocations;
-    assert_ok(ctx, spmv_plan_update_values(p.plan, p.val));
+    assert_ok(ctx, spmv_plan_update_values(p.plan, p.val.at));
     apply(&p, dx, dy);
     assert_int_equal(host_cuda.allocations, with_plan);
     support_free_in(ctx, dx.block, dy.block);

@@ -297,8 +297,8 @@ static void new_values(void **state)
             assert_ok(ctx, spmv_plan_update_values(p.plan, there));
             check_product("new values", &m, &p, values);
             assert_ok(ctx, spmv_synchronize(ctx));
-            spmv_free(ctx, p.val);
-            p.val = there;
+            spmv_free(ctx, p.val.block);
+            p.val = (struct placed){there, there};
         }
         free_plan(&p);
     }

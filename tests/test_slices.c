@@ -298,8 +298,8 @@ static void new_values(void **state)
             assert_int_equal(strstr(p.plan->layout, "no table of values: more than 256") != NULL,
                              s.compression == 2 && turn == 1);
             assert_ok(ctx, spmv_synchronize(ctx));
-            spmv_free(ctx, p.val);
-            p.val = there;
+            spmv_free(ctx, p.val.block);
+            p.val = (struct placed){there, there};
         }
         free_plan(&p);
     }

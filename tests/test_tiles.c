@@ -7,158 +7,31 @@
  * summation order gives the same. Where bits are compared with bits, they are not whole.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support_lengths.h"
-
-#include <math.h>
-
-#include "plan_internal.h"
-#include "support_one_context.h"
+#include "support_planned.h"
 
 /* Constants of the kernels: nonzeros of a tile (half as many in small matrices), pieces whose sums
  * are folded at once, rows of a tile of a small matrix with and without nonzeros. */
 enum { CAPACITY = 2048, GROUP = 32, ROWS = 512, EMPTY_ROWS = 2048 };
 
-/* An array in the context's memory, `skew` elements past the start of its block. */
-struct placed {
-    void *block, *at;
-};
-
-static struct placed place(const void *host, int64_t n, int64_t size, int skew)
+/* A setting of this method. compression: -1 or, without, 0. */
+static struct setting tiles_in(struct setting s, spmv_type type)
 {
-    struct placed p;
-    assert_ok(ctx, spmv_alloc(ctx, (n + skew + 1) * size, &p.block));
-    p.at = (char *)p.block + skew * size;
-    assert_ok(ctx, spmv_upload(ctx, host, p.at, n * size));
-    return p;
-}
-
-static void upload_values(spmv_type type, const double *values, int64_t n, void *to)
-{
-    void *const copy = support_as(type, values, n, 0);
-    assert_ok(ctx, spmv_upload(ctx, copy, to, n * (int64_t)spmv_type_size(type)));
-    free(copy);
-}
-
-static struct placed place_values(spmv_type type, const double *values, int64_t n, int skew)
-{
-    void *const copy = support_as(type, values, n, 0);
-    const struct placed p = place(copy, n, (int64_t)spmv_type_size(type), skew);
-    free(copy);
-    return p;
-}
-
-struct variant {
-    spmv_type type;
-    bool scaled, plain, wide; /* plain: no compression; wide: 64-bit offsets */
-    int skew;
-};
-
-/* A plan with its arrays on the device. */
-struct planned {
-    struct placed row_ptr, col, val, x, y;
-    spmv_plan *plan;
-    struct variant v;
-    const struct matrix *m;
-};
-
-static struct planned make_plan(const struct matrix *m, struct variant v, const double *x, const double *y)
-{
-    struct planned p = {.v = v, .m = m};
-    p.row_ptr = place(m->row_ptr, m->rows + 1, 8, v.skew);
-    p.col = place(m->col, m->nnz, 4, v.skew);
-    if (m->val != NULL)
-        p.val = place_values(v.type, m->val, m->nnz, v.skew);
-    p.x = place_values(v.type, x, m->cols, v.skew);
-    p.y = place_values(v.type, y, m->rows, v.skew);
-    const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p.row_ptr.at, 64, p.col.at, p.val.at, v.type);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
-    options.method = "tiles";
-    options.type = v.type;
-    options.compression = v.plain ? 0 : -1;
-    assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &p.plan));
-    if (v.wide) { /* which plans use only from 2^31 nonzeros on */
-        plan_release_state(p.plan);
-        p.plan->a.row_ptr = p.row_ptr.at;
-        p.plan->a.row_ptr_bits = 64;
-        assert_ok(ctx, p.plan->method->prepare(p.plan));
-    }
-    return p;
-}
-
-static void free_plan(struct planned *p)
-{
-    spmv_plan_destroy(p->plan);
-    support_free_in(ctx, p->row_ptr.block, p->col.block, p->val.block, p->x.block, p->y.block);
-}
-
-static const double alpha = 2, beta = -3;
-static const float alpha32 = 2, beta32 = -3;
-
-static void apply(const struct planned *p)
-{
-    const bool f32 = p->v.type == SPMV_F32;
-    assert_ok(ctx, !p->v.scaled ? spmv_apply(p->plan, NULL, p->x.at, NULL, p->y.at)
-                   : f32        ? spmv_apply(p->plan, &alpha32, p->x.at, &beta32, p->y.at)
-                                : spmv_apply(p->plan, &alpha, p->x.at, &beta, p->y.at));
-}
-
-/* A copy of y on the host; the caller frees it. */
-static void *result(const struct planned *p)
-{
-    const int64_t size = (int64_t)spmv_type_size(p->v.type);
-    void *const y = support_zeros(p->m->rows, 8);
-    assert_ok(ctx, spmv_download(ctx, p->y.at, y, p->m->rows * size));
-    return y;
-}
-
-/* By the definition; exact for whole numbers. */
-static double *expected_of(const struct matrix *m, bool scaled, const double *x, const double *y0)
-{
-    double *const y = support_zeros(m->rows, sizeof *y);
-    for (int64_t i = 0; i < m->rows; i++) {
-        for (int64_t k = m->row_ptr[i]; k < m->row_ptr[i + 1]; k++)
-            y[i] += (m->val != NULL ? m->val[k] : 1) * x[m->col[k]];
-        if (scaled)
-            y[i] = alpha * y[i] + beta * y0[i];
-    }
-    return y;
-}
-
-static void check_variant(const char *name, const struct matrix *m, struct variant v)
-{
-    double *const x = make_vector(m->cols, 3, true), *const y0 = make_vector(m->rows, 4, true);
-    double *const expected = expected_of(m, v.scaled, x, y0);
-    for (int64_t i = 0; !v.scaled && i < m->rows; i++)
-        y0[i] = NAN; /* must not be read */
-    struct planned p = make_plan(m, v, x, y0);
-    apply(&p);
-    void *const got = result(&p);
-    for (int64_t i = 0; i < m->rows; i++) {
-        const double y = v.type == SPMV_F32 ? (double)((float *)got)[i] : ((double *)got)[i];
-        if (y != expected[i])
-            fail_msg("%s, %s%s%s%s, skew %d: row %lld of %lld (%lld entries) is %g, not %g", name,
-                     spmv_type_name(v.type), v.scaled ? ", scaled" : "", v.plain ? ", plain" : "",
-                     v.wide ? ", wide" : "", v.skew, (long long)i, (long long)m->rows,
-                     (long long)(m->row_ptr[i + 1] - m->row_ptr[i]), y, expected[i]);
-    }
-    free(got);
-    free_plan(&p);
-    support_free(x, y0, expected);
+    return in_type(s, "tiles", type);
 }
 
 /* Both types; scaled and not; compressed and not; with 64-bit offsets; arrays that are not
  * aligned. */
 static void check_matrix(const char *name, const struct matrix *m)
 {
-    static const struct variant others[] = {
-        {.scaled = false}, {.scaled = true}, {.plain = true}, {.wide = true, .scaled = true}, {.skew = 1}, {.skew = 3}};
-    for (size_t k = 0; k < (brief ? 2 : sizeof others / sizeof others[0]); k++) {
-        struct variant v = others[k];
-        v.type = SPMV_F64;
-        check_variant(name, m, v);
-        v.type = SPMV_F32;
-        check_variant(name, m, v);
+    static const struct setting settings[] = {{.compression = -1},
+                                              {.compression = -1, .scaled = true},
+                                              {.compression = 0},
+                                              {.compression = -1, .wide = true, .scaled = true},
+                                              {.compression = -1, .skew = 1},
+                                              {.compression = -1, .skew = 3}};
+    for (size_t k = 0; k < (brief ? 2 : sizeof settings / sizeof settings[0]); k++) {
+        check_setting(name, m, tiles_in(settings[k], SPMV_F64));
+        check_setting(name, m, tiles_in(settings[k], SPMV_F32));
     }
 }
 
@@ -190,8 +63,9 @@ static void one_long_row_among_short_ones(void **state)
         lengths[place == 0 ? 0 : place == 1 ? rows / 3 : rows - 1] = longest;
         struct matrix m = make_matrix(lengths, rows, 5000, true, place == 2);
         for (int number = 0; number < 4; number++)
-            check_variant("a long row", &m,
-                          (struct variant){.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = number / 2});
+            check_setting(
+                "a long row", &m,
+                tiles_in((struct setting){.compression = -1, .scaled = number / 2}, number % 2 ? SPMV_F32 : SPMV_F64));
         free_matrix(&m);
     }
     free(lengths);
@@ -209,23 +83,21 @@ static void even_rows(void **state)
         lengths[i] = 4 + i % 5 % 3;
     check_lengths("even rows", lengths, rows, 3000);
     struct matrix m = make_matrix(lengths, rows, 3000, true, false);
-    double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(rows, 3, true);
     for (int number = 0; number < 4; number++) {
-        const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .plain = number / 2};
-        struct planned p = make_plan(&m, v, x, y0);
+        const spmv_type type = number % 2 ? SPMV_F32 : SPMV_F64;
+        struct planned p = make_plan(&m, tiles_in((struct setting){.compression = number / 2 - 1}, type));
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
         if (as_large_as_it_says && strstr(info.layout, "of at most 2048") == NULL)
-            fail_msg("%s: %s", spmv_type_name(v.type), info.layout);
+            fail_msg("%s: %s", spmv_type_name(type), info.layout);
         free_plan(&p);
     }
     /* Now the columns are far apart. */
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] += (int32_t)(k % 60 * 4000);
     m.cols = 60 * 4000;
-    double *const wide_x = make_vector(m.cols, 3, true);
     for (int f32 = 0; f32 < 2; f32++) {
-        struct planned p = make_plan(&m, (struct variant){.type = f32 ? SPMV_F32 : SPMV_F64}, wide_x, y0);
+        struct planned p = make_plan(&m, tiles_in((struct setting){.compression = -1}, f32 ? SPMV_F32 : SPMV_F64));
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
         if (as_large_as_it_says && strstr(info.layout, "of at most 2048") == NULL)
@@ -233,7 +105,7 @@ static void even_rows(void **state)
         assert_non_null(strstr(info.layout, "16-bit columns in 0 %"));
         free_plan(&p);
     }
-    support_free(wide_x, x, y0, lengths);
+    free(lengths);
     free_matrix(&m);
 }
 
@@ -249,18 +121,16 @@ static void retained_beside_the_vectors(void **state)
         lengths[i] = 20;
     for (int is_wide = 0; is_wide < 2; is_wide++) {
         struct matrix m = make_matrix(lengths, rows, is_wide ? wide : 3000, true, false);
-        double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(rows, 3, true);
         for (int f32 = 0; f32 < 2; f32++) {
-            const struct variant v = {.type = f32 ? SPMV_F32 : SPMV_F64};
-            struct planned p = make_plan(&m, v, x, y0);
+            const struct setting s = tiles_in((struct setting){.compression = -1}, f32 ? SPMV_F32 : SPMV_F64);
+            struct planned p = make_plan(&m, s);
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
             if ((strstr(info.layout, "retained in the last-level cache") == NULL) != is_wide)
                 fail_msg("%lld columns: %s", (long long)m.cols, info.layout);
             free_plan(&p);
-            check_variant("a share retained", &m, v);
+            check_setting("a share retained", &m, s);
         }
-        support_free(x, y0);
         free_matrix(&m);
     }
     free(lengths);
@@ -341,13 +211,15 @@ static void without_columns_or_rows(void **state)
     for (int number = 0; number < 4; number++) {
         struct matrix m = {.rows = number < 2 ? 700 : 0, .cols = number < 2 ? 0 : 5};
         m.row_ptr = (int64_t *)zeros;
-        const struct variant v = {.type = number % 2 ? SPMV_F32 : SPMV_F64, .scaled = true};
-        struct planned p = make_plan(&m, v, y0, y0);
-        apply(&p);
-        void *const got = result(&p);
+        const struct setting s = {.compression = -1, .scaled = true};
+        struct planned p = make_plan(&m, tiles_in(s, number % 2 ? SPMV_F32 : SPMV_F64));
+        const struct placed dx = place(&p, y0, m.cols), dy = place(&p, y0, m.rows);
+        apply(&p, dx, dy);
+        void *const got = bytes_of(&p, dy);
         for (int64_t i = 0; i < m.rows; i++)
             assert_true((number % 2 ? (double)((float *)got)[i] : ((double *)got)[i]) == beta * y0[i]);
         free(got);
+        support_free_in(ctx, dx.block, dy.block);
         free_plan(&p);
     }
     support_free((void *)zeros, y0);
@@ -433,9 +305,8 @@ static void check_columns(const struct matrix *m, const char *says)
     check_matrix("16 bits", m);
     if (on_real_gpu() && brief) /* too small for stretches */
         return;
-    double *const x = make_vector(m->cols, 3, true);
     for (int plain = 0; plain < 2; plain++) {
-        struct planned p = make_plan(m, (struct variant){.type = SPMV_F64, .plain = plain}, x, x);
+        struct planned p = make_plan(m, tiles_in((struct setting){.compression = plain - 1}, SPMV_F64));
         const char *const wanted = plain ? "16-bit columns in 0 % of the tiles;" : says;
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
@@ -443,7 +314,6 @@ static void check_columns(const struct matrix *m, const char *says)
             fail_msg("\"%s\" does not contain \"%s\"", info.layout, wanted);
         free_plan(&p);
     }
-    free(x);
 }
 
 /* Tiles whose columns span 65535 have 16-bit columns from one base, those that span 65536 from two
@@ -537,19 +407,19 @@ static void bits_repeat(void **state)
     lengths[rows / 2 + 3] = 3 * CAPACITY;
     struct matrix m = make_matrix(lengths, rows, 3000, false, false);
     double *const x = make_vector(m.cols, 3, false), *const y0 = make_vector(rows, 4, false);
-    static const struct variant others[] = {{.plain = false}, {.plain = true}, {.wide = true}, {.skew = 1}};
+    static const struct setting settings[] = {
+        {.compression = -1}, {.compression = 0}, {.compression = -1, .wide = true}, {.compression = -1, .skew = 1}};
     for (int f32 = 0; f32 < 2; f32++) {
         const size_t bytes = (size_t)rows * (f32 ? 4 : 8);
         void *first = NULL;
-        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
-            struct variant v = others[k];
-            v.type = f32 ? SPMV_F32 : SPMV_F64;
-            struct planned p = make_plan(&m, v, x, y0);
+        for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++) {
+            struct planned p = make_plan(&m, tiles_in(settings[k], f32 ? SPMV_F32 : SPMV_F64));
+            const struct placed dx = place(&p, x, m.cols), dy = place(&p, y0, rows);
             /* Queued without waiting; all launches share the sums, and the last result is
              * compared. */
             for (int repeat = 0; repeat < REPEATS; repeat++)
-                apply(&p);
-            void *const y = result(&p);
+                apply(&p, dx, dy);
+            void *const y = bytes_of(&p, dy);
             if (first == NULL)
                 first = y;
             else
@@ -557,13 +427,14 @@ static void bits_repeat(void **state)
             /* So that a row that is not written is detected. */
             for (int64_t i = 0; i < rows; i++)
                 y0[i] = NAN;
-            upload_values(p.v.type, y0, rows, p.y.at);
-            apply(&p);
-            void *const again = result(&p);
+            const struct placed unread = place(&p, y0, rows);
+            apply(&p, dx, unread);
+            void *const again = bytes_of(&p, unread);
             assert_memory_equal(first, again, bytes);
             free(again);
             if (y != first)
                 free(y);
+            support_free_in(ctx, dx.block, dy.block, unread.block);
             free_plan(&p);
         }
         for (int64_t i = 0; i < rows; i++)
@@ -587,8 +458,7 @@ static void tiles_are_packed(void **state)
         for (int64_t i = 0; i < cases[c].rows; i++)
             lengths[i] = cases[c].length;
         struct matrix m = make_matrix(lengths, cases[c].rows, 100, true, false);
-        double *const x = make_vector(100, 3, true), *const y0 = make_vector(m.rows, 3, true);
-        struct planned p = make_plan(&m, (struct variant){.type = SPMV_F64}, x, y0);
+        struct planned p = make_plan(&m, tiles_in((struct setting){.compression = -1}, SPMV_F64));
         spmv_plan_info info;
         assert_ok(ctx, spmv_plan_describe(p.plan, &info, sizeof info));
         const char *const in = strstr(info.layout, " in ");
@@ -600,7 +470,7 @@ static void tiles_are_packed(void **state)
         if (tiles < needed || (double)tiles > 1.1 * (double)needed + 1)
             fail_msg("%lld tiles where %lld are needed: %s", tiles, needed, info.layout);
         free_plan(&p);
-        support_free(x, y0, lengths);
+        free(lengths);
         free_matrix(&m);
     }
 }

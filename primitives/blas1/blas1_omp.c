@@ -22,12 +22,11 @@ static const struct real_loops {
     void (*axpby)(void *state, int64_t tile);
     void (*dot)(void *state, int64_t tile);
     void (*sum_up)(const void *sums, int64_t n, void *out);
-} loops[SPMV_TYPE_LIMIT] =
-#define ENTRY(type)                                                                                                    \
-    {                                                                                                                  \
-        divide_##type, axpby_##type, dot_##type, sum_up_##type                                                         \
-    }
-    REAL_TABLE;
+} loops[SPMV_TYPE_LIMIT] = {
+#define ROW(NAME, name, T) [SPMV_##NAME] = {divide_##name, axpby_##name, dot_##name, sum_up_##name},
+    REAL_LIST(ROW)
+#undef ROW
+};
 
 spmv_status map_divide_omp(spmv_context *ctx, spmv_type type, const void *a, const void *b, void *out, int64_t n)
 {

@@ -9,9 +9,7 @@
 
 spmv_status map_divide_ref(spmv_context *ctx, spmv_type type, const void *a, const void *b, void *out, int64_t n)
 {
-#define ENTRY(type) divide_##type
-    static void (*const divide[SPMV_TYPE_LIMIT])(const void *, const void *, void *, int64_t) = REAL_TABLE;
-#undef ENTRY
+    static void (*const divide[SPMV_TYPE_LIMIT])(const void *, const void *, void *, int64_t) = REAL_TABLE(divide);
     (void)ctx;
     divide[type](a, b, out, n);
     return SPMV_OK;
@@ -20,9 +18,8 @@ spmv_status map_divide_ref(spmv_context *ctx, spmv_type type, const void *a, con
 spmv_status map_axpby_ref(spmv_context *ctx, spmv_type type, const void *alpha, const void *x, const void *beta,
                           void *y, int64_t n)
 {
-#define ENTRY(type) axpby_##type
-    static void (*const axpby[SPMV_TYPE_LIMIT])(const void *, const void *, const void *, void *, int64_t) = REAL_TABLE;
-#undef ENTRY
+    static void (*const axpby[SPMV_TYPE_LIMIT])(const void *, const void *, const void *, void *, int64_t) =
+        REAL_TABLE(axpby);
     (void)ctx;
     axpby[type](alpha, x, beta, y, n);
     return SPMV_OK;
@@ -39,9 +36,7 @@ int64_t dot_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 spmv_status dot_ref(spmv_context *ctx, spmv_type type, const void *x, const void *y, void *out, int64_t n,
                     void *scratch)
 {
-#define ENTRY(type) dot_##type
-    static void (*const dot[SPMV_TYPE_LIMIT])(const void *, const void *, void *, int64_t) = REAL_TABLE;
-#undef ENTRY
+    static void (*const dot[SPMV_TYPE_LIMIT])(const void *, const void *, void *, int64_t) = REAL_TABLE(dot);
     (void)ctx;
     (void)scratch;
     dot[type](x, y, out, n);

@@ -22,10 +22,8 @@ int64_t compact_count_part(const struct filter *filter, spmv_type type, const vo
 int64_t compact_write_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                            void *out)
 {
-#define ENTRY(type) write_##type
     static int64_t (*const write[SPMV_TYPE_LIMIT])(const void *, const uint8_t *, int64_t, int64_t, void *) =
-        TYPE_TABLE;
-#undef ENTRY
+        TYPE_TABLE(write);
     uint8_t room[HOST_TILE];
     return write[type](in, filter_flags(filter, type, in, begin, end, room), begin, end, out);
 }

@@ -12,9 +12,7 @@
 #include "each_predicate.h"
 #undef TEMPLATE
 
-#define ENTRY(type) gather_##type
-static move_part *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE;
-#undef ENTRY
+static move_part *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE(gather);
 #define ENTRY(pair) gather_if_##pair
 static move_part *const if_table[SPMV_PREDICATE_LIMIT][SPMV_TYPE_LIMIT] = PREDICATE_TABLE;
 #undef ENTRY

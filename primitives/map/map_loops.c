@@ -53,8 +53,6 @@ map_pair_loop *map_loop_scalar(spmv_op op, spmv_type type)
 
 map_pair_loop *map_loop_index(spmv_type type)
 {
-#define ENTRY(type) index_##type
-    static map_pair_loop *const loops[SPMV_TYPE_LIMIT] = TYPE_TABLE;
-#undef ENTRY
+    static map_pair_loop *const loops[SPMV_TYPE_LIMIT] = TYPE_TABLE(index);
     return loops[type];
 }

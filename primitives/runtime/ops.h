@@ -29,10 +29,9 @@ SPMV_PAIR_LIST(OPS_DEFINE_)
 SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
-/* Tables by operator (or map function, or predicate) and type, and tables by type. Each entry that
- * exists is ENTRY(add_f64) or the like, which the user defines; the others are 0. So a table has a
- * function for every pair of the lists. VALUE_TABLE: the types of matrix values. REAL_TABLE: the
- * real types. */
+/* Tables by operator (or map function, or predicate) and type. Each entry that exists is
+ * ENTRY(add_f64) or the like, which the user defines; the others are 0. So a table has a function for
+ * every pair of the lists. */
 #define PAIR_TABLE                                                                                                     \
     {                                                                                                                  \
         SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \
@@ -48,22 +47,25 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
         SPMV_PREDICATE_PAIR_LIST(PREDICATE_ROW_)                                                                       \
     }
 #define PREDICATE_ROW_(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = ENTRY(name##_##type),
-#define TYPE_TABLE                                                                                                     \
+
+/* Tables by type, with the entries name_f64 and so on: all types of primitives, the types of matrix
+ * values, the real types. */
+#define TYPE_TABLE(name)                                                                                               \
     {                                                                                                                  \
-        SPMV_TYPE_LIST(TYPE_ROW_, )                                                                                    \
+        SPMV_TYPE_LIST(TYPE_ROW_, name)                                                                                \
     }
-#define TYPE_ROW_(TYPE, type, value, T, D, CLASS, ARG) [SPMV_##TYPE] = ENTRY(type),
-#define VALUE_TABLE                                                                                                    \
+#define TYPE_ROW_(TYPE, type, value, T, D, CLASS, NAME) [SPMV_##TYPE] = NAME##_##type,
+#define VALUE_TABLE(name)                                                                                              \
     {                                                                                                                  \
-        SPMV_NUMBER_LIST(TYPE_ROW_, ) SPMV_COMPLEX_LIST(TYPE_ROW_, )                                                   \
+        SPMV_NUMBER_LIST(TYPE_ROW_, name) SPMV_COMPLEX_LIST(TYPE_ROW_, name)                                           \
     }
-#define REAL_TABLE                                                                                                     \
+#define REAL_TABLE(name)                                                                                               \
     {                                                                                                                  \
-        SPMV_TYPE_LIST(REAL_ROW_, )                                                                                    \
+        SPMV_TYPE_LIST(REAL_ROW_, name)                                                                                \
     }
-#define REAL_ROW_(TYPE, type, value, T, D, CLASS, ARG) REAL_ROW_##CLASS##_(TYPE, type)
-#define REAL_ROW_REAL_(TYPE, type) [SPMV_##TYPE] = ENTRY(type),
-#define REAL_ROW_INTEGER_(TYPE, type)
-#define REAL_ROW_TUPLE_(TYPE, type)
+#define REAL_ROW_(TYPE, type, value, T, D, CLASS, NAME) REAL_ROW_##CLASS##_(TYPE, type, NAME)
+#define REAL_ROW_REAL_(TYPE, type, NAME) [SPMV_##TYPE] = NAME##_##type,
+#define REAL_ROW_INTEGER_(TYPE, type, NAME)
+#define REAL_ROW_TUPLE_(TYPE, type, NAME)
 
 #endif

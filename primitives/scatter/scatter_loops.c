@@ -11,8 +11,7 @@
 
 /* flags: NULL, or flags[i - from] != 0 if element i is taken */
 typedef void scatter_loop(const struct move *m, const uint8_t *flags, int64_t from, int64_t to);
-#define ENTRY(type) scatter_##type
-static scatter_loop *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE;
+static scatter_loop *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE(scatter);
 
 void scatter_part(const struct move *m, int64_t from, int64_t to)
 {

@@ -1,0 +1,14 @@
+# spmv_find_c_library(NAME HEADER FOLDER LIBRARY...): finds a C library that has no package file of
+# CMake. Sets the cache variables NAME_INCLUDE_DIR (of HEADER, also in FOLDER of an include folder) and,
+# for each LIBRARY, LIBRARY_LIBRARY in capitals.
+#
+# SPDX-License-Identifier: BSD-3-Clause
+function(spmv_find_c_library name header folder)
+  find_path(${name}_INCLUDE_DIR ${header} PATH_SUFFIXES ${folder})
+  mark_as_advanced(${name}_INCLUDE_DIR)
+  foreach(library IN LISTS ARGN)
+    string(TOUPPER ${library} capitals)
+    find_library(${capitals}_LIBRARY ${library})
+    mark_as_advanced(${capitals}_LIBRARY)
+  endforeach()
+endfunction()
