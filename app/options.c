@@ -47,6 +47,7 @@ static const struct choice backends[] = {{"auto", SPMV_BACKEND_AUTO},
                                          {"omp", SPMV_BACKEND_OMP},
                                          {"ref", SPMV_BACKEND_REF},
                                          {0}};
+static const char *const exchanges[] = {"auto", "peer", "nccl", "host"};
 static const struct choice compressions[] = {{"auto", COMPRESSION_BY_COMMAND},
                                              {"off", SPMV_COMPRESSION_NONE},
                                              {"columns", SPMV_COMPRESSION_AUTO},
@@ -670,6 +671,10 @@ static spmv_status check_pairs(const struct options *o, enum option_group group)
         complain("--gpus has no effect: --backend %s uses no GPU", spmv_backend_name(o->backend));
         return SPMV_ERROR_ARGUMENT;
     }
+    if (option_given(o, "exchange") && (o->backend == SPMV_BACKEND_OMP || o->backend == SPMV_BACKEND_REF)) {
+        complain("--exchange has no effect: --backend %s uses no GPU", spmv_backend_name(o->backend));
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (o->gpus > 0 && o->ranks > 0 && o->ranks < o->gpus) {
         complain("--gpus %d is more than --ranks %d: each GPU needs a rank", o->gpus, o->ranks);
         return SPMV_ERROR_ARGUMENT;
@@ -739,6 +744,11 @@ static spmv_status check_names(const struct options *o, enum option_group group)
         names_of_preconditioners(&names);
         st = names_check(&names, "preconditioner", o->precond, group == GROUP_BENCH);
     }
+    names.count = 0;
+    for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++)
+        names_add(&names, exchanges[i]);
+    if (st == SPMV_OK && options_take(group, "exchange"))
+        st = names_check(&names, "exchange", o->exchange, false);
     names.count = 0;
     for (int i = 0; group == GROUP_EXPLAIN && explain_subject_name(i) != NULL; i++)
         names_add(&names, explain_subject_name(i));

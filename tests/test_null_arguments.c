@@ -246,6 +246,7 @@ CALL(rung_describe, C, arg(1, "scan"), arg(2, "blelloch"), arg(3, host), sizeof(
 
 #define G arg(0, group_matrix)
 CALL(group_run, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
+CALL(group_run_with, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
 CALL(group_matrix_create, arg(0, group), arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(group_matrix_describe, G, arg(1, host), 8)
 CALL(group_apply, G, arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y))
@@ -373,6 +374,7 @@ static const struct function functions[] = {
     ROW(histogram_rung, 3, 2),
     ROW(rung_describe, 4, 0),
     ROW(group_run, 1, 3),
+    ROW(group_run_with, 1, 3),
     ROW(group_matrix_create, 3, 1),
     ROW(group_matrix_describe, 2, 0),
     ROW(group_apply, 3, 2),
@@ -483,6 +485,7 @@ static void check_options(void)
     spmv_cg_options_init(NULL, sizeof(spmv_cg_options));
     spmv_solver_options_init(NULL, sizeof(spmv_solver_options));
     spmv_group_matrix_options_init(NULL, sizeof(spmv_group_matrix_options));
+    spmv_group_run_options_init(NULL, sizeof(spmv_group_run_options));
 }
 
 /* Groups; those of MPI need a launcher. */
@@ -504,6 +507,7 @@ static void check_groups(void)
     spmv_group_break(group, SPMV_OK, NULL); /* no failure */
     assert_int_equal(spmv_group_agree(group, SPMV_OK), SPMV_OK);
     assert_int_equal(spmv_group_agree(NULL, SPMV_OK), SPMV_ERROR_ARGUMENT);
+    assert_true(spmv_group_local_rank() >= -1);
     assert_int_equal(spmv_group_rank(NULL), 0);
     assert_int_equal(spmv_group_ranks(NULL), 0);
     assert_null(spmv_group_context(NULL));
@@ -641,9 +645,11 @@ static const struct {
     {"spmv_cg_options_init", 1, check_options},
     {"spmv_solver_options_init", 1, check_options},
     {"spmv_group_matrix_options_init", 1, check_options},
+    {"spmv_group_run_options_init", 1, check_options},
     {"spmv_group_create_threads", 3, check_groups},
     {"spmv_group_create_mpi", 2, check_groups},
     {"spmv_group_launcher", 0, check_groups},
+    {"spmv_group_local_rank", 0, check_groups},
     {"spmv_group_destroy", 1, check_groups},
     {"spmv_group_rank", 1, check_groups},
     {"spmv_group_ranks", 1, check_groups},

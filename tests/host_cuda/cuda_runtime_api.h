@@ -63,7 +63,7 @@ enum { cudaStreamNonBlocking = 1 };
 /* Pools exist, but their memory comes from cudaMalloc. */
 typedef struct host_cuda_pool *cudaMemPool_t;
 enum cudaDeviceAttr {
-    cudaDevAttrConcurrentKernels = 31, /* 0: a launch ends before another begins */
+    cudaDevAttrConcurrentKernels = 31,
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
     cudaDevAttrMemoryPoolsSupported = 115
@@ -164,6 +164,9 @@ struct host_cuda {
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory that exist */
     int without_pools; /* devices have no memory pools; default 0 */
     int without_peers; /* devices cannot access each other's memory; default 0 */
+    /* Devices report that kernels run at the same time; default 0. It is not true: a launch ends
+     * before another one begins, so kernels must not wait for each other. */
+    int concurrent;
     /* Returned when a pool is created, and when its threshold is set. */
     cudaError_t pool_error, pool_attribute_error;
     int64_t from_pools, trims;

@@ -174,7 +174,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
         *value = 0;
         break;
     case cudaDevAttrConcurrentKernels:
-        *value = 0;
+        *value = host_cuda.concurrent;
         break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
         *value = HOST_CUDA_SHARED_BYTES;

@@ -116,7 +116,8 @@ class Reports(Case):
             done = run("solve", "poisson2d:40", "-o", self.path("x"), mpi=mpi, ranks=ranks)
             self.assertEqual(done.returncode, 0, done.stderr)
             said = " ".join(done.stderr.replace("\nspmv:  ", " ").split())
-            self.assertIn(f"on {ranks} rank{'s' if ranks > 1 else ''} ({'mpi' if mpi else 'threads'})", said)
+            self.assertRegex(said, rf"on {ranks} rank{'s' if ranks > 1 else ''} \({'mpi' if mpi else 'threads'}"
+                                   r"(, exchange (peer|nccl|host))?\)")
             self.assertRegex(said, r"the largest share of a rank is 1\.\d\d times the mean")
             self.assertRegex(said, r"halo: \d+ elements of x move for a product, at most \d+ to a rank; \d+ % of the "
                                    r"time in exchange")
@@ -138,6 +139,18 @@ class Reports(Case):
             self.assertEqual(root["result"]["cg"]["status"], "ok")
             self.assertEqual(root["matrix"]["nnz"], 7840)
             self.assertLess(root["verify"]["worst_error_over_bound"], 1)
+
+    def test_bench(self):
+        for op, limit in (("spmv", ()), ("cg", ("--max-iterations", "60"))):
+            done = run("bench", "poisson2d:60", "--op", op, "--json", "-q", *limit, ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads(done.stdout)["result"]
+            self.assertEqual(result["op"], op)
+            self.assertEqual(result["ranks"]["count"], 2)
+            self.assertLess(0, result["seconds"]["min"])
+            self.assertLessEqual(result["seconds"]["min"], result["seconds"]["median"])
+            if op == "cg":
+                self.assertEqual(result["cg"]["iterations"], 60)
 
     def test_unsuitable_ranks_are_named(self):
         done = run("mul", "poisson2d:5", "-o", self.path("y"), ranks=3)
@@ -214,8 +227,22 @@ class Failures(Case):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
+        for more in (["--op", "scan"], ["--op", "cg", "--peers", "none"], ["--op", "cg", "--precond", "amg"]):
+            done = run("bench", "poisson2d:4", *more, ranks=2)
+            self.assertEqual(done.returncode, 4, more)
+            self.assertIn("several ranks", done.stderr)
         done = run("mul", "poisson2d:4", "--ranks", "0")
         self.assertEqual(done.returncode, 1)
+        for more, why in ((["--gpus", "2", "--backend", "omp"], "--gpus has no effect"),
+                          (["--gpus", "3", "--ranks", "2"], "each GPU needs a rank"),
+                          (["--exchange", "peer", "--backend", "omp", "--ranks", "2"], "--exchange has no effect"),
+                          (["--exchange", "post", "--ranks", "2"], "auto, peer, nccl, host")):
+            done = run("mul", "poisson2d:4", *more)
+            self.assertEqual(done.returncode, 1, more)
+            self.assertIn(why, done.stderr)
+        done = run("mul", "poisson2d:4", "--gpus", "200", "-o", self.path("y"))  # no host has as many
+        self.assertEqual(done.returncode, 6)
+        self.assertRegex(done.stderr, "no CUDA device 199|no usable CUDA device|not in this build")
         for mpi in MPIS[:1]:
             done = run("mul", "poisson2d:4", "--ranks", "2", mpi=mpi, ranks=1)
             self.assertEqual(done.returncode, 1)
