@@ -61,7 +61,7 @@ static_assert((int)KRYLOV_RING > (int)KRYLOV_MOST_BASIS && (int)KRYLOV_RING > (i
 enum { STATIC_BYTES = 6144 };
 
 /* Above, kernels of one pass each are faster. */
-enum { GMRES_MOST_ROWS = 900000, BICGSTAB_MOST_ROWS = 250000 };
+enum { GMRES_MOST_ROWS = 1100000, BICGSTAB_MOST_ROWS = 250000 };
 
 /* Longer rows would be the work of one warp for too long. */
 enum { LONGEST_ROW = 2048 };
