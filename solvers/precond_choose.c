@@ -138,7 +138,7 @@ static bool is_worth(spmv_context *ctx, const spmv_csr *a, double distance)
     if (ctx->backend->id != SPMV_BACKEND_CUDA)
         return distance >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
     const double step = a->rows <= CACHED_ROWS ? 1.8 + 20 * rows : 4 + 25 * rows + 1.1 * entries;
-    return 1.2 * distance * step > 4500 + 1200 * entries;
+    return 1.2 * distance * step > 4500 + 1000 * entries;
 }
 
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
