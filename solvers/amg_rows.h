@@ -189,9 +189,9 @@ AMG_ROW double amg_power(double x)
     return exponent < -1021 ? 0x1p-1022 : ldexp(1.0, exponent - 1);
 }
 
-/* Two real types: both are below. */
 static_assert(REAL_TYPES == 2, "amg_source handles each real type");
 
+/* Element k of an array of f64 or f32; NULL: 1. */
 AMG_ROW double amg_source(spmv_type type, const void *values, int64_t k)
 {
     return values == (const void *)0 ? 1 : type == SPMV_F64 ? ((const double *)values)[k] : ((const float *)values)[k];

@@ -1,4 +1,4 @@
-/* A module of the solvers that is no library.
+/* A file that takes the place of a module of the solvers and is not a library.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_MODULE_H

@@ -187,9 +187,9 @@ static inline void check_setting(const char *name, const struct matrix *m, struc
 }
 
 #ifdef HOST_CUDA
-/* Makes the plan with at most first bytes an allocation, then with a step-th more each time, below
- * last. A plan that is made computes the product, and is given to look. Returns how many were
- * refused. Nothing leaks. */
+/* Makes plans whose largest allocation is limited to first bytes, then to a step-th more each time,
+ * below last. Calls look for each plan that can be made and checks its product. Returns the number of
+ * plans that were refused. Asserts that no memory leaks. */
 static inline int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last,
                                            size_t step, void (*look)(const struct planned *, void *), void *user)
 {

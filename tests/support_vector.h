@@ -11,7 +11,7 @@ static inline spmv_status read_vector(spmv_context *ctx, const char *text, spmv_
     return vector_read_memory(ctx, "x.txt", text, (int64_t)strlen(text), type, 1000000, values, n);
 }
 
-/* A text that is no vector: how reading it fails, and the message. */
+/* A text that is not a vector, with the status and the message of reading it. */
 struct refused_vector {
     const char *text;
     spmv_status status;

@@ -49,7 +49,7 @@ static inline bool type_is_floating(spmv_type type)
 #define REAL_LIST_REAL_(NAME, name, T, X) X(NAME, name, T)
 #define REAL_LIST_TUPLE_(NAME, name, T, X)
 
-/* How many there are: code that chooses between two asserts it. */
+/* The number of real types. Code that chooses between two of them asserts REAL_TYPES == 2. */
 #define REAL_LIST_COUNT_(NAME, name, T) +1
 enum { REAL_TYPES = 0 REAL_LIST(REAL_LIST_COUNT_) };
 
@@ -121,7 +121,7 @@ struct real_limits {
     double normal;    /* smallest positive number with all its digits */
     double subnormal; /* smallest positive number */
     int digits;       /* integers of this many decimal digits are exact */
-    double tolerance; /* relative residual that a solve is asked for, if the user names none */
+    double tolerance; /* relative tolerance of a solve, if none is given */
     double pivot;     /* smallest usable pivot of a factorisation, relative to its row */
 };
 #define REAL_LIMITS_F32 0x1p-24, FLT_MAX, FLT_MIN, 0x1p-149, 7, 1e-4, 0x1p-20
