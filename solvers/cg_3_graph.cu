@@ -90,35 +90,27 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
     const T *const pq = pq_parts<T>(cg, &count);
     T *const rz = (T *)(memory + own->rz_at);
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    if (ranks != nullptr)
-        return {(cg_fused::state<T> *)memory,
-                (T *)cg->s.x,
-                (T *)cg->s.r,
-                (T *)cg->p,
-                (T *)cg->s.q,
-                (const T *)scale,
-                (const T *)own->z,
-                cg->s.n,
-                {dot_of<T>(cg), 1},
-                {(const T *)(memory + own->rho_at), 1},
-                {(const cg_fused::two<T> *)(memory + own->squares_at), 1},
-                left,
-                rz,
-                ranks->context_chunk};
-    return {(cg_fused::state<T> *)memory,
-            (T *)cg->s.x,
-            (T *)cg->s.r,
-            (T *)cg->p,
-            (T *)cg->s.q,
-            (const T *)scale,
-            (const T *)own->z,
-            cg->s.n,
-            parts_of(pq, count, (const T *)(memory + own->pq_at)),
-            {rz, cg_fused::FOLDED},
-            {left, (int)blocks_of(cg)},
-            left,
-            rz,
-            nullptr};
+    cg_fused::system<T> system = {(cg_fused::state<T> *)memory,
+                                  (T *)cg->s.x,
+                                  (T *)cg->s.r,
+                                  (T *)cg->p,
+                                  (T *)cg->s.q,
+                                  (const T *)scale,
+                                  (const T *)own->z,
+                                  cg->s.n,
+                                  parts_of(pq, count, (const T *)(memory + own->pq_at)),
+                                  {rz, cg_fused::FOLDED},
+                                  {left, (int)blocks_of(cg)},
+                                  left,
+                                  rz,
+                                  nullptr};
+    if (ranks != nullptr) { /* their sums are numbers, not parts */
+        system.pq = {dot_of<T>(cg), 1};
+        system.rz = {(const T *)(memory + own->rho_at), 1};
+        system.squares = {(const cg_fused::two<T> *)(memory + own->squares_at), 1};
+        system.chunk = ranks->context_chunk;
+    }
+    return system;
 }
 
 /* Launches the kernel on the system of this solve. */
