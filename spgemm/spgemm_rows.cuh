@@ -286,11 +286,6 @@ __device__ inline int width_for(int64_t products, int64_t count)
     return log;
 }
 
-__device__ inline int width_in_warp(int width_log)
-{
-    return width_log < 5 ? width_log : 5;
-}
-
 /* The least level for a row with this number of products. */
 __device__ inline int level_for(int64_t products)
 {
@@ -338,8 +333,9 @@ __device__ inline int class_for(int64_t entries, int64_t products, expectation e
 }
 
 /* classes[i]: the class of row i for count. shapes[i]: log2 of the width of its teams, up to a
- * block, and its least level. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last one and those of rows
- * without products become 0, those of huge rows 1, until their columns are counted.
+ * block, and its least level. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last
+ * one and those of rows without products become 0, those of huge rows 1, until their columns are
+ * counted.
  * lanes_log: log2 of the lanes for a row, up to a warp. */
 __global__ void __launch_bounds__(block_threads)
     analyse(operands m, int lanes_log, expectation expected, uint8_t *classes, uint8_t *shapes, int64_t *lengths,

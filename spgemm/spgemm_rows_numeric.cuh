@@ -104,7 +104,7 @@ __device__ taken<T> take(const numeric_job<T> &j, const row_of_a &row, int k, co
         t.a = load_whole(j.a_val + row.begin + k);
     int64_t begin = j.m.b.offset(c), stop = j.m.b.offset(c + (int64_t)1);
     if constexpr (PART) {
-        begin = lower_bound(j.m.b.col, begin, stop, within.first);
+        begin = first_column_from(j.m.b.col, begin, stop, within.first);
         if (begin < stop && j.m.b.col[begin] > within.last)
             stop = begin;
     }

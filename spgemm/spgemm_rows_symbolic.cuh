@@ -21,6 +21,7 @@
 #ifndef SPGEMM_ROWS_SYMBOLIC_CUH
 #define SPGEMM_ROWS_SYMBOLIC_CUH
 
+#include "columns.h"
 #include "spgemm_rows.cuh"
 
 namespace spgemm
@@ -580,19 +581,6 @@ __global__ void __launch_bounds__(BLOCK, COUNT_RESIDENT)
     }
 }
 
-/* The first entry in [low, high) of ascending columns that is at least target, else high. */
-__device__ inline int64_t lower_bound(const int32_t *col, int64_t low, int64_t high, int64_t target)
-{
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (col[middle] < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 enum {
     EACH = 4, /* words that a thread reads at a time, consecutive; a divisor of the window */
     TILE = block_threads * EACH
@@ -801,7 +789,7 @@ __global__ void __launch_bounds__(block_threads, 4)
                 for (int64_t k = begin + team; k < end; k += teams) {
                     const int32_t c = m.a.col[k];
                     const int64_t stop = m.b.offset(c + (int64_t)1);
-                    for (int64_t p = lower_bound(m.b.col, m.b.offset(c), stop, from) + tlane;
+                    for (int64_t p = first_column_from(m.b.col, m.b.offset(c), stop, from) + tlane;
                          p < stop && m.b.col[p] < to; p += width)
                         set(m.b.col[p]);
                 }
