@@ -40,7 +40,8 @@ enum {
 };
 
 /* The largest number of places per nonzero: if the plan chooses the method; if the caller names it;
- * and for one of several ranks, for which the whole matrix has decided. The count stops when the slots of a warp so far exceed it by more than SPARE_PLACES places. */
+ * and for one of several ranks, for which the whole matrix has decided. The count stops when the
+ * slots of a warp so far exceed it by more than SPARE_PLACES places. */
 enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, MOST_PLACES_RANKS = ROWS, SPARE_PLACES = 16 * ROWS };
 
 /* The results of the kernels. All are 0 before. Flags that are read often do not share a sector of
