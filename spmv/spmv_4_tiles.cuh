@@ -171,7 +171,7 @@ template <typename T> struct store_scaled {
     {
         return false;
     }
-    template <typename Shape> __device__ void end_tile(int64_t) const
+    template <typename Shape> __device__ void end_tile(int64_t, int = 0) const
     {
     }
     __device__ void end_piece(int64_t, int64_t, bool) const

@@ -108,14 +108,17 @@ template <typename T> struct store_with_epilogue {
             z[row] = load_whole(z + row) + scaled_by(gamma, value);
     }
 
-    template <typename Shape> __device__ void end_tile(int64_t t)
+    /* parity: 0 and 1 by turns where a block has several tiles, so that one barrier a tile suffices. */
+    template <typename Shape> __device__ void end_tile(int64_t t, int parity = 0)
     {
         constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
-        __shared__ T warp_parts[BLOCK_WARPS];
+        __shared__ T parts_of_turns[2][BLOCK_WARPS];
+        T *const warp_parts = parts_of_turns[parity];
         const int thread = (int)threadIdx.x;
         if (w == nullptr)
             return;
         const T sum = warp_sum(part, warp_lanes);
+        part = T();
         if (thread % warp_lanes == 0)
             warp_parts[thread / warp_lanes] = sum;
         __syncthreads();

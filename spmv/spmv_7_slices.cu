@@ -27,8 +27,9 @@ struct slices_state {
     void *heads, *patterns;
     void *val; /* in slot order; NULL: a pattern matrix, or codes are used instead */
     tiles::coded_values coded;
-    bool shares; /* slices share patterns */
-    void *tree;  /* sums of an epilogue's dot product, followed by tree_counts and unread */
+    bool shares;   /* slices share patterns */
+    bool constant; /* the patterns have the codes of all values; there are no other codes */
+    void *tree;    /* sums of an epilogue's dot product, followed by tree_counts and unread */
     unsigned *tree_counts;
     slices::findings *unread; /* of updates: not read, since the plan was checked */
     float retained;
@@ -120,7 +121,9 @@ template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool n
 /* The bytes of the matrix that a product reads. */
 double bytes_in_slices(const spmv_plan *plan, const slices_state *s)
 {
-    const double value = plan->a.val == nullptr ? 0 : s->coded.in_use ? 1 : (double)spmv_type_size(plan->a.type);
+    const double value = plan->a.val == nullptr || s->constant ? 0
+                         : s->coded.in_use                     ? 1
+                                                               : (double)spmv_type_size(plan->a.type);
     return (double)s->found.slots * slices::ROWS * value + 8.0 * (double)s->slices +
            (s->found.many ? sizeof(slices::slot) * (double)s->found.slots : 0);
 }
@@ -150,11 +153,36 @@ spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *c
     return ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, counts, begins, n, m.scratch);
 }
 
+/* act(the codes of the values in the table) */
+template <typename Act> spmv_status with_codes(const spmv_plan *plan, const slices_state *s, Act act)
+{
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        using Stored = decltype(stored);
+        if constexpr (!std::is_arithmetic<T>::value)
+            return SPMV_ERROR_TYPE; /* the method has no complex types */
+        else
+            return act(slices::as_codes<T, Stored>{(const Stored *)plan->a.val, s->coded.template table<T>()});
+    });
+}
+
+/* Writes the patterns of the chosen slices, with codes if there is a table of values. */
+template <typename Offset, typename Source>
+spmv_status write_patterns(const spmv_plan *plan, const making &m, const slices_state *s, Source codes)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    return on_device(ctx, [&] {
+        return launch(ctx, "spmv slices write", blocks_of(plan, s->slices), slices::shape::BLOCK,
+                      slices::write<Offset, Source>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
+                      s->pattern_slots, m, codes, (slices::slot *)s->patterns);
+    });
+}
+
 /* Makes heads and patterns. */
 template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool shares, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
-    const spmv_csr &a = plan->a;
     const int64_t n = s->slices;
     const int grid = grid_for(n + 1, slices::shape::BLOCK);
     s->pattern_slots = (int64_t)(shares ? s->found.pattern_slots : s->found.slots);
@@ -167,12 +195,10 @@ template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool share
         st = scan_counts(plan, m, m.slots, m.begins, n + 1);
     if (st == SPMV_OK)
         st = scan_counts(plan, m, m.own_slots, m.own_begins, n + 1);
-    if (st == SPMV_OK)
-        st = on_device(ctx, [&] {
-            return launch(ctx, "spmv slices write", blocks_of(plan, n), slices::shape::BLOCK, slices::write<Offset>,
-                          (const Offset *)a.row_ptr, a.col, a.rows, n, s->pattern_slots, m,
-                          (slices::slot *)s->patterns);
-        });
+    if (st == SPMV_OK && !s->coded.in_use)
+        st = write_patterns<Offset>(plan, m, s, slices::no_values());
+    if (st == SPMV_OK && s->coded.in_use)
+        st = with_codes(plan, s, [&](auto codes) { return write_patterns<Offset>(plan, m, s, codes); });
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spmv slices heads", grid, slices::shape::BLOCK, slices::write_heads, n, m,
                       (slices::head *)s->heads);
@@ -198,17 +224,16 @@ spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::fi
 {
     if (plan->a.val == nullptr)
         return fill_with<Offset, uint8_t>(plan, s, slices::no_values(), nullptr, found);
+    if (s->coded.in_use)
+        return with_codes(
+            plan, s, [&](auto codes) { return fill_with<Offset, uint8_t>(plan, s, codes, s->coded.codes(), found); });
     return with_types(plan, [&](auto sums, auto stored) {
-        using T = decltype(sums);
         using Stored = decltype(stored);
-        const Stored *const val = (const Stored *)plan->a.val;
-        if constexpr (!std::is_arithmetic<T>::value)
+        if constexpr (!std::is_arithmetic<decltype(sums)>::value)
             return SPMV_ERROR_TYPE; /* the method has no complex types */
-        else if (s->coded.in_use)
-            return fill_with<Offset, uint8_t>(plan, s, slices::as_codes<T, Stored>{val, s->coded.template table<T>()},
-                                              s->coded.codes(), found);
         else
-            return fill_with<Offset, Stored>(plan, s, slices::as_is<Stored>{val}, s->val, found);
+            return fill_with<Offset, Stored>(plan, s, slices::as_is<Stored>{(const Stored *)plan->a.val}, s->val,
+                                             found);
     });
 }
 
@@ -231,6 +256,26 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
     });
 }
 
+/* Keeps the table of values and frees the codes of all places. */
+spmv_status drop_codes(spmv_plan *plan, slices_state *s)
+{
+    const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
+    void *table = nullptr;
+    spmv_status st = plan_alloc(plan, s->coded.codes_at, &table);
+    if (st == SPMV_OK)
+        st = on_device(plan->ctx, [&] {
+            return cuda_check(plan->ctx,
+                              cudaMemcpyAsync(table, s->coded.memory, (size_t)s->coded.codes_at,
+                                              cudaMemcpyDeviceToDevice, (cudaStream_t)plan->ctx->stream),
+                              "a table of values");
+        });
+    if (st != SPMV_OK)
+        return st;
+    plan_free(plan, s->coded.codes_at + codes, s->coded.memory);
+    s->coded.memory = table;
+    return SPMV_OK;
+}
+
 /* Makes patterns, heads and values. Slices with the same hash share a pattern. If one of them
  * differs from it, everything is made again with a pattern for each slice. */
 template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, slices_state *s)
@@ -243,7 +288,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
         plan_free(plan, s->pattern_slots * (int64_t)sizeof(slices::slot), s->patterns);
         s->patterns = nullptr;
         shares = shares && now.differs == 0;
-        st = tiles::cleared(ctx, &m.found->differs, (int64_t)sizeof m.found->differs);
+        st = tiles::cleared(ctx, &m.found->differs, 2 * (int64_t)sizeof(int)); /* and varied */
         if (st == SPMV_OK)
             st = make_patterns<Offset>(plan, shares, m, s);
         if (st == SPMV_OK)
@@ -252,7 +297,9 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
             st = spmv_download(ctx, m.found, &now, (int64_t)sizeof now);
     } while (st == SPMV_OK && now.differs != 0 && shares);
     s->shares = shares;
-    return st;
+    /* later values may differ within a slot, and patterns are not made again */
+    s->constant = st == SPMV_OK && s->coded.in_use && shares && now.varied == 0 && !plan->updates;
+    return s->constant ? drop_codes(plan, s) : st;
 }
 
 /* Allocates what products need. *lacks_room: there is no memory for the values. */
@@ -281,7 +328,7 @@ spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 
 float share_retained(const spmv_plan *plan, const slices_state *s)
 {
-    return plan->a.val == nullptr ? 0.0f : tiles::retained_share(plan, bytes_in_slices(plan, s));
+    return plan->a.val == nullptr || s->constant ? 0.0f : tiles::retained_share(plan, bytes_in_slices(plan, s));
 }
 
 void describe(spmv_plan *plan, const slices_state *s)
@@ -299,7 +346,11 @@ void describe(spmv_plan *plan, const slices_state *s)
                          s->found.patterns == 1 ? "" : "s");
     if (used < size && !s->shares)
         used += snprintf(text + used, (size_t)(size - used), "; a pattern of offsets for each slice");
-    used += s->coded.describe(text, used, size, "place");
+    if (used < size && s->constant)
+        used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, named by the patterns",
+                         s->coded.values, s->coded.values == 1 ? "" : "s");
+    else
+        used += s->coded.describe(text, used, size, "place");
     if (used < size && s->retained > 0)
         snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                  100.0 * (double)s->retained);
@@ -346,13 +397,15 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
 {
     const slices_state *const s = state_of(plan);
     const int64_t blocks = slices::blocks_for(s->slices), inner = s->inner_end - s->inner_begin;
+    const int64_t usual = (int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices);
     return {plan->a.rows,
             s->slices,
             (const slices::head *)s->heads,
             (const slices::slot *)s->patterns,
             (const slices::two<Stored> *)s->val,
             s->retained,
-            slices::takes_many((int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices)),
+            slices::takes_many(usual, slices::FEW_AT_ONCE, slices::MANY_AT_ONCE),
+            slices::takes_many(usual, slices::CONSTANT_FEW, slices::CONSTANT_MANY),
             part == PLAN_ALL     ? blocks
             : part == PLAN_INNER ? inner
                                  : blocks - inner,
@@ -360,6 +413,15 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             part == PLAN_ALL     ? 0
             : part == PLAN_INNER ? s->inner_begin
                                  : inner};
+}
+
+template <typename T> slices::constant_matrix<T> constant_matrix_of(const spmv_plan *plan, enum plan_part part)
+{
+    const slices_state *const s = state_of(plan);
+    slices::constant_matrix<T> m;
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, part);
+    m.value_table = s->constant ? s->coded.table<T>()->number : nullptr;
+    return m;
 }
 
 template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *plan, enum plan_part part)
@@ -377,6 +439,9 @@ spmv_status multiply(const spmv_plan *plan, enum plan_part part, const T *x, Sto
 {
     if constexpr (!std::is_arithmetic<T>::value)
         return SPMV_ERROR_TYPE; /* the method has no complex types */
+    else if (state_of(plan)->constant || plan->a.val == nullptr)
+        return on_device(plan->ctx,
+                         [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, part), x, store); });
     else if (state_of(plan)->coded.in_use)
         return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, part), x, store); });
     else

@@ -11,7 +11,8 @@
  * Work: nnz products.
  * Depth: the largest number of slots of a slice.
  * Launches: 1.
- * Bytes: ROWS values per slot, 8 bytes per slice, x, y.
+ * Bytes: ROWS values per slot, 8 bytes per slice, x, y. With one value for each slot of each pattern,
+ *   as on grids with constant coefficients, no values: the pattern has them.
  * Changed since rung 4: values in the order of slots, columns from a pattern, no shared memory.
  * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
  *   finite volumes).
@@ -39,13 +40,17 @@ enum { ROWS = 2 * warp_lanes, WARPS = shape::BLOCK / warp_lanes };
 /* The smallest number of blocks of kernels that make a plan for a multiprocessor. */
 enum { RESIDENT = 6 };
 
-/* The number of slots that are loaded at once. takes_many returns whether MANY_AT_ONCE needs fewer
- * rounds for a slice with the usual number of slots; FEW_AT_ONCE needs fewer registers. */
+/* The number of slots that are loaded at once. takes_many returns whether `many` at once need fewer
+ * rounds than `few` for a slice with the usual number of slots; few need fewer registers. */
 enum { FEW_AT_ONCE = 4, MANY_AT_ONCE = 5 };
-inline bool takes_many(int64_t slots)
+inline bool takes_many(int64_t slots, int64_t few, int64_t many)
 {
-    return (slots - 1) / MANY_AT_ONCE < (slots - 1) / FEW_AT_ONCE;
+    return (slots - 1) / many < (slots - 1) / few;
 }
+
+/* The same for constant_kernel, which needs no registers for codes: five points and seven points in one
+ * round. */
+enum { CONSTANT_FEW = 5, CONSTANT_MANY = 7, CONSTANT_TURNS = 8 };
 
 /* The smallest number of blocks of a product for a multiprocessor. Without this bound the compiler saves
  * registers: it waits for each load before it issues the next. Codes need few registers. */
@@ -54,12 +59,20 @@ constexpr int resident(int at_once, tiles::values held)
     return held == tiles::values::CODED && at_once == FEW_AT_ONCE ? 8 : (int)RESIDENT;
 }
 
+/* Resident blocks of constant_kernel. One more would need registers for f64: loads ahead would be
+ * spilled, and waited for. */
+constexpr int constant_resident(int at_once)
+{
+    return at_once == CONSTANT_FEW ? 8 : 7;
+}
+
 /* One offset of a pattern. Bit l of low is set if row l of the slice has an entry at this offset, bit
- * l of high if row l + 32 has one. */
+ * l of high if row l + 32 has one. code: of the value of the first of these entries in the table of
+ * values; 0 if there is no table. */
 struct alignas(16) slot {
     int32_t offset;
     uint32_t low, high;
-    int32_t unused;
+    int32_t code;
 };
 
 /* The slots of slice s have their values at heads[s].begin ... heads[s + 1].begin - 1. Their
@@ -78,15 +91,15 @@ template <typename T, typename Stored> struct matrix {
     int64_t rows, slices;
     const head *heads; /* slices + 1 */
     const slot *patterns;
-    const two<Stored> *val; /* warp_lanes per slot; NULL: a pattern matrix */
-    float retained;         /* the share that is loaded to stay in the last-level cache */
-    bool many_at_once;
+    const two<Stored> *val;           /* warp_lanes per slot; NULL: a pattern matrix */
+    float retained;                   /* the share that is loaded to stay in the last-level cache */
+    bool many_at_once, constant_many; /* in constant_kernel */
     /* The launch has `blocks` blocks: those of the matrix without `skipped` ones from skip_from on. */
     int64_t blocks, skip_from, skipped;
 
-    __device__ int64_t block() const
+    /* The number in the matrix of a block of the launch. */
+    __device__ int64_t block(int64_t b) const
     {
-        const int64_t b = blockIdx.x;
         return b < skip_from ? b : b + skipped;
     }
 };
@@ -97,6 +110,12 @@ template <typename T> struct coded_matrix : matrix<T, T> {
     const two<uint8_t> *code;
 };
 
+/* A matrix whose entries all have the value with their slot's code. value_table NULL: a pattern
+ * matrix. */
+template <typename T> struct constant_matrix : matrix<T, T> {
+    const T *value_table;
+};
+
 /* The offsets, bits and values of AT_ONCE slots. */
 template <int AT_ONCE, typename Held> struct chunk {
     slot at[AT_ONCE];
@@ -105,7 +124,7 @@ template <int AT_ONCE, typename Held> struct chunk {
 
 /* Loads the first min(count, AT_ONCE) slots of a chunk. from: the lane's values. The bits of all
  * other slots are 0. */
-template <tiles::values HELD, int AT_ONCE, typename Load, typename Stored, typename Held>
+template <int AT_ONCE, typename Load, typename Stored, typename Held>
 __device__ void load_chunk(const Load &load, const slot *at, const Stored *from, int count, chunk<AT_ONCE, Held> *c)
 {
 #pragma unroll
@@ -113,8 +132,7 @@ __device__ void load_chunk(const Load &load, const slot *at, const Stored *from,
         c->at[i] = slot();
         c->value[i] = Held();
         if (i < count) {
-            if constexpr (HELD != tiles::values::NONE)
-                c->value[i] = load(from + i * warp_lanes);
+            c->value[i] = load(from + i * warp_lanes);
             c->at[i] = at[i];
         }
     }
@@ -127,10 +145,8 @@ template <tiles::values HELD, typename Matrix> __device__ auto held_values(const
 {
     if constexpr (HELD == tiles::values::PLAIN)
         return m.val;
-    else if constexpr (HELD == tiles::values::CODED)
-        return (const uint16_t *)m.code;
     else
-        return (const uint16_t *)nullptr;
+        return (const uint16_t *)m.code;
 }
 
 /* The values of the lane's two rows. */
@@ -160,19 +176,39 @@ __device__ inline int high_of(int codes)
 template <tiles::values HELD, typename Matrix, typename T, typename Value>
 __device__ T product_of(const Matrix &m, bool has, Value value, T x)
 {
-    if constexpr (HELD == tiles::values::NONE)
-        return x;
-    else if constexpr (HELD == tiles::values::CODED)
+    if constexpr (HELD == tiles::values::CODED)
         return (has ? load_gathered(m.value_table + value) : T()) * x;
     else
         return T(value) * x; /* the value is 0 if the row has no entry */
+}
+
+/* Loads what the storer needs of a lane's two rows, row and row + warp_lanes. */
+template <typename Store>
+__device__ void look_ahead(const Store &store, int64_t row, int64_t rows, typename Store::ahead (&held)[2])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (row + half * warp_lanes < rows)
+            held[half] = store.look_ahead(row + half * warp_lanes);
+}
+
+/* Stores the sums of a lane's two rows. */
+template <typename T, typename Store>
+__device__ void store_rows(Store &store, int64_t row, int64_t rows, T low, T high,
+                           const typename Store::ahead (&held)[2])
+{
+    if (row < rows)
+        store(row, low, held[0]);
+    if (row + warp_lanes < rows)
+        store(row + warp_lanes, high, held[1]);
 }
 
 template <int AT_ONCE, tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
 __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(Matrix m, const T *x, Store store)
 {
     const int lane = (int)threadIdx.x % warp_lanes;
-    const int64_t block = m.block(), slice = block * WARPS + (int)threadIdx.x / warp_lanes, first = slice * ROWS;
+    const int64_t block = m.block(blockIdx.x), slice = block * WARPS + (int)threadIdx.x / warp_lanes,
+                  first = slice * ROWS;
     const Load load(m.retained);
     head mine = {};
     int count = 0;
@@ -185,25 +221,21 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     const int step = count > 0 ? (count - 1) / ((count - 1) / AT_ONCE + 1) + 1 : 0;
     const T *const x_from = settled(x + first + lane);
     const slot *const at = m.patterns + mine.pattern;
-    auto *from = held_values<HELD>(m);
-    if constexpr (HELD != tiles::values::NONE)
-        from = settled(from + (int64_t)mine.begin * warp_lanes + lane);
+    const auto *const from = settled(held_values<HELD>(m) + (int64_t)mine.begin * warp_lanes + lane);
     typename Store::ahead held[2] = {};
     T low = T(), high = T();
     chunk<AT_ONCE, std::decay_t<decltype(load(from))>> c;
-    load_chunk<HELD>(load, at, from, step, &c);
+    load_chunk(load, at, from, step, &c);
 
     await_kernel_before();
     const bool stopped = store.stopped();
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        if (first + half * warp_lanes + lane < m.rows)
-            held[half] = store.look_ahead(first + half * warp_lanes + lane);
+    /* before the gathers if there are registers for it: spilled, it would be waited for at once */
+    if constexpr (AT_ONCE == FEW_AT_ONCE)
+        look_ahead(store, first + lane, m.rows, held);
     for (int k = 0; k < count; k += step) {
         T x_low[AT_ONCE], x_high[AT_ONCE];
         if (k > 0)
-            load_chunk<HELD>(load, at + k, HELD != tiles::values::NONE ? from + k * warp_lanes : from,
-                             count - k < step ? count - k : step, &c);
+            load_chunk(load, at + k, from + k * warp_lanes, count - k < step ? count - k : step, &c);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             const T *const x_at = x_from + c.at[i].offset;
@@ -223,13 +255,83 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     }
     if (stopped)
         return;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t row = first + half * warp_lanes + lane;
-        if (row < m.rows)
-            store(row, half == 0 ? low : high, held[half]);
-    }
+    if constexpr (AT_ONCE != FEW_AT_ONCE)
+        look_ahead(store, first + lane, m.rows, held);
+    store_rows(store, first + lane, m.rows, low, high, held);
     store.template end_tile<shape>(block);
+}
+
+/* The pattern of a slice and the numbers of its slots: none behind the last slice. The members are used a
+ * turn after they are loaded, so nothing may be computed from them before. */
+struct span {
+    int32_t pattern, begin, end;
+};
+
+/* The pattern of this warp's slice in block `turn` of the launch. */
+template <typename Matrix> __device__ span span_of(const Matrix &m, int64_t turn)
+{
+    const int64_t slice = m.block(turn) * WARPS + (int)threadIdx.x / warp_lanes;
+    if (turn >= m.blocks || slice >= m.slices)
+        return {0, 0, 0};
+    return {m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
+}
+
+/* The same where slots have no values of their own. A block computes several blocks of the matrix, one
+ * after the other, and loads where a pattern is one block ahead. */
+template <int AT_ONCE, bool VALUES, typename T, typename Store>
+__global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
+    constant_kernel(constant_matrix<T> m, const T *x, Store store)
+{
+    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
+    const uint32_t bit = 1u << lane;
+    int64_t turn = blockIdx.x;
+    let_next_begin();
+    span next = span_of(m, turn);
+
+    await_kernel_before();
+    const bool stopped = store.stopped();
+    for (int parity = 0; turn < m.blocks; parity ^= 1) {
+        const span now = next;
+        const int64_t block = m.block(turn), first = (block * WARPS + warp) * ROWS;
+        turn += gridDim.x;
+        next = span_of(m, turn);
+        const T *const x_from = settled(x + first + lane);
+        const slot *const at = m.patterns + now.pattern;
+        const int count = now.end - now.begin;
+        typename Store::ahead held[2] = {};
+        T low = T(), high = T();
+        for (int k = 0; k < count; k += AT_ONCE) {
+            T x_low[AT_ONCE], x_high[AT_ONCE];
+            slot of[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                of[i] = slot();
+                if (k + i < count)
+                    of[i] = at[k + i];
+                const T *const x_at = x_from + of[i].offset;
+                x_low[i] = x_high[i] = T();
+                if ((of[i].low & bit) != 0)
+                    x_low[i] = load_gathered(x_at);
+                if ((of[i].high & bit) != 0)
+                    x_high[i] = load_gathered(x_at + warp_lanes);
+            }
+            if (stopped) /* tested after the gathers are issued, so that they do not wait for it */
+                return;
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const T value = VALUES ? load_gathered(m.value_table + of[i].code) : T(1);
+                if ((of[i].low & bit) != 0)
+                    low += value * x_low[i];
+                if ((of[i].high & bit) != 0)
+                    high += value * x_high[i];
+            }
+        }
+        if (stopped)
+            return;
+        look_ahead(store, first + lane, m.rows, held);
+        store_rows(store, first + lane, m.rows, low, high, held);
+        store.template end_tile<shape>(block, parity);
+    }
 }
 
 inline int64_t blocks_for(int64_t slices)
@@ -237,10 +339,11 @@ inline int64_t blocks_for(int64_t slices)
     return (slices - 1) / WARPS + 1;
 }
 
+enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
+
 template <tiles::values HELD, typename Load, typename Matrix, typename T, typename Store>
 spmv_status run_as(spmv_context *ctx, const Matrix &m, const T *x, Store store)
 {
-    enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
     const int blocks = (int)m.blocks;
     return m.many_at_once ? launch_cached<kernel<MANY_AT_ONCE, HELD, Load, Matrix, T, Store>>(
                                 ctx, "spmv slices", blocks, shape::BLOCK, SHARED_PERCENT, m, x, store)
@@ -258,14 +361,33 @@ spmv_status run_with_values(spmv_context *ctx, const Matrix &m, const T *x, Stor
 template <typename T, typename Stored, typename Store>
 spmv_status run(spmv_context *ctx, const matrix<T, Stored> &m, const T *x, Store store)
 {
-    return m.val == nullptr ? run_as<tiles::values::NONE, loads<caching::ONCE>>(ctx, m, x, store)
-                            : run_with_values<tiles::values::PLAIN>(ctx, m, x, store);
+    return run_with_values<tiles::values::PLAIN>(ctx, m, x, store);
 }
 
 template <typename T, typename Store>
 spmv_status run(spmv_context *ctx, const coded_matrix<T> &m, const T *x, Store store)
 {
     return run_with_values<tiles::values::CODED>(ctx, m, x, store);
+}
+
+template <int AT_ONCE, typename T, typename Store>
+spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const T *x, Store store)
+{
+    /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
+    const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
+    const int blocks = (int)(m.blocks < CONSTANT_TURNS * at_once ? m.blocks : at_once);
+    return m.value_table != nullptr
+               ? launch_cached<constant_kernel<AT_ONCE, true, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
+                                                                         SHARED_PERCENT, m, x, store)
+               : launch_cached<constant_kernel<AT_ONCE, false, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
+                                                                          SHARED_PERCENT, m, x, store);
+}
+
+template <typename T, typename Store>
+spmv_status run(spmv_context *ctx, const constant_matrix<T> &m, const T *x, Store store)
+{
+    return m.constant_many ? run_constant<CONSTANT_MANY>(ctx, m, x, store)
+                           : run_constant<CONSTANT_FEW>(ctx, m, x, store);
 }
 
 } // namespace slices

@@ -3,9 +3,10 @@
  *   count        counts the slots of each slice and stores the hash of its pattern in a dictionary;
  *                stops early if the matrix has too many empty places
  *   choose       finds for each slice the first slice with the same hash; it uses that pattern
- *   write        writes the patterns
+ *   write        writes the patterns, with the code of each slot's first value
  *   write_heads  writes where the values and the pattern of each slice begin
- *   fill         writes the values in the order of slots; checks each slice against its pattern
+ *   fill         writes the values in the order of slots; checks each slice against its pattern, and
+ *                all codes against those of the pattern
  *
  * The rows of a slice are merged to find its slots. A lane holds a position in each of its two
  * rows. The least offset at all positions is the next slot, and each row that has it advances by
@@ -48,8 +49,8 @@ enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, MOST_PLACES_RANKS = ROWS, SPARE_
  * the cache with numbers that many warps add to. */
 struct findings {
     /* 1: unsorted: columns do not ascend; unsuited: too many empty places; many: too many patterns;
-     * differs: a slice differs from its pattern */
-    alignas(32) int unsorted, unsuited, many, differs;
+     * differs: a slice differs from its pattern; varied: a code differs from its pattern's */
+    alignas(32) int unsorted, unsuited, many, differs, varied;
     alignas(32) unsigned long long slots, longest;
     alignas(32) unsigned long long pattern_slots; /* of all patterns in the dictionary */
     unsigned patterns;                            /* in the dictionary */
@@ -194,18 +195,36 @@ template <typename Offset, typename Value, typename Source> struct merging {
             look();
     }
 
-    /* Returns the next slot and advances; the offset is NO_OFFSET after the last slot. Sets
-     * *unsorted if the columns of a row do not ascend. */
-    __device__ slot take(bool *unsorted)
+    /* The next slot; the offset is NO_OFFSET after the last one. */
+    __device__ slot ahead() const
     {
         slot s = {};
         s.offset = tiles::warp_least(next[0] < next[1] ? next[0] : next[1]);
-        const bool low = next[0] == s.offset, high = next[1] == s.offset;
         if (s.offset == NO_OFFSET)
             return s;
-        s.low = __ballot_sync(0xffffffffu, low);
-        s.high = __ballot_sync(0xffffffffu, high);
+        s.low = __ballot_sync(0xffffffffu, next[0] == s.offset);
+        s.high = __ballot_sync(0xffffffffu, next[1] == s.offset);
+        return s;
+    }
+
+    /* The next slot with the code of its first value; advances. Values are codes. */
+    __device__ slot take_coded()
+    {
+        slot s = ahead();
+        const bool low = next[0] == s.offset, high = next[1] == s.offset;
+        const int value = low ? near->value[place(0)] : high ? near->value[place(1)] : 0;
+        s.code = __shfl_sync(0xffffffffu, value, __ffs((int)(s.low | s.high)) - 1);
         pass(low, high);
+        return s;
+    }
+
+    /* Returns the next slot and advances. Sets *unsorted if the columns of a row do not ascend. */
+    __device__ slot take(bool *unsorted)
+    {
+        const slot s = ahead();
+        if (s.offset == NO_OFFSET)
+            return s;
+        pass(next[0] == s.offset, next[1] == s.offset);
         *unsorted = *unsorted || next[0] <= s.offset || next[1] <= s.offset;
         return s;
     }
@@ -340,20 +359,20 @@ static __global__ void __launch_bounds__(shape::BLOCK) choose(int64_t slices, bo
 }
 
 /* Writes the patterns of the chosen slices. capacity: the number of slots that fit in patterns. */
-template <typename Offset>
-__global__ void __launch_bounds__(shape::BLOCK) write(const Offset *row_ptr, const int32_t *col, int64_t rows,
-                                                      int64_t slices, int64_t capacity, making m, slot *patterns)
+template <typename Offset, typename Source>
+__global__ void __launch_bounds__(shape::BLOCK)
+    write(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, int64_t capacity, making m,
+          Source codes, slot *patterns)
 {
     __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
-    bool unsorted = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
         if (m.chosen[slice] != slice)
             continue;
-        merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
+        merging<Offset, uint8_t, Source> rows_of(row_ptr, col, rows, slice, codes, near + threadIdx.x / warp_lanes);
         const int32_t begin = m.own_begins[slice], end = m.own_begins[slice + 1];
         for (int32_t k = begin; k < end; k++) {
-            const slot s = rows_of.take(&unsorted);
+            const slot s = rows_of.take_coded();
             if (threadIdx.x % warp_lanes == 0 && k < capacity)
                 patterns[k] = s;
         }
@@ -368,7 +387,8 @@ static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slice
 }
 
 /* Writes the values in the order of slots; nothing if to is NULL. Sets found->differs to 1 if a row
- * differs from its slice's pattern. */
+ * differs from its slice's pattern, found->varied to 1 if values are codes and one differs from that
+ * of its slot. */
 template <typename Offset, typename Value, typename Source>
 __global__ void __launch_bounds__(shape::BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
@@ -377,7 +397,7 @@ __global__ void __launch_bounds__(shape::BLOCK)
     __shared__ window<Value> near[WARPS];
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t warps = (int64_t)gridDim.x * WARPS;
-    bool differs = false;
+    bool differs = false, varied = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
         merging<Offset, Value, Source> rows_of(row_ptr, col, rows, slice, source, near + threadIdx.x / warp_lanes);
         const head mine = heads[slice];
@@ -391,6 +411,8 @@ __global__ void __launch_bounds__(shape::BLOCK)
                 value.low = rows_of.near->value[rows_of.place(0)];
             if (high)
                 value.high = rows_of.near->value[rows_of.place(1)];
+            if constexpr (std::is_same<Value, uint8_t>::value)
+                varied = varied || (low && value.low != s.code) || (high && value.high != s.code);
             rows_of.pass(low, high);
             if (to != nullptr)
                 to[((int64_t)mine.begin + k) * warp_lanes + lane] = value;
@@ -399,6 +421,8 @@ __global__ void __launch_bounds__(shape::BLOCK)
     }
     if (differs)
         found->differs = 1;
+    if (varied)
+        found->varied = 1;
 }
 
 } // namespace slices

@@ -234,6 +234,48 @@ static void choice(void **state)
 
 /* ------------------------------------------------------------------ values */
 
+/* A band with one value for each offset; the patterns then name the values. */
+static void constant_values(void **state)
+{
+    (void)state;
+    static const int32_t offsets[] = {-70, -9, -1, 0, 1, 2, 9, 80};
+    static const double values[] = {-1, 0.5, -1, 6, INFINITY, 1e-300, -0.0, NAN};
+    const int64_t rows = 9 * SLICE + 5;
+    for (int count = 1; count <= 8; count++) {
+        struct matrix m = make_band(rows, rows, offsets, count, 0, true);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++)
+                for (int at = 0; at < count; at++)
+                    if (m.col[k] - i == offsets[at])
+                        m.val[k] = values[at];
+        double *const x = make_vector(rows, 3, false);
+        struct setting s = {.method = "slices", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+        struct planned plain = make_plan(&m, s);
+        s.compression = 2;
+        struct planned constant = make_plan(&m, s);
+        void *const y = product_of(&plain, x, NULL), *const named = product_of(&constant, x, NULL);
+        assert_non_null(strstr(constant.plan->layout, "named by the patterns"));
+        assert_null(strstr(plain.plan->layout, "a table of"));
+        assert_memory_equal(y, named, (size_t)rows * 8);
+        assert_true(constant.plan->bytes < plain.plan->bytes);
+        free_plan(&constant);
+
+        m.val[m.nnz / 2] = 7; /* one value differs: a code for each place */
+        struct planned other = make_plan(&m, s);
+        free_plan(&plain);
+        s.compression = -1;
+        plain = make_plan(&m, s);
+        void *const expected = product_of(&plain, x, NULL), *const coded = product_of(&other, x, NULL);
+        assert_non_null(strstr(other.plan->layout, "1 byte per place"));
+        assert_memory_equal(expected, coded, (size_t)rows * 8);
+        support_free(y, named, expected, coded);
+        free_plan(&plain);
+        free_plan(&other);
+        free(x);
+        free_matrix(&m);
+    }
+}
+
 /* A row's bits depend on the row alone, not on its position or on how the values are stored. */
 static void bits(void **state)
 {
@@ -352,5 +394,5 @@ static void memory_runs_out(void **state)
 #endif
 
 ONE_CONTEXT_MAIN(HOST_TESTS cmocka_unit_test(grids), cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries),
-                 cmocka_unit_test(choice), cmocka_unit_test(bits), cmocka_unit_test(new_values),
-                 cmocka_unit_test(memory_runs_out))
+                 cmocka_unit_test(choice), cmocka_unit_test(constant_values), cmocka_unit_test(bits),
+                 cmocka_unit_test(new_values), cmocka_unit_test(memory_runs_out))
