@@ -12,12 +12,17 @@
  * Launches:   3 a step.
  * Bytes:      vector passes a step, besides the product: r: 2 + 1 (q), x: 2, p: 2 + 1 (r) = 8; 2
  *             more with Jacobi's preconditioner; with another preconditioner its own passes and 3.
+ *             With two directions (below) x: 2.5 in two steps, so 7.5.
  * Changed:    since rung 1, 3 launches instead of 9, 8 passes instead of 10, no wait.
  * Wins when:  over rung 1, always. Rung 3 runs the same kernels with fewer launches.
  * Bits:       the number of elements of a block, and so the parts, depends on n alone.
  * Source:     Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
  *
  * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh.
+ *
+ * Two directions: for large systems, where memory limits a step, p alternates between two vectors, and
+ * every second step adds the parts of two steps to x, in their order: x = (x + alpha' p') + alpha p.
+ * So the bits of x stay. After an odd number of steps `catch_up` adds the missing part.
  *
  * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
  * the reverse.
@@ -34,6 +39,12 @@
 
 #include "cg_blocks.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
+
+/* The least number of elements for two directions: vectors that exceed the last-level cache. Tests build
+ * with few. */
+#ifndef SPMV_CG_TWO_FROM
+#define SPMV_CG_TWO_FROM (1 << 21)
+#endif
 
 namespace cg_fused
 {
@@ -65,6 +76,7 @@ template <typename T> struct parts_of {
 template <typename T> struct system {
     state<T> *s;
     T *x, *r, *p, *q;
+    T *next; /* where the next direction goes: p itself, or with two directions the other one */
     const T *scale, *z;
     int64_t n;
     parts_of<T> pq, rz;       /* of p'q; of r'z where there is a z */
@@ -271,6 +283,7 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     leave(a, part);
     if (first) {
         s->pq = pq;
+        s->alpha_before = s->alpha;
         s->alpha = alpha;
         s->rho_before = rho;
         s->iterations_then = iterations + 1;
@@ -296,33 +309,46 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T
         a.rz_parts[blockIdx.x] = part;
 }
 
-/* beta = rho / (previous rho), x = x + alpha p, p = z + beta p */
-template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
+/* What a step does to x: adds alpha p; nothing; adds the part of the step before, then alpha p. */
+enum class parts_of_x { ONE, NONE, TWO };
+
+/* beta = rho / (previous rho), x as above, next = z + beta p. With two directions `next` still has
+ * the direction of the step before, which this step replaces. */
+template <typename T, int EACH, parts_of_x PARTS>
+__global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
 {
+    constexpr bool ADDS = PARTS != parts_of_x::NONE, TWO = PARTS == parts_of_x::TWO;
     state<T> *const s = a.s;
     own_elements<EACH> own(a);
-    T r[EACH], p[EACH], x[EACH];
+    T r[EACH], p[EACH], x[EACH], before[EACH];
+    const auto load = [&] {
+        own.load(a.r, r);
+        own.load(a.p, p);
+        if constexpr (ADDS)
+            own.load(a.x, x);
+        if constexpr (TWO)
+            own.load(a.next, before);
+    };
     let_next_begin();
     await_kernel_before();
     if (s->stop != COLUMN_RUNS)
         return;
-    const T alpha = s->alpha, rho_before = s->rho_before;
-    own.load(a.r, r);
-    own.load(a.p, p);
-    own.load(a.x, x);
+    const T alpha = s->alpha, alpha_before = s->alpha_before, rho_before = s->rho_before;
+    load();
     const two<T> squares = sum_parts(a.squares);
     const T rho = a.z != nullptr ? sum_parts(a.rz) : squares.im;
     const T beta = rho / rho_before;
     for (;;) {
         own.each([&](int k, int64_t i) {
-            a.x[i] = x[k] + alpha * p[k];
-            a.p[i] = a.z_of(i, r[k]) + beta * p[k];
+            if constexpr (TWO)
+                x[k] += alpha_before * before[k];
+            if constexpr (ADDS)
+                a.x[i] = x[k] + alpha * p[k];
+            a.next[i] = a.z_of(i, r[k]) + beta * p[k];
         });
         if (!own.next())
             break;
-        own.load(a.r, r);
-        own.load(a.p, p);
-        own.load(a.x, x);
+        load();
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         s->rr = squares.re;
@@ -330,6 +356,22 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
         s->iterations = s->iterations_then;
         note(s);
     }
+}
+
+/* After an odd number of steps with two directions: x = x + alpha p, the part of the last step, and p =
+ * the direction of the next one, for a recurrence that continues. */
+template <typename T> __global__ void __launch_bounds__(BLOCK) catch_up(system<T> a)
+{
+    own_elements<1> own(a);
+    let_next_begin();
+    await_kernel_before();
+    const T alpha = a.s->alpha;
+    do
+        own.each([&](int, int64_t i) {
+            a.x[i] += alpha * a.p[i];
+            a.p[i] = a.next[i];
+        });
+    while (own.next());
 }
 
 } // namespace cg_fused

@@ -34,6 +34,8 @@ struct workspace {
     cg_blocks::queue queue;
     /* on the device: the state and parts of sums; M^-1 r, unless a kernel computes it itself */
     void *memory, *z;
+    void *other;                           /* the second of two directions; NULL: one */
+    bool odd;                              /* the next step to be queued is the second, fourth, ... of the run */
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
     int64_t squares_at, rho_at;            /* with several ranks: the squares and r'z of all ranks */
 };
@@ -80,6 +82,12 @@ template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
     return dot_parts != nullptr ? (T *)dot_parts(cg->s.plan, count) : dot_of<T>(cg);
 }
 
+/* The first direction, or the other one. */
+void *direction_of(const struct cg *cg, bool other)
+{
+    return other ? workspace_of(cg)->other : cg->p;
+}
+
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
 {
     const workspace *const own = workspace_of(cg);
@@ -93,8 +101,9 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
     cg_fused::system<T> system = {(cg_fused::state<T> *)memory,
                                   (T *)cg->s.x,
                                   (T *)cg->s.r,
-                                  (T *)cg->p,
+                                  (T *)direction_of(cg, own->odd),
                                   (T *)cg->s.q,
+                                  (T *)direction_of(cg, own->other != nullptr && !own->odd),
                                   (const T *)scale,
                                   (const T *)own->z,
                                   cg->s.n,
@@ -167,15 +176,31 @@ template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, st
                          : ranks->dot(ranks->self, cg->s.type, cg->p, cg->s.q, dot_of<T>(cg));
 }
 
+/* The last kernel of a step. */
+template <typename T> spmv_status queue_direction(const struct cg *cg)
+{
+    using cg_fused::parts_of_x;
+    workspace *const own = workspace_of(cg);
+    const auto queue = [&](auto kernel) { return queue_kernel<T>(cg, "cg p", blocks_of(cg), kernel); };
+    if (own->other == nullptr)
+        return is_small(cg) ? queue(cg_fused::step_direction<T, 1, parts_of_x::ONE>)
+                            : queue(cg_fused::step_direction<T, 4, parts_of_x::ONE>);
+    const spmv_status st = own->odd ? queue(cg_fused::step_direction<T, 4, parts_of_x::TWO>)
+                                    : queue(cg_fused::step_direction<T, 4, parts_of_x::NONE>);
+    own->odd = !own->odd;
+    return st;
+}
+
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
 {
     const workspace *const own = workspace_of(cg);
+    const void *const p = direction_of(cg, own->odd);
     spmv_epilogue dot;
     spmv_epilogue_init(&dot, sizeof dot);
-    dot.w = cg->p;
+    dot.w = p;
     dot.dot = dot_of<T>(cg);
-    struct plan_product product = plan_product_of(cg->s.plan, nullptr, cg->p, nullptr, cg->s.q);
+    struct plan_product product = plan_product_of(cg->s.plan, nullptr, p, nullptr, cg->s.q);
     product.epilogue = &dot;
     product.stop = &system_of<T>(cg).s->ending;
     product.leaves_parts = true;
@@ -195,12 +220,13 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
         if (st == SPMV_OK && ranks)
             st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, 0, own->rho_at);
     }
-    return st != SPMV_OK ? st : queue_kernel<T>(cg, "cg p", blocks_of(cg), KERNEL_FOR(cg_fused::step_direction, 4));
+    return st != SPMV_OK ? st : queue_direction<T>(cg);
 }
 
 template <typename T> spmv_status queue_begin(struct cg *cg)
 {
     workspace *const own = workspace_of(cg);
+    own->odd = false;
     const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
     int64_t count = 0;
     T *const product_parts = pq_parts<T>(cg, &count);
@@ -229,6 +255,16 @@ template <typename T> spmv_status queue_begin_of_ranks(struct cg *cg)
     return st;
 }
 
+/* Adds to x the part of the last step. */
+spmv_status catch_up(const struct cg *cg)
+{
+    workspace_of(cg)->odd = false;
+    return with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) {
+        using T = typename decltype(of)::type;
+        return queue_kernel<T>(cg, "cg x", blocks_of(cg), cg_fused::catch_up<T>);
+    });
+}
+
 spmv_status run(struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
@@ -241,7 +277,8 @@ spmv_status run(struct cg *cg)
         [=](auto type) { return queue_step<decltype(type)>(cg); });
     if (ranks != nullptr)
         ranks->let_wait(ranks->self, false);
-    return st;
+    return st != SPMV_OK || workspace_of(cg)->other == nullptr || cg->s.column[0].iterations % 2 == 0 ? st
+                                                                                                      : catch_up(cg);
 }
 
 spmv_status supports(const struct cg *cg)
@@ -252,6 +289,20 @@ spmv_status supports(const struct cg *cg)
                : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                               "spmv_cg: method %s of several ranks needs an exchange between GPUs: peer or nccl",
                               cg->rung != nullptr ? cg->rung : "graph");
+}
+
+/* Takes memory for a second direction if vectors are large and there is room. Preconditioners with
+ * kernels of their own queue single steps, and ranks have elements of others beside p: one direction. */
+spmv_status lend_direction(const struct cg *cg, workspace *own)
+{
+    if (cg->s.n < (int64_t)SPMV_CG_TWO_FROM || own->z != nullptr || cg->s.plan->ranks != nullptr)
+        return SPMV_OK;
+    const spmv_status st = context_lend(cg->s.ctx, cg->s.n * (int64_t)spmv_type_size(cg->s.type), &own->other);
+    if (st != SPMV_ERROR_MEMORY)
+        return st;
+    own->other = nullptr;
+    cg->s.ctx->error[0] = '\0';
+    return SPMV_OK;
 }
 
 spmv_status prepare(struct cg *cg)
@@ -272,6 +323,8 @@ spmv_status prepare(struct cg *cg)
     st = context_lend(cg->s.ctx, own->rho_at + size, &own->memory);
     if (st == SPMV_OK && cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
         st = context_lend(cg->s.ctx, cg->s.n * size, &own->z);
+    if (st == SPMV_OK)
+        st = lend_direction(cg, own);
     if (st != SPMV_OK)
         return st;
     st = cg_blocks::open(&own->queue, cg, own->memory, cg->method == &cg_graph);
@@ -289,6 +342,7 @@ void release(struct cg *cg)
     cg_blocks::close(&own->queue);
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->z);
+    context_take_back(cg->s.ctx, own->other);
 }
 
 constexpr cg_method method(const char *name, const char *why)

@@ -30,7 +30,7 @@ namespace cg_blocks
 /* Steps of a block. A preconditioner of its own kernels makes a step long: then each block is one
  * step, because the unnecessary steps cost more than the launches. */
 enum { LONG, SHORT, LENGTHS, AHEAD = 2 };
-constexpr int steps_of[LENGTHS] = {16, 2};
+constexpr int steps_of[LENGTHS] = {16, 2}; /* even: see cg_2_fused.cuh, "Two directions" */
 
 /* The recurrence of a column, in device memory. The host reads copies. */
 enum { RING = 32 };
@@ -44,7 +44,7 @@ template <typename T> struct column {
     long long iterations;
     T history[RING]; /* r'r after iteration i, at i % RING */
     /* written by the kernels between (`ending` also where `enough` is reached) */
-    T pq, alpha, rho_before;
+    T pq, alpha, alpha_before, rho_before;
     long long iterations_then;
     int stop, ending; /* stop: an enum column_stop; ending: no step follows */
 };

@@ -539,6 +539,49 @@ static void bits(void **state)
         }
 }
 
+/* Large systems alternate between two directions, which takes a vector more. Without memory for it the
+ * solve has the same bits, after odd and even numbers of steps, and leaves no message. The solve fails
+ * where other memory is refused. */
+static void two_directions(void **state)
+{
+    (void)state;
+#ifdef HOST_CUDA
+    for (int64_t steps = 1; steps <= 5; steps++) {
+        uint64_t expected = 0;
+        int without = 0, refused = 0;
+        for (int granted = -1; granted < 12; granted++) {
+            spmv_context *ctx = support_context();
+            struct system s = generated(ctx, "poisson2d:30", SPMV_F64, 1); /* SPMV_CG_TWO_FROM is less */
+            spmv_cg_options options;
+            spmv_cg_result result;
+            ask_for_ones(&s);
+            spmv_cg_options_init(&options, sizeof options);
+            options.method = "graph";
+            options.max_iterations = steps;
+            options.symmetry_check = SPMV_SYMMETRY_TRUST;
+            host_cuda.granted = granted < 0 ? 0 : granted;
+            host_cuda.refused = granted < 0 ? 0 : 2; /* the second attempt comes after the pool is trimmed */
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+            const bool all = host_cuda.refused == 0;
+            host_cuda.granted = host_cuda.refused = 0;
+            if (st == SPMV_ERROR_ITERATIONS) {
+                expected = granted < 0 ? fingerprint(&s, &result) : expected;
+                assert_true(fingerprint(&s, &result) == expected);
+                assert_int_equal(result.iterations, steps);
+                without += granted >= 0 && all;
+            } else {
+                assert_int_equal(st, SPMV_ERROR_MEMORY);
+                refused++;
+            }
+            release(&s);
+            spmv_context_destroy(ctx);
+        }
+        assert_int_equal(without, 1);
+        assert_true(refused >= 3);
+    }
+#endif
+}
+
 /* Rows over several tiles, and one as long as the matrix: an arrow matrix, positive definite by a
  * large diagonal. */
 static void long_rows(void **state)
@@ -895,6 +938,7 @@ static void ended_at_the_start(void **state)
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps)), with_context(names_and_choice),
                       with_context(every_ending), with_context(cancelled), with_context(symmetry),
                       with_context(symmetry_is_remembered), with_context(counts_as_scipy), with_context(error_bound),
-                      cmocka_unit_test(bits), with_context(long_rows), cmocka_unit_test(bad_preconditioners),
-                      with_context(precisions), with_context(inner_failures), with_context(unlike_columns),
-                      with_context(columns_that_fail), with_context(few_steps), cmocka_unit_test(ended_at_the_start))
+                      cmocka_unit_test(bits), cmocka_unit_test(two_directions), with_context(long_rows),
+                      cmocka_unit_test(bad_preconditioners), with_context(precisions), with_context(inner_failures),
+                      with_context(unlike_columns), with_context(columns_that_fail), with_context(few_steps),
+                      cmocka_unit_test(ended_at_the_start))

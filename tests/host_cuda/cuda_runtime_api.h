@@ -159,7 +159,8 @@ struct host_cuda {
     int capture_broken;       /* set when a call invalidates the capture */
     int64_t allocations;      /* blocks of device memory not freed */
     int64_t launches;
-    int refused;       /* number of allocations of device memory to refuse from now on */
+    int granted;       /* number of allocations of device memory to grant before any is refused */
+    int refused;       /* number of allocations of device memory to refuse after these */
     size_t most_bytes; /* largest block of device memory; default 8 GiB */
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory that exist */
     int without_pools; /* devices have no memory pools; default 0 */

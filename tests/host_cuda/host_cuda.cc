@@ -153,8 +153,10 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const in_turn lock(turns);
     cudaError_t error = report_outside_capture(cudaSuccess);
-    if (error == cudaSuccess && (bytes > host_cuda.most_bytes || host_cuda.refused > 0)) {
-        host_cuda.refused -= host_cuda.refused > 0;
+    const bool refuses = host_cuda.granted == 0 && host_cuda.refused > 0;
+    host_cuda.granted -= host_cuda.granted > 0;
+    if (error == cudaSuccess && (bytes > host_cuda.most_bytes || refuses)) {
+        host_cuda.refused -= refuses;
         error = report(cudaErrorMemoryAllocation);
     }
     if (error == cudaSuccess) {
