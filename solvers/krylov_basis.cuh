@@ -69,13 +69,12 @@ template <typename S> __device__ S sum_of_warp(S value)
     return value;
 }
 
-/* Adds -by[i] v_i, begin <= i < end, to the four parts of a sum, which hide the latency of the
- * arithmetic, and calls see(i, v_i), perhaps twice. column: the element of v_0; the others follow,
- * `stride` elements apart. BATCH: loads in flight; after the last vector they repeat it. */
+/* Calls take(i, chain, v_i), begin <= i < end, for one row. column: the element of v_0; the others
+ * follow, `stride` elements apart. BATCH: loads in flight; after the last vector they repeat it. chain:
+ * one of CHAINS parts of a sum, which hide the latency of the arithmetic. */
 enum { CHAINS = 4 };
-template <int BATCH, typename T, typename By, typename Stride, typename See>
-__device__ void subtract_vectors(T (&sum)[CHAINS], int begin, int end, const By *by, const T *column, Stride stride,
-                                 const See &see)
+template <int BATCH, typename T, typename Stride, typename Take>
+__device__ void for_vectors(int begin, int end, const T *column, Stride stride, const Take &take)
 {
     const auto batch = [&](int i, auto size) {
         constexpr int SIZE = decltype(size)::value;
@@ -84,17 +83,26 @@ __device__ void subtract_vectors(T (&sum)[CHAINS], int begin, int end, const By 
         for (int k = 0; k < SIZE; k++)
             v[k] = column[(i + k < end ? i + k : end - 1) * stride];
 #pragma unroll
-        for (int k = 0; k < SIZE; k++) {
-            see(i + k < end ? i + k : end - 1, v[k]);
+        for (int k = 0; k < SIZE; k++)
             if (i + k < end)
-                sum[k % CHAINS] += negative((T)by[i + k]) * v[k];
-        }
+                take(i + k, k % CHAINS, v[k]);
     };
     int i = begin;
     for (; end - i > BATCH / 2; i += BATCH)
         batch(i, std::integral_constant<int, BATCH>());
     if (i < end)
         batch(i, std::integral_constant<int, BATCH / 2>());
+}
+
+/* Adds -by[i] v_i, begin <= i < end, to the parts of a sum, and calls see(i, v_i). */
+template <int BATCH, typename T, typename By, typename Stride, typename See>
+__device__ void subtract_vectors(T (&sum)[CHAINS], int begin, int end, const By *by, const T *column, Stride stride,
+                                 const See &see)
+{
+    for_vectors<BATCH>(begin, end, column, stride, [&](int i, int chain, T v) {
+        see(i, v);
+        sum[chain] += negative((T)by[i]) * v;
+    });
 }
 
 template <typename T> __device__ T sum_chains(const T (&sum)[CHAINS])
@@ -116,6 +124,34 @@ __device__ void multiply_two(const T *w, int count, const T *one, const T *two, 
     }
     sum[0] = sum_of_warp(first);
     sum[1] = sum_of_warp(second);
+}
+
+/* sum = one'u, one'w, two'u, two'w over `count` rows: the lane's part. */
+template <typename T>
+__device__ void multiply_both(const T *u, const T *w, int count, const T *one, const T *two, double (&sum)[4])
+{
+    sum[0] = sum[1] = sum[2] = sum[3] = 0;
+#pragma unroll 8
+    for (int r = (int)threadIdx.x % warp_lanes; r < count; r += warp_lanes) {
+        const double its_u = (double)u[r], its_w = (double)w[r], first = (double)one[r], second = (double)two[r];
+        sum[0] += first * its_u;
+        sum[1] += first * its_w;
+        sum[2] += second * its_u;
+        sum[3] += second * its_w;
+    }
+}
+
+/* The sums of four numbers over the lanes of a warp: number k in lanes 8 k ... 8 k + 7. Each exchange
+ * halves what a lane has left, so there are fewer than for four single sums. */
+__device__ inline double four_sums_of_warp(const double (&value)[4])
+{
+    const bool upper = (threadIdx.x & 16) != 0, odd = (threadIdx.x & 8) != 0;
+    const double even_sum = (upper ? value[2] : value[0]) + shuffled(upper ? value[0] : value[2], 16);
+    const double odd_sum = (upper ? value[3] : value[1]) + shuffled(upper ? value[1] : value[3], 16);
+    double sum = (odd ? odd_sum : even_sum) + shuffled(odd ? even_sum : odd_sum, 8);
+    for (int mask = 4; mask > 0; mask /= 2)
+        sum += shuffled(sum, mask);
+    return sum;
 }
 
 } // namespace krylov_basis

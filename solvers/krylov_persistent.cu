@@ -6,13 +6,15 @@
  *             barrier of the grid for each. Every block adds up the parts of all, in the same
  *             order, so all compute the same coefficients.
  *
- *             gmres, 3 barriers a step:
- *                 w = A p;  the sums of V'w, w'w             | barrier
- *                 w -= V V'w;  the sums of V'w, w'w          | barrier
- *                 w -= V V'w;  v = w / |w|;  p = M^-1 v      | barrier
- *             A block without rows, the clerk, rotates the new column of the Hessenberg matrix
- *             while the others go on. They learn two barriers later that the run has ended; what
- *             they computed since is not used.
+ *             gmres, 2 barriers a step. The second pass of Gram-Schmidt is that of the vector before:
+ *                 w = A M^-1 u;  the sums of V'u, V'w, u'u, u'w, w'w                    | barrier
+ *                 v = u - V V'u, to length 1;  w -= (V, v) (V, v)'w;  u = w, p = M^-1 u | barrier
+ *             So u is the next vector of the basis, made orthogonal once. It is multiplied with A
+ *             before its second pass. What that leaves of A V in w is removed by the first pass of w
+ *             and, for the Hessenberg matrix H, by A V = V H (add_column).
+ *             A block without rows, the clerk, adds the new column to H and rotates it while the
+ *             others go on. They learn two barriers later that the run has ended; what they computed
+ *             since is not used.
  *
  *             bicgstab, 3 barriers a step. A is multiplied with vectors that are known before the
  *             coefficient, so the sum and the gathered vector need one barrier together:
@@ -25,8 +27,11 @@
  * Wins when:  the time of a step is that of launches, not of bytes. `fits` has the limits.
  * Bits:       the number of blocks, the rows of a block and the order of all sums depend on n, the
  *             mean length of the rows, and on whether the method runs here.
- * Source:     of merging a sum with the exchange for the next product: S. Cools, W. Vanroose, "The
- *             communication-hiding pipelined BiCGStab method", Parallel Computing 65, 2017.
+ * Source:     gmres: D. Bielich, J. Langou, S. Thomas, K. Swirydowicz, I. Yamazaki, E. G. Boman,
+ *             "Low-synch Gram-Schmidt with delayed reorthogonalization for Krylov solvers", Parallel
+ *             Computing 112, 2022. Merging a sum with the exchange for the next product: S. Cools,
+ *             W. Vanroose, "The communication-hiding pipelined BiCGStab method", Parallel Computing
+ *             65, 2017.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
@@ -50,7 +55,7 @@ using namespace krylov_basis;
 
 /* ROWS_LEAST: fewer rows a block would need more blocks, which slow the barriers down. MOST_BLOCKS:
  * with rows; the clerk is one more, all multiprocessors of an H100. */
-enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, TILE = BLOCK, BATCH = 16, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
+enum { BLOCK = 512, WARPS = BLOCK / warp_lanes, BATCH = 16, ROWS_LEAST = 256, MOST_BLOCKS = 131 };
 
 /* Steps of a launch of bicgstab; the state notes the residuals of one launch. */
 enum { MOST_STEPS = 128 };
@@ -93,9 +98,10 @@ template <typename Stored> struct near_rows {
 
 struct meeting_place {
     krylov_state *state;
-    double *parts;     /* two sets, used in turn: sum d of block b at d * blocks + b */
-    int64_t set;       /* elements */
+    double *parts; /* sum d of block b at b * width + d */
+    int width;
     unsigned *arrived; /* 0 before the launch */
+    unsigned *ended;   /* gmres: whether the run has ended, of even and of odd steps; 0 before the launch */
 };
 
 /* The block's own rows. The clerk has none. */
@@ -185,34 +191,30 @@ __device__ void multiply_rows(const dealt_rows<T, Stored> &a, const near_rows<St
         multiply_with<T>(a.row_ptr + own.first, a.col, a.val, a.lanes, own.count, from, take);
 }
 
-/* Adds the parts of all blocks: totals[d], d < sums, in shared memory. All loads of a warp are in
- * flight together. */
-__device__ void add_parts(const double *parts, int sums, double *totals)
+/* Adds the parts of all blocks: totals[d], d < sums, in shared memory. LANES lanes add up a sum; their
+ * loads are in flight together. */
+template <int LANES> __device__ void add_parts(const meeting_place &place, int sums, double *totals)
 {
-    enum { AT_ONCE = 4, CHUNKS = (MOST_BLOCKS + 1 + warp_lanes - 1) / warp_lanes };
-    const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes, blocks = (int)gridDim.x;
-    for (int first = warp; first < sums; first += WARPS * AT_ONCE) {
-        double part[AT_ONCE][CHUNKS] = {};
+    enum { BLOCKS_EACH = (MOST_BLOCKS + LANES) / LANES, AT_ONCE = BLOCKS_EACH < 17 ? BLOCKS_EACH : 17 };
+    const int lane = (int)threadIdx.x % LANES, blocks = (int)gridDim.x;
+    for (int first = 0; first < sums; first += BLOCK / LANES) {
+        const int d = first + (int)threadIdx.x / LANES;
+        const double *const its = place.parts + (d < sums ? d : 0);
+        double sum = 0;
+        for (int b = lane; b < blocks; b += LANES * AT_ONCE) {
+            double part[AT_ONCE] = {};
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
-            if (first + k * WARPS < sums) {
-                const double *const its = parts + (first + k * WARPS) * blocks + lane;
+            for (int k = 0; k < AT_ONCE; k++)
+                if (b + k * LANES < blocks)
+                    part[k] = load_others(its + (b + k * LANES) * place.width);
 #pragma unroll
-                for (int c = 0; c < CHUNKS; c++)
-                    if (c * warp_lanes + lane < blocks)
-                        part[k][c] = load_others(its + c * warp_lanes);
-            }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; k++)
-            if (first + k * WARPS < sums) {
-                double sum = part[k][0];
-#pragma unroll
-                for (int c = 1; c < CHUNKS; c++)
-                    sum += part[k][c];
-                sum = sum_of_warp(sum);
-                if (lane == 0)
-                    totals[first + k * WARPS] = sum;
-            }
+            for (int k = 0; k < AT_ONCE; k++)
+                sum += part[k];
+        }
+        for (int mask = LANES / 2; mask > 0; mask /= 2)
+            sum += shuffled(sum, mask);
+        if (lane == 0 && d < sums)
+            totals[d] = sum;
     }
     __syncthreads();
 }
@@ -222,160 +224,229 @@ __device__ void add_parts(const double *parts, int sums, double *totals)
 template <typename T, typename Stored> struct gmres_run {
     dealt_rows<T, Stored> a;
     meeting_place place;
+    double *hessenberg;        /* columns, most + 1 apart */
     T *p, *basis, *directions; /* directions: M^-1 of the basis; NULL without M */
     int64_t stride;
     int most, kept; /* steps of a cycle; basis vectors in shared memory */
 };
 
+/* The products of a vector with u and with w. */
+struct alignas(2 * sizeof(double)) two_sums {
+    double u, w;
+};
+
 /* The dynamic shared memory. */
 template <typename T> struct gmres_memory {
-    double *first, *second, *sums; /* the sums of the two passes; the block's part of the present ones */
+    two_sums *sums;          /* of the vectors of the basis, of u, and of w */
+    double *first, *cosines; /* first: coefficients of w in its first pass */
     krylov_scalar *h, *sines;
-    double *cosines;
-    T *w, *kept;
+    T *u, *w, *kept;
     unsigned char *matrix;
 
     static __host__ __device__ int bytes(int most, int rows_each, int kept)
     {
-        return (most + 2) * (int)(4 * sizeof(double) + 2 * sizeof(krylov_scalar)) +
-               (kept + 1) * rows_each * (int)sizeof(T);
+        return (most + 2) * (int)(sizeof(two_sums) + 2 * sizeof(double) + 2 * sizeof(krylov_scalar)) +
+               (kept + 2) * rows_each * (int)sizeof(T);
     }
     /* The matrix lies between w and the basis. */
     __device__ gmres_memory(unsigned char *memory, int most, int rows_each, int matrix_bytes)
     {
-        first = (double *)memory;
-        second = first + most + 2;
-        sums = second + most + 2;
-        h = (krylov_scalar *)(sums + most + 2);
+        sums = (two_sums *)memory;
+        first = (double *)(sums + most + 2);
+        cosines = first + most + 2;
+        h = (krylov_scalar *)(cosines + most + 2);
         sines = h + most + 2;
-        cosines = (double *)(sines + most + 2);
-        w = (T *)(cosines + most + 2);
+        u = (T *)(sines + most + 2);
+        w = u + rows_each;
         matrix = (unsigned char *)(w + rows_each);
         kept = (T *)(matrix + matrix_bytes);
     }
 };
 
+/* What follows from the sums of a step. v: the new vector of the basis. */
+struct step_scalars {
+    double norm, by;          /* of u without its parts along the basis; 1 / norm, or 0 */
+    double last;              /* v'w */
+    double length, by_length; /* |w|; 1 / |w|, or 0 */
+};
+
+/* The scalars of step j. The first u is a vector of length 1. By a warp. */
+__device__ void find_scalars(const two_sums *sums, int j, step_scalars *to)
+{
+    double squares = 0, products = 0;
+    for (int i = (int)threadIdx.x % warp_lanes; i < j; i += warp_lanes) {
+        squares += sums[i].u * sums[i].u;
+        products += sums[i].u * sums[i].w;
+    }
+    squares = sum_of_warp(squares);
+    products = sum_of_warp(products);
+    if (threadIdx.x % warp_lanes == 0) {
+        const double norm = j == 0 ? 1 : gmres_norm(sums[j].u, squares), by = norm > 0 ? 1 / norm : 0;
+        const double length = sqrt(sums[j + 1].w);
+        *to = {norm, by, (sums[j].w - products) * by, length, length > 0 ? 1 / length : 0};
+    }
+}
+
+/* Stores the block's parts of the sums of step j. A warp has two vectors at a time. */
+template <typename T, typename Stored>
+__device__ void project(const gmres_run<T, Stored> &g, const gmres_memory<T> &shared, own_rows own, int j)
+{
+    const int vectors = j + 2, lane = (int)threadIdx.x % warp_lanes;
+    two_sums *const parts = (two_sums *)(g.place.parts + blockIdx.x * g.place.width);
+    const auto near = [&](int i) { return i < j ? shared.kept + i * g.a.rows_each : i == j ? shared.u : shared.w; };
+    const auto any = [&](int i) -> const T * {
+        return i < j && i >= g.kept ? g.basis + i * g.stride + own.first : near(i);
+    };
+    for (int i = 2 * ((int)threadIdx.x / warp_lanes); i < vectors; i += 2 * WARPS) {
+        const int other = i + 1 < vectors ? i + 1 : i;
+        double sums[4];
+        if (j <= g.kept || other < g.kept)
+            multiply_both(shared.u, shared.w, own.count, (const T *)near(i), (const T *)near(other), sums);
+        else
+            multiply_both(shared.u, shared.w, own.count, any(i), any(other), sums);
+        const double sum = four_sums_of_warp(sums);
+        const int vector = i + lane / 16;
+        if (lane % 8 == 0 && vector < vectors)
+            (lane % 16 == 0 ? parts[vector].u : parts[vector].w) = sum;
+    }
+}
+
+/* Subtracts from u and w their parts along the j vectors of the basis. */
+template <typename T, typename Stored>
+__device__ void subtract(const gmres_run<T, Stored> &g, const gmres_memory<T> &shared, own_rows own, int j)
+{
+    const int near_vectors = j < g.kept ? j : g.kept;
+    for (int r = (int)threadIdx.x; r < own.count; r += BLOCK) {
+        T u[CHAINS] = {shared.u[r]}, w[CHAINS] = {shared.w[r]};
+        const auto take = [&](int i, int chain, T v) {
+            const two_sums by = shared.sums[i];
+            u[chain] -= (T)by.u * v;
+            w[chain] -= (T)by.w * v;
+        };
+        for_vectors<BATCH>(0, near_vectors, shared.kept + r, g.a.rows_each, take);
+        for_vectors<BATCH>(near_vectors, j, g.basis + own.first + r, g.stride, take);
+        shared.u[r] = sum_chains(u);
+        shared.w[r] = sum_chains(w);
+    }
+}
+
+/* M^-1 of an element of the block's row r. */
+template <typename T, typename Stored>
+__device__ T direction_of(const gmres_run<T, Stored> &g, own_rows own, int r, T value)
+{
+    return g.a.scale != nullptr ? g.a.scale[own.first + r] * value : value;
+}
+
+/* w becomes the new vector of the basis; u, and p for the others, what is left of w. */
+template <typename T, typename Stored>
+__device__ void extend(const gmres_run<T, Stored> &g, const gmres_memory<T> &shared, own_rows own,
+                       const step_scalars &step)
+{
+    const T by = (T)step.by, last = (T)step.last, by_length = (T)step.by_length;
+    for (int r = (int)threadIdx.x; r < own.count; r += BLOCK) {
+        const T v = by * shared.u[r], next = by_length * (shared.w[r] - last * v);
+        shared.w[r] = v;
+        shared.u[r] = next;
+        g.p[own.first + r] = direction_of(g, own, r, next);
+    }
+}
+
+/* Stores vector j of the basis, which is in w. The same threads have written it. */
+template <typename T, typename Stored>
+__device__ void keep(const gmres_run<T, Stored> &g, const gmres_memory<T> &shared, own_rows own, int j)
+{
+    for (int r = (int)threadIdx.x; r < own.count; r += BLOCK) {
+        const T v = shared.w[r];
+        const int64_t at = j * g.stride + own.first + r;
+        if (j < g.kept)
+            shared.kept[j * g.a.rows_each + r] = v;
+        g.basis[at] = v;
+        if (g.directions != nullptr)
+            g.directions[at] = direction_of(g, own, r, v);
+    }
+}
+
+/* Adds column j - 1 to the Hessenberg matrix H and rotates it, and finds the coefficients of the first
+ * pass of step j. size: A v_j-1 without its parts along the basis is u times this.
+ *
+ * A v_j-1 = V (first + size s) + size norm v_j, where s = V'u and first are the two passes.
+ * A v_j = (w - A V s) / norm, and A V s = (V, v_j) H s, so (V, v_j)'A v_j = ((V, v_j)'w - H s) / norm. */
+template <typename T, typename Stored>
+__device__ void add_column(const gmres_run<T, Stored> &g, const gmres_memory<T> &shared, const step_scalars &step,
+                           int j, double size)
+{
+    const int thread = (int)threadIdx.x, apart = g.most + 1;
+    krylov_state *const state = g.place.state;
+    if (j > 0) {
+        double *const column = g.hessenberg + (j - 1) * apart;
+        for (int i = thread; i <= j; i += BLOCK) {
+            column[i] = i < j ? shared.first[i] + size * shared.sums[i].u : size * step.norm;
+            shared.h[i] = scalar_of(column[i]);
+        }
+        __syncthreads();
+    }
+    for (int i = thread - warp_lanes; i >= 0 && i <= j; i += BLOCK - warp_lanes) {
+        double sum = i < j ? shared.sums[i].w : step.last;
+#pragma unroll 8
+        for (int k = i > 0 ? i - 1 : 0; k < j; k++)
+            sum -= g.hessenberg[k * apart + i] * shared.sums[k].u;
+        shared.first[i] = step.by * sum;
+    }
+    if (thread == 0 && j > 0) {
+        state->before = size;
+        gmres_column(state, size * step.norm, shared.h, shared.cosines, shared.sines);
+        shared.cosines[j - 1] = state->cosines[j - 1];
+        shared.sines[j - 1] = state->sines[j - 1];
+        /* others may still read that of the step before */
+        g.place.ended[j % 2] = (unsigned)state->ending;
+    }
+}
+
 template <typename T, typename Stored> __global__ void __launch_bounds__(BLOCK) gmres_steps(gmres_run<T, Stored> g)
 {
     SPMV_DYNAMIC_SHARED(dynamic_shared);
-    __shared__ double norm;
-    const int thread = (int)threadIdx.x;
+    __shared__ step_scalars step;
     const int matrix_bytes = near_rows<Stored>::bytes(g.a.rows_each, g.a.cells);
     const gmres_memory<T> shared(dynamic_shared, g.most, g.a.rows_each, matrix_bytes);
     const near_rows<Stored> near(shared.matrix, g.a.cells);
-    krylov_state *const state = g.place.state;
     const bool is_clerk = blockIdx.x == gridDim.x - 1; /* a single block has rows and is the clerk */
     const own_rows own = rows_of_block(g.a);
+    double size = 1; /* of u: add_column */
     unsigned passed = 0;
-    if (load_others(&state->ending) != 0)
+    if (load_others(&g.place.state->ending) != 0)
         return;
     const bool is_near = copy_rows(g.a, own, near);
-    /* Adds v_i'w, i < vectors, and w'w over the rows from `begin` on, less than `end`, to the sums. A
-     * warp has two at a time. */
-    const auto project = [&](int vectors, int begin, int end) {
-        const int warp = thread / warp_lanes;
-        for (int i = warp; i <= vectors; i += 2 * WARPS) {
-            const int other = i + WARPS;
-            const auto kept = [&](int k) { return (k < vectors ? shared.kept + k * g.a.rows_each : shared.w) + begin; };
-            const auto any = [&](int k) -> const T * {
-                return k < vectors && k >= g.kept ? g.basis + k * g.stride + own.first + begin : kept(k);
-            };
-            double sum[2];
-            if (vectors <= g.kept || other < g.kept)
-                multiply_two(shared.w + begin, end - begin, kept(i), kept(other), sum);
-            else
-                multiply_two(shared.w + begin, end - begin, any(i), any(other), sum);
-            if (thread % warp_lanes == 0) {
-                shared.sums[i] = (begin == 0 ? 0 : shared.sums[i]) + sum[0];
-                if (other <= vectors)
-                    shared.sums[other] = (begin == 0 ? 0 : shared.sums[other]) + sum[1];
-            }
-        }
-    };
-    /* Stores the block's part of each sum. */
-    const auto hand_in = [&](int sums, double *parts) {
-        __syncthreads();
-        for (int d = thread; d < sums; d += BLOCK)
-            parts[d * gridDim.x + blockIdx.x] = own.count > 0 ? shared.sums[d] : 0;
-    };
-    /* w - the sum over i < vectors of by[i] v_i, for a row of the block */
-    const auto rest = [&](int r, int vectors, const double *by) {
-        T sum[CHAINS] = {shared.w[r]};
-        const int near_vectors = vectors < g.kept ? vectors : g.kept;
-        const auto nothing = [](int, T) {};
-        subtract_vectors<BATCH>(sum, 0, near_vectors, by, shared.kept + r, g.a.rows_each, nothing);
-        subtract_vectors<BATCH>(sum, near_vectors, vectors, by, g.basis + own.first + r, g.stride, nothing);
-        return sum_chains(sum);
-    };
-    /* A new basis vector's element. */
-    const auto keep = [&](int i, int r, T value) {
-        const int row = own.first + r;
-        const T direction = g.a.scale != nullptr ? g.a.scale[row] * value : value;
-        if (i < g.kept)
-            shared.kept[(int64_t)i * g.a.rows_each + r] = value;
-        g.basis[i * g.stride + row] = value;
-        if (g.directions != nullptr)
-            g.directions[i * g.stride + row] = direction;
-        g.p[row] = direction;
-    };
-
-    for (int r = thread; r < own.count; r += BLOCK)
-        keep(0, r, g.basis[own.first + r]);
+    for (int r = (int)threadIdx.x; r < own.count; r += BLOCK) {
+        shared.u[r] = g.basis[own.first + r];
+        g.p[own.first + r] = direction_of(g, own, r, shared.u[r]);
+    }
     arrive_block(g.place);
     await_blocks(g.place, &passed);
-    /* The clerk's: the new column of step j. */
-    const auto rotate = [&](int j) {
-        for (int i = thread; i <= j; i += BLOCK)
-            shared.h[i] = scalar_of(shared.first[i] + shared.second[i]);
-        __syncthreads();
-        if (thread == 0) {
-            state->before = sqrt(shared.first[j + 1]);
-            gmres_column(state, norm, shared.h, shared.cosines, shared.sines);
-            shared.cosines[j] = state->cosines[j];
-            shared.sines[j] = state->sines[j];
-        }
-    };
     for (int j = 0;; j++) {
-        multiply_rows(g.a, near, is_near, own, (const T *)g.p, [&](int r, pair<T> sum) { shared.w[r] = sum.z; });
+        if (j < g.most) /* the last step is the second pass of u alone */
+            multiply_rows(g.a, near, is_near, own, (const T *)g.p, [&](int r, pair<T> sum) { shared.w[r] = sum.z; });
         __syncthreads();
-        project(j + 1, 0, own.count);
-        hand_in(j + 2, g.place.parts);
-        arrive_block(g.place);
-        if (is_clerk && j > 0)
-            rotate(j - 1);
-        await_blocks(g.place, &passed);
-        add_parts(g.place.parts, j + 2, shared.first);
-        for (int begin = 0; begin < own.count; begin += TILE) { /* its part of the basis stays in the caches */
-            const int end = begin + TILE < own.count ? begin + TILE : own.count;
-            for (int r = begin + thread; r < end; r += BLOCK)
-                shared.w[r] = rest(r, j + 1, shared.first);
-            __syncthreads();
-            project(j + 1, begin, end);
-        }
-        hand_in(j + 2, g.place.parts + g.place.set);
+        project(g, shared, own, j);
         arrive_block(g.place);
         await_blocks(g.place, &passed);
-        if (load_others(&state->ending) != 0) /* since the step before */
+        if (load_others(&g.place.ended[(j + 1) % 2]) != 0) /* in the step before */
             break;
-        add_parts(g.place.parts + g.place.set, j + 2, shared.second);
-        if (thread < warp_lanes) {
-            double projected = 0;
-            for (int i = thread; i <= j; i += warp_lanes)
-                projected += shared.second[i] * shared.second[i];
-            projected = sum_of_warp(projected);
-            if (thread == 0)
-                norm = gmres_norm(shared.second[j + 1], projected);
-        }
+        add_parts<4>(g.place, 2 * (j + 2), (double *)shared.sums);
+        if (threadIdx.x / warp_lanes == WARPS - 1)
+            find_scalars(shared.sums, j, &step);
+        if (j < g.most)
+            subtract(g, shared, own, j);
         __syncthreads();
-        if (j + 1 == g.most) {
-            if (is_clerk)
-                rotate(j);
-            break;
-        }
-        const double by = norm > 0 ? 1 / norm : 0;
-        for (int r = thread; r < own.count; r += BLOCK)
-            keep(j + 1, r, (T)by * rest(r, j + 1, shared.second));
+        if (j < g.most)
+            extend(g, shared, own, step);
         arrive_block(g.place);
+        if (j < g.most)
+            keep(g, shared, own, j);
+        if (is_clerk)
+            add_column(g, shared, step, j, size);
+        if (j == g.most)
+            break;
+        size = step.length * step.by;
         await_blocks(g.place, &passed);
     }
 }
@@ -393,7 +464,7 @@ template <typename T, typename Stored> struct bicgstab_run {
 };
 
 /* Two sums over the block, in parts. */
-__device__ void store_parts(double one, double two, double *parts)
+__device__ void store_parts(double one, double two, const meeting_place &place)
 {
     __shared__ double of_warps[2][WARPS];
     const int lane = (int)threadIdx.x % warp_lanes, warp = (int)threadIdx.x / warp_lanes;
@@ -408,8 +479,8 @@ __device__ void store_parts(double one, double two, double *parts)
         one = sum_of_warp(lane < WARPS ? of_warps[0][lane] : 0);
         two = sum_of_warp(lane < WARPS ? of_warps[1][lane] : 0);
         if (lane == 0) {
-            parts[blockIdx.x] = one;
-            parts[gridDim.x + blockIdx.x] = two;
+            place.parts[blockIdx.x * place.width] = one;
+            place.parts[blockIdx.x * place.width + 1] = two;
         }
     }
 }
@@ -418,7 +489,7 @@ template <typename T, typename Stored>
 __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> g)
 {
     SPMV_DYNAMIC_SHARED(dynamic_shared);
-    __shared__ double totals[2];
+    __shared__ double totals[KRYLOV_MOST_SUMS];
     /* Each block has a state; all are equal. */
     __shared__ krylov_state state;
     enum { WORDS = sizeof(krylov_state) / sizeof(int) };
@@ -435,16 +506,16 @@ __global__ void __launch_bounds__(BLOCK) bicgstab_steps(bicgstab_run<T, Stored> 
     const near_rows<Stored> near((unsigned char *)(t + g.a.rows_each), g.a.cells);
     const bool is_near = copy_rows(g.a, own, near);
     const T *const scale = g.a.scale != nullptr ? g.a.scale + own.first : nullptr;
+    meeting_place place = g.place;
     unsigned passed = 0;
-    int sets = 0;
     const auto preconditioned = [&](int i, T value) { return scale != nullptr ? scale[i] * value : value; };
     /* Adds the sums up over all blocks, and computes coefficients. False: the run has ended. */
     const auto finish = [&](double one, double two, krylov_finish which) {
-        double *const parts = g.place.parts + (sets++ % 2) * g.place.set;
-        store_parts(one, two, parts);
-        arrive_block(g.place);
-        await_blocks(g.place, &passed);
-        add_parts(parts, 2, totals);
+        place.parts = g.place.parts + passed % 2 * gridDim.x * g.place.width; /* two sets, used in turn */
+        store_parts(one, two, place);
+        arrive_block(place);
+        await_blocks(place, &passed);
+        add_parts<warp_lanes>(place, KRYLOV_MOST_SUMS, totals);
         if (thread == 0) {
             const krylov_scalar sums[KRYLOV_MOST_SUMS] = {scalar_of(totals[0]), scalar_of(totals[1])};
             krylov_finish_scalars(which, &state, sums);
@@ -534,11 +605,11 @@ bool is_gmres(const struct general *g)
     return g->method == &general_gmres;
 }
 
-/* Whether the system fits: all vectors of bicgstab, and w of gmres. The matrix comes next, then as
+/* Whether the system fits: all vectors of bicgstab, and u and w of gmres. The matrix comes next, then as
  * many basis vectors as there is room for. */
 bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
 {
-    enum { BICGSTAB_VECTORS = 6 };
+    enum { BICGSTAB_VECTORS = 6, GMRES_VECTORS = 2 };
     const spmv_csr *const a = &g->s.plan->a;
     const int64_t n = g->s.n, size = (int64_t)spmv_type_size(g->s.type), line = warp_lanes;
     const int64_t spread = (n - 1) / MOST_BLOCKS + 1;
@@ -550,7 +621,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
         return (int64_t)(a->type == SPMV_F32 ? near_rows<float>::bytes((int)each, (int)cells)
                                              : near_rows<double>::bytes((int)each, (int)cells));
     };
-    const int64_t least = is_gmres(g) ? gmres_memory<double>::bytes(g->restart, 0, 0) + each * size
+    const int64_t least = is_gmres(g) ? gmres_memory<double>::bytes(g->restart, 0, 0) + GMRES_VECTORS * each * size
                                       : (int64_t)BICGSTAB_VECTORS * each * size;
     int64_t room = shared_most - STATIC_BYTES - least;
     /* a quarter more than the mean of the blocks, in less than half the room */
@@ -574,10 +645,13 @@ const void *scale_of(const struct general *g)
 
 } // namespace
 
+enum { HEAD = 256 /* bytes for the counter and the flags */ };
+
 struct krylov_persistent {
     shape how;
-    void *memory; /* on the device: the counter, the pairs of bicgstab, the parts of sums */
-    int64_t pairs_at, parts_at, set;
+    void *memory; /* on the device: the counter, pairs of bicgstab or the Hessenberg matrix, parts of sums */
+    int64_t parts_at;
+    int width; /* sums of a block */
 };
 
 namespace
@@ -604,10 +678,9 @@ template <auto Kernel, typename Run> spmv_status start(struct general *g, const 
     const launch_shape as = {how.blocks, BLOCK, how.shared_bytes, false, how.blocks > 1};
     spmv_status st = once_a_device(g->s.ctx, name, &known, (const void *)Kernel,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (st == SPMV_OK && how.blocks > 1)
-        st = cuda_check(
-            g->s.ctx, cudaMemsetAsync(run.place.arrived, 0, sizeof *run.place.arrived, (cudaStream_t)g->s.ctx->stream),
-            "a counter");
+    if (st == SPMV_OK)
+        st = cuda_check(g->s.ctx, cudaMemsetAsync(run.place.arrived, 0, HEAD, (cudaStream_t)g->s.ctx->stream),
+                        "a counter");
     return st == SPMV_OK ? launch_shaped(g->s.ctx, name, as, Kernel, run) : st;
 }
 
@@ -615,7 +688,8 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
 {
     const krylov_persistent *const own = g->persistent;
     char *const memory = (char *)own->memory;
-    const meeting_place place = {g->v.state, (double *)(memory + own->parts_at), own->set, (unsigned *)memory};
+    const meeting_place place = {g->v.state, (double *)(memory + own->parts_at), own->width, (unsigned *)memory,
+                                 (unsigned *)memory + 1};
     int shared = 0, blocks = 0;
     const spmv_status st = limits(g->s.ctx, &shared, &blocks);
     if (st != SPMV_OK)
@@ -626,6 +700,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
         gmres_run<T, Stored> run = {};
         run.a = deal_rows<T, Stored>(g);
         run.place = place;
+        run.hessenberg = (double *)(memory + HEAD);
         run.p = (T *)at.p;
         run.basis = (T *)at.basis;
         run.directions = (T *)at.directions;
@@ -642,7 +717,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
     run.r0 = (const T *)at.r0;
     run.q = (T *)at.p;
     run.v = (T *)at.v;
-    run.pairs = (pair<T> *)(memory + own->pairs_at);
+    run.pairs = (pair<T> *)(memory + HEAD);
     run.begins = begins;
     return start<bicgstab_steps<T, Stored>>(g, "bicgstab persistent", run, shared - STATIC_BYTES);
 }
@@ -651,7 +726,6 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
 
 extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_persistent **persistent)
 {
-    enum { HEAD = 256, ALIGNED = 256 };
     *persistent = nullptr;
     const spmv_plan *const plan = g->s.plan;
     const bool scaled = g->s.precond != nullptr;
@@ -671,11 +745,12 @@ extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_p
     *own = {};
     *persistent = own;
     own->how = how;
-    own->pairs_at = HEAD;
-    const int64_t pairs = is_gmres(g) ? 0 : 2 * g->s.n * (int64_t)spmv_type_size(g->s.type);
-    own->parts_at = HEAD + (pairs + ALIGNED - 1) / ALIGNED * ALIGNED;
-    own->set = (int64_t)how.blocks * (is_gmres(g) ? g->restart + 1 : (int)KRYLOV_MOST_SUMS);
-    return context_lend(g->s.ctx, own->parts_at + 2 * own->set * (int64_t)sizeof(double), &own->memory);
+    own->width = is_gmres(g) ? 2 * (g->restart + 2) : (int)KRYLOV_MOST_SUMS;
+    const int64_t hessenberg = g->restart * (g->restart + (int64_t)1) * (int64_t)sizeof(double);
+    const int64_t pairs = 2 * g->s.n * (int64_t)spmv_type_size(g->s.type), sets = is_gmres(g) ? 1 : 2;
+    own->parts_at = HEAD + ceil_divide(is_gmres(g) ? hessenberg : pairs, HEAD) * HEAD;
+    return context_lend(g->s.ctx, own->parts_at + sets * how.blocks * own->width * (int64_t)sizeof(double),
+                        &own->memory);
 }
 
 extern "C" void krylov_persistent_close(struct general *g, struct krylov_persistent *persistent)
