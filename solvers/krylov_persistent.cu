@@ -153,21 +153,32 @@ template <typename T, typename Stored, typename E, typename Take>
 __device__ void multiply_with(const int32_t *begin, const int32_t *col, const Stored *val, int lanes, int count,
                               const E *from, const Take &take)
 {
+    enum { AT_ONCE = 8 }; /* entries whose loads are in flight together */
     const int lane = (int)threadIdx.x % lanes, together = BLOCK / lanes;
     for (int base = 0; base < count; base += together) {
         const int r = base + (int)threadIdx.x / lanes;
         pair<T> sum = {};
         if (r < count) {
             const int end = begin[r + 1];
-#pragma unroll 8
-            for (int k = begin[r] + lane; k < end; k += lanes) {
-                const E element = load_others(from + col[k]);
-                const T value = val != nullptr ? T(val[k]) : T(1);
-                if constexpr (std::is_same_v<E, T>) {
-                    sum.z += value * element;
-                } else {
-                    sum.z += value * element.z;
-                    sum.t += value * element.t;
+            for (int k = begin[r] + lane; k < end; k += AT_ONCE * lanes) {
+                E element[AT_ONCE] = {};
+                T value[AT_ONCE] = {};
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++)
+                    if (k + u * lanes < end) {
+                        element[u] = load_others(from + col[k + u * lanes]);
+                        value[u] = val != nullptr ? T(val[k + u * lanes]) : T(1);
+                    }
+#pragma unroll
+                for (int u = 0; u < AT_ONCE; u++) {
+                    if (k + u * lanes >= end)
+                        break;
+                    if constexpr (std::is_same_v<E, T>) {
+                        sum.z += value[u] * element[u];
+                    } else {
+                        sum.z += value[u] * element[u].z;
+                        sum.t += value[u] * element[u].t;
+                    }
                 }
             }
         }
