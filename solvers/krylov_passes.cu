@@ -407,28 +407,28 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* The triangular solve of gmres, column by column, by one block. */
+/* The triangular solve of gmres, column by column, by one block: a thread has a row. The next column is
+ * loaded before this one is used. */
 __global__ void __launch_bounds__(BLOCK) solve_triangle(krylov_state *s)
 {
-    __shared__ krylov_scalar g[KRYLOV_MOST_BASIS];
+    static_assert((int)KRYLOV_MOST_BASIS <= (int)BLOCK, "a thread for each row");
+    __shared__ krylov_scalar solved[2]; /* used in turn */
     let_next_begin();
     await_kernel_before();
-    const int j = s->j;
-    for (int i = (int)threadIdx.x; i < j; i += BLOCK)
-        g[i] = s->g[i];
-    __syncthreads();
+    const int j = s->j, i = (int)threadIdx.x;
+    const auto entry_of = [&](int k) { return i <= k ? s->r[(int64_t)k * s->most + i] : scalar_of(0); };
+    krylov_scalar g = i < j ? s->g[i] : scalar_of(0), next = entry_of(j - 1);
     for (int k = j - 1; k >= 0; k--) {
-        const krylov_scalar *const column = s->r + (int64_t)k * s->most;
-        const krylov_scalar solved = scalar_quotient(g[k], column[k]);
+        const krylov_scalar entry = next;
+        next = entry_of(k - 1);
+        if (i == k)
+            solved[k % 2] = g = scalar_quotient(g, entry);
         __syncthreads();
-        for (int i = (int)threadIdx.x; i < k; i += BLOCK)
-            g[i] = scalar_sum(g[i], scalar_scaled(-1, scalar_product(column[i], solved)));
-        if (threadIdx.x == 0)
-            g[k] = solved;
-        __syncthreads();
+        if (i < k)
+            g = scalar_sum(g, scalar_scaled(-1, scalar_product(entry, solved[k % 2])));
     }
-    for (int i = (int)threadIdx.x; i < j; i += BLOCK)
-        s->g[i] = g[i];
+    if (i < j)
+        s->g[i] = g;
 }
 
 /* Shared memory of a block of which a multiprocessor holds two. 0: unknown. */
