@@ -142,9 +142,9 @@ struct counters {
     unsigned long long segments, listed_segments;
     /* rows whose columns exceeded their first table; only [LEVELS - 1] is used */
     unsigned long long again[LEVELS];
-    unsigned long long huge;   /* rows of the class HUGE_ROW */
-    unsigned long long stored; /* columns for which count asked for a place (stored_columns) */
-    int64_t nnz;               /* of C */
+    unsigned long long huge;        /* rows of the class HUGE_ROW */
+    unsigned long long stored;      /* columns for which count asked for a place (stored_columns) */
+    int64_t nnz;                    /* of C */
 };
 
 /* Sorted columns that count found for rows of the levels, as far as there is room. Fill copies them
@@ -342,7 +342,9 @@ __global__ void __launch_bounds__(block_threads)
             uint32_t *places, huge_row *huge, counters *found)
 {
     __shared__ unsigned counts[CLASSES];
-    __shared__ int later[block_threads], later_count; /* rows for the whole block */
+    enum { LATER = 64 };
+    __shared__ int64_t later[LATER]; /* rows for the whole block; if there are more, for a warp */
+    __shared__ int later_count;
     __shared__ unsigned long long sum;
     const int thread = (int)threadIdx.x, lane = thread & ((1 << lanes_log) - 1), each = block_threads >> lanes_log;
     if (thread < CLASSES)
@@ -369,7 +371,7 @@ __global__ void __launch_bounds__(block_threads)
     /* of entries begin + me, begin + me + lanes, ... before end */
     const auto products_from = [&](int64_t begin, int64_t end, int me, int lanes) {
         int64_t products = 0;
-#pragma unroll 4
+#pragma unroll 8
         for (int64_t k = begin + me; k < end; k += lanes)
             products += products_of(k);
         return products;
@@ -382,44 +384,48 @@ __global__ void __launch_bounds__(block_threads)
     const int in_warp = thread % warp_lanes;
     const int64_t most = (int64_t)OF_LANE << lanes_log; /* entries of a row for a group of lanes */
     constexpr int64_t most_of_warp = OF_WARP < SPMV_SPGEMM_HUGE ? OF_WARP : SPMV_SPGEMM_HUGE;
+    if (thread == 0)
+        later_count = 0;
+    __syncthreads();
     for (int64_t first = (int64_t)blockIdx.x * each; first < m.rows; first += (int64_t)gridDim.x * each) {
-        if (thread == 0)
-            later_count = 0;
-        __syncthreads();
         const int64_t row = first + (thread >> lanes_log);
         const int64_t begin = row < m.rows ? m.a.offset(row) : 0, end = row < m.rows ? m.a.offset(row + 1) : 0;
-        const bool is_short = end - begin <= most, is_long = end - begin > most_of_warp;
+        const bool is_short = end - begin <= most;
         const int64_t own = sum_of(is_short ? products_from(begin, end, lane, 1 << lanes_log) : 0, 1 << lanes_log);
         if (lane == 0 && row < m.rows && is_short)
             store(row, end - begin, own);
-        if (lane == 0 && is_long)
-            later[atomicAdd(&later_count, 1)] = (int)(row - first);
+        int place = LATER; /* of a row for the whole block, if there is one left */
+        if (lane == 0 && end - begin > most_of_warp)
+            place = atomicAdd(&later_count, 1);
+        if (place < LATER)
+            later[place] = row;
         /* the rows in between, one after the other, by the whole warp */
-        unsigned left = __ballot_sync(all_lanes, lane == 0 && !is_short && !is_long);
+        unsigned left = __ballot_sync(all_lanes, lane == 0 && !is_short && place >= LATER);
         for (; left != 0; left &= left - 1) {
             const int whose = __ffs((int)left) - 1;
             const int64_t from = __shfl_sync(all_lanes, (long long)begin, whose);
             const int64_t to = __shfl_sync(all_lanes, (long long)end, whose);
-            const int64_t products = sum_of(products_from(from, to, in_warp, warp_lanes), warp_lanes);
+            const int64_t counted = to - from < SPMV_SPGEMM_HUGE ? to : from + SPMV_SPGEMM_HUGE;
+            const int64_t products = sum_of(products_from(from, counted, in_warp, warp_lanes), warp_lanes);
             if (in_warp == 0)
                 store(first + ((thread + whose) >> lanes_log), to - from, products);
         }
-        __syncthreads();
-        for (int i = 0; i < later_count; i++) {
-            const int64_t mine = first + later[i], from = m.a.offset(mine), entries = m.a.offset(mine + 1) - from;
-            const int64_t counted = entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE;
-            if (thread == 0)
-                sum = 0;
-            __syncthreads();
-            const int64_t products = sum_of(products_from(from, from + counted, thread, block_threads), warp_lanes);
-            if (in_warp == 0)
-                atomicAdd(&sum, (unsigned long long)products);
-            __syncthreads();
-            if (thread == 0)
-                store(mine, entries, (int64_t)sum);
-        }
-        __syncthreads();
     }
+    __syncthreads();
+    for (int i = 0; i < later_count && i < LATER; i++) {
+        const int64_t from = m.a.offset(later[i]), entries = m.a.offset(later[i] + 1) - from;
+        const int64_t counted = entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE;
+        if (thread == 0)
+            sum = 0;
+        __syncthreads();
+        const int64_t products = sum_of(products_from(from, from + counted, thread, block_threads), warp_lanes);
+        if (in_warp == 0)
+            atomicAdd(&sum, (unsigned long long)products);
+        __syncthreads();
+        if (thread == 0)
+            store(later[i], entries, (int64_t)sum);
+    }
+    __syncthreads();
     if (thread < CLASSES && counts[thread] != 0)
         atomicAdd(&found->rows[thread], (unsigned long long)counts[thread]);
 }
