@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "spgemm_rows_numeric.cuh"
+#include "spgemm_rows_sorted.cuh"
 
 extern "C" {
 #include "spgemm_internal.h"
@@ -258,7 +259,7 @@ int window_words(const spmv_multiply_plan *plan)
 
 /* blocks: at least 1 */
 template <bool FILL>
-spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const working &w, int blocks,
+spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const working &w, int blocks, const item *list,
                         const unsigned long long *count)
 {
     static uint64_t told;
@@ -268,8 +269,40 @@ spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const workin
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, SPMV_SPGEMM_WORDS * 4);
     return st != SPMV_OK ? st
                          : launch_shaped(plan->ctx, name, {blocks, block_threads, words * 4, false}, kernel,
-                                         operands_of(plan), w.longs, count, w.shapes, words, plan->b.cols,
+                                         operands_of(plan), list, count, w.shapes, words, plan->b.cols,
                                          FILL ? plan->row_ptr : w.lengths, plan->col, w.stored, w.found);
+}
+
+/* Counts the rows of a list that are sorted, and lists the others. */
+template <int THREADS>
+spmv_status launch_sorted(spmv_multiply_plan *plan, const working &w, const item *list, const unsigned long long *count,
+                          item *others, unsigned long long *other_count)
+{
+    static uint64_t told;
+    const auto kernel = count_sorted<THREADS>;
+    constexpr int bytes = SORT_ROOM * THREADS * (int)sizeof(int);
+    const int blocks = blocks_for(plan->ctx, plan->a.rows, sorted_resident<THREADS>);
+    const spmv_status st = once_a_device(plan->ctx, "spgemm count sorted", &told, (const void *)kernel,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    return st != SPMV_OK
+               ? st
+               : launch_shaped(plan->ctx, "spgemm count sorted", {blocks, THREADS, bytes, false}, kernel,
+                               operands_of(plan), list, count, w.lengths, others, other_count, w.stored, w.found);
+}
+
+/* Counts the LONG rows. The lists of the other classes are not needed any more. */
+spmv_status queue_long_counts(spmv_multiply_plan *plan, const working &w)
+{
+    const int blocks = blocks_for(plan->ctx, plan->a.rows, 16);
+    if (plan->b.cols <= (int64_t)window_words(plan) * 32)
+        return launch_long<false>(plan, "spgemm count long", w, blocks, w.longs, &w.found->listed[LONG]);
+    spmv_status st =
+        launch_sorted<block_threads>(plan, w, w.longs, &w.found->listed[LONG], w.again, &w.found->unsorted[0]);
+    if (st == SPMV_OK)
+        st = launch_sorted<WIDE_BLOCK>(plan, w, w.again, &w.found->unsorted[0], w.items, &w.found->unsorted[1]);
+    if (st == SPMV_OK)
+        st = launch_long<false>(plan, "spgemm count long", w, blocks, w.items, &w.found->unsorted[1]);
+    return st;
 }
 
 spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
@@ -307,7 +340,7 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
                         row_lists{w.again, w.found->again}, w.lengths, (int32_t *)nullptr, (item *)nullptr, w.longs,
                         exactly, w.found);
         if (st == SPMV_OK)
-            st = launch_long<false>(plan, "spgemm count long", w, blocks_for(ctx, rows, 16), &w.found->listed[LONG]);
+            st = queue_long_counts(plan, w);
         return st;
     });
 }
@@ -342,7 +375,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
                         w.stored, found);
         if (st == SPMV_OK && have.rows[LONG] > 0)
-            st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1),
+            st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1), w.longs,
                                    &found->rows[LONG]);
         return st;
     });

@@ -17,7 +17,7 @@
  * Classes: a group of 4, 8, 16 or 32 lanes has a row of C, and a hash table with SLOTS places for
  * each lane. So the tables of a warp have the same size in each class. Class LONG has the rows with
  * too many columns for a table, HUGE_ROW those with very many products. Their columns are found in
- * bitmaps (spgemm_rows_symbolic.cuh), and their sums are formed in segments of consecutive columns
+ * bitmaps (spgemm_rows_symbolic.cuh) or sorted (spgemm_rows_sorted.cuh), and their sums are formed in segments of consecutive columns
  * of C that fit a table. A row of the class TINY is in the registers of one thread. These rows are
  * not listed. For count there is the class FEW: the products of such a row are sorted.
  *
@@ -143,6 +143,7 @@ struct counters {
     /* rows whose columns exceeded their first table; only [LEVELS - 1] is used */
     unsigned long long again[LEVELS];
     unsigned long long huge;        /* rows of the class HUGE_ROW */
+    unsigned long long unsorted[2]; /* LONG rows that each launch of count_sorted leaves */
     unsigned long long stored;      /* columns for which count asked for a place (stored_columns) */
     int64_t nnz;                    /* of C */
 };

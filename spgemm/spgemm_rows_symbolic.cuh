@@ -7,7 +7,8 @@
  *              group's hash table, in any order. Then a bitonic network sorts the columns.
  * visit_long   a block has a row. Its threads set bits of a bitmap in shared memory, which has the
  *              columns in order. If the columns of the row extend over more than a bitmap, there
- *              are several windows, one after the other.
+ *              are several windows, one after the other. Most of these rows are counted by
+ *              count_sorted (spgemm_rows_sorted.cuh) instead.
  * mark_huge, emit_huge
  *              all blocks have a row together, and the bitmap is in global memory. For a row with
  *              very many products.
@@ -599,11 +600,11 @@ __device__ inline int32_t *write_columns(unsigned word, int64_t first, int32_t *
     return to;
 }
 
-/* Sums of counts over a block of block_threads, exclusive; *all: the total. */
-__device__ inline int block_places(int count, int *all)
+/* Sums of counts over a block of so many warps, exclusive; *all: the total. */
+template <int WARPS = block_warps> __device__ inline int block_places(int count, int *all)
 {
-    __shared__ int of_warps[block_warps];
-    return block_exclusive(add_counts(), count, of_warps, all);
+    __shared__ int of_warps[WARPS];
+    return block_exclusive<WARPS>(add_counts(), count, of_warps, all);
 }
 
 __device__ inline int ones_of(const int4 &words)
@@ -658,18 +659,20 @@ template <bool SHARED> __device__ inline bool set_bit(unsigned *word, unsigned a
     return (before & bit) == 0 && (atomicOr(word, bit) & bit) == 0;
 }
 
-/* Calls body(column) for the columns of the products of entries begin ... end - 1 of A, by a block.
- * Each thread loads an entry; then the products of all these entries are dealt out to the threads, so
- * short rows of B leave no thread idle, and the loads do not wait for each other. There are less than
- * 2^31 products. */
-template <typename Body>
-__device__ void for_columns_dealt(const operands &m, int64_t begin, int64_t end, const Body &body)
+/* Calls body(column, t) for the columns of the products of entries begin ... end - 1 of A, by a block of
+ * THREADS threads; t counts the products. Returns their number, or most + 1 if there are more than
+ * `most`; then body was not called for all. Each thread loads an entry; then the products of all these
+ * entries are dealt out to the threads, so short rows of B leave no thread idle, and the loads do not
+ * wait for each other. */
+template <int THREADS, typename Body>
+__device__ int for_columns_dealt(const operands &m, int64_t begin, int64_t end, int most, const Body &body)
 {
-    enum { AHEAD = 4 };                     /* columns that a thread loads before it uses them */
-    __shared__ int through[block_threads];  /* products of the entries up to this one */
-    __shared__ int64_t from[block_threads]; /* column t of the block is at from + t in B */
+    enum { AHEAD = 4 };               /* columns that a thread loads before it uses them */
+    __shared__ int through[THREADS];  /* products of the entries up to this one */
+    __shared__ int64_t from[THREADS]; /* column t of the block is at from + t in B */
     const int thread = (int)threadIdx.x;
-    for (int64_t base = begin; base < end; base += block_threads) {
+    int done = 0;
+    for (int64_t base = begin; base < end; base += THREADS) {
         int64_t first = 0;
         int length = 0, all;
         if (base + thread < end) {
@@ -677,28 +680,32 @@ __device__ void for_columns_dealt(const operands &m, int64_t begin, int64_t end,
             first = m.b.offset(c);
             length = (int)(m.b.offset(c + (int64_t)1) - first);
         }
-        const int before = block_places(length, &all);
+        const int before = block_places<THREADS / warp_lanes>(length, &all);
+        if (all > most - done)
+            return most + 1;
         through[thread] = before + length;
         from[thread] = first - before;
         __syncthreads();
-        for (int t = thread; t < all; t += AHEAD * block_threads) {
+        for (int t = thread; t < all; t += AHEAD * THREADS) {
             int32_t col[AHEAD];
 #pragma unroll
             for (int u = 0; u < AHEAD; u++) {
-                const int product = t + u * block_threads;
+                const int product = t + u * THREADS;
                 int entry = 0; /* the first one with through > product */
 #pragma unroll
-                for (int half = block_threads / 2; half > 0; half /= 2)
+                for (int half = THREADS / 2; half > 0; half /= 2)
                     entry += through[entry + half - 1] <= product ? half : 0;
                 col[u] = product < all ? m.b.col[from[entry] + product] : -1;
             }
 #pragma unroll
             for (int u = 0; u < AHEAD; u++)
                 if (col[u] >= 0)
-                    body(col[u]);
+                    body(col[u], done + t + u * THREADS);
         }
+        done += all;
         __syncthreads();
     }
+    return done;
 }
 
 /* Rows of a list. Other parameters: as for visit_short, and
@@ -782,7 +789,7 @@ __global__ void __launch_bounds__(block_threads, 4)
                 return true;
             };
             if (few && width < warp_lanes) {
-                for_columns_dealt(m, begin, end, set);
+                for_columns_dealt<block_threads>(m, begin, end, INT32_MAX - 1, [&](int32_t c, int) { set(c); });
             } else if (single) {
                 for_columns(m, begin, end, team, teams, tlane, width, set);
             } else {
