@@ -3,13 +3,15 @@
  *
  * A barrier is one counter: each block adds 1 after its writes and waits until all blocks have.
  * Release and acquire make these writes visible after it, except in the multiprocessor's own cache,
- * which load_others bypasses.
+ * which load_others bypasses. On a host that emulates a GPU, blocks are processes (tests/host_cuda).
  *
  * Source: PTX ISA, "Memory consistency model".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef GRID_BARRIER_CUH
 #define GRID_BARRIER_CUH
+
+#include <sched.h>
 
 #include "launch.cuh"
 
@@ -22,20 +24,25 @@ template <typename T> struct alignas(2 * sizeof(T)) pair {
 };
 
 /* By one thread of a block. */
-__device__ inline void arrive([[maybe_unused]] unsigned *count)
+__device__ inline void arrive(unsigned *count)
 {
 #ifdef __CUDA_ARCH__
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
+#else
+    __atomic_fetch_add(count, 1u, __ATOMIC_RELEASE);
 #endif
 }
 
-__device__ inline void await_all([[maybe_unused]] const unsigned *count, [[maybe_unused]] unsigned all)
+__device__ inline void await_all(const unsigned *count, unsigned all)
 {
 #ifdef __CUDA_ARCH__
     unsigned now;
     do
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
     while ((int)(now - all) < 0);
+#else
+    while ((int)(__atomic_load_n(count, __ATOMIC_ACQUIRE) - all) < 0)
+        sched_yield();
 #endif
 }
 

@@ -9,6 +9,9 @@
 #include "runtime.h"
 #include "support.h"
 #include "support_slow.h"
+#ifdef HOST_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 enum { SIZE = SLOW ? 40 : 700 };
 
@@ -575,6 +578,59 @@ static void release_generated(spmv_context *ctx, struct generated *g)
     spmv_matrix_destroy(g->matrix);
 }
 
+/* Whether kernels whose blocks wait for each other may have several blocks, on a host that plays the GPU. */
+static void let_blocks_wait(bool wait)
+{
+#ifdef HOST_CUDA
+    host_cuda.cooperative = wait;
+#else
+    (void)wait;
+#endif
+}
+
+/* Kernels of many steps whose blocks wait for each other: the iterations of one block, and the same bits
+ * each time. gmres: cycles that end, and more basis vectors than shared memory holds. */
+static void blocks_that_wait(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method;
+        spmv_type type;
+        int restart;
+    } cases[] = {{"gmres", SPMV_F64, 100}, {"gmres", SPMV_F32, 20}, {"bicgstab", SPMV_F64, 0}, {"cg", SPMV_F64, 0}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const bool is_f32 = cases[c].type == SPMV_F32;
+        spmv_solver_options o = options_of(cases[c].method, "jacobi");
+        o.rtol = is_f32 ? 1e-4 : 1e-8;
+        o.restart = cases[c].restart;
+        int64_t alone = 0;
+        void *first = NULL;
+        for (int run = 0; run < 3; run++) {
+            let_blocks_wait(run > 0);
+            spmv_context *const ctx = support_context();
+            struct generated g =
+                generate(ctx, strcmp(cases[c].method, "cg") == 0 ? "poisson2d:27" : "convdiff2d:27,1", cases[c].type);
+            const size_t bytes = (size_t)g.a.rows * spmv_type_size(cases[c].type);
+            void *const x = support_zeros((int64_t)bytes, 1);
+            spmv_solver_result result;
+            assert_ok(ctx, spmv_solve(ctx, &g.a, g.b, g.x, &o, &result, sizeof result));
+            assert_ok(ctx, spmv_download(ctx, g.x, x, (int64_t)bytes));
+            if (run == 0)
+                alone = result.iterations;
+            assert_true(llabs(result.iterations - alone) <= 2);
+            assert_true(result.true_residual <= o.rtol * result.norm_b);
+            if (run == 2)
+                assert_memory_equal(x, first, bytes);
+            free(first);
+            first = x;
+            release_generated(ctx, &g);
+            spmv_context_destroy(ctx);
+        }
+        free(first);
+    }
+    let_blocks_wait(false);
+}
+
 /* b = A 1 is not 0 at the boundary alone, and the flow carries the residual away from there: its
  * product with the first one falls below the roundoff of their norms, and is right. */
 static void residuals_that_move(void **state)
@@ -928,5 +984,6 @@ static void singular(void **state)
 SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
              with_context(exact_after_n_steps), with_context(breakdowns), with_context(rotation), with_context(rank_1),
              with_context(singular_path), with_context(infinite_entries), with_context(residuals_that_move),
-             with_context(counts_as_scipy), with_context(minres_needs), with_context(choice), with_context(callbacks),
-             with_context(extremes), with_context(several), cmocka_unit_test(bits), with_context(singular))
+             cmocka_unit_test(blocks_that_wait), with_context(counts_as_scipy), with_context(minres_needs),
+             with_context(choice), with_context(callbacks), with_context(extremes), with_context(several),
+             cmocka_unit_test(bits), with_context(singular))

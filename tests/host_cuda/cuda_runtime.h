@@ -51,7 +51,7 @@ struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
-    cudaLaunchAttribute *attrs; /* ignored: every kernel ends before the next begins */
+    cudaLaunchAttribute *attrs; /* all but cooperative are ignored: a kernel ends before the next begins */
     unsigned numAttrs;
 };
 

@@ -165,6 +165,10 @@ struct host_cuda {
     int64_t others;    /* streams, events, pools, and blocks of page-locked memory that exist */
     int without_pools; /* devices have no memory pools; default 0 */
     int without_peers; /* devices cannot access each other's memory; default 0 */
+    /* Blocks of a cooperative launch run at the same time, each in a process of its own, and may wait
+     * for each other; default 0: devices have no such launches. The blocks share the device memory that
+     * is allocated meanwhile, and nothing else. */
+    int cooperative;
     /* Devices report that kernels run at the same time; default 0. It is not true: a launch ends
      * before another one begins, so kernels must not wait for each other. */
     int concurrent;

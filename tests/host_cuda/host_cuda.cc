@@ -9,7 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
+#include <vector>
 
 #include "splitmix.h"
 #if defined(__has_feature)
@@ -149,6 +153,18 @@ const char *cudaGetErrorName(cudaError_t error)
     return error == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaError";
 }
 
+/* Memory that processes share, and its bytes. */
+static std::map<void *, size_t> shared_memory;
+
+static bool map_shared(void **memory, size_t bytes)
+{
+    *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (*memory == MAP_FAILED)
+        return false;
+    shared_memory[*memory] = bytes;
+    return true;
+}
+
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const in_turn lock(turns);
@@ -161,7 +177,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     }
     if (error == cudaSuccess) {
         /* The exact size, so that a memory checker detects an access past the end. */
-        if (posix_memalign(memory, 256, bytes) != 0)
+        if (host_cuda.cooperative ? !map_shared(memory, bytes) : posix_memalign(memory, 256, bytes) != 0)
             return report(cudaErrorMemoryAllocation);
         std::memset(*memory, 0xa5, bytes);
         host_cuda.allocations++;
@@ -173,7 +189,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 {
     switch (attribute) {
     case cudaDevAttrCooperativeLaunch:
-        *value = 0;
+        *value = host_cuda.cooperative;
         break;
     case cudaDevAttrConcurrentKernels:
         *value = host_cuda.concurrent;
@@ -227,7 +243,13 @@ cudaError_t cudaFree(void *memory)
     const in_turn lock(turns);
     const cudaError_t error = report_outside_capture(cudaSuccess);
     if (error == cudaSuccess && memory != NULL) {
-        std::free(memory);
+        const auto shared = shared_memory.find(memory);
+        if (shared != shared_memory.end()) {
+            munmap(memory, shared->second);
+            shared_memory.erase(shared);
+        } else {
+            std::free(memory);
+        }
         host_cuda.allocations--;
         host_cuda.freed++;
     }
@@ -720,6 +742,28 @@ void run_block(int threads)
     }
 }
 
+/* Runs the blocks of a cooperative launch: this process has the first one. */
+void run_together(unsigned blocks, int threads)
+{
+    std::vector<pid_t> others;
+    for (unsigned b = 1; b < blocks; b++) {
+        const pid_t other = fork();
+        if (other == 0) {
+            blockIdx.x = b;
+            run_block(threads);
+            _exit(0);
+        }
+        others.push_back(other);
+    }
+    blockIdx.x = 0;
+    run_block(threads);
+    for (pid_t other : others) {
+        int status = 0;
+        if (other < 0 || waitpid(other, &status, 0) != other || status != 0)
+            give_up("the process of another block failed", 0);
+    }
+}
+
 } // namespace
 
 int host_cuda_barrier(const char *file, int line, bool yes)
@@ -825,6 +869,11 @@ cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::functi
     body = &thread;
     gridDim = config.gridDim;
     blockDim = config.blockDim;
+    const bool cooperative = config.numAttrs > 0 && config.attrs->id == cudaLaunchAttributeCooperative;
+    if (cooperative && host_cuda.cooperative) {
+        run_together(config.gridDim.x, (int)config.blockDim.x);
+        return cudaSuccess;
+    }
     for (unsigned b = 0; b < config.gridDim.x; b++) {
         blockIdx.x = b;
         run_block((int)config.blockDim.x);
