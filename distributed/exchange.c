@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exchange_cuda.h"
 #include "group_internal.h"
 #include "runtime_cuda.h"
 
@@ -269,12 +270,40 @@ done:
     return st;
 }
 
+/* Adds the parts of each own chunk's units: that of sum v for chunk c is own[v * chunks + c]. */
+static spmv_status chunk_parts(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *own)
+{
+    const struct exchange_view view = {
+        .chunk = m->context_chunk, .chunks = m->ranks.chunks, .own_parts = own, .own_stride = m->ranks.chunks};
+    return exchange_sum_cuda(m->ctx, type, &view, parts, NULL, EXCHANGE_PUBLISH);
+}
+
+spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows, void *parts)
+{
+    return chunk_parts(matrix, type, &(const struct exchange_parts){numbers, 1, unit_rows}, parts);
+}
+
+/* With one rank: the parts of its chunks are all parts. */
+static spmv_status sum_alone(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *to)
+{
+    spmv_status st = SPMV_OK;
+    void *const own = m->context_parts;
+    if (parts->numbers != own)
+        TRY(chunk_parts(m, type, parts, own));
+    TRY(exchange_fold_cuda(m->ctx, type, &(const struct exchange_gathered){own, NULL, m->ranks.chunks, m->ranks.chunks},
+                           parts->sums, to));
+done:
+    return st;
+}
+
 spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     const struct exchange *e = &m->exchange;
     const struct exchange_parts parts = {numbers, sums, unit_rows};
+    if (m->group->transport.ranks == 1)
+        return sum_alone(m, type, &parts, to);
     if (e->is_free)
         return e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
     const double begin = group_now();

@@ -84,6 +84,7 @@ const char *exchange_name(const spmv_group_matrix *m);
 spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x);
 spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x);
 spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to);
+spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
 bool exchange_let_wait(void *matrix, bool free);
 
 /* Waits until the event, or with NULL all work queued on the context's stream, is done. Returns the

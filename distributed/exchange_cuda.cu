@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
 #include "grid_barrier.cuh"
-#include "spmv_cuda.cuh"
+#include "part_sums.cuh"
 
 extern "C" {
 #include "exchange_cuda.h"
@@ -27,7 +27,7 @@ extern "C" {
 namespace
 {
 
-enum { BLOCK = 256, WARPS = BLOCK / warp_lanes, MOST_BLOCKS = 132 };
+enum { BLOCK = part_sums::BLOCK, WARPS = BLOCK / warp_lanes, MOST_BLOCKS = 132 };
 
 __device__ void set_flag(exchange_flag *flag, unsigned number)
 {
@@ -79,16 +79,27 @@ __device__ void await_flag(const exchange_flag *flag, unsigned number, volatile 
     }
 }
 
+/* What a block has written becomes visible to the other blocks of this GPU, or also to other GPUs. */
+enum fence { ONE_GPU, ALL_GPUS };
+
+template <fence REACH> __device__ void make_visible()
+{
+    if (REACH == ALL_GPUS)
+        __threadfence_system();
+    else
+        __threadfence();
+}
+
 /* Whether this block is the last of the launch to arrive; all threads get the answer, and the last
  * block sees what the others wrote. */
-__device__ bool is_last(unsigned *blocks)
+template <fence REACH> __device__ bool is_last(unsigned *blocks)
 {
     __shared__ int last;
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence_system();
+        make_visible<REACH>();
         last = atomicInc(blocks, gridDim.x - 1) == gridDim.x - 1;
-        __threadfence_system();
+        make_visible<REACH>();
     }
     __syncthreads();
     return last != 0;
@@ -124,7 +135,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) put(exchange_view
         const exchange_target &target = v.targets[target_of(v, i)];
         ((T *)target.to[number % 2])[i - target.first] = x[v.sent[i]];
     }
-    if (!is_last(&v.counters->put_blocks))
+    if (!is_last<ALL_GPUS>(&v.counters->put_blocks))
         return;
     if (threadIdx.x == 0)
         v.counters->puts = number;
@@ -151,28 +162,16 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) take(exchange_vie
     const int64_t count = v.before + v.after;
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
         x[i < v.before ? i - v.before : v.own + i - v.before] = grid_barrier::load_others(from + i);
-    if (is_last(&v.counters->take_blocks) && threadIdx.x == 0)
+    if (is_last<ONE_GPU>(&v.counters->take_blocks) && threadIdx.x == 0)
         v.counters->takes = number;
 }
 
 /* The sum of all parts of one sum, by a block; all threads get it. */
 template <typename T> __device__ T fold(const exchange_gathered &g, int which)
 {
-    __shared__ T sums[BLOCK];
-    const int me = (int)threadIdx.x;
     const T *const parts = (const T *)g.parts + which * g.stride;
-    T sum = T();
-    for (int64_t c = me; c < g.count; c += BLOCK)
-        sum += grid_barrier::load_others(parts + (g.place != nullptr ? g.place[c] : c));
-    __syncthreads(); /* the sum before has been read */
-    sums[me] = sum;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (me < half)
-            sums[me] += sums[me + half];
-    }
-    __syncthreads();
-    return sums[0];
+    return part_sums::sum_numbers<T>(
+        (int)g.count, [&](int c) { return grid_barrier::load_others(parts + (g.place != nullptr ? g.place[c] : c)); });
 }
 
 template <typename T> __device__ void fold_all(const exchange_gathered &g, int count, T *sums)
@@ -225,14 +224,8 @@ __global__ void __launch_bounds__(BLOCK) sum(exchange_view v, exchange_parts p, 
     if ((phases & EXCHANGE_PUBLISH) != 0) {
         number++;
         publish<T>(v, p, number);
-        if (v.boards == nullptr && (phases & EXCHANGE_COLLECT) == 0)
+        if (v.boards == nullptr || !is_last<ALL_GPUS>(&v.counters->sum_blocks))
             return;
-        if (!is_last(&v.counters->sum_blocks))
-            return;
-        if (v.boards == nullptr) {
-            fold_all<T>({v.own_parts, nullptr, v.chunks, v.own_stride}, p.sums, sums);
-            return;
-        }
         if (threadIdx.x == 0)
             v.counters->sums = number;
         for (int r = (int)threadIdx.x; r < v.ranks; r += BLOCK)
@@ -271,8 +264,7 @@ extern "C" spmv_status exchange_put_cuda(spmv_context *ctx, spmv_type type, cons
 {
     return with_type(ctx, type, [&](auto of) {
         using T = decltype(of);
-        return launch_early(ctx, "group put", blocks_for(view->sent_count, 2 * BLOCK), BLOCK, put<T>, *view,
-                            (const T *)x);
+        return launch_early(ctx, "group put", blocks_for(view->sent_count, BLOCK), BLOCK, put<T>, *view, (const T *)x);
     });
 }
 
@@ -280,7 +272,7 @@ extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, con
 {
     return with_type(ctx, type, [&](auto of) {
         using T = decltype(of);
-        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 4 * BLOCK), BLOCK, take<T>, *view,
+        return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK, take<T>, *view,
                             (T *)x);
     });
 }
@@ -290,7 +282,7 @@ extern "C" spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, con
 {
     return with_type(ctx, type, [&](auto of) {
         using T = decltype(of);
-        return launch_early(ctx, "group pack", blocks_for(count, 2 * BLOCK), BLOCK, pack<T>, index, count, (const T *)x,
+        return launch_early(ctx, "group pack", blocks_for(count, BLOCK), BLOCK, pack<T>, index, count, (const T *)x,
                             (T *)packed);
     });
 }

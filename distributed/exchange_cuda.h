@@ -43,7 +43,7 @@ struct exchange_board {
 struct exchange_view {
     int rank, ranks;
     struct exchange_counters *counters;
-    const struct exchange_board *boards; /* ranks; NULL: parts are only folded, to own_parts */
+    const struct exchange_board *boards; /* ranks; NULL: PUBLISH stores the parts of chunks in own_parts */
     void *own_parts;
     int64_t own_stride;              /* of own_parts: between sums */
     struct exchange_flag *put, *sum; /* the own flags */
@@ -71,8 +71,7 @@ spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, const struct e
 spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count, const void *x,
                                void *packed);
 
-/* The phases PUBLISH and COLLECT of struct exchange_kind. With boards NULL, PUBLISH folds the parts
- * of units to own_parts; both phases together also add these, for a single rank. */
+/* The phases PUBLISH and COLLECT of struct exchange_kind. COLLECT needs boards. */
 spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                               const struct exchange_parts *parts, void *sums, int phases);
 

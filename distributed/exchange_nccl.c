@@ -21,8 +21,6 @@
 
 static const char *const what = "the exchange nccl";
 
-_Static_assert(sizeof(struct exchange_counters) <= 64, "the allocated counters");
-
 /* ------------------------------------------------------------- the library */
 
 typedef struct ncclComm *nccl_comm;
@@ -135,9 +133,8 @@ void exchange_nccl_release(struct spmv_group *group)
 struct by_nccl {
     struct exchange_view view; /* for the parts of own chunks */
     int64_t most;              /* the largest number of chunks of a rank */
-    /* own parts, padded to EXCHANGE_SUMS * most; those of all ranks; the place of each chunk's part;
-     * struct exchange_counters */
-    void *parts, *gathered, *place, *counters;
+    /* own parts, padded to EXCHANGE_SUMS * most; those of all ranks; the place of each chunk's part */
+    void *parts, *gathered, *place;
 };
 
 static struct by_nccl *state_of(const spmv_group_matrix *m)
@@ -168,14 +165,9 @@ static spmv_status make_arrays(spmv_group_matrix *m, struct by_nccl *s)
     TRY(spmv_alloc(m->ctx, ranks * each * 8, &s->gathered));
     TRY(spmv_alloc(m->ctx, max_i64(1, m->all_chunks) * (int64_t)sizeof *place, &s->place));
     TRY(spmv_upload(m->ctx, place, s->place, m->all_chunks * (int64_t)sizeof *place));
-    TRY(spmv_alloc(m->ctx, 64, &s->counters));
-    TRY(spmv_map_index(m->ctx, SPMV_F64, &(const double){0}, NULL, s->counters, 8));
     TRY(spmv_map_index(m->ctx, SPMV_F64, &(const double){0}, NULL, s->parts, each));
-    s->view = (struct exchange_view){.counters = s->counters,
-                                     .chunk = m->context_chunk,
-                                     .chunks = m->ranks.chunks,
-                                     .own_parts = s->parts,
-                                     .own_stride = s->most};
+    s->view = (struct exchange_view){
+        .chunk = m->context_chunk, .chunks = m->ranks.chunks, .own_parts = s->parts, .own_stride = s->most};
 done:
     host_free(place);
     return st;
@@ -221,7 +213,6 @@ static void close_nccl(spmv_group_matrix *m)
     spmv_free(m->ctx, s->parts);
     spmv_free(m->ctx, s->gathered);
     spmv_free(m->ctx, s->place);
-    spmv_free(m->ctx, s->counters);
     host_free(s);
 }
 
@@ -303,10 +294,6 @@ done:
 static spmv_status sum(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums, int phases)
 {
     spmv_status st = SPMV_OK;
-    if (m->group->transport.ranks == 1) /* one kernel, and no call of NCCL */
-        return phases == EXCHANGE_PUBLISH ? SPMV_OK
-                                          : exchange_sum_cuda(m->ctx, type, &state_of(m)->view, parts, sums,
-                                                              EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
     if ((phases & EXCHANGE_PUBLISH) != 0)
         st = exchange_sum_cuda(m->ctx, type, &state_of(m)->view, parts, sums, EXCHANGE_PUBLISH);
     return st == SPMV_OK && (phases & EXCHANGE_COLLECT) != 0 ? collect(m, type, parts->sums, sums) : st;

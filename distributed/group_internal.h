@@ -57,7 +57,7 @@ struct spmv_group_matrix {
     /* sums: the parts of this rank (PLAN_SUMS for each chunk), those of all ranks, one sum's parts
      * in order */
     void *parts, *all_parts, *fold;
-    /* on cuda, in the context's memory: the parts of one sum; chunk */
+    /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
     int64_t *offset; /* ranks + 1: for gathers */

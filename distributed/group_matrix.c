@@ -14,8 +14,13 @@ static const char *const what = "a matrix of a group";
 
 /* The cut: see spmv_group_matrix_create. TILE is that of the products on OpenMP: chunks of whole
  * tiles leave no small ones, which cost time. Small matrices get up to FEW_CHUNKS smaller chunks,
- * so that ranks have equal shares. */
+ * so that ranks have equal shares.
+ *
+ * On a GPU there are GPU_CHUNKS chunks if these have at least GPU_WORK, else half as many: a block of
+ * a vector kernel has at least one chunk, and two blocks run on each of the 132 multiprocessors of an
+ * H100 (FEW_BLOCKS in cg_2_fused.cuh). So 1, 2 and 4 GPUs have whole rounds of blocks. */
 enum { MOST_CHUNKS = 1024, FEW_CHUNKS = 128, LEAST_WORK = 1024, TILE = 4096 };
+enum { GPU_CHUNKS = 4 * 264, GPU_WORK = 4 * TILE };
 
 void spmv_group_matrix_options_init(spmv_group_matrix_options *options, size_t size)
 {
@@ -151,8 +156,10 @@ struct bound {
 };
 
 /* The work of a chunk. */
-static int64_t chunk_work(int64_t work)
+static int64_t chunk_work(int64_t work, bool on_device)
 {
+    if (on_device && work > (int64_t)GPU_CHUNKS / 2 * TILE)
+        return ceil_divide(work, work > (int64_t)GPU_CHUNKS * GPU_WORK ? GPU_CHUNKS : GPU_CHUNKS / 2);
     if (work > (int64_t)MOST_CHUNKS * TILE)
         return ceil_divide(ceil_divide(work, MOST_CHUNKS), TILE) * TILE;
     return max_i64(LEAST_WORK, min_i64(TILE, ceil_divide(work, FEW_CHUNKS)));
@@ -186,7 +193,7 @@ static spmv_status cut(spmv_group *group, const struct source *s, int64_t *chunk
     spmv_status st = SPMV_OK;
     spmv_context *ctx = group->ctx;
     const int ranks = group->transport.ranks, rank = group->transport.rank;
-    const int64_t all = s->rows + s->nnz, work = chunk_work(all);
+    const int64_t all = s->rows + s->nnz, work = chunk_work(all, group_on_device(ctx));
     int64_t from = 0, count = 0, *counts = NULL;
     struct bound *own = NULL;
     *chunks = ceil_divide(all, work);
@@ -430,6 +437,7 @@ static spmv_status create(spmv_group *group, const spmv_csr *own, const spmv_gro
     if (group_on_device(ctx)) {
         TRY(exchange_open(m, o.exchange));
         m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
+        m->ranks.queue_parts = m->exchange.kind != NULL && group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
         m->ranks.let_wait = exchange_let_wait;
         m->ranks.await = exchange_await;
     }

@@ -29,7 +29,7 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, ranks, "a matrix of a group", (void **)&m->met));
     if (group_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
         const int64_t last = m->ranks.chunks;
-        TRY(spmv_alloc(m->ctx, max_i64(1, last) * 8, &m->context_parts));
+        TRY(spmv_alloc(m->ctx, EXCHANGE_SUMS * max_i64(1, last) * 8, &m->context_parts));
         TRY(spmv_alloc(m->ctx, (last + 2) * 8, (void **)&m->context_chunk));
         TRY(spmv_upload(m->ctx, m->chunk, m->context_chunk, (last + 1) * 8));
         TRY(spmv_upload(m->ctx, &m->chunk[last], m->context_chunk + last + 1, 8));

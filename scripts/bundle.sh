@@ -28,6 +28,8 @@ system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|lib
 cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
 # Modules of peers in the bundle: those on a GPU, and those on the CPU without another library.
 peers=(cusparse cusparse_op cusparse_spgemm cusparse_cg cusparse_krylov cublas cub probe loops eigen)
+# Modules for ranks under mpirun. Their MPI library is that of the machine, whose mpirun starts the ranks.
+transports=(openmpi mpich)
 # Programs must run on other processors than this machine's.
 peer_flags="-O3"
 [ "$(uname -m)" != x86_64 ] || peer_flags="-O3 -march=x86-64-v3"
@@ -100,6 +102,11 @@ for peer in "${peers[@]}"; do
     module=$build/bench/peers/spmv_peer_$peer.so
     [ ! -e "$module" ] || cp "$module" "$bundle/lib/spmv/peers/"
 done
+mkdir -p "$bundle/lib/spmv/modules"
+for mpi in "${transports[@]}"; do
+    module=$build/solvers/modules/spmv_transport_$mpi.so
+    [ ! -e "$module" ] || cp "$module" "$bundle/lib/spmv/modules/"
+done
 while IFS= read -r example; do
     # shellcheck disable=SC2016 # for run_tests.sh
     printf 'entry %q examples 300 77 "$here"/bin/%q\n' "example.$example" "$example"
@@ -116,6 +123,7 @@ while read -r library path; do
     [ "$path" != missing ] || fail "library $library was not found"
     cp -L "$path" "$bundle/lib/$library"
 done <<<"$libraries"
+mapfile -t -O "${#modules[@]}" modules < <(find "$bundle/lib/spmv/modules" -type f)
 strip --strip-unneeded "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so*
 
 # A program that contains this tree's path must read SPMV_SOURCE_DIR first.
@@ -143,6 +151,8 @@ Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in
   bin/spmv bench A...         measures also other libraries: the modules in lib/spmv/peers.
                               cuSPARSE is part of the CUDA Toolkit; if it is not in
                               /usr/local/cuda, put its folder in LD_LIBRARY_PATH
+  mpirun -n 2 bin/spmv solve A.mtx
+                              ranks, with the Open MPI or MPICH of this machine
 
 Tests are skipped with a message if they need something that is missing: a GPU, compute-sanitizer of
 the CUDA Toolkit (tests labelled gpu-sanitize), or Python 3.8 or later.

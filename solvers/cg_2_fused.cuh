@@ -38,6 +38,7 @@
 #define CG_2_FUSED_CUH
 
 #include "cg_blocks.cuh"
+#include "part_sums.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
 
 /* The least number of elements for two directions: vectors that exceed the last-level cache. Tests build
@@ -53,7 +54,14 @@ namespace cg_fused
  * because each block adds up all parts of the previous sum. MANY_BLOCKS: the same for vectors of
  * more than FEW_FOR elements, where that cost does not show. TOP: the most parts that a block adds
  * up. FOLDED: the number of parts to which a separate kernel folds more than TOP. */
-enum { BLOCK = 512, FEW_BLOCKS = 264, FEW_FOR = 1 << 21, MANY_BLOCKS = 4 * FEW_BLOCKS, TOP = 4096, FOLDED = 256 };
+enum {
+    BLOCK = part_sums::BLOCK,
+    FEW_BLOCKS = 264,
+    FEW_FOR = 1 << 21,
+    MANY_BLOCKS = 4 * FEW_BLOCKS,
+    TOP = 4096,
+    FOLDED = 256
+};
 
 /* A pair of sums: r'r and r'z. */
 template <typename T> struct two_of {
@@ -83,7 +91,8 @@ template <typename T> struct system {
     parts_of<two<T>> squares; /* of r'r and, without a z, r'z */
     two<T> *left;             /* the parts of the squares, writable */
     T *rz_parts;              /* the parts of r'z, writable */
-    const int64_t *chunk;     /* of one of several ranks: block c has rows chunk[c] ... chunk[c + 1] - 1; else NULL */
+    const int64_t *chunk;     /* with ranks: part c has rows chunk[c] ... chunk[c + 1] - 1; else NULL */
+    int chunks;               /* 0 without ranks */
 
     __device__ T z_of(int64_t i, T residual) const
     {
@@ -91,36 +100,18 @@ template <typename T> struct system {
     }
 };
 
-/* The sum of a block's values. Only the first warp gets it. */
-template <typename T> __device__ T sum_block(T value)
-{
-    constexpr int BLOCK_WARPS = BLOCK / warp_lanes;
-    __shared__ T of_warps[BLOCK_WARPS];
-    const int thread = (int)threadIdx.x;
-    const T sum = warp_sum(value, warp_lanes);
-    __syncthreads(); /* every thread has read the previous sum */
-    if (thread % warp_lanes == 0)
-        of_warps[thread / warp_lanes] = sum;
-    __syncthreads();
-    return warp_sum(thread % warp_lanes < BLOCK_WARPS ? of_warps[thread % warp_lanes] : T(), BLOCK_WARPS);
-}
-
-/* The sum of the parts. All threads get it. The order follows from the number of parts. */
+/* The sum of the parts. All threads get it. */
 template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
-    T sum = T();
-#pragma unroll 4
-    for (int i = (int)threadIdx.x; i < parts.count; i += BLOCK)
-        sum += parts.at[i];
-    return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
+    return part_sums::sum_numbers<T>(parts.count, [&](int i) { return parts.at[i]; });
 }
 
-/* Stores the block's part of the squares. */
-template <typename T> __device__ void leave(const system<T> &a, two<T> part)
+/* Stores part k of the squares. */
+template <typename T> __device__ void leave(const system<T> &a, int k, two<T> part)
 {
-    const two<T> sum = sum_block(part);
+    const two<T> sum = part_sums::sum_block(part);
     if (threadIdx.x == 0)
-        a.left[blockIdx.x] = sum;
+        a.left[k] = sum;
 }
 
 /* Folds count parts to FOLDED: each block adds up a contiguous range. */
@@ -132,22 +123,23 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
     T sum = T();
     for (int64_t i = count * blockIdx.x / gridDim.x + threadIdx.x; i < behind; i += BLOCK)
         sum += from[i];
-    sum = sum_block(sum);
+    sum = part_sums::sum_block(sum);
     if (threadIdx.x == 0)
         to[blockIdx.x] = sum;
 }
 
-/* The elements of a thread. Each block has about the same number, in whole warps of elements; with
- * several ranks, a chunk of rows. A thread takes EACH at a time: i, i + BLOCK, ... below behind. It
- * adds them in this order, so sums do not depend on EACH. */
+/* The elements of a thread. Without ranks each block has about the same number, in whole warps of
+ * elements, and makes one part of a sum. With ranks it has chunks b, b + gridDim.x, ... and makes the
+ * part of each. A thread takes EACH elements at a time: i, i + BLOCK, ... below behind. It adds them in
+ * this order, so sums do not depend on EACH. */
 template <int EACH> struct own_elements {
     int64_t i, behind;
+    int part;
 
-    template <typename T> __device__ explicit own_elements(const system<T> &a)
+    template <typename T> __device__ explicit own_elements(const system<T> &a) : part((int)blockIdx.x)
     {
         if (a.chunk != nullptr) {
-            i = a.chunk[blockIdx.x] + threadIdx.x;
-            behind = a.chunk[blockIdx.x + 1];
+            begin_chunk(a.chunk);
             return;
         }
         const int64_t n = a.n;
@@ -157,11 +149,25 @@ template <int EACH> struct own_elements {
         behind = end < n ? end : n;
     }
 
-    /* Moves on to the next elements. False when the block has none left. */
-    __device__ bool next()
+    __device__ void begin_chunk(const int64_t *chunk)
+    {
+        i = chunk[part] + threadIdx.x;
+        behind = chunk[part + 1];
+    }
+
+    /* Moves on to the next elements. *ended: the part that has none left; -1: none. False when the block
+     * has none left. */
+    template <typename T> __device__ bool next(const system<T> &a, int *ended)
     {
         i += BLOCK * EACH;
-        return i - (int)threadIdx.x < behind;
+        *ended = i - (int)threadIdx.x < behind ? -1 : part;
+        if (*ended < 0)
+            return true;
+        part += (int)gridDim.x;
+        if (part >= a.chunks)
+            return false;
+        begin_chunk(a.chunk);
+        return true;
     }
 
     template <typename T> __device__ void load(const T *from, T (&to)[EACH]) const
@@ -191,7 +197,8 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
     own_elements<EACH> own(a);
     let_next_begin();
     await_kernel_before();
-    do
+    for (bool more = true; more;) {
+        int ended;
         own.each([&](int, int64_t i) {
             const T r = a.r[i], z = a.z_of(i, r);
             part += two<T>{r * r, r * z};
@@ -199,10 +206,14 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
             if (!continues)
                 a.p[i] = z;
         });
-    while (own.next());
+        more = own.next(a, &ended);
+        if (ended >= 0) {
+            leave(a, ended, part);
+            part = {};
+        }
+    }
     for (int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += (int64_t)gridDim.x * BLOCK)
         product_parts[i] = T();
-    leave(a, part);
 }
 
 /* Ends the solve when the residual is small enough. For one thread, after a step or before the
@@ -269,18 +280,23 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     }
     const T alpha = rho / pq;
     two<T> part = {};
-    for (;;) {
+    for (bool more = true; more;) {
         own.each([&](int k, int64_t i) {
             r[k] -= alpha * q[k];
             a.r[i] = r[k];
             part += two<T>{r[k] * r[k], a.z == nullptr ? r[k] * a.z_of(i, r[k]) : T()};
         });
-        if (!own.next())
-            break;
-        own.load(a.r, r);
-        own.load(a.q, q);
+        int ended;
+        more = own.next(a, &ended);
+        if (more) {
+            own.load(a.r, r);
+            own.load(a.q, q);
+        }
+        if (ended >= 0) {
+            leave(a, ended, part);
+            part = {};
+        }
     }
-    leave(a, part);
     if (first) {
         s->pq = pq;
         s->alpha_before = s->alpha;
@@ -290,23 +306,25 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     }
 }
 
-/* Given z = M^-1 r: the parts of r'z. Each block has a contiguous range of elements. */
+/* Given z = M^-1 r: the parts of r'z. Without ranks each block has a contiguous range of elements. */
 template <typename T> __global__ void __launch_bounds__(BLOCK) step_rho(system<T> a)
 {
     let_next_begin();
     await_kernel_before();
     if (a.s->stop != COLUMN_RUNS)
         return;
-    T part = T();
-    const int64_t tiles = (a.n - 1) / BLOCK + 1;
     const bool ranks = a.chunk != nullptr;
-    const int64_t begin = ranks ? a.chunk[blockIdx.x] : tiles * blockIdx.x / gridDim.x * BLOCK;
-    const int64_t behind = ranks ? a.chunk[blockIdx.x + 1] : tiles * (blockIdx.x + 1) / gridDim.x * BLOCK;
-    for (int64_t i = begin + threadIdx.x; i < behind && i < a.n; i += BLOCK)
-        part += a.r[i] * a.z[i];
-    part = sum_block(part);
-    if (threadIdx.x == 0)
-        a.rz_parts[blockIdx.x] = part;
+    const int64_t tiles = (a.n - 1) / BLOCK + 1;
+    for (int64_t k = blockIdx.x; k < (ranks ? a.chunks : gridDim.x); k += gridDim.x) {
+        const int64_t begin = ranks ? a.chunk[k] : tiles * k / gridDim.x * BLOCK;
+        const int64_t behind = ranks ? a.chunk[k + 1] : tiles * (k + 1) / gridDim.x * BLOCK;
+        T part = T();
+        for (int64_t i = begin + threadIdx.x; i < behind && i < a.n; i += BLOCK)
+            part += a.r[i] * a.z[i];
+        part = part_sums::sum_block(part);
+        if (threadIdx.x == 0)
+            a.rz_parts[k] = part;
+    }
 }
 
 /* What a step does to x: adds alpha p; nothing; adds the part of the step before, then alpha p. */
@@ -346,7 +364,8 @@ __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
                 a.x[i] = x[k] + alpha * p[k];
             a.next[i] = a.z_of(i, r[k]) + beta * p[k];
         });
-        if (!own.next())
+        int ended;
+        if (!own.next(a, &ended))
             break;
         load();
     }
@@ -366,12 +385,13 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) catch_up(system<T
     let_next_begin();
     await_kernel_before();
     const T alpha = a.s->alpha;
+    bool ended;
     do
         own.each([&](int, int64_t i) {
             a.x[i] += alpha * a.p[i];
             a.p[i] = a.next[i];
         });
-    while (own.next());
+    while (own.next(a, &ended));
 }
 
 } // namespace cg_fused

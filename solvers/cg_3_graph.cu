@@ -12,11 +12,11 @@
  *
  * The loop: cg_blocks.cuh.
  *
- * Several ranks (struct plan_ranks): each rank runs these kernels on its rows, a block for each chunk.
- * The parts of a sum go to all ranks, which add them in the same order (queue_sum), so all ranks see
- * the same numbers and end with the same step. A step is then: fetch the elements of other ranks,
- * product, p'q, step_residual, the squares, step_direction. The host waits for other ranks in the
- * first step only.
+ * Ranks (struct plan_ranks): each rank runs these kernels on its rows, with one part of a sum for each
+ * chunk. The parts go to all ranks, which add them in the same order (queue_sum), so all ranks see the
+ * same numbers and end with the same step. A step is then: fetch the elements of other ranks, product,
+ * p'q, step_residual, the squares, step_direction. The host waits for other ranks in the first step
+ * only. If there is one rank, the next kernel adds the parts in that order, as without ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
@@ -51,13 +51,30 @@ bool is_small(const struct cg *cg)
     return cg->s.n <= (int64_t)cg_fused::FEW_BLOCKS * cg_fused::BLOCK;
 }
 
+int64_t chunks_of(const struct plan_ranks *ranks)
+{
+    return max_i64(1, ranks->chunks);
+}
+
+/* With ranks, bits do not depend on the number of blocks. */
 int64_t blocks_of(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return ranks != nullptr                        ? max_i64(1, ranks->chunks)
-           : is_small(cg)                          ? (cg->s.n - 1) / cg_fused::BLOCK + 1
-           : cg->s.n <= (int64_t)cg_fused::FEW_FOR ? (int64_t)cg_fused::FEW_BLOCKS
-                                                   : (int64_t)cg_fused::MANY_BLOCKS;
+    const bool few = cg->s.n <= (int64_t)cg_fused::FEW_FOR;
+    if (ranks != nullptr) {
+        const int64_t resident = 2 * ((const cuda_state *)cg->s.ctx->device)->multiprocessors;
+        return few ? min_i64(chunks_of(ranks), resident) : chunks_of(ranks);
+    }
+    return is_small(cg) ? (cg->s.n - 1) / cg_fused::BLOCK + 1
+           : few        ? (int64_t)cg_fused::FEW_BLOCKS
+                        : (int64_t)cg_fused::MANY_BLOCKS;
+}
+
+/* The number of parts of the squares. */
+int64_t parts_count(const struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return ranks != nullptr ? chunks_of(ranks) : blocks_of(cg);
 }
 
 /* The parts themselves, or, where there are more than TOP, the FOLDED parts made from them. */
@@ -109,15 +126,23 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
                                   cg->s.n,
                                   parts_of(pq, count, (const T *)(memory + own->pq_at)),
                                   {rz, cg_fused::FOLDED},
-                                  {left, (int)blocks_of(cg)},
+                                  {left, (int)parts_count(cg)},
                                   left,
                                   rz,
-                                  nullptr};
-    if (ranks != nullptr) { /* their sums are numbers, not parts */
-        system.pq = {dot_of<T>(cg), 1};
+                                  nullptr,
+                                  0};
+    if (ranks == nullptr)
+        return system;
+    system.chunk = ranks->context_chunk;
+    system.chunks = (int)chunks_of(ranks);
+    system.pq = {dot_of<T>(cg), 1};
+    if (ranks->queue_parts == nullptr) { /* sums of several ranks are numbers, not parts */
         system.rz = {(const T *)(memory + own->rho_at), 1};
         system.squares = {(const cg_fused::two<T> *)(memory + own->squares_at), 1};
-        system.chunk = ranks->context_chunk;
+    } else {
+        system.rz = {rz, system.chunks};
+        if (cg->s.plan->method->dot_parts != nullptr)
+            system.pq = {(const T *)(memory + own->pq_at), system.chunks};
     }
     return system;
 }
@@ -147,33 +172,43 @@ template <typename T> spmv_status queue_fold(const struct cg *cg)
     });
 }
 
-/* Adds the parts of all ranks; parts: `count` numbers for each unit of unit_rows rows. */
-template <typename T>
-spmv_status sum_ranks(const struct cg *cg, const void *parts, int count, int64_t unit_rows, int64_t to_at)
+/* Adds the parts of all ranks; parts: `count` numbers for each chunk. Without ranks, and with one, the
+ * next kernel does it. */
+template <typename T> spmv_status sum_ranks(const struct cg *cg, const void *parts, int count, int64_t to_at)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    return ranks->queue_sum(ranks->self, cg->s.type, parts, count, unit_rows, (char *)workspace_of(cg)->memory + to_at);
+    return ranks == nullptr || ranks->queue_parts != nullptr
+               ? SPMV_OK
+               : ranks->queue_sum(ranks->self, cg->s.type, parts, count, 0, (char *)workspace_of(cg)->memory + to_at);
 }
 
 /* The squares of all ranks. */
 template <typename T> spmv_status sum_squares(const struct cg *cg)
 {
-    const workspace *const own = workspace_of(cg);
-    return cg->s.plan->ranks == nullptr ? SPMV_OK : sum_ranks<T>(cg, system_of<T>(cg).left, 2, 0, own->squares_at);
+    return sum_ranks<T>(cg, system_of<T>(cg).left, 2, workspace_of(cg)->squares_at);
 }
 
-/* q = A p and p'q of several ranks. */
-template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, struct plan_product product)
+/* p'q of the ranks: of one, the parts of its chunks. */
+template <typename T> spmv_status queue_dot_of_ranks(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    const bool parts = cg->s.plan->method->dot_parts != nullptr;
+    T *const dot = dot_of<T>(cg);
     int64_t count = 0;
-    if (!parts)
+    if (cg->s.plan->method->dot_parts == nullptr)
+        return ranks->dot(ranks->self, cg->s.type, direction_of(cg, workspace_of(cg)->odd), cg->s.q, dot);
+    const T *const parts = pq_parts<T>(cg, &count);
+    return ranks->queue_parts != nullptr
+               ? ranks->queue_parts(ranks->self, cg->s.type, parts, PLAN_UNIT_ROWS, (T *)system_of<T>(cg).pq.at)
+               : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, PLAN_UNIT_ROWS, dot);
+}
+
+/* q = A p and p'q with ranks. */
+template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, struct plan_product product)
+{
+    if (cg->s.plan->method->dot_parts == nullptr)
         product.epilogue = nullptr;
     const spmv_status st = plan_multiply_together(cg->s.plan, product);
-    return st != SPMV_OK ? st
-           : parts       ? sum_ranks<T>(cg, pq_parts<T>(cg, &count), 1, PLAN_UNIT_ROWS, workspace_of(cg)->dot_at)
-                         : ranks->dot(ranks->self, cg->s.type, cg->p, cg->s.q, dot_of<T>(cg));
+    return st != SPMV_OK ? st : queue_dot_of_ranks<T>(cg);
 }
 
 /* The last kernel of a step. */
@@ -217,8 +252,8 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
         if (st == SPMV_OK)
             st =
                 queue_kernel<T>(cg, "cg r'z", ranks ? blocks_of(cg) : (int64_t)cg_fused::FOLDED, cg_fused::step_rho<T>);
-        if (st == SPMV_OK && ranks)
-            st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, 0, own->rho_at);
+        if (st == SPMV_OK)
+            st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, own->rho_at);
     }
     return st != SPMV_OK ? st : queue_direction<T>(cg);
 }
@@ -292,10 +327,12 @@ spmv_status supports(const struct cg *cg)
 }
 
 /* Takes memory for a second direction if vectors are large and there is room. Preconditioners with
- * kernels of their own queue single steps, and ranks have elements of others beside p: one direction. */
+ * kernels of their own queue single steps, and several ranks have elements of others beside p: one
+ * direction. */
 spmv_status lend_direction(const struct cg *cg, workspace *own)
 {
-    if (cg->s.n < (int64_t)SPMV_CG_TWO_FROM || own->z != nullptr || cg->s.plan->ranks != nullptr)
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    if (cg->s.n < (int64_t)SPMV_CG_TWO_FROM || own->z != nullptr || (ranks != nullptr && ranks->queue_parts == nullptr))
         return SPMV_OK;
     const spmv_status st = context_lend(cg->s.ctx, cg->s.n * (int64_t)spmv_type_size(cg->s.type), &own->other);
     if (st != SPMV_ERROR_MEMORY)
@@ -315,9 +352,9 @@ spmv_status prepare(struct cg *cg)
     *own = {};
     const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
     own->left_at = (state_bytes + 255) / 256 * 256;
-    own->rz_at = own->left_at + 2 * size * blocks_of(cg);
-    own->pq_at = own->rz_at + size * max_i64(cg_fused::FOLDED, blocks_of(cg));
-    own->dot_at = own->pq_at + size * cg_fused::FOLDED;
+    own->rz_at = own->left_at + 2 * size * parts_count(cg);
+    own->pq_at = own->rz_at + size * max_i64(cg_fused::FOLDED, parts_count(cg));
+    own->dot_at = own->pq_at + size * max_i64(cg_fused::FOLDED, parts_count(cg));
     own->squares_at = (own->dot_at + size + 255) / 256 * 256;
     own->rho_at = own->squares_at + 2 * size;
     st = context_lend(cg->s.ctx, own->rho_at + size, &own->memory);

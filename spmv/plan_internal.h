@@ -71,6 +71,8 @@ struct plan_ranks {
      * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the units u of all
      *   ranks, in a fixed order, for 0 <= v < count <= 2. Both arrays are in the context's memory. A
      *   unit has unit_rows rows, 0: it is a chunk. NULL: sums pass through the host.
+     * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the units u of
+     *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
      *   before. Between two fetches there is a sum, and nothing is allocated or freed. Returns
@@ -79,6 +81,7 @@ struct plan_ranks {
      *   of another rank, if there is one. Replaces other waits while let_wait is in force. */
     const int64_t *context_chunk;
     spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
+    spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
 };

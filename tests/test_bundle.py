@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Tests scripts/bundle_tests.py: how a test of a build is rewritten for a bundle.
+"""Tests scripts/bundle_tests.py: how a test of a build is rewritten for a bundle; and which modules
+scripts/bundle.sh packs.
 
 usage: test_bundle.py SOURCE
 
 SPDX-License-Identifier: BSD-3-Clause
 """
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -41,6 +43,17 @@ class Entries(unittest.TestCase):
     def test_other_folders_of_the_build_stay(self):
         with self.assertRaises(Stays):
             self.entry(f"SOME_FOLDER={self.build}/tests")
+
+
+class Modules(unittest.TestCase):
+    def found(self, file, pattern):
+        with open(os.path.join(SOURCE, file), encoding="utf-8") as text:
+            return re.search(pattern, text.read(), re.M).group(1).split()
+
+    def test_modules_of_all_mpis_are_packed(self):
+        built = self.found("distributed/modules/CMakeLists.txt", r"^foreach\(mpi IN ITEMS (.*)\)$")
+        self.assertEqual(self.found("scripts/bundle.sh", r"^transports=\((.*)\)$"), built)
+        self.assertIn("openmpi", built)
 
 
 if __name__ == "__main__":

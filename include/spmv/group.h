@@ -156,12 +156,13 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
 /* Together: makes a matrix of rows that the ranks give, and sends each row to the rank that owns
  * it.
  *
- * Rows are cut into at most 1024 chunks of whole rows. The cut depends on the row lengths of the
+ * Rows are cut into at most 1056 chunks of whole rows. The cut depends on the row lengths of the
  * whole matrix only: with W the number of rows plus nonzeros, chunk c begins at the first row i
- * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096; for W > 2^22 it is
- * the multiple of 4096 from W / 1024 on. On cuda, i is also a multiple of 256. Rank r of N owns the
- * chunks C r / N to C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the
- * matrix is square, else the r-th of N equal parts.
+ * with i + row_ptr[i] >= c w. w is W / 128, but at least 1024 and at most 4096. For W > 2^22 it is
+ * the multiple of 4096 from W / 1024 on. On cuda it is W / 528 for W > 528 * 4096, W / 1056 for
+ * W > 1056 * 16384, and i is a multiple of 256. Rank r of N owns the chunks C r / N to
+ * C (r + 1) / N - 1 of C. It owns the elements of x of the same numbers if the matrix is square,
+ * else the r-th of N equal parts.
  *
  *   own      the rows that this rank gives, in host memory: the rows of rank 0 are the first of the
  *            matrix, those of rank 1 follow, and so on. A rank may give none. cols: of the whole
