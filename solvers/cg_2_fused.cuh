@@ -155,19 +155,24 @@ template <int EACH> struct own_elements {
         behind = chunk[part + 1];
     }
 
-    /* Moves on to the next elements. *ended: the part that has none left; -1: none. False when the block
-     * has none left. */
-    template <typename T> __device__ bool next(const system<T> &a, int *ended)
+    /* Moves on to the next elements. *ended: the part has none left; part_before is its number. False
+     * when the block has none left. */
+    template <typename T> __device__ bool next(const system<T> &a, bool *ended)
     {
         i += BLOCK * EACH;
-        *ended = i - (int)threadIdx.x < behind ? -1 : part;
-        if (*ended < 0)
+        *ended = i - (int)threadIdx.x >= behind;
+        if (!*ended)
             return true;
         part += (int)gridDim.x;
         if (part >= a.chunks)
             return false;
         begin_chunk(a.chunk);
         return true;
+    }
+
+    __device__ int part_before() const
+    {
+        return part - (int)gridDim.x;
     }
 
     template <typename T> __device__ void load(const T *from, T (&to)[EACH]) const
@@ -198,7 +203,7 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
     let_next_begin();
     await_kernel_before();
     for (bool more = true; more;) {
-        int ended;
+        bool ended;
         own.each([&](int, int64_t i) {
             const T r = a.r[i], z = a.z_of(i, r);
             part += two<T>{r * r, r * z};
@@ -207,8 +212,8 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
                 a.p[i] = z;
         });
         more = own.next(a, &ended);
-        if (ended >= 0) {
-            leave(a, ended, part);
+        if (ended) {
+            leave(a, own.part_before(), part);
             part = {};
         }
     }
@@ -286,14 +291,14 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
             a.r[i] = r[k];
             part += two<T>{r[k] * r[k], a.z == nullptr ? r[k] * a.z_of(i, r[k]) : T()};
         });
-        int ended;
+        bool ended;
         more = own.next(a, &ended);
         if (more) {
             own.load(a.r, r);
             own.load(a.q, q);
         }
-        if (ended >= 0) {
-            leave(a, ended, part);
+        if (ended) {
+            leave(a, own.part_before(), part);
             part = {};
         }
     }
@@ -364,7 +369,7 @@ __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
                 a.x[i] = x[k] + alpha * p[k];
             a.next[i] = a.z_of(i, r[k]) + beta * p[k];
         });
-        int ended;
+        bool ended;
         if (!own.next(a, &ended))
             break;
         load();
