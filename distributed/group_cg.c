@@ -90,34 +90,60 @@ static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block
     return SPMV_OK;
 }
 
-static spmv_status make_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
+/* Whether the preconditioner needs no more of the block than the diagonal. */
+static bool needs_diagonal(const char *name)
+{
+    static const char *const names[] = {"none", "jacobi", "chebyshev"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static spmv_status check_name(const spmv_group_matrix *m, const char *name)
+{
+    if (m->ranks.rows != m->cols)
+        return context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE,
+                            "spmv_group_preconditioner_create: the matrix has %lld rows and %lld columns",
+                            (long long)m->ranks.rows, (long long)m->cols);
+    if (strcmp(name, "hypre-amg") == 0)
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "preconditioner hypre-amg is not supported on several ranks: hypre needs the MPI that it "
+                            "was built with, and a process for each rank; take amg");
+    if (strcmp(name, "chebyshev") == 0 && group_on_device(m->ctx))
+        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "preconditioner chebyshev is not supported on several ranks on cuda: take jacobi");
+    return SPMV_OK;
+}
+
+/* chebyshev multiplies by the whole matrix, so all ranks make it together. The others each rank makes of its
+ * block. */
+static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
 {
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
     spmv_preconditioner_options o;
+    if (name == NULL || strcmp(name, "auto") == 0)
+        name = "jacobi";
+    const bool together = strcmp(name, "chebyshev") == 0;
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
-    TRY(make_block(m, strcmp(name, "jacobi") == 0 || strcmp(name, "none") == 0, &b));
-    if (strcmp(name, "none") != 0)
-        TRY(check_diagonal(m, &b, name));
-    TRY(spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond));
+    o.plan = together ? m->plan : NULL;
+    st = check_name(m, name);
+    if (st == SPMV_OK)
+        st = make_block(m, needs_diagonal(name), &b);
+    if (st == SPMV_OK && strcmp(name, "none") != 0)
+        st = check_diagonal(m, &b, name);
+    if (st == SPMV_OK && !together)
+        st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
+    TRY(group_agree_on(m->group, st, "another preconditioner", group_mix(0, name, strlen(name))));
+    if (together) {
+        st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
+        m->group->settled = spmv_status_class(st) >= 7; /* the numbers that decide are the same on all ranks */
+    }
 done:
     release_block(&b);
     return st;
-}
-
-static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
-{
-    spmv_status st = SPMV_OK;
-    if (name == NULL || strcmp(name, "auto") == 0)
-        name = "jacobi";
-    if (m->ranks.rows != m->cols)
-        st = context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE,
-                          "spmv_group_preconditioner_create: the matrix has %lld rows and %lld columns",
-                          (long long)m->ranks.rows, (long long)m->cols);
-    else
-        st = make_precond(m, name, precond);
-    return group_agree_on(m->group, st, "another preconditioner", group_mix(0, name, strlen(name)));
 }
 
 spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)

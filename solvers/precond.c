@@ -442,9 +442,9 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
 {
     if (m == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (m->rows == 0)
+    if (m->rows == 0 && !m->together)
         return SPMV_OK;
-    if (r == NULL || z == NULL || r == z)
+    if (m->rows > 0 && (r == NULL || z == NULL || r == z))
         return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_apply: %s",
                             r == NULL   ? "r is NULL"
                             : z == NULL ? "z is NULL"

@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "matrix_internal.h"
+#include "plan_internal.h"
 #include "precond_loops.h"
 #include "splitmix.h"
 
@@ -60,13 +61,46 @@ done:
     return st;
 }
 
+/* ----------------------------------------------------------------- ranks */
+
+/* The ranks that share the rows, if the plan is that of one of several; else NULL. All of them then
+ * call each function in the same order. Sums are those of the group, and the start vector depends
+ * on the number of the row, so that the interval has the same bits for any number of ranks. */
+static const struct plan_ranks *ranks_of(const struct chebyshev *c)
+{
+    return c->plan->ranks;
+}
+
+/* Bytes of elements of other ranks in front of a vector that is multiplied, and with those
+ * behind. */
+static int64_t bytes_of_others(const struct chebyshev *c, bool behind)
+{
+    const struct plan_ranks *ranks = c->plan != NULL ? ranks_of(c) : NULL;
+    return ranks == NULL ? 0 : (ranks->before + (behind ? ranks->after : 0)) * (int64_t)spmv_type_size(c->m->type);
+}
+
+/* Memory of a vector that is multiplied. */
+static spmv_status alloc_multiplied(const struct chebyshev *c, void **vector)
+{
+    const int64_t size = (int64_t)spmv_type_size(c->m->type);
+    const spmv_status st = precond_alloc(c->m, max_i64(1, c->m->rows) * size + bytes_of_others(c, true), vector);
+    if (st == SPMV_OK)
+        *vector = (char *)*vector + bytes_of_others(c, false);
+    return st;
+}
+
+static void free_multiplied(const struct chebyshev *c, void *vector)
+{
+    spmv_free(c->m->ctx, vector != NULL ? (char *)vector - bytes_of_others(c, false) : NULL);
+}
+
 static void destroy(void *self)
 {
     struct chebyshev *c = self;
-    spmv_plan_destroy(c->own_plan);
+    free_multiplied(c, c->d);
     spmv_free(c->m->ctx, c->inverse);
     spmv_free(c->m->ctx, c->residual);
-    spmv_free(c->m->ctx, c->d);
+    spmv_plan_destroy(c->own_plan);
     host_free(c);
 }
 
@@ -84,10 +118,11 @@ void precond_chebyshev_steps(double lowest, double highest, int degree, struct p
 
 /* ----------------------------------------------------------------- interval */
 
-/* The largest row sum of |D^-1 A|. */
-static double row_sum_bound(const struct precond_source *source)
+/* The largest row sum of |D^-1 A|. A plan of ranks has whole rows, on a host backend. */
+static spmv_status row_sum_bound(const struct chebyshev *c, const struct precond_source *source, double *largest)
 {
-    const spmv_csr *a = &source->host;
+    const struct plan_ranks *ranks = ranks_of(c);
+    const spmv_csr *a = ranks != NULL ? &c->plan->a : &source->host;
     double bound = 0;
     for (int64_t i = 0; i < a->rows; i++) {
         double sum = 0;
@@ -95,7 +130,8 @@ static double row_sum_bound(const struct precond_source *source)
             sum += fabs(precond_value(a, k));
         bound = fmax(bound, sum / source->diagonal[i]);
     }
-    return bound;
+    *largest = bound;
+    return ranks != NULL ? ranks->largest(ranks->self, largest) : SPMV_OK;
 }
 
 /* The number of eigenvalues of the tridiagonal matrix below x: the number of negative pivots of T -
@@ -139,8 +175,10 @@ struct lanczos {
 static spmv_status dot(const struct lanczos *l, const void *x, const void *y, double *value)
 {
     const spmv_preconditioner *m = l->c->m;
+    const struct plan_ranks *ranks = ranks_of(l->c);
     union real got = {0};
-    spmv_status st = spmv_dot(m->ctx, m->type, x, y, l->scalar, m->rows);
+    spmv_status st = ranks != NULL ? ranks->dot(ranks->self, m->type, x, y, l->scalar)
+                                   : spmv_dot(m->ctx, m->type, x, y, l->scalar, m->rows);
     if (st == SPMV_OK)
         st = spmv_download(m->ctx, l->scalar, &got, (int64_t)spmv_type_size(m->type));
     *value = real_at(m->type, &got, 0);
@@ -164,11 +202,12 @@ done:
 
 /* Fills the start vector with numbers in [-1, 1), the same for every matrix (splitmix64, Steele,
  * Lea and Flood, OOPSLA 2014). */
-static spmv_status fill_start(const spmv_preconditioner *m, void *to)
+static spmv_status fill_start(const struct chebyshev *c, void *to)
 {
     spmv_status st = SPMV_OK;
+    const spmv_preconditioner *m = c->m;
     void *host = NULL;
-    uint64_t state = 0;
+    uint64_t state = ranks_of(c) != NULL ? (uint64_t)ranks_of(c)->first_row * SPLITMIX_STEP : 0;
     TRY(host_alloc(m->ctx, m->rows * 8, "a start", &host));
     for (int64_t i = 0; i < m->rows; i++)
         real_set(m->type, host, i, (double)(int64_t)splitmix_next(&state) * 0x1p-63);
@@ -187,7 +226,7 @@ static spmv_status run_lanczos(const struct lanczos *l, int steps, double *diago
     const spmv_preconditioner *m = c->m;
     double rz = 0, first = 0, pq = 0, next = 0, alpha_before = 1, beta_before = 0;
     int k = 0;
-    TRY(fill_start(m, l->r));
+    TRY(fill_start(c, l->r));
     TRY(spmv_map_binary(m->ctx, SPMV_MUL, m->type, l->r, c->inverse, l->p, m->rows));
     TRY(dot(l, l->r, l->p, &rz));
     first = rz;
@@ -229,19 +268,19 @@ static spmv_status estimate(const struct chebyshev *c, int steps, double *lowest
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = c->m->ctx;
-    const int64_t size = (int64_t)spmv_type_size(c->m->type), bytes = c->m->rows * size;
+    const int64_t size = (int64_t)spmv_type_size(c->m->type), bytes = max_i64(1, c->m->rows) * size;
     struct lanczos l = {.c = c};
     double *numbers = NULL;
     TRY(host_alloc(ctx, 2 * steps * 8, "an estimate of eigenvalues", (void **)&numbers));
     TRY(spmv_alloc(ctx, bytes, &l.r));
-    TRY(spmv_alloc(ctx, bytes, &l.p));
+    TRY(alloc_multiplied(c, &l.p));
     TRY(spmv_alloc(ctx, bytes, &l.q));
     TRY(spmv_alloc(ctx, bytes, &l.z));
     TRY(spmv_alloc(ctx, 2 * size, &l.scalar));
     TRY(run_lanczos(&l, steps, numbers, numbers + steps, lowest, highest));
 done:
     spmv_free(ctx, l.r);
-    spmv_free(ctx, l.p);
+    free_multiplied(c, l.p);
     spmv_free(ctx, l.q);
     spmv_free(ctx, l.z);
     spmv_free(ctx, l.scalar);
@@ -259,10 +298,13 @@ static spmv_status find_interval(struct chebyshev *c, const struct precond_sourc
     if (m->highest > 0)
         return SPMV_OK;
     double lowest = 0, highest = 0;
-    const spmv_status st = estimate(c, o->steps, &lowest, &highest);
+    spmv_status st = estimate(c, o->steps, &lowest, &highest);
     if (st != SPMV_OK)
         return st;
-    const double bound = row_sum_bound(source);
+    double bound = 0;
+    st = row_sum_bound(c, source, &bound);
+    if (st != SPMV_OK)
+        return st;
     m->highest = fmin(1.1 * highest, bound);
     /* so that the interval is not empty if all eigenvalues are equal */
     m->lowest = fmin(lowest, m->highest / 2);
@@ -278,8 +320,8 @@ static spmv_status check_plan(const spmv_preconditioner *m, const spmv_plan *pla
     if (spmv_plan_context(plan) != m->ctx)
         return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "preconditioner %s: the plan was made on another context",
                             m->name);
-    if (info.rows != m->rows || info.cols != m->rows || info.type != m->type || info.vectors != 1 ||
-        info.x_stride != 1 || info.y_stride != 1)
+    if (info.rows != m->rows || (info.cols != m->rows && plan->ranks == NULL) || info.type != m->type ||
+        info.vectors != 1 || info.x_stride != 1 || info.y_stride != 1)
         return context_fail(m->ctx, SPMV_ERROR_SIZE,
                             "preconditioner %s: the plan is for %lld x %lld in %s and %d vectors, the matrix has %lld "
                             "rows in %s",
@@ -311,7 +353,7 @@ spmv_status precond_make_chebyshev(spmv_preconditioner *m, struct precond_source
 {
     spmv_status st = SPMV_OK;
     struct chebyshev *c = NULL;
-    const int64_t bytes = m->rows * (int64_t)spmv_type_size(m->type);
+    const int64_t bytes = max_i64(1, m->rows) * (int64_t)spmv_type_size(m->type);
     TRY(host_alloc(m->ctx, sizeof *c, "a preconditioner", (void **)&c));
     memset(c, 0, sizeof *c);
     c->m = m;
@@ -319,8 +361,9 @@ spmv_status precond_make_chebyshev(spmv_preconditioner *m, struct precond_source
     TRY(take_plan(c, source));
     TRY(precond_upload_reciprocals(m, source, &c->inverse));
     TRY(precond_alloc(m, bytes, &c->residual));
-    TRY(precond_alloc(m, bytes, &c->d));
-    if (m->rows > 0) {
+    TRY(alloc_multiplied(c, &c->d));
+    m->together = ranks_of(c) != NULL;
+    if (m->rows > 0 || m->together) {
         TRY(find_interval(c, source));
         precond_chebyshev_steps(m->lowest, m->highest, c->degree, c->step);
     }

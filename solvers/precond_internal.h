@@ -24,6 +24,7 @@ struct spmv_preconditioner {
     void *self;
     const void *inverse_diagonal; /* for "jacobi" */
     bool identity;                /* for "none" */
+    bool together;                /* several ranks call apply together, also a rank without rows */
     int64_t bytes;
     double seconds;
     double lowest, highest, shift;
