@@ -240,7 +240,10 @@ const char *plain_sentence(const char *sentence);
 /* Complains with the message ("" or NULL: the status's text) and returns the status. */
 spmv_status report(spmv_status status, const char *sentence);
 
-/* Opens the context of the program: its events become warnings and a progress line. */
+/* For a context's on_event: events become warnings and a progress line. */
+int tell_event(const spmv_event *event, void *user);
+
+/* Opens the context of the program, with tell_event. */
 spmv_status open_context(const struct options *o, spmv_backend backend, spmv_context **ctx);
 
 /* As open_context, on a CUDA stream of the caller; NULL: on a new stream. */
@@ -409,6 +412,12 @@ spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_
 /* As input_load; in->matrix keeps the comments of the file. */
 spmv_status input_load_with_comments(spmv_context *ctx, const struct options *o, enum job_kind job,
                                      const char *argument, struct input *in);
+
+/* As input_load, with another function that reads a file: it sets in->info, and in->matrix or
+ * nothing. The available memory is divided by share. */
+typedef spmv_status (*input_read_fn)(void *user, const char *path, const spmv_read_options *options, struct input *in);
+spmv_status input_read(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                       input_read_fn read, void *user, int share, struct input *in);
 
 /* The type of products with the matrix: its complex type, or the type of --type. */
 spmv_type input_type(const struct options *o, const struct input *in);

@@ -144,12 +144,20 @@ spmv_status input_generate(spmv_context *ctx, const struct options *o, enum job_
     return st;
 }
 
+static spmv_status read_whole(void *user, const char *path, const spmv_read_options *options, struct input *in)
+{
+    return spmv_matrix_read(user, path, options, &in->matrix, &in->info, sizeof in->info);
+}
+
+/* read: spmv_matrix_read, or another function that reads the file. share: the part of the available
+ * memory that it may take is 1 / share. */
 static spmv_status read_file(spmv_context *ctx, const struct options *o, enum job_kind job, bool comments,
-                             struct input *in)
+                             input_read_fn read, void *user, int share, struct input *in)
 {
     spmv_read_options options;
     char *folder = NULL;
     memory_limit(ctx, o, job, &in->memory);
+    in->memory.allowed = share > 1 ? in->memory.allowed / share + 1 : in->memory.allowed;
     spmv_read_options_init(&options, sizeof options);
     options.type = option_given(o, "type") ? o->type : SPMV_TYPE_DEFAULT;
     options.max_bytes = in->memory.allowed;
@@ -163,7 +171,7 @@ static spmv_status read_file(spmv_context *ctx, const struct options *o, enum jo
     const double began = monotonic_seconds();
     options.cache_folder = folder;
     options.comments = comments;
-    st = spmv_matrix_read(ctx, in->argument, &options, &in->matrix, &in->info, sizeof in->info);
+    st = read(user, in->argument, &options, in);
     free(folder);
     in->seconds = monotonic_seconds() - began;
     progress_end();
@@ -186,14 +194,14 @@ static void remark_memory(const struct input *in)
 }
 
 static spmv_status load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
-                        bool comments, struct input *in)
+                        bool comments, input_read_fn read, void *user, int share, struct input *in)
 {
     const bool spec = !file_exists(argument) && (spmv_spec_known(argument) || looks_like_spec(argument));
     *in = (struct input){.argument = argument, .source = spec ? "spec" : "mtx"};
     spmv_status st = make_name(argument, spec, &in->name);
     if (st != SPMV_OK)
         return st;
-    st = spec ? input_generate(ctx, o, job, in) : read_file(ctx, o, job, comments, in);
+    st = spec ? input_generate(ctx, o, job, in) : read_file(ctx, o, job, comments, read, user, share, in);
     if (st != SPMV_OK)
         return st;
     remark_memory(in);
@@ -204,13 +212,19 @@ static spmv_status load(spmv_context *ctx, const struct options *o, enum job_kin
 spmv_status input_load(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
                        struct input *in)
 {
-    return load(ctx, o, job, argument, false, in);
+    return load(ctx, o, job, argument, false, read_whole, ctx, 1, in);
 }
 
 spmv_status input_load_with_comments(spmv_context *ctx, const struct options *o, enum job_kind job,
                                      const char *argument, struct input *in)
 {
-    return load(ctx, o, job, argument, true, in);
+    return load(ctx, o, job, argument, true, read_whole, ctx, 1, in);
+}
+
+spmv_status input_read(spmv_context *ctx, const struct options *o, enum job_kind job, const char *argument,
+                       input_read_fn read, void *user, int share, struct input *in)
+{
+    return load(ctx, o, job, argument, false, read, user, share, in);
 }
 
 spmv_type input_type(const struct options *o, const struct input *in)

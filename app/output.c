@@ -200,7 +200,7 @@ static void show_event(const spmv_event *event)
         progress_show(progress.began, "%s: %lld", progress.activity, (long long)event->done);
 }
 
-static int on_event(const spmv_event *event, void *user)
+int tell_event(const spmv_event *event, void *user)
 {
     (void)user;
     const bool warning = event->kind == SPMV_EVENT_WARNING;
@@ -227,7 +227,7 @@ spmv_status open_context_on(const struct options *o, spmv_backend backend, void 
     options.device = o->device;
     options.threads = o->threads;
     options.stream = stream;
-    options.on_event = on_event;
+    options.on_event = tell_event;
     const spmv_status st = spmv_context_create(&options, ctx);
     return st == SPMV_OK ? st : report(st, spmv_last_error(NULL));
 }

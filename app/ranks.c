@@ -78,49 +78,93 @@ static spmv_status generate(struct rank *r, const struct options *o, spmv_matrix
     return spmv_matrix_generate_within(r->ctx, r->job->arguments[0], &options, part);
 }
 
-/* Rank 0 reads the matrix from a file; then each rank gets its rows, and rank 0 keeps no others. */
+/* The ranks on this host, from the launcher's variables; 1 if unknown. */
+static int ranks_here(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+    int ranks = 1;
+    for (int i = 0; i < 2 && ranks <= 1; i++) {
+        const char *text = getenv(variables[i]);
+        ranks = text != NULL ? atoi(text) : 1;
+    }
+    return ranks > 1 ? ranks : 1;
+}
+
+/* How rank 0 reads a file together with the others. */
+struct shared_reading {
+    struct rank *r;
+    const spmv_group_matrix_options *options;
+    bool begun;
+};
+
+static spmv_status read_shared(void *user, const char *path, const spmv_read_options *reading, struct input *in)
+{
+    struct shared_reading *const shared = user;
+    struct rank *const r = shared->r;
+    shared->begun = true;
+    const spmv_status st = spmv_group_agree(r->group, SPMV_OK);
+    return st != SPMV_OK
+               ? st
+               : spmv_group_matrix_read(r->group, path, reading, shared->options, &r->m, &in->info, sizeof in->info);
+}
+
+/* Reads the matrix from a file, together. Rank 0 reports errors. */
+static spmv_status read_matrix(struct rank *r, const struct options *reading, const spmv_group_matrix_options *options)
+{
+    struct ranks_job *job = r->job;
+    struct shared_reading shared = {.r = r, .options = options};
+    const int ranks = spmv_group_launcher() == NULL ? spmv_group_ranks(r->group) : ranks_here();
+    if (!rank_is_root(r)) {
+        const spmv_status st = spmv_group_agree(r->group, SPMV_OK);
+        return st != SPMV_OK ? st : spmv_group_matrix_read(r->group, job->arguments[0], NULL, options, &r->m, NULL, 0);
+    }
+    const spmv_status st =
+        input_read(r->ctx, reading, job->kind->memory, job->arguments[0], read_shared, &shared, ranks, &job->in);
+    job->told = job->told || st != SPMV_OK;
+    return shared.begun ? st : rank_agreed(r, st, true);
+}
+
+/* Makes the matrix: each rank generates or reads a part. */
+static spmv_status make_matrix(struct rank *r, const spmv_group_matrix_options *options)
+{
+    struct ranks_job *job = r->job;
+    const struct options reading = options_for_matrix(job->o);
+    spmv_csr own;
+    spmv_matrix *part = NULL;
+    const double start = monotonic_seconds();
+    if (!is_generated(job)) {
+        const spmv_status st = read_matrix(r, &reading, options);
+        if (rank_is_root(r)) {
+            job->in.seconds = job->in.info.seconds;
+            r->plan_seconds = monotonic_seconds() - start - job->in.seconds;
+        }
+        return st;
+    }
+    spmv_status st = generate(r, &reading, &part);
+    const double began = monotonic_seconds();
+    spmv_matrix_view(part, &own);
+    if (rank_is_root(r))
+        job->in = (struct input){.argument = job->arguments[0], .seconds = began - start};
+    st = rank_agreed(r, st, false);
+    if (st == SPMV_OK)
+        st = rank_passed(r, spmv_group_matrix_create(r->group, &own, options, &r->m));
+    r->plan_seconds = monotonic_seconds() - began;
+    spmv_matrix_destroy(part);
+    return st;
+}
+
 static spmv_status load_matrix(struct rank *r)
 {
     struct ranks_job *job = r->job;
     const struct options *o = job->o;
-    const struct options reading = options_for_matrix(o);
-    static const int64_t no_rows[1] = {0};
-    spmv_csr own = {.row_ptr = no_rows, .row_ptr_bits = 64, .type = reading.type, .memory = SPMV_MEMORY_HOST};
     spmv_group_matrix_options options;
     char solver[32];
-    spmv_status st = SPMV_OK;
-    spmv_matrix *part = NULL;
-    const bool generated = is_generated(job);
-    const double start = monotonic_seconds();
-    if (generated) {
-        st = generate(r, &reading, &part);
-        if (st == SPMV_OK)
-            spmv_matrix_view(part, &own);
-        if (rank_is_root(r))
-            job->in = (struct input){.argument = job->arguments[0], .seconds = monotonic_seconds() - start};
-    } else if (rank_is_root(r)) {
-        st = input_load(r->ctx, &reading, job->kind->memory, job->arguments[0], &job->in);
-        if (st == SPMV_OK && is_complex(input_type(o, &job->in)))
-            st = report(SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks");
-        if (st == SPMV_OK)
-            own = job->in.view;
-    }
-    st = rank_agreed(r, st, !generated);
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = o->type;
     rank_split_method(o, solver, &options.method);
     options.exchange = o->exchange;
     options.compression = plan_compression(o, spmv_context_backend(r->ctx), strcmp(job->kind->op, "cg") == 0);
-    const double began = monotonic_seconds();
-    if (st == SPMV_OK)
-        st = rank_passed(r, spmv_group_matrix_create(r->group, &own, &options, &r->m));
-    r->plan_seconds = monotonic_seconds() - began;
-    spmv_matrix_destroy(part);
-    if (rank_is_root(r)) {
-        spmv_matrix_destroy(job->in.matrix);
-        job->in.matrix = NULL;
-        job->in.view = (spmv_csr){.memory = SPMV_MEMORY_HOST};
-    }
+    spmv_status st = make_matrix(r, &options);
     if (st != SPMV_OK)
         return st;
     spmv_group_matrix_describe(r->m, &r->info, sizeof r->info);
@@ -291,9 +335,9 @@ static const char *refuse_solve(const struct options *o)
         return "--plot is not supported on several ranks; --history writes the residuals";
     if (strcmp(o->solution, "ones") != 0)
         return "--solution random is not supported on several ranks";
-    if (strcmp(o->precond, "all") == 0 || strcmp(o->precond, "chebyshev") == 0 || strcmp(o->precond, "hypre-amg") == 0)
-        return "the preconditioners of several ranks are none and jacobi, and of each rank's own block amg, ic0, ilu0 "
-               "and block-jacobi";
+    if (strcmp(o->precond, "all") == 0)
+        return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
+               "ic0, ilu0 and block-jacobi";
     return NULL;
 }
 
@@ -449,7 +493,8 @@ static void tell_solution(const struct rank *r)
 {
     const spmv_cg_result *result = &r->result;
     remark(LEVEL_NORMAL, "preconditioner %s%s", r->precond_name,
-           strcmp(r->precond_name, "none") == 0 || strcmp(r->precond_name, "jacobi") == 0
+           strcmp(r->precond_name, "none") == 0 || strcmp(r->precond_name, "jacobi") == 0 ||
+                   strcmp(r->precond_name, "chebyshev") == 0
                ? ""
                : " of each rank's own block: iterations depend on the number of ranks");
     remark(LEVEL_NORMAL, "load %s, plan %s, solve %s, check %s", seconds_text(r->job->in.seconds),
@@ -637,6 +682,7 @@ static spmv_status run_threads(struct ranks_job *job)
     context.backend = o->gpus > 0 ? SPMV_BACKEND_CUDA : o->backend;
     context.device = o->device;
     context.threads = o->threads;
+    context.on_event = tell_event;
     options.context = &context;
     options.gpus = o->gpus;
     const spmv_status st =
@@ -644,18 +690,6 @@ static spmv_status run_threads(struct ranks_job *job)
     if (st != SPMV_OK && !job->told)
         return report(st, message);
     return st;
-}
-
-/* The ranks on this host, from the launcher's variables; 1 if unknown. */
-static int ranks_here(void)
-{
-    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
-    int ranks = 1;
-    for (int i = 0; i < 2 && ranks <= 1; i++) {
-        const char *text = getenv(variables[i]);
-        ranks = text != NULL ? atoi(text) : 1;
-    }
-    return ranks > 1 ? ranks : 1;
 }
 
 /* Opens the context of this process. Launchers that bind a rank to its cores leave it only those;

@@ -267,8 +267,8 @@ static spmv_status open_ranks(struct runner *runner, int ranks, const spmv_group
     spmv_context *ctx[SPMV_GROUP_MAX_THREADS];
     spmv_group *group[SPMV_GROUP_MAX_THREADS];
     spmv_context_options_init(&o, sizeof o);
-    if ((options != NULL && !options_read(&o, sizeof o, options)) || o.stream != NULL || o.on_event != NULL) {
-        snprintf(message, size, "spmv_group_run: options that are not initialized, or with a stream or on_event");
+    if ((options != NULL && !options_read(&o, sizeof o, options)) || o.stream != NULL) {
+        snprintf(message, size, "spmv_group_run: options that are not initialized, or with a stream");
         return SPMV_ERROR_ARGUMENT;
     }
     const int first = o.device < 0 ? 0 : o.device;
@@ -276,6 +276,8 @@ static spmv_status open_ranks(struct runner *runner, int ranks, const spmv_group
         o.device = first + run->gpus - 1; /* the last one exists: all do */
     st = share_threads(&o, ranks);
     for (int r = 0; r < ranks && st == SPMV_OK; r++) {
+        if (r > 0)
+            o.on_event = NULL;
         if (run->gpus > 0)
             o.device = first + r % run->gpus;
         st = spmv_context_create(&o, &runner[r].ctx);

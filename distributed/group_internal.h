@@ -99,6 +99,11 @@ spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *wh
 /* Mixes bytes into a number for group_agree_on. */
 uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size);
 
+/* spmv_group_matrix_create between group_begin and group_end. given_up: the arrays of own may be
+ * overwritten, so that no rank needs memory for two copies of its rows. */
+spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given_up,
+                              const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
+
 /* On cuda, sets m->method from the rows of all ranks, whose columns are still those of the whole
  * matrix. name: the option. Together. */
 spmv_status group_choose_method(spmv_group_matrix *m, const char *name);

@@ -41,6 +41,7 @@ struct given {
  * whole matrix before the last such row that the rank gives; -1: it gives none. */
 struct source {
     const spmv_csr *own;
+    bool given_up; /* the arrays of own may be overwritten */
     struct given *given;
     int64_t *first, *entry, *last, step;
     int64_t rows, nnz, cols;
@@ -258,18 +259,35 @@ done:
 
 /* ------------------------------------------------------------- rows to their owners */
 
+/* Copies what stays on this rank. given_up: the system gets the pages of `from` back meanwhile, so that
+ * there are never two copies. */
+static void keep(const char *from, char *to, int64_t bytes, bool given_up)
+{
+    enum { AT_ONCE = 4 << 20 };
+    for (int64_t at = 0; at < bytes; at += AT_ONCE) {
+        const int64_t some = min_i64(AT_ONCE, bytes - at);
+        memcpy(to + at, from + at, (size_t)some);
+        if (given_up)
+            pages_give_back((char *)(uintptr_t)from + at, some);
+    }
+}
+
 /* One array of the rows on its way: element i of the rank's own rows is at `from`, and goes to `to`
- * in the rows that it gets. first_given, first_own: ranks + 1 numbers of elements. */
+ * in the rows that it gets. given, owned: ranks + 1 numbers of elements. given_up: `from` may be
+ * overwritten. */
 static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_t *owned, int64_t size,
-                        const void *from, void *to)
+                        const void *from, bool given_up, void *to)
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
     struct transport_piece *send = NULL, *receive = NULL;
     int sends = 0, receives = 0;
+    const int64_t kept = max_i64(given[rank], owned[rank]), end_kept = min_i64(given[rank + 1], owned[rank + 1]);
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *send, what, (void **)&send));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *receive, what, (void **)&receive));
     for (int r = 0; r < ranks; r++) {
+        if (r == rank)
+            continue;
         int64_t begin = max_i64(given[rank], owned[r]), end = min_i64(given[rank + 1], owned[r + 1]);
         if (begin < end)
             send[sends++] = (struct transport_piece){r, (char *)(uintptr_t)from + (begin - given[rank]) * size,
@@ -282,6 +300,9 @@ static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_
     }
     TRY(group_start(m->group, send, sends, receive, receives));
     TRY(group_finish(m->group));
+    if (kept < end_kept)
+        keep((const char *)from + (kept - given[rank]) * size, (char *)to + (kept - owned[rank]) * size,
+             (end_kept - kept) * size, given_up);
 done:
     host_free(send);
     host_free(receive);
@@ -297,8 +318,10 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
     const int64_t rows = m->row_of_rank[rank + 1] - m->row_of_rank[rank];
     const int64_t nnz = own_entry[rank + 1] - own_entry[rank];
     const int64_t size = s->pattern ? 0 : (int64_t)spmv_type_size(s->type);
-    int64_t *lengths = NULL;
-    made = host_alloc(ctx, max_i64(1, s->own->rows) * (int64_t)sizeof *lengths, what, (void **)&lengths);
+    const bool in_place = s->given_up && s->own->row_ptr_bits == 64;
+    int64_t *lengths = in_place ? (int64_t *)(uintptr_t)s->own->row_ptr : NULL;
+    if (!in_place)
+        made = host_alloc(ctx, max_i64(1, s->own->rows) * (int64_t)sizeof *lengths, what, (void **)&lengths);
     if (made == SPMV_OK)
         made = host_alloc(ctx, (rows + 1) * (int64_t)sizeof *m->row_ptr, what, (void **)&m->row_ptr);
     if (made == SPMV_OK)
@@ -309,11 +332,11 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
     for (int64_t i = 0; i < s->own->rows; i++)
         lengths[i] = offset_at(s->own->row_ptr, s->own->row_ptr_bits, i + 1) -
                      offset_at(s->own->row_ptr, s->own->row_ptr_bits, i);
-    TRY(move(m, s->first, m->row_of_rank, (int64_t)sizeof *lengths, lengths, m->row_ptr));
+    TRY(move(m, s->first, m->row_of_rank, (int64_t)sizeof *lengths, lengths, s->given_up, m->row_ptr));
     TRY(offsets_from_counts(ctx, m->row_ptr, rows));
-    TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, m->col));
+    TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, s->given_up, m->col));
     if (!s->pattern)
-        TRY(move(m, s->entry, own_entry, size, s->own->val, m->val));
+        TRY(move(m, s->entry, own_entry, size, s->own->val, s->given_up, m->val));
     m->own = (spmv_csr){.rows = rows,
                         .cols = s->cols,
                         .nnz = nnz,
@@ -324,7 +347,8 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
                         .type = s->type,
                         .memory = SPMV_MEMORY_HOST};
 done:
-    host_free(lengths);
+    if (!in_place)
+        host_free(lengths);
     return st;
 }
 
@@ -387,14 +411,14 @@ done:
     return st;
 }
 
-static spmv_status create(spmv_group *group, const spmv_csr *own, const spmv_group_matrix_options *options,
-                          spmv_group_matrix **matrix)
+spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given_up,
+                              const spmv_group_matrix_options *options, spmv_group_matrix **matrix)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = group->ctx;
     spmv_group_matrix *m = NULL;
     spmv_group_matrix_options o;
-    struct source s = {.own = own};
+    struct source s = {.own = own, .given_up = given_up};
     struct bound *bound = NULL;
     int64_t *own_entry = NULL;
     spmv_group_matrix_options_init(&o, sizeof o);
@@ -465,7 +489,7 @@ spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own, con
         return context_need(group != NULL ? group->ctx : NULL, "spmv_group_matrix_create", "matrix", matrix);
     *matrix = NULL;
     group_begin(group);
-    return group_end(group, create(group, own, options, matrix));
+    return group_end(group, group_matrix_make(group, own, false, options, matrix));
 }
 
 void spmv_group_matrix_destroy(spmv_group_matrix *m)
@@ -722,9 +746,9 @@ static spmv_status distribute(spmv_group_matrix *m, const char *call, spmv_group
     for (int r = 1; r <= ranks; r++)
         root[r] = all;
     if (back)
-        TRY(move(m, owner, root, size, host, host_all));
+        TRY(move(m, owner, root, size, host, false, host_all));
     else
-        TRY(move(m, root, owner, size, host_all, host));
+        TRY(move(m, root, owner, size, host_all, false, host));
     if (staged && !back)
         TRY(spmv_upload(ctx, host, own, n * size));
 done:

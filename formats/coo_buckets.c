@@ -35,6 +35,9 @@ enum { SLOT_WORTH_IT = 4 * LARGE_BLOCK, LARGE_WORTH_IT = 32 * LARGE_PAGE, GROUP_
 /* Enough buckets that the part of the matrix for each (12 bytes per entry in f64) fits in a cache,
  * up to about 10^8 entries; few enough that the write positions of a thread fit in one too. */
 enum { BUCKET_ENTRIES = 8192, BUCKET_ROWS = 65536, BUCKETS_MAX = 512 };
+/* A rank gets whole buckets. With this many, its share differs by some percent from that of
+ * others. */
+enum { RANK_BUCKETS = 16 };
 
 /* From MATRIX_LARGE bytes on, an array of a matrix is in large pages (csr.c). BESIDE: memory of a
  * reading thread besides its entries. */
@@ -84,9 +87,10 @@ static int bits_of(int64_t n)
     return bits;
 }
 
-static void choose_buckets(struct coo_buckets *b, int64_t entries)
+static void choose_buckets(struct coo_buckets *b, int64_t entries, int ranks)
 {
-    const int64_t wanted = min_i64(BUCKETS_MAX, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
+    const int64_t most = max_i64(BUCKETS_MAX, (int64_t)ranks * RANK_BUCKETS);
+    const int64_t wanted = min_i64(most, max_i64(1, max_i64(entries / BUCKET_ENTRIES, b->rows / BUCKET_ROWS)));
     const int bits = bits_of(max_i64(b->cols - 1, 0));
     b->shape.col_shift = 31; /* columns are below 2^31 */
     /* The row in the bucket has at most 32 bits. */
@@ -114,18 +118,20 @@ static int key_bytes(int bits)
 #endif
 }
 
+/* ranks: 1, or more for buckets of several ranks. Those are in small pages, because they are
+ * released one by one. */
 static struct coo_buckets buckets_for(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries,
-                                      int threads)
+                                      int threads, int ranks)
 {
     struct coo_buckets b = {.rows = rows, .cols = cols, .type = type, .pattern = pattern};
-    choose_buckets(&b, entries);
+    choose_buckets(&b, entries, ranks);
     const int bits = cols > 2 ? bits_of(cols - 1) : 1;
     b.shape.key_col_bits = bits;
     b.shape.key_bytes = key_bytes(b.shape.row_shift + bits);
     b.entry_size = (size_t)b.shape.key_bytes + value_size(type, pattern);
     /* entries comes from a file's header and may be any number: avoid overflow. */
     const int64_t of_a_slot = entries / (b.count * threads), size = (int64_t)b.entry_size;
-    b.large_pages = of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
+    b.large_pages = ranks == 1 && of_a_slot >= SLOT_WORTH_IT / size && entries >= LARGE_WORTH_IT / size;
     b.block_bytes = b.large_pages ? LARGE_BLOCK : BLOCK;
     if (b.large_pages) {
         const int64_t groups = min_i64(GROUPS_MAX, entries / (GROUP_WORTH_IT / size));
@@ -149,12 +155,20 @@ static int64_t bytes_of_matrix(const struct coo_buckets *b, int64_t nnz)
 /* Entries are released as the matrix grows, so the larger of both counts. */
 int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads)
 {
+    return coo_buckets_bytes_ranks(rows, cols, type, pattern, entries, threads, 1);
+}
+
+int64_t coo_buckets_bytes_ranks(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads,
+                                int ranks)
+{
     enum { OF_AN_ENTRY = 64 }; /* upper bound of the bytes counted per entry below */
-    const struct coo_buckets b = buckets_for(rows, cols, type, pattern, entries, threads);
+    struct coo_buckets b = buckets_for(rows, cols, type, pattern, entries, threads, ranks);
     int64_t bytes = 0, of_rows = 0;
     if (!multiply_fits(entries, OF_AN_ENTRY, &bytes) || !multiply_fits(rows, 16, &of_rows) ||
         bytes > INT64_MAX / 2 - of_rows / 2)
         return INT64_MAX;
+    b.rows = ceil_divide(rows, ranks);
+    entries = ceil_divide(entries, ranks);
     bytes = entries * (int64_t)b.entry_size;
     /* Header and unused end take less than 1/512 of a BLOCK, and less than 1/128 of a LARGE_BLOCK,
      * which is smaller. */
@@ -168,17 +182,16 @@ int64_t coo_buckets_bytes(int64_t rows, int64_t cols, spmv_type type, bool patte
     return bytes >= MATRIX_LARGE ? bytes + (int64_t)threads * BESIDE : bytes;
 }
 
-spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
-                              int64_t entries, int threads, struct coo_buckets *buckets)
+/* Allocates what a bucket has for each writer, and the groups. */
+static spmv_status begin(spmv_context *ctx, int threads, struct coo_buckets *buckets)
 {
-    *buckets = buckets_for(rows, cols, type, pattern, entries, threads);
     buckets->ctx = ctx;
     int64_t bytes = 0;
     pthread_mutex_init(&buckets->lock, NULL);
     pthread_cond_init(&buckets->moved, NULL);
     if (!multiply_fits(buckets->count, (int64_t)sizeof(struct coo_chain), &bytes))
         return context_fail(ctx, SPMV_ERROR_LIMIT, "sorting the entries of %lld rows overflows 64 bits",
-                            (long long)rows);
+                            (long long)buckets->rows);
     buckets->writer = calloc((size_t)threads, sizeof *buckets->writer);
     if (buckets->writer == NULL)
         return context_fail_memory(ctx, "sorting entries", threads * (int64_t)sizeof *buckets->writer);
@@ -200,6 +213,45 @@ spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spm
         buckets->group[g].left = min_i64(buckets->count - first, (int64_t)1 << buckets->group_shift);
     }
     return SPMV_OK;
+}
+
+spmv_status coo_buckets_begin_ranks(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
+                                    int64_t entries, int threads, int ranks, struct coo_buckets *buckets)
+{
+    *buckets = buckets_for(rows, cols, type, pattern, entries, threads, ranks);
+    buckets->team = threads;
+    return begin(ctx, threads, buckets);
+}
+
+spmv_status coo_buckets_begin(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
+                              int64_t entries, int threads, struct coo_buckets *buckets)
+{
+    return coo_buckets_begin_ranks(ctx, rows, cols, type, pattern, entries, threads, 1, buckets);
+}
+
+int64_t coo_bucket_row(const struct coo_buckets *buckets, int64_t bucket)
+{
+    const int64_t of_rows = bucket >> buckets->shape.col_bits;
+    return of_rows > (buckets->rows >> buckets->shape.row_shift)
+               ? buckets->rows
+               : min_i64(buckets->rows, of_rows << buckets->shape.row_shift);
+}
+
+spmv_status coo_buckets_begin_rows(const struct coo_buckets *whole, int64_t first, int64_t count, int writers, int team,
+                                   struct coo_buckets *buckets)
+{
+    const int64_t row = coo_bucket_row(whole, first);
+    *buckets = (struct coo_buckets){.rows = coo_bucket_row(whole, first + count) - row,
+                                    .cols = whole->cols,
+                                    .count = max_i64(1, count),
+                                    .first_row = row,
+                                    .shape = whole->shape,
+                                    .type = whole->type,
+                                    .pattern = whole->pattern,
+                                    .entry_size = whole->entry_size,
+                                    .block_bytes = BLOCK,
+                                    .team = team};
+    return begin(whole->ctx, writers, buckets);
 }
 
 void coo_buckets_free(struct coo_buckets *buckets)
@@ -371,21 +423,28 @@ void coo_tile_done(struct coo_buckets *buckets, int thread, int tile)
     }
 }
 
+void coo_tile_set(struct coo_buckets *buckets, int tile, int writer, const uint32_t *counts)
+{
+    struct coo_tiles *const tiles = buckets->last_tiles;
+    tiles->thread[tile] = writer;
+    memcpy(tiles->counts + tile * buckets->count, counts, (size_t)buckets->count * sizeof *counts);
+}
+
 /* ---------------------------------------------------------------- the matrix */
 
 /* Read position in a thread's entries of a bucket. */
-struct cursor {
+struct coo_cursor {
     const struct coo_block *block;
     const char *next, *end;
 };
 
-static struct cursor cursor_at(const struct coo_block *block, const struct coo_writer *writer, int64_t bucket)
+static struct coo_cursor cursor_at(const struct coo_block *block, const struct coo_writer *writer, int64_t bucket)
 {
     if (block == NULL)
-        return (struct cursor){NULL, NULL, NULL};
+        return (struct coo_cursor){NULL, NULL, NULL};
     const char *const first = (const char *)(block + 1);
     const bool last = block == writer->chain[bucket].last;
-    return (struct cursor){block, first, last ? writer->slot[bucket].next : first + block->bytes};
+    return (struct coo_cursor){block, first, last ? writer->slot[bucket].next : first + block->bytes};
 }
 
 struct place {
@@ -423,7 +482,7 @@ static void count_slot(const struct coo_buckets *buckets, const struct coo_write
     const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
     for (const struct coo_block *block = writer->chain[bucket].first; block != NULL; block = block->next) {
-        const struct cursor c = cursor_at(block, writer, bucket);
+        const struct coo_cursor c = cursor_at(block, writer, bucket);
         if (shape->key_bytes == 4)
             count_places(c.next, c.end, entry_size, 4, shape->key_col_bits, cell);
         else
@@ -486,7 +545,7 @@ static void release_bucket(struct coo_buckets *buckets, int64_t b)
 /* Moves the next n entries of the cursor and releases the blocks that it leaves. cell[row]: the
  * next position of the row. */
 static void move_some(const struct coo_buckets *buckets, const struct coo_writer *writer, int64_t bucket,
-                      struct cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
+                      struct coo_cursor *from, int64_t n, int64_t *cell, spmv_matrix *m)
 {
     const struct coo_shape *const shape = &buckets->shape;
     const int64_t entry_size = (int64_t)buckets->entry_size;
@@ -510,7 +569,7 @@ static void move_some(const struct coo_buckets *buckets, const struct coo_writer
     }
 }
 
-static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct cursor *from, int64_t *cell,
+static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct coo_cursor *from, int64_t *cell,
                           spmv_matrix *m)
 {
     for (int t = 0; t < buckets->writers; t++)
@@ -531,7 +590,7 @@ static void move_in_order(const struct coo_buckets *buckets, int64_t b, struct c
 /* Moves the entries of the bucket to positions first <= k < end of col and val. Sets row_ptr[row]
  * to the first position of each row that begins in the bucket. If the bucket has whole rows, they
  * are sorted while they are in the cache. Returns false if rows remain to be sorted. */
-static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, int64_t end, struct cursor *from,
+static bool place_bucket(struct coo_buckets *buckets, int64_t b, int64_t first, int64_t end, struct coo_cursor *from,
                          spmv_matrix *m, struct repeats *repeats)
 {
     const int64_t begin = (b >> buckets->shape.col_bits) << buckets->shape.row_shift;
@@ -595,9 +654,9 @@ static spmv_status check_crowds(const struct coo_buckets *buckets, const int64_t
     const int64_t size = (int64_t)(sizeof(int32_t) + value_size(buckets->type, buckets->pattern));
     const int64_t crowd = buckets->large_pages
                               ? crowd_in(first, nnz, buckets->count, (int64_t)1 << buckets->group_shift, 2)
-                              : crowd_in(first, nnz, buckets->count, 1, buckets->writers);
+                              : crowd_in(first, nnz, buckets->count, 1, buckets->team);
     const int64_t bytes = crowd * size + coo_buckets_bytes(buckets->rows, buckets->cols, buckets->type,
-                                                           buckets->pattern, nnz, buckets->writers);
+                                                           buckets->pattern, nnz, buckets->team);
     return crowd * size < MATRIX_LARGE || bytes <= max_bytes
                ? SPMV_OK
                : context_fail_memory(buckets->ctx, "sorting entries that are crowded in few rows", bytes);
@@ -612,19 +671,20 @@ static spmv_status place_all(struct coo_buckets *buckets, int64_t max_bytes, spm
     bool every = true;
     spmv_matrix *m = NULL;
     void *first = NULL, *cursors = NULL;
-    const int threads = buckets->writers;
+    const int threads = buckets->team;
     TRY(host_alloc(buckets->ctx, buckets->count * (int64_t)sizeof(int64_t), "sorting entries", &first));
-    TRY(host_alloc(buckets->ctx, (int64_t)threads * threads * (int64_t)sizeof(struct cursor), "sorting entries",
-                   &cursors));
+    TRY(host_alloc(buckets->ctx, (int64_t)threads * buckets->writers * (int64_t)sizeof(struct coo_cursor),
+                   "sorting entries", &cursors));
     int64_t *const places = first;
-    struct cursor *const from = cursors;
+    struct coo_cursor *const from = cursors;
     const int64_t nnz = bucket_places(buckets, places);
     TRY(check_crowds(buckets, places, nnz, max_bytes));
     TRY(matrix_allocate(buckets->ctx, buckets->rows, buckets->cols, nnz, buckets->type, buckets->pattern, &m));
+    m->first_row = buckets->first_row;
 #pragma omp parallel num_threads(threads) reduction(+ : all, lower) reduction(&& : every)
     {
         struct repeats found = {0, 0};
-        struct cursor *const own = from + (int64_t)omp_get_thread_num() * threads;
+        struct coo_cursor *const own = from + (int64_t)omp_get_thread_num() * buckets->writers;
         for (int64_t b = take_bucket(buckets); b < buckets->count; b = take_bucket(buckets))
             if (buckets->rows > 0)
                 every &=
@@ -664,4 +724,104 @@ spmv_status coo_buckets_matrix(struct coo_buckets *buckets, int64_t max_bytes, s
 done:
     spmv_matrix_destroy(m);
     return st;
+}
+
+/* ---------------------------------------------------------------- entries to other ranks */
+
+int64_t coo_bucket_entries(const struct coo_buckets *buckets, int64_t bucket)
+{
+    int64_t entries = 0;
+    for (int t = 0; t < buckets->writers; t++)
+        entries += slot_entries(buckets, &buckets->writer[t], bucket);
+    return entries;
+}
+
+/* Goes to the first tile of the bucket. */
+static void drain_enter(struct coo_drain *d)
+{
+    const struct coo_buckets *const b = d->buckets;
+    d->tiles = b->tiles;
+    d->tile = 0;
+    d->left = d->tiles != NULL ? d->tiles->counts[d->bucket] : 0;
+    for (int t = 0; t < b->writers; t++)
+        d->cursor[t] = cursor_at(b->writer[t].chain[d->bucket].first, &b->writer[t], d->bucket);
+}
+
+/* Goes to the next tile, or to the next bucket. */
+static void drain_step(struct coo_drain *d)
+{
+    const struct coo_buckets *const b = d->buckets;
+    d->tile++;
+    while (d->tiles != NULL && d->tile >= d->tiles->n) {
+        d->tiles = d->tiles->next;
+        d->tile = 0;
+    }
+    if (d->tiles != NULL) {
+        d->left = d->tiles->counts[d->tile * b->count + d->bucket];
+        return;
+    }
+    for (int t = 0; t < b->writers; t++)
+        release_block(b, d->cursor[t].block);
+    if (++d->bucket < d->end)
+        drain_enter(d);
+}
+
+spmv_status coo_drain_begin(const struct coo_buckets *buckets, int64_t first, int64_t end, struct coo_drain *drain)
+{
+    void *memory = NULL;
+    *drain = (struct coo_drain){.buckets = buckets, .bucket = first, .end = end};
+    const spmv_status st =
+        host_alloc(buckets->ctx, buckets->writers * (int64_t)sizeof(struct coo_cursor), "sorting entries", &memory);
+    drain->cursor = memory;
+    if (st == SPMV_OK && first < end)
+        drain_enter(drain);
+    return st;
+}
+
+void coo_drain_end(struct coo_drain *drain)
+{
+    host_free(drain->cursor);
+    drain->cursor = NULL;
+}
+
+int64_t coo_drain_take(struct coo_drain *d, char *to, int64_t n)
+{
+    const int64_t size = (int64_t)d->buckets->entry_size;
+    int64_t taken = 0;
+    while (taken < n && d->bucket < d->end) {
+        if (d->left == 0) {
+            drain_step(d);
+            continue;
+        }
+        const int t = d->tiles->thread[d->tile];
+        struct coo_cursor *const from = &d->cursor[t];
+        if (from->next == from->end) {
+            const struct coo_block *const done = from->block;
+            *from = cursor_at(done->next, &d->buckets->writer[t], d->bucket);
+            release_block(d->buckets, done);
+        }
+        const int64_t some = min_i64(min_i64(n - taken, d->left), (from->end - from->next) / size);
+        memcpy(to + taken * size, from->next, (size_t)(some * size));
+        from->next += some * size;
+        d->left -= some;
+        taken += some;
+    }
+    return taken;
+}
+
+bool coo_put(struct coo_buckets *buckets, int writer, int64_t bucket, const char *entries, int64_t n)
+{
+    struct coo_writer *const own = &buckets->writer[writer];
+    struct coo_slot *const slot = &own->slot[bucket];
+    const int64_t size = (int64_t)buckets->entry_size;
+    while (n > 0) {
+        if (slot->next == slot->end && !coo_slot_grow(buckets, own, bucket))
+            return false;
+        const int64_t some = min_i64(n, (slot->end - slot->next) / size);
+        memcpy(slot->next, entries, (size_t)(some * size));
+        slot->next += some * size;
+        entries += some * size;
+        n -= some;
+    }
+    return true;
 }

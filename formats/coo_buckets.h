@@ -54,13 +54,14 @@ struct coo_shape {
 struct coo_buckets {
     spmv_context *ctx;
     int64_t rows, cols, count;
+    int64_t first_row; /* its number in the whole matrix; 0 unless these are some of its rows */
     struct coo_shape shape;
     spmv_type type;
     bool pattern;
     size_t entry_size;
     bool large_pages; /* for entries */
     int64_t block_bytes;
-    int writers;
+    int writers, team; /* team: threads that make the matrix */
     struct coo_writer *writer;
     pthread_mutex_t lock;  /* protects the members up to tiles; a group has a lock of its own */
     struct coo_slab *slab; /* the last slab; the others are linked from it */
@@ -123,6 +124,58 @@ static inline bool coo_append(struct coo_buckets *buckets, const struct coo_shap
         memcpy(to + shape->key_bytes, value, size);
     return true;
 }
+
+/* ---------------------------------------------------------------- several ranks
+ *
+ * Each rank reads a part of the text into buckets of the whole matrix (coo_buckets_begin_ranks),
+ * the same ones on all ranks. Then the entries of each bucket go to one rank, which has buckets of its
+ * own rows (coo_buckets_begin_rows) with one writer for each rank that sends. */
+
+/* As coo_buckets_begin, with enough buckets for this number of ranks. entries: of the whole matrix.
+ * The memory of entries is released as coo_drain_take passes them on. */
+spmv_status coo_buckets_begin_ranks(spmv_context *ctx, int64_t rows, int64_t cols, spmv_type type, bool pattern,
+                                    int64_t entries, int threads, int ranks, struct coo_buckets *buckets);
+
+/* The largest amount of memory for this number of entries on each of the ranks, as
+ * coo_buckets_bytes. rows, entries: of the whole matrix. */
+int64_t coo_buckets_bytes_ranks(int64_t rows, int64_t cols, spmv_type type, bool pattern, int64_t entries, int threads,
+                                int ranks);
+
+/* Buckets for the rows of whole's buckets first to first + count - 1. Their entries come from
+ * coo_put. */
+spmv_status coo_buckets_begin_rows(const struct coo_buckets *whole, int64_t first, int64_t count, int writers, int team,
+                                   struct coo_buckets *buckets);
+
+/* The first row of a bucket, in the whole matrix. A bucket of columns has one row; only the first
+ * of a row may begin the rows of a rank. */
+int64_t coo_bucket_row(const struct coo_buckets *buckets, int64_t bucket);
+
+/* The number of entries of a bucket. */
+int64_t coo_bucket_entries(const struct coo_buckets *buckets, int64_t bucket);
+
+/* Takes the entries of some buckets, one bucket after the other, each in the order of the text. */
+struct coo_drain {
+    const struct coo_buckets *buckets;
+    int64_t bucket, end;
+    const struct coo_tiles *tiles; /* of the next entries */
+    int tile;
+    int64_t left;              /* entries of that tile in the bucket */
+    struct coo_cursor *cursor; /* of each writer */
+};
+spmv_status coo_drain_begin(const struct coo_buckets *buckets, int64_t first, int64_t end, struct coo_drain *drain);
+void coo_drain_end(struct coo_drain *drain);
+
+/* Copies up to n entries. Returns their number; less than n at the end. */
+int64_t coo_drain_take(struct coo_drain *drain, char *to, int64_t n);
+
+/* Appends n entries as from coo_drain_take to a bucket. False if out of memory. */
+bool coo_put(struct coo_buckets *buckets, int writer, int64_t bucket, const char *entries, int64_t n);
+
+/* Sets from which writer the entries of a tile came, and how many to each bucket, in place of
+ * coo_tile_done. */
+void coo_tile_set(struct coo_buckets *buckets, int tile, int writer, const uint32_t *counts);
+
+/* ---------------------------------------------------------------- the matrix */
 
 /* Makes the matrix of all entries. Columns are sorted in each row. Entries at the same position are
  * added in the order of the text; in a pattern they become one. The entries are released. *repeats

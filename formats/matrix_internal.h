@@ -20,7 +20,8 @@ struct spmv_matrix {
     /* NULL: the arrays are allocated; otherwise they lie in this read-only map of a file */
     void *map;
     int64_t map_bytes;
-    char *comments; /* of the file it was read from; NULL: none */
+    int64_t first_row; /* its number, if these are some rows of a larger matrix; else 0 */
+    char *comments;    /* of the file it was read from; NULL: none */
     /* NULL: the arrays are in host memory; otherwise they are in the memory of this context */
     spmv_context *ctx;
 };

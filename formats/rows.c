@@ -198,7 +198,7 @@ bool rows_sort_short(spmv_matrix *matrix, int64_t begin, int64_t rows, int64_t e
             else
                 sorted = false;
         }
-        const struct repeats found = repeats_of(begin + r, col, n);
+        const struct repeats found = repeats_of(matrix->first_row + begin + r, col, n);
         repeats->all += found.all;
         repeats->lower += found.lower;
     }
@@ -221,7 +221,7 @@ spmv_status rows_sort(spmv_context *ctx, spmv_matrix *matrix, int64_t spare_byte
                 continue;
             lacking = max_i64(lacking, sort_row(col + first, writable_at(matrix->val, first, size), end - first,
                                                 (int32_t)matrix->cols, size, &w));
-            const struct repeats found = repeats_of(row, col + first, end - first);
+            const struct repeats found = repeats_of(matrix->first_row + row, col + first, end - first);
             all += found.all;
             lower += found.lower;
         }

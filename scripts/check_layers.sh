@@ -10,8 +10,8 @@
 # formats/io, device.cuh to primitives. Only device.cuh includes <spmv/device/NAME>, the installed
 # place of NAME in primitives. Further rules:
 #
-#   - Only app, bench, examples, python and tests include formats/io, spmv/io.h, and spmv/spmv.h, which
-#     includes io.h.
+#   - Only app, bench, distributed, examples, python and tests include formats/io, spmv/io.h, and spmv/group.h
+#     and spmv/spmv.h, which include io.h.
 #   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
 #     a _ref or _omp file includes nothing of CUDA.
 #   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
@@ -84,7 +84,7 @@ check() {
     }
     function folder(path) { return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "" }
     function is_io(path) { return path ~ /^formats\/io\// || path == "include/spmv/io.h" }
-    function sees_io(path) { return path ~ /^(app|bench|examples|tests|python)\// || is_io(path) || path == "include/spmv/spmv.h" }
+    function sees_io(path) { return path ~ /^(app|bench|distributed|examples|tests|python)\// || is_io(path) || path ~ /^include\/spmv\/(group|spmv)\.h$/ }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
     # The ladder of a rung (its folder and name), its number, its stem; "" if the file is no rung.
     function is_rung(path) { return path ~ /^(primitives|spmv|spgemm)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }

@@ -60,15 +60,19 @@ enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
 /* Which rows each rank gives. */
 enum giving { GIVE_FIRST, GIVE_EQUAL, GIVE_LAST, GIVINGS };
 
+/* The preconditioners with the same bits for any number of ranks. chebyshev: of the method
+ * textbook, on a host backend. */
+static const char *const preconds[] = {NULL, "jacobi", "chebyshev"};
+enum { CHEBYSHEV = 2, PRECONDS = sizeof preconds / sizeof *preconds };
+
 /* The results of one run, on rank 0. */
 struct outcome {
     int64_t rows, cols, chunks;
     char *y, *x; /* of the product; of conjugate gradients */
     double dot, imbalance;
-    spmv_cg_result result[2]; /* without and with jacobi */
-    char *solution[2], note[256];
-    double history[2][4000];
-    int64_t iterations[2];
+    spmv_cg_result result[PRECONDS];
+    char *solution[PRECONDS], note[256];
+    double history[PRECONDS][4000];
 };
 
 struct run {
@@ -127,26 +131,33 @@ static int keep_history(int64_t iteration, double residual, void *user)
     return 0;
 }
 
+/* The number of preconditioners that are tested in this run. */
+static int preconds_of(const struct run *run)
+{
+    const bool textbook = run->method != NULL && strcmp(run->method, "textbook") == 0;
+    return textbook && support_backend != SPMV_BACKEND_CUDA ? PRECONDS : CHEBYSHEV;
+}
+
 /* CG of one rank, started at 0. */
-static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void *b, void *x, int jacobi, void *host)
+static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void *b, void *x, int p, void *host)
 {
     spmv_preconditioner *precond = NULL;
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
-    spmv_status st = jacobi ? spmv_group_preconditioner_create(m, "jacobi", &precond) : SPMV_OK;
+    spmv_status st = preconds[p] != NULL ? spmv_group_preconditioner_create(m, preconds[p], &precond) : SPMV_OK;
     options.rtol = run->matrix->sums == SPMV_F32 ? 1e-5 : 1e-10;
     options.zero_start = 1;
     options.precond = precond;
     options.method = run->method;
     options.on_iteration = keep_history;
-    options.user = run->outcome->history[jacobi];
+    options.user = run->outcome->history[p];
     spmv_cg_result result;
     if (st == SPMV_OK)
         st = spmv_group_cg(m, b, x, &options, &result, sizeof result);
     if (st == SPMV_OK)
         st = spmv_group_gather(m, SPMV_GROUP_COLS, x, host);
     if (st == SPMV_OK && host != NULL)
-        run->outcome->result[jacobi] = result;
+        run->outcome->result[p] = result;
     spmv_preconditioner_destroy(precond);
     return st;
 }
@@ -204,8 +215,8 @@ static spmv_status one_rank(spmv_group *group, void *user)
         st = spmv_group_dot(m, y, y, &dot);
     if (rank == 0)
         o->dot = real_at(type, &dot, 0);
-    for (int jacobi = 0; jacobi < 2 && st == SPMV_OK && run->matrix->solvable; jacobi++)
-        st = solve(run, m, y, z, jacobi, rank == 0 ? o->solution[jacobi] : NULL);
+    for (int p = 0; p < preconds_of(run) && st == SPMV_OK && run->matrix->solvable; p++)
+        st = solve(run, m, y, z, p, rank == 0 ? o->solution[p] : NULL);
     spmv_free(ctx, x);
     spmv_free(ctx, y);
     spmv_free(ctx, z);
@@ -219,15 +230,15 @@ static void open_outcome(struct outcome *o, const spmv_csr *a)
 {
     *o = (struct outcome){.rows = a->rows, .cols = a->cols};
     o->y = calloc((size_t)a->rows + 1, 8);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < PRECONDS; i++)
         o->solution[i] = calloc((size_t)a->rows + 1, 8);
 }
 
 static void close_outcome(struct outcome *o)
 {
     free(o->y);
-    free(o->solution[0]);
-    free(o->solution[1]);
+    for (int i = 0; i < PRECONDS; i++)
+        free(o->solution[i]);
 }
 
 /* Compares all bits. */
@@ -236,7 +247,7 @@ static void compare(const struct outcome *a, const struct outcome *b, size_t siz
     assert_memory_equal(a->y, b->y, (size_t)a->rows * size);
     assert_memory_equal(&a->dot, &b->dot, sizeof a->dot);
     assert_int_equal(a->chunks, b->chunks);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < PRECONDS; i++) {
         assert_int_equal(a->result[i].iterations, b->result[i].iterations);
         assert_int_equal(a->result[i].restarts, b->result[i].restarts);
         assert_memory_equal(&a->result[i].true_residual, &b->result[i].true_residual, sizeof(double));
@@ -268,7 +279,7 @@ static void check(const struct run *run, const struct outcome *o)
         bound += fabs(value * value);
     }
     assert_true(fabs(sum - o->dot) <= 2 * (double)(o->rows + 2) * real_limits_of(type).roundoff * bound);
-    for (int i = 0; i < 2 && run->matrix->solvable; i++) {
+    for (int i = 0; i < preconds_of(run) && run->matrix->solvable; i++) {
         assert_int_equal(o->result[i].status, SPMV_OK);
         assert_true(o->result[i].true_residual <= o->result[i].tolerance);
     }
@@ -414,7 +425,7 @@ static void same_bits(void **state)
                 first = one;
             else {
                 assert_memory_equal(first.y, one.y, (size_t)a.rows * size_of(&run));
-                for (int i = 0; i < 2; i++) /* the same recurrence, rounded differently */
+                for (int i = 0; i < CHEBYSHEV; i++) /* the same recurrence, rounded differently */
                     assert_true(llabs(first.result[i].iterations - one.result[i].iterations) <= 2);
                 close_outcome(&one);
             }
@@ -753,6 +764,142 @@ static void blocks_precondition(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* hypre-amg on ranks, and chebyshev on cuda, are refused on all ranks; the group still works. */
+static spmv_status refuse(spmv_group *group, void *user)
+{
+    const spmv_csr *a = user;
+    static const int64_t no_rows[1] = {0};
+    const spmv_csr none = {.row_ptr = no_rows, .row_ptr_bits = 64, .type = SPMV_F64, .memory = SPMV_MEMORY_HOST};
+    const bool on_device = support_backend == SPMV_BACKEND_CUDA;
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *hypre = NULL, *chebyshev = NULL;
+    spmv_status st = spmv_group_matrix_create(group, spmv_group_rank(group) == 0 ? a : &none, NULL, &m);
+    if (st == SPMV_OK && spmv_group_preconditioner_create(m, "hypre-amg", &hypre) != SPMV_ERROR_UNSUPPORTED)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg is not refused");
+    if (st == SPMV_OK && strstr(spmv_last_error(spmv_group_context(group)), "hypre needs the MPI") == NULL)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg: no reason");
+    if (st == SPMV_OK &&
+        spmv_group_preconditioner_create(m, "chebyshev", &chebyshev) != (on_device ? SPMV_ERROR_UNSUPPORTED : SPMV_OK))
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "chebyshev");
+    spmv_preconditioner_destroy(chebyshev);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+static void some_preconditioners_are_refused(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char message[512] = "";
+    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    if (spmv_group_run(3, &options, refuse, &a, message, sizeof message) != SPMV_OK)
+        fail_msg("%s", message);
+    spmv_matrix_destroy(matrix);
+}
+
+/* ------------------------------------------------------------- reading */
+
+struct reader {
+    const char *path;
+    struct outcome *outcome;
+    int starves_at; /* the allocation of rank 2 that fails; 0: none */
+    bool failed;
+    spmv_status status[3];
+};
+
+static spmv_status read_rank(spmv_group *group, void *user)
+{
+    struct reader *r = user;
+    const int rank = spmv_group_rank(group);
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_info info = {0};
+    spmv_read_info facts = {0};
+    double *x = NULL, *y = NULL;
+    if (rank == 2)
+        fails_at = r->starves_at;
+    spmv_status st = spmv_group_matrix_read(group, r->path, NULL, NULL, &m, &facts, sizeof facts);
+    if (rank == 2)
+        r->failed = r->starves_at > 0 && fails_at == 0;
+    fails_at = 0;
+    r->status[rank] = st;
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(spmv_group_context(group), (info.own_cols + 1) * 8, (void **)&x);
+    if (st == SPMV_OK)
+        st = spmv_alloc(spmv_group_context(group), (info.own_rows + 1) * 8, (void **)&y);
+    const double one = 1;
+    if (st == SPMV_OK && info.own_cols > 0)
+        st = spmv_map_index(spmv_group_context(group), SPMV_F64, &one, NULL, x, info.own_cols);
+    if (st == SPMV_OK)
+        st = spmv_group_apply(m, NULL, x, NULL, y);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, y, r->outcome->y);
+    if (rank == 0 && st == SPMV_OK && facts.entries == 0)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "no facts about the file");
+    spmv_free(spmv_group_context(group), x);
+    spmv_free(spmv_group_context(group), y);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+/* Text and binary files give the same y for any number of ranks. Then each allocation of rank 2
+ * fails in turn: no rank waits for ever, and all return its status. */
+static void files_are_read_in_parts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.mtx", "a.spmv"};
+    spmv_csr a;
+    char folder[] = "/tmp/spmv_group_XXXXXX", path[64];
+    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    struct outcome one, three;
+    spmv_context *ctx = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    options.backend = support_backend;
+    options.threads = 3;
+    assert_non_null(mkdtemp(folder));
+    open_outcome(&one, &a);
+    open_outcome(&three, &a);
+    for (int i = 0; i < 2; i++) {
+        char message[512] = "";
+        struct reader r = {.path = path, .outcome = &one};
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        assert_int_equal(spmv_matrix_write(ctx, &a, path), SPMV_OK);
+        if (spmv_group_run(1, &options, read_rank, &r, message, sizeof message) != SPMV_OK)
+            fail_msg("%s", message);
+        r.outcome = &three;
+        int at = 0, out_of_memory = 0;
+        do {
+            r.starves_at = at++;
+            r.failed = false;
+            const spmv_status st = spmv_group_run(3, &options, read_rank, &r, message, sizeof message);
+            /* if rank 2 has no memory to open the file, rank 0 sends it the text */
+            if (st != SPMV_OK && !(r.failed && st == SPMV_ERROR_MEMORY))
+                fail_msg("%s, allocation %d: %s", names[i], r.starves_at, message);
+            for (int rank = 0; rank < 3; rank++)
+                assert_int_equal(r.status[rank], st);
+            if (st == SPMV_OK)
+                assert_memory_equal(one.y, three.y, (size_t)a.rows * 8);
+            out_of_memory += st != SPMV_OK;
+        } while (r.failed || at == 1);
+        assert_true(out_of_memory > 20);
+        remove(path);
+    }
+    remove(folder);
+    close_outcome(&one);
+    close_outcome(&three);
+    spmv_context_destroy(ctx);
+    spmv_matrix_destroy(matrix);
+}
+
 static void arguments_are_checked(void **state)
 {
     (void)state;
@@ -807,6 +954,7 @@ static int run_mpi(void)
                          memcmp(one.y, several.y, (size_t)a.rows * size_of(&run)) != 0 ||
                          memcmp(one.solution[0], several.solution[0], (size_t)a.rows * size_of(&run)) != 0 ||
                          memcmp(one.solution[1], several.solution[1], (size_t)a.rows * size_of(&run)) != 0 ||
+                         memcmp(one.solution[2], several.solution[2], (size_t)a.rows * size_of(&run)) != 0 ||
                          memcmp(one.history, several.history, sizeof one.history) != 0 ||
                          one.result[1].iterations != several.result[1].iterations || one.dot != several.dot;
                 if (failed)
@@ -837,6 +985,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(memory_of_one_rank_ends_all),
         cmocka_unit_test(blocks_precondition),
+        cmocka_unit_test(some_preconditioners_are_refused),
+        cmocka_unit_test(files_are_read_in_parts),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

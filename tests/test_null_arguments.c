@@ -248,6 +248,7 @@ CALL(rung_describe, C, arg(1, "scan"), arg(2, "blelloch"), arg(3, host), sizeof(
 CALL(group_run, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
 CALL(group_run_with, 1, arg(1, NULL), rank_arg(0, no_rank), arg(2, NULL), arg(3, host), 8)
 CALL(group_matrix_create, arg(0, group), arg(1, &csr), arg(3, NULL), arg(2, &made))
+CALL(group_matrix_read, arg(0, group), arg(1, file), arg(3, NULL), arg(4, NULL), arg(2, &made), arg(5, NULL), 8)
 CALL(group_matrix_describe, G, arg(1, host), 8)
 CALL(group_apply, G, arg(3, NULL), arg(1, x), arg(4, NULL), arg(2, y))
 CALL(group_dot, G, arg(1, x), arg(2, y), arg(3, host))
@@ -376,6 +377,7 @@ static const struct function functions[] = {
     ROW(group_run, 1, 3),
     ROW(group_run_with, 1, 3),
     ROW(group_matrix_create, 3, 1),
+    ROW(group_matrix_read, 3, 3),
     ROW(group_matrix_describe, 2, 0),
     ROW(group_apply, 3, 2),
     ROW(group_dot, 4, 0),
@@ -398,7 +400,7 @@ static void release_made(const char *name)
         spmv_host_free(made);
     else if (strstr(name, "spmv_matrix") == name)
         spmv_matrix_destroy(made);
-    else if (strcmp(name, "spmv_group_matrix_create") == 0)
+    else if (strcmp(name, "spmv_group_matrix_create") == 0 || strcmp(name, "spmv_group_matrix_read") == 0)
         spmv_group_matrix_destroy(made);
     else if (strcmp(name, "spmv_multiply") == 0 || strcmp(name, "spmv_multiply_triple") == 0)
         spmv_matrix_destroy(made);

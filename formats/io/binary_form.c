@@ -116,21 +116,26 @@ static spmv_status check_sum(spmv_context *ctx, const char *name, const char *wh
     return context_fail(ctx, SPMV_ERROR_FORMAT, "%s: damaged: the checksum of its %s does not match", name, what);
 }
 
-/* Checks the arrays at base. The head has been checked. */
+/* The arrays at base. The head has been checked. */
+static spmv_csr arrays_of(const char *base, const struct head *head)
+{
+    return (spmv_csr){.rows = (int64_t)head->rows,
+                      .cols = (int64_t)head->cols,
+                      .nnz = (int64_t)head->nnz,
+                      .row_ptr = base + head->row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = (const int32_t *)(const void *)(base + head->col),
+                      .val = head->type != 0 ? base + head->val : NULL,
+                      .type = head->type != 0 ? (spmv_type)head->type : SPMV_F64,
+                      .memory = SPMV_MEMORY_HOST};
+}
+
 static spmv_status check_arrays(spmv_context *ctx, const char *name, const char *base, const struct head *head,
                                 spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     int64_t bytes[3] = {0, 0, 0};
-    *a = (spmv_csr){.rows = (int64_t)head->rows,
-                    .cols = (int64_t)head->cols,
-                    .nnz = (int64_t)head->nnz,
-                    .row_ptr = base + head->row_ptr,
-                    .row_ptr_bits = 64,
-                    .col = (const int32_t *)(const void *)(base + head->col),
-                    .val = head->type != 0 ? base + head->val : NULL,
-                    .type = head->type != 0 ? (spmv_type)head->type : SPMV_F64,
-                    .memory = SPMV_MEMORY_HOST};
+    *a = arrays_of(base, head);
     array_bytes(a->rows, a->nnz, spmv_type_size((spmv_type)head->type), bytes);
     TRY(check_sum(ctx, name, "row offsets", a->row_ptr, bytes[0], head->row_ptr_sum));
     TRY(check_sum(ctx, name, "columns", a->col, bytes[1], head->col_sum));
@@ -260,25 +265,163 @@ done:
     return st;
 }
 
-spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, int64_t max_bytes,
-                             spmv_matrix **matrix, int64_t *bytes)
+/* Maps the file: *bytes > 0. */
+static spmv_status map_file(spmv_context *ctx, const char *name, int fd, void **map, int64_t *bytes)
 {
     struct stat s;
-    *matrix = NULL;
     *bytes = 0;
     if (fstat(fd, &s) != 0)
         return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot read: %s", name, strerror(errno));
     if (!S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof(struct head))
         return fail(ctx, name, "it ends within its header");
     *bytes = (int64_t)s.st_size;
-    void *const map = mmap(NULL, (size_t)*bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (map == MAP_FAILED)
-        return context_fail(ctx, SPMV_ERROR_READ, "%s: cannot be mapped: %s", name, strerror(errno));
+    *map = mmap(NULL, (size_t)*bytes, PROT_READ, MAP_SHARED, fd, 0);
+    return *map != MAP_FAILED ? SPMV_OK
+                              : context_fail(ctx, SPMV_ERROR_READ, "%s: cannot be mapped: %s", name, strerror(errno));
+}
+
+spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, int64_t max_bytes,
+                             spmv_matrix **matrix, int64_t *bytes)
+{
+    void *map = NULL;
+    *matrix = NULL;
+    spmv_status st = map_file(ctx, name, fd, &map, bytes);
+    if (st != SPMV_OK)
+        return st;
     madvise(map, (size_t)*bytes, MADV_WILLNEED);
-    const spmv_status st = map_arrays(ctx, name, map, *bytes, type, max_bytes, matrix);
+    st = map_arrays(ctx, name, map, *bytes, type, max_bytes, matrix);
     if (st != SPMV_OK)
         munmap(map, (size_t)*bytes);
     return st;
+}
+
+/* ---------------------------------------------------------------- some rows */
+
+/* The first row of a rank: the first whose number of rows and entries before it is a fair share.
+ * The offsets are not checked yet: the search ends for any values. */
+static int64_t first_row_of(const spmv_csr *a, int rank, int ranks)
+{
+    const int64_t *const row_ptr = a->row_ptr;
+    const int64_t all = a->rows + a->nnz, wanted = all / ranks * rank + all % ranks * rank / ranks;
+    int64_t low = 0, high = a->rows;
+    while (rank < ranks && low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((uint64_t)middle + (uint64_t)row_ptr[middle] < (uint64_t)wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return rank < ranks ? low : a->rows;
+}
+
+/* Elements first to end - 1 of an array of the file. */
+struct slice {
+    spmv_context *ctx;
+    const char *name, *array;
+    int64_t first, end, all;
+    size_t size;
+};
+
+/* Copies the elements, converted if to_type is another type, and makes the checksums of the tiles
+ * that begin in them. A tile at a time, so that little of the map is in memory. */
+static spmv_status copy_slice(const struct slice *s, spmv_type from_type, spmv_type to_type, void *to, int64_t *tiles,
+                              uint64_t **sums)
+{
+    spmv_status st = SPMV_OK;
+    void *memory = NULL;
+    const int64_t size = (int64_t)s->size, in_tile = CHECKSUM_TILE / size;
+    const int64_t to_size = from_type == to_type ? size : (int64_t)spmv_type_size(to_type);
+    const int64_t first = ceil_divide(s->first, in_tile), end = ceil_divide(s->end, in_tile);
+    *tiles = max_i64(0, end - first);
+    TRY(host_alloc(s->ctx, *tiles * (int64_t)sizeof **sums, "checksums", &memory));
+    *sums = memory;
+    for (int64_t t = s->first / in_tile; t < end; t++) {
+        const int64_t begin = t * in_tile, stop = min_i64(begin + in_tile, s->all);
+        const int64_t own = max_i64(begin, s->first), own_end = min_i64(stop, s->end);
+        char *const target = (char *)to + (own - s->first) * to_size;
+        if (begin >= s->first)
+            (*sums)[t - first] = checksum_tile(s->array + begin * size, (stop - begin) * size);
+        if (from_type == to_type)
+            memcpy(target, s->array + own * size, (size_t)((own_end - own) * size));
+        else
+            TRY(binary_values(s->ctx, s->name, from_type, s->array + own * size, own_end - own, to_type, target));
+        pages_give_back((void *)(uintptr_t)(s->array + begin * size), (stop - begin) * size);
+    }
+done:
+    return st;
+}
+
+static spmv_status copy_rows(spmv_context *ctx, const char *name, const spmv_csr *a, int64_t first, int64_t end,
+                             int64_t entry, int64_t entry_end, bool is_last, spmv_type type, struct binary_sums *sums,
+                             spmv_matrix *m)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type any = SPMV_F64;
+    struct slice s = {ctx, name, a->row_ptr, first, end + is_last, a->rows + 1, sizeof(int64_t)};
+    TRY(copy_slice(&s, any, any, m->row_ptr, &sums->tiles[0], &sums->sum[0]));
+    for (int64_t i = 0; i < end - first; i++)
+        m->row_ptr[i] -= entry;
+    m->row_ptr[end - first] = entry_end - entry;
+    s = (struct slice){ctx, name, (const char *)a->col, entry, entry_end, a->nnz, sizeof *a->col};
+    TRY(copy_slice(&s, any, any, m->col, &sums->tiles[1], &sums->sum[1]));
+    s = (struct slice){ctx, name, a->val, entry, entry_end, a->nnz, spmv_type_size(a->type)};
+    if (a->val != NULL)
+        TRY(copy_slice(&s, a->type, type, m->val, &sums->tiles[2], &sums->sum[2]));
+done:
+    return st;
+}
+
+/* Makes the matrix of the rank's rows from the map. */
+static spmv_status take_rows(spmv_context *ctx, const char *name, const char *map, int64_t bytes, spmv_type type,
+                             int rank, int ranks, struct binary_sums *sums, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    struct head head;
+    spmv_csr a, view;
+    spmv_matrix *m = NULL;
+    memcpy(&head, map, sizeof head);
+    TRY(check_head(ctx, name, &head, bytes));
+    a = arrays_of(map, &head);
+    TRY(choose_type(ctx, name, &a, type, &type));
+    memcpy(sums->want, (const uint64_t[]){head.row_ptr_sum, head.col_sum, a.val != NULL ? head.val_sum : 0},
+           sizeof sums->want);
+    const int64_t *const row_ptr = a.row_ptr;
+    const int64_t first = first_row_of(&a, rank, ranks), end = max_i64(first, first_row_of(&a, rank + 1, ranks));
+    const int64_t entry = rank == 0 ? 0 : row_ptr[first], entry_end = rank == ranks - 1 ? a.nnz : row_ptr[end];
+    if (entry < 0 || entry > entry_end || entry_end > a.nnz || row_ptr[0] != 0 || row_ptr[a.rows] != a.nnz)
+        TRY(fail(ctx, name, "its row offsets are wrong"));
+    TRY(matrix_allocate(ctx, end - first, a.cols, entry_end - entry, type, a.val == NULL, &m));
+    TRY(copy_rows(ctx, name, &a, first, end, entry, entry_end, rank == ranks - 1, type, sums, m));
+    m->first_row = first;
+    spmv_matrix_view(m, &view);
+    TRY(csr_check(ctx, name, &view, CSR_SORTED));
+    *matrix = m;
+    m = NULL;
+done:
+    spmv_matrix_destroy(m);
+    return st;
+}
+
+spmv_status binary_form_read_rows(spmv_context *ctx, const char *name, int fd, spmv_type type, int rank, int ranks,
+                                  struct binary_sums *sums, spmv_matrix **matrix)
+{
+    int64_t bytes = 0;
+    void *map = NULL;
+    *matrix = NULL;
+    *sums = (struct binary_sums){.want = {0}};
+    spmv_status st = map_file(ctx, name, fd, &map, &bytes);
+    if (st != SPMV_OK)
+        return st;
+    st = take_rows(ctx, name, map, bytes, type, rank, ranks, sums, matrix);
+    munmap(map, (size_t)bytes);
+    return st;
+}
+
+void binary_sums_free(struct binary_sums *sums)
+{
+    for (int k = 0; k < 3; k++)
+        host_free(sums->sum[k]);
+    *sums = (struct binary_sums){.want = {0}};
 }
 
 /* ---------------------------------------------------------------- writing */

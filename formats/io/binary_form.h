@@ -21,6 +21,21 @@ bool binary_form_begins(int fd);
 spmv_status binary_form_read(spmv_context *ctx, const char *name, int fd, spmv_type type, int64_t max_bytes,
                              spmv_matrix **matrix, int64_t *bytes);
 
+/* The checksums of the tiles (checksum.h) that begin in the rows of one rank: of row offsets,
+ * columns and values. want: those of the whole arrays. */
+struct binary_sums {
+    uint64_t want[3], *sum[3];
+    int64_t tiles[3];
+};
+
+/* Copies the rows of rank number rank of ranks, which have about equal shares of rows and entries.
+ * Reads those parts of the file only. The checksums are right if checksum_join of the sums of all
+ * ranks gives sums->want for each array. Call binary_sums_free in any case. Errors: as
+ * binary_form_read. */
+spmv_status binary_form_read_rows(spmv_context *ctx, const char *name, int fd, spmv_type type, int rank, int ranks,
+                                  struct binary_sums *sums, spmv_matrix **matrix);
+void binary_sums_free(struct binary_sums *sums);
+
 /* As binary_form_read, for bytes in memory that stay valid (aligned to 64). */
 spmv_status binary_form_read_memory(spmv_context *ctx, const char *name, const void *memory, int64_t bytes,
                                     spmv_type type, spmv_matrix **matrix);

@@ -44,7 +44,7 @@ static spmv_status sums_alloc(spmv_context *ctx, int64_t n, int64_t *tiles, uint
     return st;
 }
 
-static uint64_t sum_of_sums(const uint64_t *sums, int64_t tiles)
+uint64_t checksum_join(const uint64_t *sums, int64_t tiles)
 {
     uint64_t sum = 0;
     for (int64_t t = 0; t < tiles; t++)
@@ -69,7 +69,7 @@ spmv_status checksum(spmv_context *ctx, const void *bytes, int64_t n, uint64_t *
         const int64_t at = t * CHECKSUM_TILE;
         sums[t] = checksum_tile((const char *)bytes + at, min_i64(CHECKSUM_TILE, n - at));
     }
-    *sum = sum_of_sums(sums, tiles);
+    *sum = checksum_join(sums, tiles);
     host_free(sums);
     return SPMV_OK;
 }
@@ -110,7 +110,7 @@ spmv_status checksum_file(spmv_context *ctx, const char *name, int fd, int64_t n
         host_free(buffer);
     }
     if (failed == 0)
-        *sum = sum_of_sums(sums, tiles);
+        *sum = checksum_join(sums, tiles);
     host_free(sums);
     if (lacking)
         return context_fail_memory(ctx, "checksums", CHECKSUM_TILE);

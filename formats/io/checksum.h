@@ -24,6 +24,9 @@ static inline uint64_t checksum_mix(uint64_t sum, uint64_t word)
     return mixed << 29 | mixed >> 35;
 }
 
+/* The checksum of an array from those of its tiles. */
+uint64_t checksum_join(const uint64_t *sums, int64_t tiles);
+
 /* The checksum of n bytes in memory, with the context's threads. */
 spmv_status checksum(spmv_context *ctx, const void *bytes, int64_t n, uint64_t *sum);
 

@@ -34,7 +34,7 @@ struct job {
     /* all entries so far came in order and are in ordered; otherwise they are in buckets */
     bool in_order;
     struct coo_ordered ordered;
-    struct coo_buckets buckets;
+    struct coo_buckets *buckets;
     struct findings *found; /* of each tile of a round */
     int64_t entries;        /* in the tiles of earlier rounds */
     struct remarks rounded, not_finite;
@@ -70,9 +70,9 @@ static void read_tiles(struct job *job)
             if (job->in_order) {
                 more = read_in_order(job, own, &tile);
             } else {
-                job->parse(&job->kind, &tile, (struct tile_target){&job->buckets, &job->buckets.writer[own], NULL},
+                job->parse(&job->kind, &tile, (struct tile_target){job->buckets, &job->buckets->writer[own], NULL},
                            &job->found[tile.number]);
-                coo_tile_done(&job->buckets, own, tile.number);
+                coo_tile_done(job->buckets, own, tile.number);
             }
         }
 #pragma omp barrier
@@ -117,7 +117,7 @@ static spmv_status collect(struct job *job, int n)
             return fail_excess(job, t, left);
         if (found->status == SPMV_ERROR_MEMORY)
             return context_fail_memory(source->ctx, "entries of a file",
-                                       coordinates_bytes(source, job->header, job->type));
+                                       coordinates_bytes(source, job->header, job->type, 1));
         if (found->status != SPMV_OK)
             return text_fail(source, found->status, source->line + found->error_line, found->error_column, "%s",
                              found->sentence);
@@ -131,7 +131,7 @@ static spmv_status collect(struct job *job, int n)
 
 static spmv_status use_buckets(struct job *job)
 {
-    const spmv_status st = coo_ordered_to_buckets(&job->ordered, &job->buckets);
+    const spmv_status st = coo_ordered_to_buckets(&job->ordered, job->buckets);
     coo_ordered_free(&job->ordered);
     job->in_order = false;
     return st;
@@ -148,7 +148,7 @@ static spmv_status read_rounds(struct job *job)
         if (job->in_order)
             coo_ordered_round(&job->ordered, most);
         else
-            TRY(coo_tiles_begin(&job->buckets, most));
+            TRY(coo_tiles_begin(job->buckets, most));
         read_tiles(job);
         /* An error in parsed text precedes a read error. */
         st = text_round_end(&job->tiles, &n);
@@ -163,15 +163,15 @@ done:
     return st;
 }
 
-static spmv_status check_complete(const struct job *job)
+spmv_status coordinates_complete(struct text_source *source, const struct mtx_header *header, int64_t entries)
 {
     int64_t line = 0, column = 0;
-    if (job->entries == job->header->entries)
+    if (entries == header->entries)
         return SPMV_OK;
-    text_end_position(job->source, &line, &column);
-    return text_fail(job->source, SPMV_ERROR_FORMAT, line, column,
-                     "the file ends after %lld of the %lld entries declared on line %lld", (long long)job->entries,
-                     (long long)job->header->entries, (long long)job->header->size_line);
+    text_end_position(source, &line, &column);
+    return text_fail(source, SPMV_ERROR_FORMAT, line, column,
+                     "the file ends after %lld of the %lld entries declared on line %lld", (long long)entries,
+                     (long long)header->entries, (long long)header->size_line);
 }
 
 static int threads_for(const struct text_source *source)
@@ -185,80 +185,113 @@ int64_t coordinates_most(const struct mtx_header *header)
     return min_i64(header->entries, INT64_MAX / 2) * (header->symmetry == SPMV_SYMMETRY_GENERAL ? 1 : 2);
 }
 
-int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type)
+int64_t coordinates_bytes(const struct text_source *source, const struct mtx_header *header, spmv_type type, int ranks)
 {
-    return coo_buckets_bytes(header->rows, header->cols, type, header->field == SPMV_FIELD_PATTERN,
-                             coordinates_most(header), threads_for(source));
+    return coo_buckets_bytes_ranks(header->rows, header->cols, type, header->field == SPMV_FIELD_PATTERN,
+                                   coordinates_most(header), threads_for(source), ranks);
 }
 
-static spmv_status prepare(struct job *job)
+/* Makes the memory of a job for this number of threads. */
+static spmv_status open_job(struct text_source *source, const struct mtx_header *header, spmv_type type, int threads,
+                            struct coo_buckets *buckets, struct job **made)
 {
     spmv_status st = SPMV_OK;
     void *memory = NULL, *found = NULL;
-    const struct mtx_header *const header = job->header;
-    job->threads = threads_for(job->source);
+    *made = NULL;
+    /* The struct is too large for the stack of a thread. */
+    TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
+    struct job *const job = memory;
+    tile_entries_way *const wide = tile_entries_avx2();
+    *job = (struct job){.source = source,
+                        .header = header,
+                        .type = type,
+                        .kind = {header, type, &buckets->shape},
+                        .parse = wide ? wide : tile_entries_plain,
+                        .threads = threads,
+                        .buckets = buckets};
+    *made = job;
     text_tiles_open(job->source, &job->tiles);
     TRY(host_alloc(job->source->ctx, job->threads * (int64_t)sizeof *job->memory, "reading a file", &memory));
     job->memory = memory;
     memset(memory, 0, (size_t)job->threads * sizeof *job->memory);
     TRY(host_alloc(job->source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
     job->found = found;
-    /* The header of a pipe cannot be checked against its length; superfluous buckets do no harm. */
-    TRY(coo_buckets_begin(job->source->ctx, header->rows, header->cols, job->type, header->field == SPMV_FIELD_PATTERN,
-                          coordinates_most(header), job->threads, &job->buckets));
-    /* The arrays of the matrix are allocated before its entries are read, so the length of the text
-     * must confirm the declared number. */
-    job->in_order = header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(job->source) &&
-                    header->rows / 16 <= header->entries;
-    if (job->in_order)
-        TRY(coo_ordered_begin(job->source->ctx, header->rows, header->cols, job->type,
-                              header->field == SPMV_FIELD_PATTERN, header->entries, job->threads, TILES_MOST,
-                              &job->ordered));
 done:
     return st;
 }
 
-static void release(struct job *job)
+static void close_job(struct job *job)
 {
+    if (job == NULL)
+        return;
     coo_ordered_free(&job->ordered);
-    coo_buckets_free(&job->buckets);
     text_tiles_close(&job->tiles);
     for (int t = 0; job->memory != NULL && t < job->threads; t++)
         text_memory_free(&job->memory[t]);
     host_free(job->memory);
     host_free(job->found);
+    host_free(job);
 }
 
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,
                              int64_t max_bytes, spmv_matrix **matrix, int64_t *duplicates)
 {
     spmv_status st = SPMV_OK;
+    const bool pattern = header->field == SPMV_FIELD_PATTERN;
+    const int threads = threads_for(source);
     struct repeats repeats = {0, 0};
-    void *memory = NULL;
+    struct coo_buckets buckets = {.ctx = NULL};
+    struct job *job = NULL;
     *matrix = NULL;
     *duplicates = 0;
-    /* The struct is too large for the stack of a thread. */
-    TRY(host_alloc(source->ctx, (int64_t)sizeof(struct job), "reading a file", &memory));
-    struct job *const job = memory;
-    tile_entries_way *const wide = tile_entries_avx2();
-    *job = (struct job){.source = source, .header = header, .type = type, .parse = wide ? wide : tile_entries_plain};
-    job->kind = (struct tile_kind){header, type, &job->buckets.shape};
-    st = prepare(job);
-    if (st == SPMV_OK)
-        st = read_rounds(job);
-    if (st == SPMV_OK)
-        st = check_complete(job);
-    if (st == SPMV_OK)
-        st = remarks_warn(source, &job->rounded, &job->not_finite, type);
-    if (st == SPMV_OK && job->in_order)
+    TRY(open_job(source, header, type, threads, &buckets, &job));
+    /* The header of a pipe cannot be checked against its length; superfluous buckets do no harm. */
+    TRY(coo_buckets_begin(source->ctx, header->rows, header->cols, type, pattern, coordinates_most(header), threads,
+                          &buckets));
+    /* The arrays of the matrix are allocated before its entries are read, so the length of the text
+     * must confirm the declared number. */
+    job->in_order =
+        header->symmetry == SPMV_SYMMETRY_GENERAL && text_is_random(source) && header->rows / 16 <= header->entries;
+    if (job->in_order)
+        TRY(coo_ordered_begin(source->ctx, header->rows, header->cols, type, pattern, header->entries, threads,
+                              TILES_MOST, &job->ordered));
+    TRY(read_rounds(job));
+    TRY(coordinates_complete(source, header, job->entries));
+    TRY(remarks_warn(source, &job->rounded, &job->not_finite, type));
+    if (job->in_order)
         *matrix = coo_ordered_matrix(&job->ordered);
-    else if (st == SPMV_OK)
-        st = coo_buckets_matrix(&job->buckets, max_bytes, matrix, &repeats);
-    release(job);
+    else
+        TRY(coo_buckets_matrix(&buckets, max_bytes, matrix, &repeats));
     /* The pattern of a mirrored matrix is symmetric: repeats in one triangle are the repeats in the
      * file. */
     *duplicates = header->symmetry == SPMV_SYMMETRY_GENERAL ? repeats.all : repeats.lower;
 done:
-    host_free(memory);
+    close_job(job);
+    coo_buckets_free(&buckets);
+    return st;
+}
+
+spmv_status coordinates_parse(struct text_source *source, const struct mtx_header *header, spmv_type type, int part,
+                              int parts, int64_t entries_before, struct coo_buckets *buckets,
+                              struct coordinates_part *found)
+{
+    spmv_status st = SPMV_OK;
+    struct job *job = NULL;
+    const int64_t line = source->line, taken = source->taken, open_line_bytes = source->open_line_bytes;
+    *found = (struct coordinates_part){.lines = 0};
+    TRY(open_job(source, header, type, buckets->writers, buckets, &job));
+    text_tiles_part(&job->tiles, part, parts);
+    job->threads = (int)min_i64(job->threads, max_i64(1, (job->tiles.stop - job->tiles.next) / BYTES_WORTH_A_TEAM));
+    job->entries = entries_before;
+    st = read_rounds(job);
+    *found = (struct coordinates_part){.lines = source->line - line,
+                                       .entries = job->entries - entries_before,
+                                       .rounded = job->rounded,
+                                       .not_finite = job->not_finite,
+                                       .open_line_bytes = source->open_line_bytes};
+    source->taken = taken;
+    source->open_line_bytes = open_line_bytes;
+done:
+    close_job(job);
     return st;
 }

@@ -44,12 +44,13 @@ static int64_t sum_saturated(int64_t a, int64_t b)
     return a <= INT64_MAX - b ? a + b : INT64_MAX;
 }
 
-/* Bytes needed to read a coordinate file. If real values are converted to complex, both arrays
- * exist at the same time. */
-static int64_t bytes_of_coordinates(const struct text_source *source, const struct mtx_header *header, spmv_type type)
+/* Bytes that one of several ranks needs to read a coordinate file. If real values are converted to
+ * complex, both arrays exist at the same time. */
+static int64_t bytes_of_coordinates(const struct text_source *source, const struct mtx_header *header, spmv_type type,
+                                    int ranks)
 {
     const spmv_type read_as = header->field == SPMV_FIELD_COMPLEX ? type : type_part(type);
-    const int64_t bytes = coordinates_bytes(source, header, read_as);
+    const int64_t bytes = coordinates_bytes(source, header, read_as, ranks);
     int64_t wide = 0;
     if (read_as == type || header->field == SPMV_FIELD_PATTERN)
         return bytes;
@@ -88,21 +89,23 @@ static int64_t bytes_of_text(const struct text_source *source, const struct mtx_
 }
 
 /* bytes: the memory needed besides the text, which counts only for the whole job. entries: upper
- * bound for the matrix. type: of its values. */
+ * bound for the matrix. type: of its values. ranks: that share rows and entries. */
 static spmv_status check_memory(struct text_source *source, const struct mtx_header *header, int64_t bytes,
-                                int64_t entries, spmv_type type, const spmv_read_options *options)
+                                int64_t entries, spmv_type type, int ranks, const spmv_read_options *options)
 {
     char why[JOB_WHY];
+    const int64_t rows = ceil_divide(header->rows, ranks);
+    entries = ceil_divide(entries, ranks);
     const bool pattern = header->field == SPMV_FIELD_PATTERN;
     const struct job_limit limit = limit_of(options);
-    const spmv_matrix_size size = {
-        .rows = header->rows,
-        .cols = header->cols,
-        .entries = entries,
-        .type = type,
-        .pattern = pattern,
-        .matrix_bytes = matrix_arrays_bytes(header->rows, entries, value_size(type, pattern)),
-        .load_bytes = sum_saturated(bytes, limit.bytes != NULL ? bytes_of_text(source, header) : 0)};
+    const spmv_matrix_size size = {.rows = rows,
+                                   .cols = header->cols,
+                                   .entries = entries,
+                                   .type = type,
+                                   .pattern = pattern,
+                                   .matrix_bytes = matrix_arrays_bytes(rows, entries, value_size(type, pattern)),
+                                   .load_bytes =
+                                       sum_saturated(bytes, limit.bytes != NULL ? bytes_of_text(source, header) : 0)};
     return job_fits(&limit, size, why) ? SPMV_OK
                                        : text_fail(source, SPMV_ERROR_MEMORY, header->size_line, 1, "%s", why);
 }
@@ -130,7 +133,7 @@ static spmv_status read_array(struct text_source *source, const struct mtx_heade
     TRY(host_alloc(source->ctx, (header->rows + 1) * (int64_t)sizeof(int64_t), "row offsets", &row_ptr));
     TRY(array_count(source->ctx, header, entries.values, type, row_ptr));
     const int64_t nonzeros = ((int64_t *)row_ptr)[header->rows];
-    TRY(check_memory(source, header, bytes_of_array(header, nonzeros, type), nonzeros, type, options));
+    TRY(check_memory(source, header, bytes_of_array(header, nonzeros, type), nonzeros, type, 1, options));
     TRY(array_to_matrix(source->ctx, header, entries.values, type, row_ptr, matrix));
 done:
     host_free(row_ptr);
@@ -159,21 +162,26 @@ static spmv_status hand_over_comments(struct text_source *source, spmv_matrix *m
     return SPMV_OK;
 }
 
-static spmv_status read_source(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
-                               spmv_read_info *info)
+/* sharing: NULL, or how ranks share the entries. */
+static spmv_status read_source(struct text_source *source, const spmv_read_options *options,
+                               const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info)
 {
     spmv_status st = SPMV_OK;
     struct mtx_header header;
     spmv_type type;
     TRY(mtx_header_read(source, &header));
     TRY(mtx_header_type(source, &header, options->type, &type));
+    const int ranks = sharing != NULL && !header.array ? sharing->ranks : 1;
     TRY(check_memory(source, &header,
-                     header.array ? bytes_of_array(&header, 0, type) : bytes_of_coordinates(source, &header, type),
-                     header.array ? header.entries : coordinates_most(&header), type, options));
+                     header.array ? bytes_of_array(&header, 0, type)
+                                  : bytes_of_coordinates(source, &header, type, ranks),
+                     header.array ? header.entries : coordinates_most(&header), type, ranks, options));
     /* Real numbers are converted to complex after the matrix is made. */
     const spmv_type read_as = header.field == SPMV_FIELD_COMPLEX ? type : type_part(type);
     if (header.array)
         TRY(read_array(source, &header, options, read_as, matrix));
+    else if (sharing != NULL)
+        TRY(sharing->coordinates(sharing->self, source, &header, type, options->max_bytes, matrix, &info->duplicates));
     else
         TRY(coordinates_read(source, &header, read_as, options->max_bytes, matrix, &info->duplicates));
     if (read_as != type)
@@ -298,7 +306,7 @@ static spmv_status read_cached(struct text_source *source, const spmv_read_optio
         TRY(read_comments(source, *matrix));
         TRY(tell_kept(source, &facts, info));
     } else {
-        TRY(read_source(source, options, matrix, info));
+        TRY(read_source(source, options, NULL, matrix, info));
         TRY(keep(source, &key, *matrix, info));
     }
 done:
@@ -310,25 +318,43 @@ done:
     return st;
 }
 
-static spmv_status read_any(struct text_source *source, const spmv_read_options *options, spmv_matrix **matrix,
-                            spmv_read_info *info)
+/* Reads a file in binary form with several ranks. *taken false: it must be read as a whole. */
+static spmv_status share_binary(struct text_source *source, const spmv_read_options *options,
+                                const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info,
+                                bool *taken)
 {
+    spmv_status st =
+        sharing->binary(sharing->self, source->name, source->fd, source->file_size, options->type, matrix, taken);
+    if (st != SPMV_OK || !*taken)
+        return st;
+    describe(*matrix, source->file_size, info);
+    st = binary_notes_read(source->ctx, source->fd, source->file_size, &info->symmetry, NULL);
+    return st == SPMV_OK ? check_mapped(source, options, matrix) : st;
+}
+
+static spmv_status read_any(struct text_source *source, const spmv_read_options *options,
+                            const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info)
+{
+    bool taken = false;
     info->threads = source->ctx->threads;
-    if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd))
-        return read_binary(source, options, matrix, info);
+    if (source->file_size >= 0 && source->packed == NULL && binary_form_begins(source->fd)) {
+        const spmv_status st =
+            sharing != NULL && source->owns_fd ? share_binary(source, options, sharing, matrix, info, &taken) : SPMV_OK;
+        return st == SPMV_OK && !taken ? read_binary(source, options, matrix, info) : st;
+    }
     if (source->file_size >= 0 && source->packed == NULL && binary_vector_begins(source->fd))
         return context_fail(source->ctx, SPMV_ERROR_FORMAT, "%.480s: the binary form of a vector, not of a matrix",
                             source->name);
     /* Not standard input, which may start at any offset. */
     if (options->cache_folder != NULL && options->cache_folder[0] != '\0' && source->file_size >= 0 && source->owns_fd)
         return read_cached(source, options, matrix, info);
-    return read_source(source, options, matrix, info);
+    return read_source(source, options, sharing, matrix, info);
 }
 
 /* text NULL: reads the file at path. */
 static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *text, int64_t size,
-                               const spmv_read_options *given, spmv_matrix **matrix, spmv_read_info *info_out,
-                               size_t info_size)
+                               const spmv_read_options *given, const struct read_sharing *sharing, spmv_matrix **matrix,
+                               spmv_read_info *info_out, size_t info_size)
 {
     spmv_status st = SPMV_OK;
     const double start = monotonic_seconds();
@@ -345,7 +371,7 @@ static spmv_status read_matrix(spmv_context *ctx, const char *path, const char *
     TRY(text != NULL ? text_open_memory(ctx, path, NULL, text, size, &limits, &source)
                      : text_open(ctx, path, &limits, &source));
     source.max_comments = options.comments ? options.max_bytes : 0;
-    TRY(read_any(&source, &options, matrix, &info));
+    TRY(read_any(&source, &options, sharing, matrix, &info));
     info.seconds = monotonic_seconds() - start;
     result_write(info_out, info_size, &info, sizeof info);
 done:
@@ -356,12 +382,19 @@ done:
 spmv_status spmv_matrix_read(spmv_context *ctx, const char *path, const spmv_read_options *options,
                              spmv_matrix **matrix, spmv_read_info *info, size_t info_size)
 {
-    return read_matrix(ctx, path, NULL, 0, options, matrix, info, info_size);
+    return read_matrix(ctx, path, NULL, 0, options, NULL, matrix, info, info_size);
 }
 
 spmv_status matrix_read_memory(spmv_context *ctx, const char *name, const char *text, int64_t size,
                                const spmv_read_options *options, spmv_matrix **matrix, spmv_read_info *info,
                                size_t info_size)
 {
-    return read_matrix(ctx, name, text, size, options, matrix, info, info_size);
+    return read_matrix(ctx, name, text, size, options, NULL, matrix, info, info_size);
+}
+
+spmv_status matrix_read_shared(spmv_context *ctx, const char *path, const spmv_read_options *options,
+                               const struct read_sharing *sharing, spmv_matrix **matrix, spmv_read_info *info,
+                               size_t info_size)
+{
+    return read_matrix(ctx, path, NULL, 0, options, sharing, matrix, info, info_size);
 }

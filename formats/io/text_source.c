@@ -209,6 +209,13 @@ spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *me
     return st == SPMV_OK ? allocate_buffer(source) : st;
 }
 
+void text_from_lines(spmv_context *ctx, const char *name, const char *lines, int64_t n, struct text_source *source)
+{
+    begin(source, ctx, name);
+    source->memory = lines;
+    source->total = n;
+}
+
 const char *text_form(const struct text_source *source)
 {
     return source->packed != NULL ? packed_form_of(source->packed) : "mtx";

@@ -77,6 +77,10 @@ spmv_status text_open(spmv_context *ctx, const char *path, const struct packed_l
 /* As text_open, for size bytes in memory; member may be NULL. */
 spmv_status text_open_memory(spmv_context *ctx, const char *name, const char *member, const char *text, int64_t size,
                              const struct packed_limits *limits, struct text_source *source);
+
+/* A source of n bytes of whole lines of another text, for tiles (text_tiles.h). It needs no
+ * text_close. */
+void text_from_lines(spmv_context *ctx, const char *name, const char *lines, int64_t n, struct text_source *source);
 void text_close(struct text_source *source);
 
 /* Returns the unread lines in the buffer, and reads more if there are none: [*begin, *end). The

@@ -43,7 +43,15 @@ void text_tiles_open(struct text_source *source, struct text_tiles *tiles)
     *tiles = (struct text_tiles){.source = source, .status = SPMV_OK};
     tiles->stream = !text_is_random(source);
     tiles->first = tiles->next = source->taken - (source->full - source->next) - (source->open_line_bytes > 0 ? -1 : 0);
+    tiles->stop = source->total;
     pthread_mutex_init(&tiles->lock, NULL);
+}
+
+void text_tiles_part(struct text_tiles *tiles, int part, int parts)
+{
+    const int64_t begin = tiles->first, bytes = max_i64(0, tiles->stop - begin);
+    tiles->next = begin + bytes / parts * part + bytes % parts * part / parts;
+    tiles->stop = begin + bytes / parts * (part + 1) + bytes % parts * (part + 1) / parts;
 }
 
 void text_tiles_close(struct text_tiles *tiles)
@@ -56,7 +64,7 @@ void text_tiles_close(struct text_tiles *tiles)
 
 int text_round_begin(struct text_tiles *tiles)
 {
-    const int64_t left = tiles->source->total - tiles->next;
+    const int64_t left = tiles->stop - tiles->next;
     tiles->taken = 0;
     tiles->round_bytes = 0;
     clock_gettime(CLOCK_MONOTONIC, &tiles->began);
@@ -148,7 +156,7 @@ static spmv_status find_line_end(struct text_tiles *tiles, struct text_range *s,
 static spmv_status read_lines(struct text_tiles *tiles, int64_t at, struct text_memory *memory, struct text_tile *tile,
                               struct text_tile_place *place)
 {
-    const int64_t total = tiles->source->total, end = min_i64(at + TEXT_TILE, total);
+    const int64_t total = tiles->source->total, end = min_i64(at + TEXT_TILE, tiles->stop);
     struct text_range s = {.memory = memory, .from = at > tiles->first ? at - 1 : at};
     int64_t begin = 0, stop = 0;
     *place = (struct text_tile_place){.at = at};

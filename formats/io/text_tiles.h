@@ -48,6 +48,7 @@ struct text_tiles {
     struct text_source *source;
     bool stream;
     int64_t first, next;   /* of a file: offset of the first tile, and of the next */
+    int64_t stop;          /* of a file: no tile begins here or later */
     int taken, most;       /* tiles of this round */
     struct timespec began; /* this round */
     bool ended;            /* nothing follows in the text */
@@ -66,6 +67,10 @@ struct text_tiles {
 /* Prepares to read all unread text of the source in tiles. Call text_tiles_close in any case. */
 void text_tiles_open(struct text_source *source, struct text_tiles *tiles);
 void text_tiles_close(struct text_tiles *tiles);
+
+/* Of a text that can be read anywhere: keeps only part number part of parts equal ones. It has the
+ * lines that begin in it. */
+void text_tiles_part(struct text_tiles *tiles, int part, int parts);
 
 /* Begins a round. Returns the largest number of its tiles; 0 at the end of the text. */
 int text_round_begin(struct text_tiles *tiles);

@@ -33,6 +33,7 @@
 #ifndef SPMV_GROUP_H
 #define SPMV_GROUP_H
 
+#include <spmv/io.h>
 #include <spmv/solvers.h>
 
 SPMV_BEGIN_DECLS
@@ -103,7 +104,8 @@ typedef spmv_status (*spmv_group_fn)(spmv_group *group, void *user);
 /* Runs a function on ranks threads, each with a context of its own.
  *
  *   options  of the contexts; threads: of all ranks together (default: as for one context), at
- *            least one a rank. stream and on_event must be NULL.
+ *            least one a rank. stream must be NULL. on_event: of rank 0, whose thread is the
+ *            caller's.
  *   run      called once for each rank, with user
  *   message  NULL, or receives the message of the failure ("" without), at most size bytes
  *
@@ -178,6 +180,31 @@ SPMV_API void spmv_group_matrix_options_init(spmv_group_matrix_options *options,
 SPMV_API spmv_status spmv_group_matrix_create(spmv_group *group, const spmv_csr *own,
                                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 SPMV_API void spmv_group_matrix_destroy(spmv_group_matrix *matrix);
+
+/* Together: reads a matrix file, as spmv_matrix_read, and makes the same matrix as
+ * spmv_group_matrix_create. Each rank reads a part, and none has much more than its own rows in
+ * memory:
+ *
+ *   - A coordinate file in Matrix Market format: each rank parses the lines in its share of the
+ *     bytes. If a rank cannot open the file under this path, or the text is packed or comes from
+ *     standard input, rank 0 reads or unpacks it and sends pieces of text to the others.
+ *   - The binary format: each rank copies its rows from a map of the file.
+ *   - Arrays, and files with a cache folder: rank 0 reads them alone, then sends each rank its
+ *     rows.
+ *
+ *   path     the same on all ranks
+ *   reading  as for spmv_matrix_read; that of rank 0 counts, the others may give NULL. max_bytes:
+ *            limit for each rank
+ *   options  as for spmv_group_matrix_create
+ *   *matrix  the matrix; NULL after an error
+ *   info     facts about the file, on rank 0; may be NULL
+ *   size     sizeof(spmv_read_info)
+ *
+ * Errors, on all ranks: those of spmv_matrix_read, with the message of one rank (a line number
+ * counts in the whole file), and those of spmv_group_matrix_create. */
+SPMV_API spmv_status spmv_group_matrix_read(spmv_group *group, const char *path, const spmv_read_options *reading,
+                                            const spmv_group_matrix_options *options, spmv_group_matrix **matrix,
+                                            spmv_read_info *info, size_t size);
 
 /* The description of one rank's part. Strings are valid until the matrix is destroyed. */
 typedef struct spmv_group_matrix_info {
@@ -258,14 +285,16 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 
 /* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
  *
- *   name      a name of spmv_preconditioner_name. With "none" and "jacobi" the iterations do not
- *             depend on the number of ranks. Any other is made of the square block of each rank's
- *             own rows and columns (block Jacobi over ranks): iterations and bits depend on the
- *             number of ranks. NULL or "auto": jacobi.
+ *   name      a name of spmv_preconditioner_name. With "none", "jacobi" and "chebyshev" (not on
+ *             cuda) iterations and bits do not depend on the number of ranks. "hypre-amg" is not
+ *             supported. Any other is made of the square block of each rank's own rows and columns
+ *             (block Jacobi over ranks): iterations and bits depend on the number of ranks. NULL or
+ *             "auto": jacobi.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the
- * message names the row); those of spmv_preconditioner_create and of another rank. */
+ * message names the row); SPMV_ERROR_UNSUPPORTED; those of spmv_preconditioner_create and of
+ * another rank. */
 SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix, const char *name,
                                                       spmv_preconditioner **precond);
 
