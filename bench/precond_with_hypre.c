@@ -1,6 +1,7 @@
 /* Solves a system (precond_system.h) with hypre's PCG and BoomerAMG, one MPI rank a core. Its
  * defaults but for strength 0.25 in two dimensions, 0.5 otherwise, HMIS coarsening and extended+i
- * interpolation with 4 entries a row, as its manual recommends. Rank 0 prints one line.
+ * interpolation with 4 entries a row, as its manual recommends. STRENGTH 0: without a preconditioner,
+ * to rtol 1e-14. Rank 0 prints one line.
  *
  * usage: mpiexec -n RANKS precond_with_hypre FILE STRENGTH MOST_ITERATIONS
  *
@@ -60,8 +61,9 @@ int main(int argc, char **argv)
     double used = precond_system_seconds(CLOCK_PROCESS_CPUTIME_ID);
     const double begin = precond_system_seconds(CLOCK_MONOTONIC);
     HYPRE_Solver solver, amg;
+    const double strength = atof(argv[2]);
     HYPRE_BoomerAMGCreate(&amg);
-    HYPRE_BoomerAMGSetStrongThreshold(amg, atof(argv[2]));
+    HYPRE_BoomerAMGSetStrongThreshold(amg, strength);
     HYPRE_BoomerAMGSetCoarsenType(amg, 10);
     HYPRE_BoomerAMGSetInterpType(amg, 6);
     HYPRE_BoomerAMGSetPMaxElmts(amg, 4);
@@ -70,10 +72,11 @@ int main(int argc, char **argv)
     HYPRE_BoomerAMGSetTol(amg, 0);
     HYPRE_BoomerAMGSetPrintLevel(amg, 0);
     HYPRE_ParCSRPCGCreate(MPI_COMM_WORLD, &solver);
-    HYPRE_PCGSetTol(solver, 1e-8);
+    HYPRE_PCGSetTol(solver, strength > 0 ? 1e-8 : 1e-14);
     HYPRE_PCGSetTwoNorm(solver, 1);
     HYPRE_PCGSetMaxIter(solver, atoi(argv[3]));
-    HYPRE_ParCSRPCGSetPrecond(solver, HYPRE_BoomerAMGSolve, HYPRE_BoomerAMGSetup, amg);
+    if (strength > 0)
+        HYPRE_ParCSRPCGSetPrecond(solver, HYPRE_BoomerAMGSolve, HYPRE_BoomerAMGSetup, amg);
     HYPRE_ParCSRPCGSetup(solver, a, b, x);
     MPI_Barrier(MPI_COMM_WORLD);
     const double made = precond_system_seconds(CLOCK_MONOTONIC);

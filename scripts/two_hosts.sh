@@ -72,9 +72,13 @@ start() {
     esac
 }
 
+# A file that both hosts read, and one that rank 0 unpacks for both.
+"$program" gen powerlaw:20000,9,2.1,5000 -q -o "$scratch/a.mtx"
+gzip -1 -k "$scratch/a.mtx"
+
 failed=0
 for mpi in "${mpis[@]}"; do
-    for job in "mul poisson2d:40" "solve diffusion2d:60,100"; do
+    for job in "mul poisson2d:40" "solve diffusion2d:60,100" "mul $scratch/a.mtx" "mul $scratch/a.mtx.gz"; do
         # shellcheck disable=SC2086 # words
         "$program" $job --ranks 1 -q -o "$scratch/one"
         # shellcheck disable=SC2086 # words

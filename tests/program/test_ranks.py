@@ -156,6 +156,15 @@ class Reading(Case):
         lines = [f"{k % 7 + 1} {k % 3 + 1} {(-1) ** k * 1.1 ** (k % 400):.17g}" for k in range(3000)]
         self.agrees(self.write("a.mtx", self.entries("real general", 7, 3, lines)))
         self.agrees(self.write("b.mtx", self.entries("real general", 7000, 3, lines)))
+        lines = [f"{k % 7 + 1} {k % 3 + 1} {(-1) ** k * 1.0001 ** (k % 99991):.17g}" for k in range(150000)]
+        text = self.entries("real general", 7, 3, lines) # dealt in several turns
+        one = self.answer("one", "mul", self.write("c.mtx", text), ranks=1)
+        for ranks in (1, 2, 3):
+            with open(self.path("c.mtx"), "rb") as file:
+                done = subprocess.run([PROGRAM, "mul", "-", "-o", self.path("y"), "--ranks", str(ranks)], stdin=file,
+                                      capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(pathlib.Path(self.path("y")).read_bytes(), one, ranks)
 
     def test_odd_texts(self):
         few = [f"{i} {i} {i}" for i in range(1, 6)]
