@@ -22,6 +22,11 @@
     X(convdiff3d, convdiff, 3, "convdiff3d:N,PECLET", "7-point convection-diffusion, upwind, not symmetric")           \
     X(interpolation3d, interpolation3d, 0, "interpolation3d:N,K",                                                      \
       "from aggregates of K x K x K points to the grid of poisson3d:N")                                                \
+    X(elasticity2d, elasticity, 2, "elasticity2d:N[,NU]", "elasticity of an N x N grid of nodes, 2 unknowns for each") \
+    X(elasticity3d, elasticity, 3, "elasticity3d:N[,NU]",                                                              \
+      "elasticity of an N x N x N grid of nodes, 3 unknowns for each")                                                 \
+    X(rigid2d, rigid, 2, "rigid2d:N", "the 3 rigid body modes of elasticity2d:N")                                      \
+    X(rigid3d, rigid, 3, "rigid3d:N", "the 6 rigid body modes of elasticity3d:N")                                      \
     X(diagonal, diagonal, 0, "diagonal:ROWS", "only the diagonal")                                                     \
     X(banded, banded, 0, "banded:ROWS,HALF", "all entries at most HALF from the diagonal")                             \
     X(dense, dense, 0, "dense:ROWS,COLS", "every entry")                                                               \

@@ -82,6 +82,45 @@ static double cell_interpolation3d(int64_t i, int64_t j, int64_t n)
     return own - coupled / 9;
 }
 
+/* The strain energy of a displacement u of elasticity2d:N or elasticity3d:N is half of u'Au: for a
+ * quadratic u = (x^2, 0[, 0]), which is 0 where the grid is clamped, by sums over elements of exact
+ * integrals; a rigid body mode has none where its rows do not see the clamped side. */
+static void elasticity_energy(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *matrix, *modes;
+        int axes, n;
+    } cases[] = {{"elasticity2d:6,0.25", "rigid2d:6", 2, 6}, {"elasticity3d:5,0.25", "rigid3d:5", 3, 5}};
+    for (int c = 0; c < 2; c++) {
+        spmv_csr a, r;
+        spmv_matrix *const matrix = generated(ctx, cases[c].matrix, SPMV_F64, &a);
+        spmv_matrix *const modes = generated(ctx, cases[c].modes, SPMV_F64, &r);
+        const int n = cases[c].n, axes = cases[c].axes;
+        double energy = 0, expected = 0;
+        for (int64_t i = 0; i < a.rows; i++) {
+            double of_mode[6] = {0};
+            for (int64_t k = offset_at(a.row_ptr, a.row_ptr_bits, i); k < offset_at(a.row_ptr, a.row_ptr_bits, i + 1);
+                 k++) {
+                const double x = (double)(i / axes % n + 1), other = (double)(a.col[k] / axes % n + 1);
+                if (i % axes == 0 && a.col[k] % axes == 0)
+                    energy += x * x * support_value(&a, k) * other * other;
+                for (int64_t e = offset_at(r.row_ptr, r.row_ptr_bits, a.col[k]);
+                     e < offset_at(r.row_ptr, r.row_ptr_bits, a.col[k] + 1); e++)
+                    of_mode[r.col[e]] += support_value(&a, k) * support_value(&r, e);
+            }
+            for (int mode = 0; mode < (axes == 2 ? 3 : 6) && i / axes % n > 0; mode++)
+                assert_true(fabs(of_mode[mode]) < 1e-12);
+        }
+        /* in an element from x to x + 1 the interpolated u has the slope 2 x + 1; NU = 1/4: l = m = 2/5 */
+        for (int x = 0; x < n; x++)
+            expected += 3 * 0.4 * (2 * x + 1) * (2 * x + 1) * pow(n - 1, axes - 1);
+        assert_true(fabs(energy - expected) < 1e-12 * expected);
+        spmv_matrix_destroy(matrix);
+        spmv_matrix_destroy(modes);
+    }
+}
+
 static void against_cells(void **state)
 {
     spmv_context *ctx = *state;
@@ -472,6 +511,10 @@ static void refused_specs(void **state)
         {"stencil27:2642246", SPMV_ERROR_LIMIT, "2642246^3"},
         {"interpolation3d:5", SPMV_ERROR_SPEC, "expected interpolation3d:N,K with integers from 1"},
         {"interpolation3d:1291,2", SPMV_ERROR_LIMIT, "1291^3"},
+        {"elasticity2d:1", SPMV_ERROR_SPEC, "expected elasticity2d:N[,NU] with an integer N from 2"},
+        {"elasticity3d:5,0.5", SPMV_ERROR_SPEC, "NU below 0.5"},
+        {"elasticity3d:895", SPMV_ERROR_LIMIT, "2150752125 columns"},
+        {"rigid3d:5,0.1", SPMV_ERROR_SPEC, "expected rigid3d:N with an integer N from 2"},
         {"diagonal:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns, at most 2147483647"},
         {"diagonal:1,2", SPMV_ERROR_SPEC, "expected diagonal:ROWS"},
         {"banded:5", SPMV_ERROR_SPEC, "expected banded:ROWS,HALF with integers, ROWS from 1 and HALF from 0"},
@@ -556,7 +599,7 @@ static void forms_are_listed(void **state)
     assert_null(spmv_spec_form(INT_MAX, NULL));
 }
 
-SUPPORT_MAIN(with_context(against_cells), with_context(arrows), with_context(uniform_rows), with_context(long_rows),
-             with_context(empty_rows), with_context(powerlaw_rows), with_context(rmat_graphs), with_context(fem_blocks),
-             with_context(same_bits_for_any_team), with_context(options_of_all), cmocka_unit_test(refused_specs),
-             with_context(forms_are_listed))
+SUPPORT_MAIN(with_context(against_cells), with_context(elasticity_energy), with_context(arrows),
+             with_context(uniform_rows), with_context(long_rows), with_context(empty_rows), with_context(powerlaw_rows),
+             with_context(rmat_graphs), with_context(fem_blocks), with_context(same_bits_for_any_team),
+             with_context(options_of_all), cmocka_unit_test(refused_specs), with_context(forms_are_listed))

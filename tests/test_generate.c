@@ -246,6 +246,10 @@ static void parts_are_rows_of_the_whole(void **state)
                                         "rmat:6,4",
                                         "fem:20,3,5",
                                         "interpolation3d:7,3",
+                                        "elasticity2d:5",
+                                        "elasticity3d:3,0.1",
+                                        "rigid2d:4",
+                                        "rigid3d:3",
                                         "twin:rows=50,nnz=300"};
     spmv_context *ctx = support_context();
     for (size_t s = 0; s < sizeof specs / sizeof *specs; s++)

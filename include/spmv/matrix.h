@@ -198,6 +198,12 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  *   convdiff3d:N,PECLET           N^3 rows: the same on an N x N x N grid
  *   interpolation3d:N,K           N^3 rows, a column for each aggregate of K x K x K points: the
  *                                 smoothed interpolation to the grid of poisson3d:N
+ *   elasticity2d:N[,NU]           2 N^2 rows: elasticity in a plane by finite elements on an N x N
+ *                                 grid of nodes, clamped on one side; Poisson's ratio NU* (default
+ *                                 0.3)
+ *   elasticity3d:N[,NU]           3 N^3 rows: the same in space
+ *   rigid2d:N, rigid3d:N          2 N^2 x 3 and 3 N^3 x 6: the rigid body modes of elasticity2d:N
+ *                                 and elasticity3d:N
  *   diagonal:ROWS                 the diagonal only
  *   banded:ROWS,HALF              square: all entries with |i - j| <= HALF; HALF may be 0
  *   dense:ROWS,COLS               all entries
@@ -223,7 +229,7 @@ SPMV_API spmv_status spmv_matrix_statistics(spmv_context *ctx, const spmv_csr *a
  *
  *   seed=N            seed of the random numbers; default 1
  *   values=own        default: the coefficients of matrices on grids (poisson2d to
- *                     interpolation3d in the table), else random
+ *                     rigid3d in the table), else random
  *   values=random     0.5 <= |value| < 1 with random signs
  *   values=constant   all values 1
  *

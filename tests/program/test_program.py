@@ -1777,7 +1777,7 @@ class Gen(Case):
     SPECS = [
         "poisson3d:4", "stencil27:4", "diagonal:9", "banded:9,2", "dense:4,7", "arrow:20,9,3", "uniform:30,40,2.5",
         "longrows:3,90,20", "empty:40,0.5", "powerlaw:50,3,2.1,20", "rmat:5,4,seed=3", "fem:20,2,5.5,values=constant",
-        "interpolation3d:5,2",
+        "interpolation3d:5,2", "elasticity2d:3,0.25", "elasticity3d:2", "rigid2d:3", "rigid3d:2",
     ]
 
     def test_round_trip(self):
