@@ -324,7 +324,7 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
                    w.stored.places, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, w.lengths,
-                        (int32_t *)nullptr, w.classes, w.found);
+                        (int32_t *)nullptr, w.classes, w.stored, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm partition", threads, block_threads, partition, w.classes, w.shapes, rows, w.found,
                         w.items, w.longs, (segment *)nullptr, (const int64_t *)nullptr, (uint8_t *)nullptr,
@@ -369,7 +369,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
                                 plan->row_ptr, s->classes, s->counts);
         if (st == SPMV_OK && s->classes != nullptr)
             st = launch(ctx, "spgemm fill tiny", grid_for(rows, block_threads), block_threads, visit_tiny<true>, m,
-                        plan->row_ptr, plan->col, w.classes, found);
+                        plan->row_ptr, plan->col, w.classes, w.stored, found);
         if (st == SPMV_OK && warps > 0)
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,

@@ -77,7 +77,7 @@ enum {
 static_assert(SLOTS >= 8 && (SLOTS & (SLOTS - 1)) == 0, "a power of 2, at least 8");
 
 /* The most columns of a TINY row, and the most products; the most products of a FEW row. */
-enum { TINY_COLUMNS = 8, TINY_PRODUCTS = 64, FEW_PRODUCTS = 64 };
+enum { TINY_COLUMNS = 12, TINY_PRODUCTS = 64, FEW_PRODUCTS = 64 };
 
 /* A row gets so many lanes that none has more products, up to a warp. */
 enum { PRODUCTS_OF_LANE = 256 };

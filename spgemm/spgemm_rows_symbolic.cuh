@@ -144,49 +144,6 @@ __device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
     return true;
 }
 
-/* Rows of the class TINY. FILL = false: a row with too many columns becomes a FEW row. Other
- * parameters: as for visit_short. */
-template <bool FILL>
-__global__ void __launch_bounds__(block_threads)
-    visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, counters *found)
-{
-    __shared__ unsigned others;
-    if (threadIdx.x == 0)
-        others = 0;
-    __syncthreads();
-    for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < m.rows;
-         row += (int64_t)gridDim.x * block_threads) {
-        if (classes[row] != TINY)
-            continue;
-        int32_t list[TINY_COLUMNS];
-#pragma unroll
-        for (int s = 0; s < TINY_COLUMNS; s++)
-            list[s] = INT32_MAX;
-        bool fits = true;
-        for_columns(m, m.a.offset(row), m.a.offset(row + 1), 0, 1, 0, 1,
-                    [&](int32_t c) { return fits = insert_tiny(list, c); });
-        if constexpr (FILL) {
-            const int64_t to = row_ptr[row];
-#pragma unroll
-            for (int s = 0; s < TINY_COLUMNS; s++)
-                if (list[s] != INT32_MAX)
-                    col[to + s] = list[s];
-        } else if (fits) {
-            int n = 0;
-#pragma unroll
-            for (int s = 0; s < TINY_COLUMNS; s++)
-                n += list[s] != INT32_MAX;
-            row_ptr[row] = n;
-        } else {
-            classes[row] = FEW;
-            atomicAdd(&others, 1u);
-        }
-    }
-    __syncthreads();
-    if (!FILL && threadIdx.x == 0 && others != 0)
-        atomicAdd(&found->rows[FEW], (unsigned long long)others);
-}
-
 /* Reads a word of shared memory that other lanes may change in the meantime, by atomic operations. */
 __device__ inline int read_relaxed(const int *word)
 {
@@ -326,6 +283,67 @@ __device__ inline int64_t reserve_for_groups(const assignment &mine, int n, cons
     begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
     const int before = __shfl_sync(all_lanes, through - count, mine.group << mine.log);
     return begin != UINT64_MAX ? (int64_t)begin + before : -1;
+}
+
+/* -------------------------------------------------------------------- few columns */
+
+/* Rows of the class TINY. FILL = false: a row with too many columns becomes a FEW row; the columns of the
+ * others are stored if there is room. FILL = true copies them, or finds them again. Other parameters: as
+ * for visit_short. */
+template <bool FILL>
+__global__ void __launch_bounds__(block_threads)
+    visit_tiny(operands m, int64_t *row_ptr, int32_t *col, uint8_t *classes, stored_columns stored, counters *found)
+{
+    __shared__ unsigned others;
+    const assignment alone = {0, 0, (int)threadIdx.x % warp_lanes, true, 0};
+    reservation reserved = {0, 0};
+    if (threadIdx.x == 0)
+        others = 0;
+    __syncthreads();
+    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < m.rows;
+         first += (int64_t)gridDim.x * block_threads) {
+        const int64_t row = first + threadIdx.x;
+        const bool mine = row < m.rows && classes[row] == TINY;
+        const uint32_t place = FILL && mine ? stored.places[row] : NOT_STORED;
+        int32_t list[TINY_COLUMNS];
+#pragma unroll
+        for (int s = 0; s < TINY_COLUMNS; s++)
+            list[s] = INT32_MAX;
+        bool fits = mine;
+        int n = 0;
+        if (place != NOT_STORED) {
+            n = (int)(row_ptr[row + 1] - row_ptr[row]);
+#pragma unroll
+            for (int s = 0; s < TINY_COLUMNS; s++)
+                if (s < n)
+                    list[s] = stored.columns[place + s];
+        } else if (mine) {
+            for_columns(m, m.a.offset(row), m.a.offset(row + 1), 0, 1, 0, 1,
+                        [&](int32_t c) { return fits = insert_tiny(list, c); });
+#pragma unroll
+            for (int s = 0; s < TINY_COLUMNS; s++)
+                n += fits && list[s] != INT32_MAX;
+        }
+        int64_t to = FILL && mine ? row_ptr[row] : -1;
+        if constexpr (!FILL) {
+            to = reserve_for_groups(alone, n, stored, found, &reserved);
+            if (fits) {
+                row_ptr[row] = n;
+                stored.places[row] = to >= 0 ? (uint32_t)to : NOT_STORED;
+            } else if (mine) {
+                classes[row] = FEW;
+                atomicAdd(&others, 1u);
+            }
+        }
+        int32_t *const columns = FILL ? col : stored.columns;
+#pragma unroll
+        for (int s = 0; s < TINY_COLUMNS; s++)
+            if (s < n && to >= 0)
+                columns[to + s] = list[s];
+    }
+    __syncthreads();
+    if (!FILL && threadIdx.x == 0 && others != 0)
+        atomicAdd(&found->rows[FEW], (unsigned long long)others);
 }
 
 /* -------------------------------------------------------------------- few products */
