@@ -64,7 +64,8 @@ struct options {
     bool transpose, triple;
     const char *x0, *history, *plot; /* NULL: not given */
     const char *solver, *precond, *solution;
-    int restart; /* 0: not given */
+    const char *near_null; /* NULL: not given */
+    int restart, block;    /* 0: not given */
     bool inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */

@@ -118,6 +118,11 @@ static const struct row rows[] = {
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
              "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with a rung "
              "in --method the default is none"},
+    {"near-null", .argument = "FILE", TEXT(near_null), .group = GROUP_SOLVE,
+     .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
+             "columns, or a SPEC such as rigid3d:N (default: ones)"},
+    {"block", .argument = "N", COUNT(block, 1, 64), .group = GROUP_SOLVE,
+     .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: 1)"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,

@@ -333,6 +333,8 @@ static const char *refuse_solve(const struct options *o)
         return "several ranks solve for one right-hand side only: without --vectors";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
+    if (o->near_null != NULL || o->block > 0)
+        return "--near-null and --block are not supported on several ranks";
     if (strcmp(o->solution, "ones") != 0)
         return "--solution random is not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)

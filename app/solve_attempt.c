@@ -57,7 +57,13 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
 {
     const struct options *o = job->o;
     spmv_solver_options options;
+    spmv_preconditioner_options precond;
+    spmv_preconditioner_options_init(&precond, sizeof precond);
+    precond.near_null = job->near_null;
+    precond.near_nulls = job->near_nulls;
+    precond.block = o->block;
     spmv_solver_options_init(&options, sizeof options);
+    options.precond_options = &precond;
     options.plan = job->p.plan;
     options.vectors = job->columns;
     options.method = o->solver;

@@ -89,6 +89,7 @@ void job_release(struct job *job)
     if (job->ctx != NULL) {
         spmv_free(job->ctx, job->context_b);
         spmv_free(job->ctx, job->context_x);
+        spmv_free(job->ctx, job->near_null);
     }
     spmv_host_free(job->b_read);
     spmv_host_free(job->x0);

@@ -18,6 +18,8 @@ struct job {
     void *b_read, *b_made, *x0, *solution;
     const void *b;               /* host memory: b_read or b_made */
     void *context_b, *context_x; /* in the context's memory */
+    void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
+    int near_nulls;
     double look_seconds, upload_seconds, made_seconds;
     int columns; /* right-hand sides */
     double goal; /* the smallest tolerance that is not 0 */

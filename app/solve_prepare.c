@@ -25,6 +25,11 @@ spmv_status job_check_options(const struct options *o, const char *const *argume
     if (o->vectors > 0 && count > 1)
         return report(SPMV_ERROR_ARGUMENT,
                       "--vectors cannot be used with b: it is the number of generated right-hand sides");
+    if (o->near_null != NULL && strcmp(o->precond, "auto") != 0 && strcmp(o->precond, "amg") != 0 &&
+        strcmp(o->precond, "all") != 0) {
+        complain("--near-null is for --precond amg, auto and all, not for %s", o->precond);
+        return SPMV_ERROR_ARGUMENT;
+    }
     if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
         complain("--solution %s: must be ones or random", o->solution);
         return SPMV_ERROR_ARGUMENT;
@@ -194,11 +199,60 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     return SPMV_OK;
 }
 
+/* The dense matrix of a SPEC, row by row. */
+static spmv_status generate_vectors(struct job *job, const char *spec, void **values, int *columns)
+{
+    enum { MOST = 8 }; /* of spmv_preconditioner_options */
+    struct input in = {0};
+    spmv_status st = input_load(job->ctx, job->o, JOB_LOOK, spec, &in);
+    const spmv_csr *const a = &in.view;
+    if (st == SPMV_OK && (a->rows != job->in.view.rows || a->cols > MOST)) {
+        complain("--near-null %s is %lld x %lld: %.180s has %lld rows, and up to %d vectors are possible", spec,
+                 (long long)a->rows, (long long)a->cols, job->in.argument, (long long)job->in.view.rows, MOST);
+        st = SPMV_ERROR_SIZE;
+    }
+    if (st == SPMV_OK)
+        st = allocate("near-null-space vectors", a->rows * a->cols, spmv_type_size(job->type), values);
+    if (st == SPMV_OK)
+        memset(*values, 0, (size_t)(a->rows * a->cols) * spmv_type_size(job->type));
+    for (int64_t i = 0; st == SPMV_OK && i < a->rows; i++)
+        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++)
+            real_set(job->type, *values, i * a->cols + a->col[k], real_at(a->type, a->val, k));
+    *columns = (int)a->cols;
+    input_free(&in);
+    return st;
+}
+
+/* --near-null: vectors of the type of x, in the context's memory. */
+static spmv_status load_near_null(struct job *job)
+{
+    const char *const path = job->o->near_null;
+    void *read = NULL, *made = NULL;
+    char why[256];
+    if (path == NULL)
+        return SPMV_OK;
+    snprintf(why, sizeof why, "%.180s has %lld rows", job->in.argument, (long long)job->in.view.rows);
+    spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
+                                           : vectors_load(job->ctx, path, job->type, job->in.view.rows, "--near-null",
+                                                          why, &read, &job->near_nulls);
+    if (st == SPMV_OK) {
+        const int64_t bytes = job->in.view.rows * job->near_nulls * (int64_t)spmv_type_size(job->type);
+        st = send_array(job->ctx, read != NULL ? read : made, bytes, &job->near_null);
+        st = st == SPMV_OK ? spmv_synchronize(job->ctx) : st;
+        st = st == SPMV_OK ? st : job_library_failed(job, st);
+    }
+    spmv_host_free(read);
+    free(made);
+    return st;
+}
+
 static spmv_status prepare(struct job *job, const char *b_path)
 {
     const struct options *o = job->o;
     char rung[32] = "";
     spmv_status st = load_vectors(job, b_path);
+    if (st == SPMV_OK)
+        st = load_near_null(job);
     if (st != SPMV_OK)
         return st;
     job->p = (struct product){.a = &job->in.view,

@@ -22,21 +22,37 @@ typedef void row_fn(const struct amg_rows *, int64_t);
 /* The matrix whose entries a step reads in the order of each row. A block first copies those of its
  * rows to shared memory: neighbouring threads would read them far apart, and rows of some dozen
  * entries would fall out of the first-level cache between two reads. */
-enum staged { NOTHING, COLUMNS_OF_F, ALL_OF_A, ALL_OF_R };
+enum staged { NOTHING, COLUMNS_OF_F, ALL_OF_A, ALL_OF_F, ALL_OF_R, AGGREGATES_OF_F, TERMS_OF_F };
 
 __host__ __device__ constexpr staged staged_by(amg_step step)
 {
     return step == AMG_MIS_SPREAD || step == AMG_MIS_DECIDE ? COLUMNS_OF_F
-           : step == AMG_DIAGONAL || step == AMG_BOUND || step == AMG_SMOOTHER || step == AMG_STRONGEST ||
-                   step == AMG_STRONG_COUNT || step == AMG_STRONG_COLUMNS || step == AMG_STRONG_VALUES
+           : step == AMG_DIAGONAL || step == AMG_BOUND || step == AMG_POWER || step == AMG_SMOOTHER ||
+                   step == AMG_STRONGEST || step == AMG_STRONG_COUNT || step == AMG_STRONG_COLUMNS ||
+                   step == AMG_STRONG_VALUES
                ? ALL_OF_A
-           : step == AMG_COARSE_CHECK ? ALL_OF_R
-                                      : NOTHING;
+           : step == AMG_JOIN_NEAR     ? ALL_OF_F
+           : step == AMG_COARSE_CHECK  ? ALL_OF_R
+           : step == AMG_PROLONG_COUNT ? AGGREGATES_OF_F
+           : step == AMG_PROLONG_FILL  ? TERMS_OF_F
+                                       : NOTHING;
+}
+
+/* Whether aggregates and terms are copied in place of columns and values (amg_prolong_fill). */
+__host__ __device__ constexpr bool gathers(staged matrix)
+{
+    return matrix == AGGREGATES_OF_F || matrix == TERMS_OF_F;
+}
+
+/* Whether values are copied too. */
+__host__ __device__ constexpr bool has_values(staged matrix)
+{
+    return matrix != COLUMNS_OF_F && matrix != AGGREGATES_OF_F;
 }
 
 template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
 {
-    return STAGED == COLUMNS_OF_F ? &rows->f : STAGED == ALL_OF_A ? &rows->a : &rows->r;
+    return STAGED == ALL_OF_A ? &rows->a : STAGED == ALL_OF_R ? &rows->r : &rows->f;
 }
 
 /* Whether the step reads the entries of row i. After some rounds of the independent set, few rows are
@@ -45,6 +61,7 @@ template <amg_step STEP> __device__ bool reads_entries(const amg_rows &s, int64_
 {
     return STEP == AMG_MIS_SPREAD   ? !amg_spread_is_final(s.near_key[i])
            : STEP == AMG_MIS_DECIDE ? amg_state(s.key[i]) == AMG_UNDECIDED
+           : STEP == AMG_JOIN_NEAR  ? s.joined[i] < 0
                                     : true;
 }
 
@@ -61,19 +78,24 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
             SPMV_DYNAMIC_SHARED(memory);
             amg_csr *const m = staged_matrix<STAGED>(&s);
             T *const val = (T *)memory;
-            int32_t *const col = (int32_t *)(val + (STAGED != COLUMNS_OF_F ? capacity : 0));
+            int32_t *const col = (int32_t *)(val + (has_values(STAGED) ? capacity : 0));
             const int64_t begin = amg_offset(m, first), end = amg_offset(m, first + THREADS < n ? first + THREADS : n);
             /* the rows before are done */
             const int readers = __syncthreads_count(i < n && reads_entries<STEP>(s, i));
             if (readers > THREADS / 8 && end - begin <= capacity) {
                 for (int64_t k = threadIdx.x; k < end - begin; k += THREADS) {
-                    col[k] = m->col[begin + k];
-                    if (STAGED != COLUMNS_OF_F)
-                        val[k] = ((const T *)m->val)[begin + k];
+                    const int32_t c = m->col[begin + k];
+                    col[k] = gathers(STAGED) ? rows.aggregate[c] : c;
+                    if (has_values(STAGED)) {
+                        const T value = ((const T *)m->val)[begin + k];
+                        val[k] = gathers(STAGED) && rows.near_null != nullptr ? value * ((const T *)rows.near_null)[c]
+                                                                              : value;
+                    }
                 }
                 m->col = col - begin;
-                if (STAGED != COLUMNS_OF_F)
+                if (has_values(STAGED))
                     m->val = val - begin;
+                s.gathered = gathers(STAGED);
             }
             __syncthreads();
         }
@@ -86,7 +108,7 @@ template <row_fn *Row, typename T, amg_step STEP>
 spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
 {
     constexpr staged STAGED = staged_by(STEP);
-    constexpr int bytes = 4 + (STAGED == COLUMNS_OF_F ? 0 : (int)sizeof(T)), most = 48 * 1024 / bytes / 32 * 32;
+    constexpr int bytes = 4 + (has_values(STAGED) ? (int)sizeof(T) : 0), most = 48 * 1024 / bytes / 32 * 32;
     int capacity = 0;
     if constexpr (STAGED != NOTHING) {
         /* a quarter more than the average; the rows of R have none here */

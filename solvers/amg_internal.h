@@ -54,9 +54,11 @@ struct amg_level {
     double omega;
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
-    spmv_multiply_plan *fp0, *ap, *rap;
-    spmv_matrix *transpose; /* the pattern of R */
-    void *entry;            /* the number in P of each entry of R */
+    int block, nulls;      /* see struct amg_rows */
+    double *basis;
+    spmv_multiply_plan *fp0, *ap, *rap; /* fp0: NULL if P is made without it */
+    spmv_matrix *transpose;             /* the pattern of R */
+    void *entry;                        /* the number in P of each entry of R */
     spmv_plan *plan_p, *plan_r;
     struct amg_pool pool;
     struct amg_pool work; /* released after the transfer is computed */
@@ -71,6 +73,8 @@ struct amg {
     bool broken;     /* new values were refused */
     int degree;      /* of the smoother */
     double strength; /* threshold of a strong coupling */
+    int block;       /* rows of a node of the first level */
+    int nulls;       /* near-null-space vectors; 0: one, and nodes are rows */
     double scale;    /* the hierarchy is that of A times this power of two */
     int levels;
     struct amg_level level[AMG_LEVELS];

@@ -28,7 +28,11 @@
     X(CONVERT, convert)                                                                                                \
     X(DIAGONAL, diagonal)                                                                                              \
     X(BOUND, bound)                                                                                                    \
+    X(POWER_BEGIN, power_begin)                                                                                        \
+    X(POWER, power)                                                                                                    \
     X(SMOOTHER, smoother)                                                                                              \
+    X(NODE_COUNT, node_count)                                                                                          \
+    X(NODE_FILL, node_fill)                                                                                            \
     X(STRONGEST, strongest)                                                                                            \
     X(STRONG_COUNT, strong_count)                                                                                      \
     X(STRONG_COLUMNS, strong_columns)                                                                                  \
@@ -39,8 +43,14 @@
     X(ROOT, root)                                                                                                      \
     X(JOIN_ROOT, join_root)                                                                                            \
     X(JOIN_NEAR, join_near)                                                                                            \
+    X(PROLONG_COUNT, prolong_count)                                                                                    \
+    X(PROLONG_FILL, prolong_fill)                                                                                      \
     X(TENTATIVE_COUNT, tentative_count)                                                                                \
     X(TENTATIVE_FILL, tentative_fill)                                                                                  \
+    X(COMPONENTS, components)                                                                                          \
+    X(ORTHONORMAL, orthonormal)                                                                                        \
+    X(BASIS_COUNT, basis_count)                                                                                        \
+    X(BASIS_FILL, basis_fill)                                                                                          \
     X(SMOOTH, smooth)                                                                                                  \
     X(TRANSPOSE, transpose)                                                                                            \
     X(COARSE_CHECK, coarse_check)                                                                                      \
@@ -102,7 +112,7 @@ AMG_ROW struct amg_sweep amg_sweep_of(double pivot, double own, double tolerance
 struct amg_rows {
     struct amg_csr a;     /* the matrix of the level, n rows */
     struct amg_csr f;     /* its strong couplings and the diagonal */
-    struct amg_csr p;     /* interpolation, n rows */
+    struct amg_csr p0, p; /* tentative and smoothed interpolation, n rows */
     struct amg_csr r;     /* its transpose, one row per aggregate */
     struct amg_csr c;     /* the matrix of the next level */
     int64_t n, nnz;       /* of a */
@@ -120,6 +130,7 @@ struct amg_rows {
     double factor, other; /* see the step */
     int l1;               /* inverse_out: of the row sums of |a_ij| */
     int all_strong;       /* f is a */
+    int gathered;         /* col and val of f: aggregates and terms of P (amg_prolong_fill) */
     const void *entry;    /* of each entry of r: its number in p */
     int entry_bits;
     int64_t *count;        /* see the step */
@@ -130,6 +141,10 @@ struct amg_rows {
     const int32_t *joined; /* number of the aggregate of a root and its neighbours, else -1 */
     int32_t *aggregate;    /* number of the aggregate of a row, or -1 */
     const void *near_null; /* T: the near-null-space vector; NULL: ones */
+    int block;             /* rows of a node, at most AMG_NULLS */
+    int nulls;             /* near-null-space vectors, at most AMG_NULLS; 0: one, near_null */
+    double *basis;         /* n x nulls by rows: these vectors */
+    double *coarse_basis;  /* those of the next level, nulls x nulls for each aggregate */
     const void *source;    /* source_type: the values given; NULL: ones */
     spmv_type source_type;
     void *to;               /* T: the values converted */
@@ -138,6 +153,16 @@ struct amg_rows {
     const void *largest;    /* source_type: max |r_i| */
     const void *from;       /* vectors of narrow and widen */
 };
+
+/* The most near-null-space vectors, and the most rows of a node. */
+#define AMG_NULLS 8
+
+/* A near-null-space vector that is smaller than this, relative to itself, after its part in the
+ * vectors before is subtracted, is left out of an aggregate. The square of this. */
+#define AMG_DEPENDENT 0x1p-40
+
+/* Rows of F with more entries are too long for amg_prolong_fill. */
+#define AMG_PROLONG_MOST 128
 
 AMG_ROW int64_t amg_number(const void *numbers, int bits, int64_t k)
 {

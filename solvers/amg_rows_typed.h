@@ -72,6 +72,26 @@ AMG_ROW void TYPED(amg_bound)(const struct amg_rows *s, int64_t i)
     ((T *)s->ratio_out)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
 }
 
+/* A start vector for the power iteration: numbers of -1 to 1 from the hash of the row. */
+AMG_ROW void TYPED(amg_power_begin)(const struct amg_rows *s, int64_t i)
+{
+    const uint64_t hash = amg_key(0, i) >> 32;
+    ((T *)s->weight_out)[i] = (T)((double)hash * 0x1p-27 - 1);
+}
+
+/* weight_out = D^-1 A weight */
+AMG_ROW void TYPED(amg_power)(const struct amg_rows *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
+    const T diagonal = ((const T *)s->diagonal)[i];
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T sum = 0;
+    if (diagonal > 0)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+            sum += val[k] * weight[s->a.col[k]];
+    ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : 0;
+}
+
 /* Row i of the smoother as a matrix: S = factor D^-1 - other D^-1 A D^-1, with the pattern of A. */
 AMG_ROW void TYPED(amg_smoother)(const struct amg_rows *s, int64_t i)
 {
@@ -163,6 +183,47 @@ AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
     ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + sum) / lumped : 1;
 }
 
+/* -------------------------------------------------------------------- nodes */
+
+/* Row i of the matrix of nodes, which is c: the largest absolute value of each block of A. Writes it if
+ * `write` is 1. Returns its entries. */
+AMG_ROW int64_t TYPED(amg_merge_node)(const struct amg_rows *s, int64_t i, int write)
+{
+    const T *val = (const T *)s->a.val;
+    int64_t at[AMG_NULLS], count = 0;
+    int32_t node = 0;
+    for (int row = 0; row < s->block; row++)
+        at[row] = amg_offset(&s->a, i * s->block + row);
+    for (;; count++) {
+        node = INT32_MAX;
+        for (int row = 0; row < s->block; row++)
+            if (at[row] < amg_offset(&s->a, i * s->block + row + 1) && s->a.col[at[row]] / s->block < node)
+                node = s->a.col[at[row]] / s->block;
+        if (node == INT32_MAX)
+            return count;
+        T most = 0;
+        for (int row = 0; row < s->block; row++)
+            for (const int64_t end = amg_offset(&s->a, i * s->block + row + 1);
+                 at[row] < end && s->a.col[at[row]] / s->block == node; at[row]++)
+                most = TYPED(amg_abs)(val[at[row]]) > most ? TYPED(amg_abs)(val[at[row]]) : most;
+        if (write) {
+            const int64_t to = amg_offset(&s->c, i) + count;
+            s->c.col[to] = node;
+            ((T *)s->c.val)[to] = most;
+        }
+    }
+}
+
+AMG_ROW void TYPED(amg_node_count)(const struct amg_rows *s, int64_t i)
+{
+    s->count[i] = TYPED(amg_merge_node)(s, i, 0);
+}
+
+AMG_ROW void TYPED(amg_node_fill)(const struct amg_rows *s, int64_t i)
+{
+    TYPED(amg_merge_node)(s, i, 1);
+}
+
 /* --------------------------------------------------------------- aggregates */
 
 /* Rows without a strong coupling are excluded: the smoother suffices for them. */
@@ -171,8 +232,8 @@ AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
     const int64_t end = amg_offset(&s->f, i + 1);
     int coupled = 0;
     if (((const T *)s->diagonal)[i] > 0)
-        for (int64_t k = amg_offset(&s->f, i); k < end; k++)
-            coupled |= s->f.col[k] != i;
+        for (int64_t k = amg_offset(&s->f, i); k < end && !coupled; k++)
+            coupled = s->f.col[k] != i;
     s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
     s->near_key[i] = 0;
 }
@@ -254,6 +315,69 @@ AMG_ROW T TYPED(amg_near_null)(const struct amg_rows *s, int64_t i)
     return s->near_null != (const void *)0 ? ((const T *)s->near_null)[i] : 1;
 }
 
+/* The aggregate of the column of entry k of F. */
+AMG_ROW int32_t TYPED(amg_aggregate)(const struct amg_rows *s, int64_t k)
+{
+    return s->gathered ? s->f.col[k] : s->aggregate[s->f.col[k]];
+}
+
+/* The product of entry k of F and the entry of P0 in its column. */
+AMG_ROW T TYPED(amg_term)(const struct amg_rows *s, int64_t k)
+{
+    const T value = ((const T *)s->f.val)[k];
+    return s->gathered ? value : value * TYPED(amg_near_null)(s, s->f.col[k]);
+}
+
+/* The smallest aggregate above `last` beside row i; INT32_MAX: there is none. *sum, if it is not NULL:
+ * the sum of the terms of `last`. It starts with -0, so it has the bits of one that its first term
+ * starts. */
+AMG_ROW int32_t TYPED(amg_next_aggregate)(const struct amg_rows *s, int64_t i, int32_t last, T *sum)
+{
+    const int64_t end = amg_offset(&s->f, i + 1);
+    int32_t next = INT32_MAX;
+    T terms = -(T)0;
+    for (int64_t k = amg_offset(&s->f, i); k < end; k++) {
+        const int32_t other = TYPED(amg_aggregate)(s, k);
+        if (other > last)
+            next = other < next ? other : next;
+        else if (sum != (T *)0 && other == last)
+            terms += TYPED(amg_term)(s, k);
+    }
+    if (sum != (T *)0)
+        *sum = terms;
+    return next;
+}
+
+/* count_i = the aggregates beside row i, which are the columns of its row of P. A row that is too long
+ * gets more than all rows together can have. */
+AMG_ROW void TYPED(amg_prolong_count)(const struct amg_rows *s, int64_t i)
+{
+    int64_t count = 0;
+    if (amg_offset(&s->f, i + 1) - amg_offset(&s->f, i) > AMG_PROLONG_MOST)
+        count = s->nnz + 1;
+    else
+        for (int32_t j = TYPED(amg_next_aggregate)(s, i, -1, (T *)0); j != INT32_MAX; count++)
+            j = TYPED(amg_next_aggregate)(s, i, j, (T *)0);
+    s->count[i] = count;
+}
+
+/* Row i of P = P0 - omega D^-1 (F P0) in one step, which is much cheaper than a product of sparse
+ * matrices: P0 has at most one entry in a row. It is near_null_k in the column of the aggregate of row
+ * k. The terms are added in the order of k. factor: omega; inverse: that of F's diagonal. */
+AMG_ROW void TYPED(amg_prolong_fill)(const struct amg_rows *s, int64_t i)
+{
+    const T scale = (T)s->factor * ((const T *)s->inverse)[i];
+    int64_t to = amg_offset(&s->p, i);
+    for (int32_t j = TYPED(amg_next_aggregate)(s, i, -1, (T *)0); j != INT32_MAX; to++) {
+        T sum;
+        const int32_t next = TYPED(amg_next_aggregate)(s, i, j, &sum);
+        const T tentative = j == s->aggregate[i] ? TYPED(amg_near_null)(s, i) : 0;
+        s->p.col[to] = j;
+        ((T *)s->p.val)[to] = tentative - scale * sum;
+        j = next;
+    }
+}
+
 AMG_ROW void TYPED(amg_tentative_count)(const struct amg_rows *s, int64_t i)
 {
     s->count[i] = s->aggregate[i] >= 0;
@@ -264,22 +388,85 @@ AMG_ROW void TYPED(amg_tentative_count)(const struct amg_rows *s, int64_t i)
 AMG_ROW void TYPED(amg_tentative_fill)(const struct amg_rows *s, int64_t i)
 {
     if (s->aggregate[i] >= 0) {
-        const int64_t k = amg_offset(&s->p, i);
-        if (s->p.col != (int32_t *)0)
-            s->p.col[k] = s->aggregate[i];
-        ((T *)s->p.val)[k] = TYPED(amg_near_null)(s, i);
+        const int64_t k = amg_offset(&s->p0, i);
+        s->p0.col[k] = s->aggregate[i];
+        ((T *)s->p0.val)[k] = TYPED(amg_near_null)(s, i);
     }
 }
 
-/* P = P0 - omega D^-1 (F P0), in place of F P0; factor: omega; inverse: that of F's diagonal. The
- * row of F P0 has the column of P0, because F has the diagonal. */
+/* Element k of the basis without vectors of the caller: each unknown of a node has a constant. */
+AMG_ROW void TYPED(amg_components)(const struct amg_rows *s, int64_t k)
+{
+    s->basis[k] = k / s->nulls % s->block == k % s->nulls;
+}
+
+/* Row t of the basis in an aggregate, whose nodes are from entry `begin` of r on. */
+AMG_ROW double *TYPED(amg_basis_row)(const struct amg_rows *s, int64_t begin, int64_t t)
+{
+    return s->basis + ((int64_t)s->r.col[begin + t / s->block] * s->block + t % s->block) * s->nulls;
+}
+
+/* The vectors in aggregate j, whose nodes are row j of r: B = Q U with orthonormal columns of Q, in place
+ * of B, by the modified Gram-Schmidt method; U is the basis of the next level. A vector that depends on
+ * those before, for example because there are fewer rows than vectors, becomes 0, and its row of U. */
+AMG_ROW void TYPED(amg_orthonormal)(const struct amg_rows *s, int64_t j)
+{
+    const int k = s->nulls;
+    const int64_t begin = amg_offset(&s->r, j), rows = (amg_offset(&s->r, j + 1) - begin) * s->block;
+    double *const upper = s->coarse_basis + j * k * k;
+    double size[AMG_NULLS] = {0};
+    for (int64_t t = 0; t < rows; t++) {
+        const double *const b = TYPED(amg_basis_row)(s, begin, t);
+        for (int e = 0; e < k; e++)
+            size[e] += b[e] * b[e];
+    }
+    for (int c = 0; c < k; c++) {
+        double product[AMG_NULLS] = {0};
+        for (int64_t t = 0; t < rows; t++) {
+            const double *const b = TYPED(amg_basis_row)(s, begin, t);
+            for (int e = c; e < k; e++)
+                product[e] += b[c] * b[e];
+        }
+        const double norm = product[c] > AMG_DEPENDENT * size[c] ? sqrt(product[c]) : 0;
+        const double scale = norm > 0 ? 1 / norm : 0;
+        for (int e = 0; e < k; e++)
+            upper[c * k + e] = e < c ? 0 : e == c ? norm : product[e] * scale;
+        for (int64_t t = 0; t < rows; t++) {
+            double *const b = TYPED(amg_basis_row)(s, begin, t);
+            b[c] = norm > 0 ? b[c] * scale : 0;
+            for (int e = c + 1; e < k; e++)
+                b[e] -= b[c] * upper[c * k + e];
+        }
+    }
+}
+
+/* count_i = entries of row i of P0 */
+AMG_ROW void TYPED(amg_basis_count)(const struct amg_rows *s, int64_t i)
+{
+    s->count[i] = s->aggregate[i / s->block] >= 0 ? s->nulls : 0;
+}
+
+/* Row i of P0, of the orthonormal basis. */
+AMG_ROW void TYPED(amg_basis_fill)(const struct amg_rows *s, int64_t i)
+{
+    const int32_t aggregate = s->aggregate[i / s->block];
+    const int64_t to = amg_offset(&s->p0, i);
+    for (int c = 0; c < s->nulls && aggregate >= 0; c++) {
+        s->p0.col[to + c] = aggregate * s->nulls + c;
+        ((T *)s->p0.val)[to + c] = (T)s->basis[i * s->nulls + c];
+    }
+}
+
+/* P = P0 - omega D^-1 (F P0), in place of F P0; factor: omega; inverse: that of F's diagonal. The row of
+ * F P0 has the columns of P0, which are consecutive, because F has the diagonal. */
 AMG_ROW void TYPED(amg_smooth)(const struct amg_rows *s, int64_t i)
 {
     T *val = (T *)s->p.val;
-    const int64_t end = amg_offset(&s->p, i + 1);
+    const int64_t end = amg_offset(&s->p, i + 1), own = amg_offset(&s->p0, i), last = amg_offset(&s->p0, i + 1);
     const T scale = (T)s->factor * ((const T *)s->inverse)[i];
     for (int64_t k = amg_offset(&s->p, i); k < end; k++) {
-        const T tentative = s->p.col[k] == s->aggregate[i] ? TYPED(amg_near_null)(s, i) : 0;
+        const int64_t at = own < last && s->p.col[k] >= s->p0.col[own] ? own + (s->p.col[k] - s->p0.col[own]) : last;
+        const T tentative = at < last ? ((const T *)s->p0.val)[at] : 0;
         val[k] = tentative - scale * val[k];
     }
 }
@@ -292,17 +479,22 @@ AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t k)
 
 /* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the sum of
  * a_ii p_i^2. ratio_out (f64): p'Ap over this sum, -2 for numbers that are not finite. least (f64,
- * in to): the largest entry that counts as 0. */
+ * in to): the largest entry that counts as 0. Row and column of a near-null-space vector that was left
+ * out of an aggregate are 0; its diagonal entry becomes 1, so the matrix stays regular. */
 AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
 {
-    const T *r = (const T *)s->r.val, *val = (const T *)s->c.val, *diagonal = (const T *)s->diagonal;
+    const T *r = (const T *)s->r.val, *diagonal = (const T *)s->diagonal;
+    T *val = (T *)s->c.val;
     double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
         mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
     const int64_t last = amg_offset(&s->c, j + 1);
     const int64_t at = first_column_from(s->c.col, amg_offset(&s->c, j), last, j);
+    const int left_out = s->nulls > 0 && mass == 0 && at < last && s->c.col[at] == j;
+    if (left_out)
+        val[at] = 1;
     const double own = at < last && s->c.col[at] == j ? (double)val[at] : 0;
-    const double ratio = mass > 0 ? own / mass : 0;
+    const double ratio = mass > 0 ? own / mass : left_out;
     ((double *)s->ratio_out)[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
     ((double *)s->to)[j] = mass * s->tolerance;
 }

@@ -41,6 +41,10 @@ static const double LARGEST_SHARE = 0.8;
 /* The interval of the smoother: from the bound of the eigenvalues divided by this. */
 static const double INTERVAL = 8, LAST_INTERVAL = 30;
 
+/* With several near-null-space vectors, row sums of absolute values are far above the eigenvalues. An
+ * estimate from below, times this, is used instead. The smoother stands one that is 12 % too low. */
+static const double EIGENVALUE_MARGIN = 1.1;
+
 enum { SMALL_LEVEL = 2000000 };
 
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
@@ -132,6 +136,7 @@ static struct amg_rows arguments_of(const struct amg_level *l)
 {
     const struct amg_rows s = {.a = rows_of(&l->a),
                                .f = rows_of(&l->f),
+                               .p0 = rows_of(&l->p0),
                                .p = rows_of(&l->p),
                                .r = rows_of(&l->r),
                                .n = l->rows,
@@ -143,7 +148,10 @@ static struct amg_rows arguments_of(const struct amg_level *l)
                                .root = l->root,
                                .inverse = l->f_inverse,
                                .aggregate = l->aggregate,
-                               .near_null = l->near_null};
+                               .near_null = l->near_null,
+                               .block = l->block,
+                               .nulls = l->nulls,
+                               .basis = l->basis};
     return s;
 }
 
@@ -206,21 +214,61 @@ done:
     return st;
 }
 
-/* The near-null-space vector, divided by a power of two near its largest element. */
+/* The near-null-space vectors, divided by a power of two near the largest element. */
 static spmv_status take_near_null(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
     const spmv_type type = amg->m->type;
-    struct amg_rows s = {.source = amg->near_null, .source_type = type};
+    const int64_t elements = l->rows * max_i64(l->nulls, 1);
+    struct amg_rows s = arguments_of(l);
     union real largest = {0};
-    if (amg->near_null == NULL)
+    if (l->nulls > 0) {
+        TRY(amg_alloc(&l->work, elements * 8, (void **)&l->basis));
+        s.basis = l->basis;
+        if (amg->near_null == NULL)
+            return run(amg, AMG_COMPONENTS, &s, elements);
+    } else if (amg->near_null == NULL) {
         return SPMV_OK;
-    TRY(find_largest(amg, type, amg->near_null, l->rows, &largest));
+    }
+    s.source = amg->near_null;
+    s.source_type = type;
+    TRY(find_largest(amg, type, amg->near_null, elements, &largest));
     s.factor = 1 / amg_power(real_at(type, &largest, 0));
+    s.to = l->basis;
+    if (l->nulls > 0)
+        return amg_run(amg->ctx, AMG_CONVERT, SPMV_F64, &s, elements);
     TRY(alloc_vector(amg, &l->pool, l->rows, &s.to));
     TRY(run(amg, AMG_CONVERT, &s, l->rows));
     l->near_null = s.to;
+done:
+    return st;
+}
+
+/* The largest eigenvalue of D^-1 A, from below: by which factor the largest element of a vector grows in
+ * one of the last steps of the power iteration. Maxima have no order, so all backends have the same. */
+static spmv_status estimate_eigenvalue(const struct amg *amg, struct amg_level *l, struct amg_rows *s,
+                                       struct amg_pool *work, void *const vectors[2], double *eigenvalue)
+{
+    enum { STEPS = 16, LAST = 6 };
+    spmv_status st = SPMV_OK;
+    double host[STEPS + 1] = {0};
+    char *largest = NULL;
+    TRY(amg_alloc(work, (STEPS + 1) * 8, (void **)&largest));
+    s->weight_out = vectors[0];
+    TRY(run(amg, AMG_POWER_BEGIN, s, l->rows));
+    for (int k = 0; k <= STEPS; k++) {
+        const int64_t at = k * size_of(amg);
+        s->weight = vectors[k % 2];
+        s->weight_out = vectors[(k + 1) % 2];
+        TRY(spmv_map_reduce(amg->ctx, SPMV_MAP_ABS, SPMV_MAX, amg->type, s->weight, largest + at, l->rows));
+        if (k < STEPS)
+            TRY(run(amg, AMG_POWER, s, l->rows));
+    }
+    TRY(read_number(amg, largest, (STEPS + 1) * size_of(amg), host));
+    *eigenvalue = 0;
+    for (int k = STEPS - LAST; k < STEPS; k++)
+        *eigenvalue = fmax(*eigenvalue, real_at(amg->type, host, k + 1) / real_at(amg->type, host, k));
 done:
     return st;
 }
@@ -253,7 +301,16 @@ static spmv_status find_smoother(struct amg *amg, struct amg_level *l)
     s.ratio_out = ratio;
     TRY(run(amg, AMG_BOUND, &s, l->rows));
     TRY(reduce(amg, &work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
-    l->bound = amg->l1 ? 1 : real_at(amg->type, &bound, 0);
+    l->bound = real_at(amg->type, &bound, 0);
+    if (l->nulls > 0) {
+        double eigenvalue = 0;
+        TRY(estimate_eigenvalue(amg, l, &s, &work, (void *[]){sums, next}, &eigenvalue));
+        if (isfinite(l->bound) && EIGENVALUE_MARGIN * eigenvalue < l->bound)
+            l->bound = EIGENVALUE_MARGIN * eigenvalue;
+    }
+    l->omega = 4.0 / 3 / l->bound;
+    if (amg->l1)
+        l->bound = 1;
 done:
     amg_release(&work);
     return st;
@@ -276,7 +333,8 @@ static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
     s.ratio_out = ratio;
     TRY(run(amg, AMG_STRONG_VALUES, &s, l->rows));
     TRY(reduce(amg, &l->work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
-    l->omega = 4.0 / 3 / real_at(amg->type, &bound, 0);
+    if (l->nulls == 0)
+        l->omega = 4.0 / 3 / real_at(amg->type, &bound, 0);
 done:
     return st;
 }
@@ -302,7 +360,7 @@ done:
     return st;
 }
 
-/* The values of P, R and the next level's matrix. F must be complete. */
+/* The values of R and the next level's matrix, from A and P. */
 static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bool *imprecise)
 {
     spmv_status st = SPMV_OK;
@@ -311,9 +369,6 @@ static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bo
     void *ap_values = NULL;
     spmv_csr ap;
     spmv_multiply_pattern(l->ap, &ap);
-    TRY(spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values));
-    s.factor = l->omega;
-    TRY(run(amg, AMG_SMOOTH, &s, l->rows));
     TRY(run(amg, AMG_TRANSPOSE, &s, l->r.nnz));
     TRY(alloc_vector(amg, &l->work, ap.nnz, &ap_values));
     TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
@@ -338,18 +393,20 @@ done:
 }
 
 /* *m = a matrix with these numbers of entries in the rows of the level, without columns and values
- * yet. */
-static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t cols, spmv_csr *m,
-                            void **values)
+ * yet. If there are more than `most` in all, it gets no columns and values. */
+static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t cols, int64_t most,
+                            spmv_csr *m, void **values)
 {
     spmv_status st = SPMV_OK;
     int64_t total = 0;
     void *offsets = NULL, *col = NULL;
     TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
     TRY(sum_counts(amg, counts, l->rows, offsets, &total));
+    *m = new_view(amg, l->rows, cols, total);
+    if (total > most)
+        goto done;
     TRY(amg_alloc(&l->pool, total * 4, &col));
     TRY(alloc_vector(amg, &l->pool, total, values));
-    *m = new_view(amg, l->rows, cols, total);
     m->row_ptr = offsets;
     m->col = col;
     m->val = *values;
@@ -373,7 +430,7 @@ static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *co
     TRY(sum_counts(amg, counts, l->rows, offsets, &total));
     l->f = l->a;
     if (total < l->a.nnz) {
-        TRY(new_rows(amg, l, counts, l->rows, &l->f, &l->f_values));
+        TRY(new_rows(amg, l, counts, l->rows, total, &l->f, &l->f_values));
         s.f = rows_of(&l->f);
         TRY(run(amg, AMG_STRONG_COLUMNS, &s, l->rows));
     }
@@ -432,27 +489,63 @@ static spmv_status find_tentative(struct amg *amg, struct amg_level *l, int64_t 
     struct amg_rows s = arguments_of(l);
     s.count = counts;
     TRY(run(amg, AMG_TENTATIVE_COUNT, &s, l->rows));
-    TRY(new_rows(amg, l, counts, aggregates, &l->p0, &l->p0_values));
-    s.p = rows_of(&l->p0);
+    TRY(new_rows(amg, l, counts, aggregates, l->rows, &l->p0, &l->p0_values));
+    s.p0 = rows_of(&l->p0);
     TRY(run(amg, AMG_TENTATIVE_FILL, &s, l->rows));
 done:
     return st;
 }
 
-/* The patterns of P, R, AP and the next level's matrix. */
+/* The values of P, and without a plan for F P0 also its columns. */
+static spmv_status find_p_values(struct amg *amg, struct amg_level *l)
+{
+    struct amg_rows s = arguments_of(l);
+    s.factor = l->omega;
+    if (l->fp0 == NULL)
+        return run(amg, AMG_PROLONG_FILL, &s, l->rows);
+    const spmv_status st = spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values);
+    return st != SPMV_OK ? st : run(amg, AMG_SMOOTH, &s, l->rows);
+}
+
+/* P of the tentative interpolation P0. */
+static spmv_status find_p_of_p0(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
+    spmv_multiply_pattern(l->fp0, &l->p);
+    TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
+    l->p = with_values(amg, l->p, l->p_values);
+    TRY(find_p_values(amg, l));
+done:
+    return st;
+}
+
+/* P, by way of P0 if a row of F is too long for one step. */
+static spmv_status find_p(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    s.count = counts;
+    TRY(run(amg, AMG_PROLONG_COUNT, &s, l->rows));
+    TRY(new_rows(amg, l, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
+    if (l->p.nnz <= l->a.nnz)
+        return find_p_values(amg, l);
+    TRY(find_tentative(amg, l, counts, aggregates));
+    TRY(find_p_of_p0(amg, l));
+done:
+    return st;
+}
+
+/* The patterns of R, AP and the next level's matrix. */
 static spmv_status find_patterns(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
     spmv_csr ap;
-    TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
-    spmv_multiply_pattern(l->fp0, &l->p);
-    TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
     TRY(amg_alloc(amg->updates ? &l->pool : &l->work, l->p.nnz * entry_bits(&l->p) / 8, &l->entry));
     TRY(matrix_transpose_pattern(amg->ctx, &l->p, &l->transpose, (struct entry_numbers){l->entry, entry_bits(&l->p)}));
     spmv_matrix_view(l->transpose, &l->r);
     TRY(alloc_vector(amg, &l->pool, l->r.nnz, &l->r_values));
-    l->p = with_values(amg, l->p, l->p_values);
     l->r = with_values(amg, l->r, l->r_values);
     TRY(spmv_multiply_plan_create(amg->ctx, &l->a, &l->p, NULL, &l->ap));
     spmv_multiply_pattern(l->ap, &ap);
@@ -477,6 +570,112 @@ static void keep_patterns_of_plans(struct amg *amg, struct amg_level *l)
     l->ap = NULL;
 }
 
+/* The next level, for the pattern and the values of P. */
+static spmv_status make_next(struct amg *amg, struct amg_level *l, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    TRY(find_patterns(amg, l));
+    TRY(find_transfer_values(amg, l, imprecise));
+    keep_patterns_of_plans(amg, l);
+done:
+    return st;
+}
+
+static bool few_enough(int64_t coarse, int64_t rows)
+{
+    return coarse > 0 && (double)coarse <= LARGEST_SHARE * (double)rows;
+}
+
+/* The matrix of nodes, with the largest absolute value of each block: the level itself if a node is a
+ * row. */
+static spmv_status find_nodes(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_rows s = arguments_of(l);
+    void *weight = NULL, *inverse = NULL;
+    if (l->block == 1) {
+        nodes->a = l->a;
+        nodes->diagonal = l->diagonal;
+        nodes->root = l->root;
+        return SPMV_OK;
+    }
+    s.count = counts;
+    TRY(run(amg, AMG_NODE_COUNT, &s, nodes->rows));
+    TRY(new_rows(amg, nodes, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
+    s.c = rows_of(&nodes->a);
+    TRY(run(amg, AMG_NODE_FILL, &s, nodes->rows));
+    s = arguments_of(nodes);
+    TRY(alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->diagonal));
+    TRY(alloc_vector(amg, &nodes->pool, nodes->rows, &nodes->root));
+    TRY(alloc_vector(amg, &nodes->pool, nodes->rows, &weight));
+    TRY(alloc_vector(amg, &nodes->pool, nodes->rows, &inverse));
+    s.diagonal_out = nodes->diagonal;
+    s.root_out = nodes->root;
+    s.weight_out = weight;
+    s.inverse_out = inverse;
+    TRY(run(amg, AMG_DIAGONAL, &s, nodes->rows));
+done:
+    return st;
+}
+
+/* P0 and the basis of the next level, from the aggregates of the nodes. */
+static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                              int64_t aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *next = l + 1;
+    struct amg_rows s = arguments_of(l);
+    void *entry = NULL;
+    TRY(find_tentative(amg, nodes, counts, aggregates));
+    TRY(amg_alloc(&nodes->work, nodes->p0.nnz * entry_bits(&nodes->p0) / 8, &entry));
+    TRY(matrix_transpose_pattern(amg->ctx, &nodes->p0, &nodes->transpose,
+                                 (struct entry_numbers){entry, entry_bits(&nodes->p0)}));
+    spmv_matrix_view(nodes->transpose, &nodes->r);
+    next->pool.ctx = next->work.ctx = amg->ctx;
+    next->block = next->nulls = l->nulls;
+    TRY(amg_alloc(&next->work, aggregates * l->nulls * l->nulls * 8, (void **)&next->basis));
+    s.r = rows_of(&nodes->r);
+    s.coarse_basis = next->basis;
+    TRY(run(amg, AMG_ORTHONORMAL, &s, aggregates));
+    s.aggregate = nodes->aggregate;
+    s.count = counts;
+    TRY(run(amg, AMG_BASIS_COUNT, &s, l->rows));
+    TRY(new_rows(amg, l, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
+    s.p0 = rows_of(&l->p0);
+    TRY(run(amg, AMG_BASIS_FILL, &s, l->rows));
+done:
+    return st;
+}
+
+/* As coarsen, for nodes of several rows or several near-null-space vectors. */
+static spmv_status coarsen_nodes(struct amg *amg, struct amg_level *l, bool *coarser, bool *imprecise)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level nodes = {.rows = l->rows / l->block, .pool.ctx = amg->ctx, .work.ctx = amg->ctx};
+    void *counts = NULL;
+    int64_t aggregates = 0;
+    *coarser = false;
+    TRY(amg_alloc(&nodes.work, (l->rows + 1) * 8, &counts));
+    TRY(find_nodes(amg, l, counts, &nodes));
+    TRY(find_strong(amg, &nodes, counts));
+    TRY(find_strong_values(amg, &nodes));
+    TRY(find_aggregates(amg, &nodes, counts, &aggregates));
+    *coarser = few_enough(aggregates * l->nulls, l->rows);
+    if (*coarser) {
+        l->f = l->a; /* sums of weak couplings say nothing about several vectors */
+        TRY(find_strong_values(amg, l));
+        TRY(find_basis(amg, l, counts, &nodes, aggregates));
+        TRY(find_p_of_p0(amg, l));
+        TRY(make_next(amg, l, imprecise));
+    }
+done:
+    spmv_matrix_destroy(nodes.transpose);
+    amg_release(&nodes.pool);
+    amg_release(&nodes.work);
+    amg_release(&l->work);
+    return st;
+}
+
 /* Makes the next level. *coarser: false if there is none, because too few rows would vanish. */
 static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, bool *imprecise)
 {
@@ -488,12 +687,10 @@ static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, 
     TRY(find_strong(amg, l, counts));
     TRY(find_strong_values(amg, l));
     TRY(find_aggregates(amg, l, counts, &aggregates));
-    if (aggregates > 0 && (double)aggregates <= LARGEST_SHARE * (double)l->rows) {
-        TRY(find_tentative(amg, l, counts, aggregates));
-        TRY(find_patterns(amg, l));
-        TRY(find_transfer_values(amg, l, imprecise));
-        keep_patterns_of_plans(amg, l);
-        *coarser = true;
+    *coarser = few_enough(aggregates, l->rows);
+    if (*coarser) {
+        TRY(find_p(amg, l, counts, aggregates));
+        TRY(make_next(amg, l, imprecise));
     }
 done:
     amg_release(&l->work);
@@ -643,7 +840,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
     amg->type = type;
     amg->pool.ctx = amg->ctx;
     amg->levels = 1;
-    amg->level[0] = (struct amg_level){.rows = amg->m->rows};
+    amg->level[0] = (struct amg_level){.rows = amg->m->rows, .block = amg->block, .nulls = amg->nulls};
     amg->level[0].pool.ctx = amg->level[0].work.ctx = amg->ctx;
     TRY(take_values(amg));
     TRY(take_near_null(amg));
@@ -656,7 +853,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
         }
         if (amg->levels < AMG_LEVELS) {
             l[1] = (struct amg_level){0};
-            st = coarsen(amg, l, &coarser, imprecise);
+            st = (l->nulls > 0 ? coarsen_nodes : coarsen)(amg, l, &coarser, imprecise);
             amg->levels += l[1].pool.ctx != NULL; /* also if it is not complete */
             TRY(st);
         }
@@ -677,6 +874,8 @@ spmv_status amg_renew(struct amg *amg, bool *imprecise)
         TRY(find_smoother(amg, l));
         if (k + 1 < amg->levels) {
             st = find_strong_values(amg, l);
+            if (st == SPMV_OK)
+                st = find_p_values(amg, l);
             if (st == SPMV_OK)
                 st = find_transfer_values(amg, l, imprecise);
             amg_release(&l->work);

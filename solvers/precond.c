@@ -242,7 +242,6 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_create: general %d (0 or 1)", o->general);
     o->drop = o->drop == -1 ? 1e-4 : o->drop;
     o->fill = o->fill == 0 ? 10 : o->fill;
-    o->block = o->block == 0 ? 16 : o->block;
     o->steps = o->steps == 0 ? 20 : o->steps;
     return SPMV_OK;
 }

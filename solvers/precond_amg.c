@@ -283,12 +283,20 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
                             smoother);
     if (amg->degree == 0)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: degree 0; the smallest is 1");
-    if (o->near_nulls < 0 || (o->near_null != NULL) != (o->near_nulls > 0))
-        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: %d near-null-space vectors, %s",
-                            o->near_nulls, o->near_null != NULL ? "but an array" : "no array");
-    if (o->near_nulls > 1)
-        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg: %d near-null-space vectors; one is supported", o->near_nulls);
+    amg->block = o->block == 0 ? 1 : o->block;
+    if (amg->block < 1 || amg->block > AMG_NULLS)
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: nodes of %d rows; 1 to %d are possible",
+                            o->block, AMG_NULLS);
+    if (amg->m->rows % amg->block != 0)
+        return context_fail(amg->ctx, SPMV_ERROR_SIZE,
+                            "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
+                            (long long)amg->m->rows, amg->block);
+    if (o->near_nulls < 0 || o->near_nulls > AMG_NULLS || (o->near_null != NULL) != (o->near_nulls > 0))
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT,
+                            "preconditioner amg: %d near-null-space vectors, %s; up to %d are possible", o->near_nulls,
+                            o->near_null != NULL ? "but an array" : "no array", AMG_NULLS);
+    if (o->near_nulls > 1 || amg->block > 1)
+        amg->nulls = o->near_nulls > 0 ? o->near_nulls : amg->block;
     return SPMV_OK;
 }
 

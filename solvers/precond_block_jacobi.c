@@ -194,7 +194,8 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
     struct block_jacobi *j = NULL;
     void *there = NULL;
     struct inversion inversion = {.source = source, .u = real_limits_of(m->type).roundoff};
-    const struct precond_blocks blocks = {.rows = m->rows, .block = source->options->block};
+    const int block = source->options->block;
+    const struct precond_blocks blocks = {.rows = m->rows, .block = block == 0 ? 16 : block};
     const int64_t count = blocks_of(&blocks), numbers = count * blocks.block * blocks.block;
     int64_t first = -1;
     inversion.blocks = blocks;

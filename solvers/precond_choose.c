@@ -157,6 +157,11 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
                      (long long)source->bad + 1, source->bad_value);
         return SPMV_OK;
     }
+    if (source->options->near_nulls > 0) {
+        *name = "amg";
+        snprintf(why, PRECOND_SENTENCE, "near-null-space vectors are given, which only multigrid uses");
+        return SPMV_OK;
+    }
     spmv_status st = look_at(ctx, source, &look);
     if (st != SPMV_OK)
         return st;

@@ -105,33 +105,42 @@ static void check_aggregates(const struct host_csr *f, const int32_t *aggregate,
     support_free(members, near, found);
 }
 
-/* P0 has ones in the aggregates; a row of P sums to 1 where a row of F sums to 0 and all its
- * columns are in aggregates. */
-static void check_interpolation(const struct host_csr *f, const struct host_csr *p0, const struct host_csr *p,
-                                const int32_t *aggregate, double u)
+/* P = (I - omega D^-1 F) P0, where P0 has ones in the aggregates. A row of P sums to 1 where a row of F
+ * sums to 0 and all its columns are in aggregates. */
+static void check_interpolation(const struct host_csr *f, const struct host_csr *p, const int32_t *aggregate,
+                                double omega, double u)
 {
     int64_t constant = 0;
+    double *const dense = support_zeros(p->cols, 8);
     for (int64_t i = 0; i < f->rows; i++) {
-        assert_int_equal(p0->ptr[i + 1] - p0->ptr[i], aggregate[i] >= 0);
-        if (aggregate[i] >= 0) {
-            assert_int_equal(p0->col[p0->ptr[i]], aggregate[i]);
-            assert_true(p0->val[p0->ptr[i]] == 1);
-        }
-        double sum = 0, size = 0, row = 0;
+        double sum = 0, size = 0, row = 0, diagonal = 1;
         bool inner = aggregate[i] >= 0;
         for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++) {
             sum += f->val[k];
             size += fabs(f->val[k]);
+            diagonal = f->col[k] == i ? f->val[k] : diagonal;
             inner &= aggregate[f->col[k]] >= 0;
         }
-        for (int64_t k = p->ptr[i]; k < p->ptr[i + 1]; k++)
+        for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++)
+            if (aggregate[f->col[k]] >= 0)
+                dense[aggregate[f->col[k]]] -= omega / diagonal * f->val[k];
+        if (aggregate[i] >= 0)
+            dense[aggregate[i]] += 1;
+        for (int64_t k = p->ptr[i]; k < p->ptr[i + 1]; k++) {
+            assert_true(k == p->ptr[i] || p->col[k] > p->col[k - 1]);
+            assert_true(fabs(dense[p->col[k]] - p->val[k]) <= 64 * u);
+            dense[p->col[k]] = 0;
             row += p->val[k];
+        }
+        for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++) /* P has all entries */
+            assert_true(aggregate[f->col[k]] < 0 || dense[aggregate[f->col[k]]] == 0);
         if (inner && fabs(sum) <= 8 * u * size) {
             assert_true(fabs(row - 1) <= 64 * u);
             constant++;
         }
     }
     assert_true(constant > 0);
+    free(dense);
 }
 
 /* C is P'AP, and symmetric, up to rounding. */
@@ -172,18 +181,16 @@ static void hierarchy_is_sound(void **state)
         assert_true(amg->levels >= 2);
         for (int k = 0; k + 1 < amg->levels; k++) {
             const struct amg_level *const l = &amg->level[k];
-            struct host_csr h = take(ctx, &l->a), f = take(ctx, &l->f), p0 = take(ctx, &l->p0), p = take(ctx, &l->p),
-                            c = take(ctx, &l[1].a);
+            struct host_csr h = take(ctx, &l->a), f = take(ctx, &l->f), p = take(ctx, &l->p), c = take(ctx, &l[1].a);
             int32_t *const aggregate = fetch(ctx, l->aggregate, l->rows * 4);
             assert_true(2 * l[1].rows < l->rows);
             check_aggregates(&f, aggregate, l[1].rows);
             if (k == 0)
-                check_interpolation(&f, &p0, &p, aggregate, u);
+                check_interpolation(&f, &p, aggregate, l->omega, u);
             check_galerkin(&h, &p, &c, u);
             free(aggregate);
             drop(&h);
             drop(&f);
-            drop(&p0);
             drop(&p);
             drop(&c);
         }
@@ -232,7 +239,8 @@ static uint64_t hash_of(spmv_context *ctx, const spmv_preconditioner *m)
         hash = hash_array(ctx, hash, l->inverse, l->rows * size);
         hash = hash_bytes(hash, &l->bound, sizeof l->bound);
         if (k + 1 < amg->levels) {
-            hash = hash_array(ctx, hash, l->aggregate, l->rows * 4);
+            if (l->aggregate != NULL)
+                hash = hash_array(ctx, hash, l->aggregate, l->rows * 4);
             hash = hash_matrix(ctx, hash, &l->p);
             hash = hash_matrix(ctx, hash, &l->r);
         }
@@ -240,27 +248,65 @@ static uint64_t hash_of(spmv_context *ctx, const spmv_preconditioner *m)
     return amg->plan_bottom != NULL ? hash_matrix(ctx, hash, &amg->bottom) : hash;
 }
 
+/* The vectors of a SPEC in the context's memory, row by row. */
+static void *generate_vectors(spmv_context *ctx, const char *spec, int *vectors)
+{
+    spmv_csr v;
+    spmv_matrix *const matrix = generate(ctx, spec, &v);
+    double *const host = support_zeros(v.rows * v.cols, 8);
+    for (int64_t i = 0; i < v.rows; i++)
+        for (int64_t k = ((const int64_t *)v.row_ptr)[i]; k < ((const int64_t *)v.row_ptr)[i + 1]; k++)
+            host[i * v.cols + v.col[k]] = ((const double *)v.val)[k];
+    void *const there = support_upload(ctx, host, v.rows * v.cols * 8);
+    *vectors = (int)v.cols;
+    free(host);
+    spmv_matrix_destroy(matrix);
+    return there;
+}
+
+/* A preconditioner with nodes of `block` rows and the vectors of a SPEC (NULL: none). *given: to free. */
+static spmv_preconditioner *make_nodes(spmv_context *ctx, const spmv_csr *a, int block, const char *vectors,
+                                       bool updates, void **given)
+{
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    *given = vectors != NULL ? generate_vectors(ctx, vectors, &options.near_nulls) : NULL;
+    options.near_null = *given;
+    options.block = block;
+    options.update_values = updates;
+    return make(ctx, a, &options);
+}
+
 static void same_bits(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"poisson2d:40", "poisson3d:30", "diffusion3d:20,1000", "diagonal:900"};
-    for (int s = 0; s < (SLOW ? 1 : 4); s++) {
+    static const struct {
+        const char *spec, *vectors;
+        int block;
+    } cases[] = {{"poisson2d:40", NULL, 0},  {"elasticity2d:16", "rigid2d:16", 2},
+                 {"poisson3d:30", NULL, 0},  {"diffusion3d:20,1000", NULL, 0},
+                 {"diagonal:900", NULL, 0},  {"elasticity3d:8", "rigid3d:8", 0},
+                 {"elasticity3d:9", NULL, 3}};
+    for (int s = 0; s < (SLOW ? 2 : 7); s++) {
         spmv_context *const ref = support_context_on(SPMV_BACKEND_REF, 1);
         spmv_csr a;
-        spmv_matrix *const matrix = generate(ref, specs[s], &a);
+        void *given;
+        spmv_matrix *const matrix = generate(ref, cases[s].spec, &a);
         double *const values = support_zeros(a.nnz, 8);
         for (int64_t k = 0; k < a.nnz; k++) /* the values of diagonal: are random */
-            values[k] = strncmp(specs[s], "diagonal", 8) == 0 ? 1 + (double)(k % 7) : ((const double *)a.val)[k];
+            values[k] = strncmp(cases[s].spec, "diagonal", 8) == 0 ? 1 + (double)(k % 7) : ((const double *)a.val)[k];
         a.val = values;
-        spmv_preconditioner *const expected = make(ref, &a, NULL);
+        spmv_preconditioner *const expected = make_nodes(ref, &a, cases[s].block, cases[s].vectors, false, &given);
         const uint64_t hash = hash_of(ref, expected);
+        spmv_free(ref, given);
         static const int teams[] = {1, 2, 5};
-        for (int t = 0; t < 3; t++) {
+        for (int t = 0; t < (SLOW ? 1 : 3); t++) {
             spmv_context *const ctx = support_context_on(support_backend, teams[t]);
-            spmv_preconditioner *const m = make(ctx, &a, NULL);
+            spmv_preconditioner *const m = make_nodes(ctx, &a, cases[s].block, cases[s].vectors, false, &given);
             if (hash_of(ctx, m) != hash)
-                fail_msg("%s, %d threads: another hierarchy than on ref", specs[s], teams[t]);
+                fail_msg("%s, %d threads: another hierarchy than on ref", cases[s].spec, teams[t]);
             spmv_preconditioner_destroy(m);
+            spmv_free(ctx, given);
             spmv_context_destroy(ctx);
         }
         spmv_preconditioner_destroy(expected);
@@ -443,11 +489,16 @@ static void refusals(void **state)
     options.smoother = "sor";
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "l1-jacobi");
     spmv_preconditioner_options_init(&options, sizeof options);
-    options.near_nulls = 2;
+    options.near_nulls = 9;
     options.near_null = g.val;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_UNSUPPORTED, "one is");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "up to 8");
     options.near_nulls = 0;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "but an");
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.block = 9;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "1 to 8");
+    options.block = 5;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_SIZE, "multiple");
     assert_null(m);
     free_grid(&g);
 }
@@ -504,6 +555,166 @@ static void near_null_space(void **state)
     free_grid(&g);
 }
 
+/* The columns of P0 are 0 or orthonormal, and the vectors are combinations of them. Returns how many are
+ * 0. */
+static int64_t check_basis(const struct host_csr *p0, const double *vectors, int k)
+{
+    const int64_t aggregates = p0->cols / k;
+    int64_t zeros = 0;
+    double *const gram = support_zeros(aggregates * k * k, 8), *const part = support_zeros(aggregates * k * k, 8);
+    for (int64_t i = 0; i < p0->rows; i++)
+        for (int64_t e = p0->ptr[i]; e < p0->ptr[i + 1]; e++)
+            for (int c = 0; c < k; c++) {
+                const int64_t at = p0->col[e] / k * k * k + p0->col[e] % k * k + c;
+                assert_int_equal(p0->ptr[i + 1] - p0->ptr[i], k);
+                assert_int_equal(p0->col[e], p0->col[p0->ptr[i]] + (e - p0->ptr[i]));
+                gram[at] += p0->val[e] * p0->val[p0->ptr[i] + c];
+                part[at] += p0->val[e] * vectors[i * k + c];
+            }
+    for (int64_t at = 0; at < aggregates * k * k; at++) {
+        const int64_t row = at / k % k, col = at % k;
+        assert_true(fabs(gram[at]) <= 1e-5 || (row == col && fabs(gram[at] - 1) <= 1e-5));
+        zeros += row == col && gram[at] == 0;
+    }
+    for (int64_t i = 0; i < p0->rows; i++)
+        for (int c = 0; c < k && p0->ptr[i] < p0->ptr[i + 1]; c++) {
+            double sum = 0, size = 0;
+            for (int64_t e = p0->ptr[i]; e < p0->ptr[i + 1]; e++) {
+                const double with = part[p0->col[e] / k * k * k + p0->col[e] % k * k + c];
+                sum += p0->val[e] * with;
+                size = fmax(size, fabs(with));
+            }
+            assert_true(fabs(sum - vectors[i * k + c]) <= 1e-5 * size);
+        }
+    support_free(gram, part);
+    return zeros;
+}
+
+/* 1, x, y and x y on a grid. They depend on each other in an aggregate of fewer than 4 rows, and in a row
+ * with its four neighbours. */
+static void small_aggregates(void **state)
+{
+    spmv_context *ctx = *state;
+    const int64_t side = SLOW ? 21 : 40, n = side * side;
+    struct grid g = make_grid(side, false, 1);
+    double *const vectors = support_zeros(4 * n, 8);
+    for (int64_t i = 0; i < n; i++) {
+        const double x = (double)(i % side) - 9.5, y = (double)(i / side) - 9.5;
+        const double all[4] = {1, x, y, x * y};
+        memcpy(vectors + 4 * i, all, sizeof all);
+    }
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    void *const given = support_upload(ctx, vectors, 4 * n * 8);
+    options.near_null = given;
+    options.near_nulls = 4;
+    spmv_preconditioner *const m = make(ctx, &g.view, &options);
+    assert_true(inside(m)->levels > 1);
+    struct host_csr p0 = take(ctx, &inside(m)->level[0].p0), c = take(ctx, &inside(m)->level[1].a);
+    const int64_t zeros = check_basis(&p0, vectors, 4);
+    int64_t ones = 0; /* rows of the next matrix that have only a diagonal entry, of 1 */
+    for (int64_t i = 0; i < c.rows; i++) {
+        double beside = 0, own = 0;
+        for (int64_t k = c.ptr[i]; k < c.ptr[i + 1]; k++)
+            *(c.col[k] == i ? &own : &beside) += fabs(c.val[k]);
+        ones += beside == 0 && own == 1;
+    }
+    assert_true(zeros > 0 && zeros < p0.cols / 2);
+    assert_int_equal(ones, zeros);
+    assert_int_equal(inside(m)->left_out, 0);
+    assert_true(iterations_of(ctx, &g.view, m) <= 14);
+    spmv_preconditioner_destroy(m);
+    spmv_free(ctx, given);
+    drop(&p0);
+    drop(&c);
+    free(vectors);
+    free_grid(&g);
+}
+
+/* With rigid body modes the iterations of elasticity hardly grow with the size; with a constant for each
+ * component there are more, with one constant many. */
+static void elasticity(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *spec, *vectors;
+        int block;
+        int64_t least, most;
+    } cases[] = {{"elasticity2d:20", "rigid2d:20", 2, 8, 14}, {"elasticity2d:60", "rigid2d:60", 2, 8, 15},
+                 {"elasticity2d:60", "rigid2d:60", 0, 8, 17}, {"elasticity2d:60", NULL, 2, 18, 28},
+                 {"elasticity2d:60", NULL, 0, 60, 1000},      {"elasticity3d:7", "rigid3d:7", 3, 6, 14},
+                 {"elasticity3d:14", "rigid3d:14", 3, 8, 14}, {"elasticity3d:14", NULL, 3, 18, 28}};
+    for (int c = 0; c < (SLOW ? 1 : 8); c++) {
+        spmv_csr a;
+        void *given;
+        spmv_matrix *const matrix = generate(ctx, cases[c].spec, &a);
+        spmv_preconditioner *const m = make_nodes(ctx, &a, cases[c].block, cases[c].vectors, true, &given);
+        const int64_t iterations = iterations_of(ctx, &a, m);
+        if (iterations < cases[c].least || iterations > cases[c].most)
+            fail_msg("%s: %lld iterations, %lld to %lld expected", cases[c].spec, (long long)iterations,
+                     (long long)cases[c].least, (long long)cases[c].most);
+        assert_int_equal(inside(m)->type, SPMV_F32);
+        if (c == 0 || c == 6) { /* new values */
+            const uint64_t hash = hash_of(ctx, m);
+            double *const values = support_zeros(a.nnz, 8);
+            for (int64_t k = 0; k < a.nnz; k++)
+                values[k] = 3 * ((const double *)a.val)[k];
+            void *const changed = support_upload(ctx, values, a.nnz * 8), *const before =
+                                                                              support_upload(ctx, a.val, a.nnz * 8);
+            assert_ok(ctx, spmv_preconditioner_update_values(m, changed));
+            assert_true(hash_of(ctx, m) != hash);
+            assert_int_equal(iterations_of(ctx, &a, m), iterations);
+            assert_ok(ctx, spmv_preconditioner_update_values(m, before));
+            assert_true(hash_of(ctx, m) == hash);
+            spmv_preconditioner_destroy(m);
+            support_free_in(ctx, changed, before);
+            free(values);
+        } else {
+            spmv_preconditioner_destroy(m);
+        }
+        spmv_free(ctx, given);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+/* A row with many strong couplings: P by way of P0. */
+static void long_row(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { N = 600, SPOKES = AMG_PROLONG_MOST + 20 };
+    int64_t *const ptr = support_zeros(N + 1, 8), nnz = 0;
+    int32_t *const col = support_zeros(4 * N, 4);
+    double *const val = support_zeros(4 * N, 8);
+    for (int64_t i = 0; i < N; i++) { /* a chain; row 0 is beside every third row up to 3 SPOKES */
+        const bool spoke = i % 3 == 0 && i > 1 && i <= 3 * SPOKES;
+        int64_t beside = 0;
+        for (int64_t j = 0; j < N; j++) {
+            const bool chain = j == i - 1 || j == i + 1, hub = (i == 0 && j % 3 == 0 && j > 1 && j <= 3 * SPOKES);
+            if (!(chain || hub || j == i || (j == 0 && spoke)))
+                continue;
+            col[nnz] = (int32_t)j;
+            val[nnz++] = -1;
+            beside += j != i;
+        }
+        for (int64_t k = ptr[i]; k < nnz; k++)
+            val[k] = col[k] == i ? (double)beside + (i == N - 1) : -1;
+        ptr[i + 1] = nnz;
+    }
+    const spmv_csr a = support_csr_with(N, N, nnz, ptr, 64, col, val, SPMV_F64);
+    spmv_preconditioner *const m = make(ctx, &a, NULL);
+    const struct amg_level *const l = &inside(m)->level[0];
+    assert_non_null(l->fp0);
+    struct host_csr f = take(ctx, &l->f), p = take(ctx, &l->p);
+    int32_t *const aggregate = fetch(ctx, l->aggregate, N * 4);
+    assert_true(f.ptr[1] > AMG_PROLONG_MOST);
+    check_interpolation(&f, &p, aggregate, l->omega, 0x1p-24);
+    drop(&f);
+    drop(&p);
+    free(aggregate);
+    spmv_preconditioner_destroy(m);
+    support_free(ptr, col, val);
+}
+
 /* New values that keep the aggregates give the hierarchy of a new preconditioner. */
 static void new_values(void **state)
 {
@@ -537,4 +748,5 @@ static void new_values(void **state)
 
 SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
              with_context(special_matrices), with_context(refusals), with_context(any_order),
-             with_context(near_null_space), with_context(new_values))
+             with_context(near_null_space), with_context(new_values), with_context(small_aggregates),
+             with_context(elasticity), with_context(long_row))
