@@ -199,18 +199,24 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     return SPMV_OK;
 }
 
+static spmv_status check_near_nulls(const struct job *job, int64_t rows, int64_t cols)
+{
+    enum { MOST = 8 }; /* of spmv_preconditioner_options */
+    if (rows == job->in.view.rows && cols <= MOST)
+        return SPMV_OK;
+    complain("--near-null %s is %lld x %lld: %.180s has %lld rows, and up to %d vectors are possible",
+             job->o->near_null, (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows, MOST);
+    return SPMV_ERROR_SIZE;
+}
+
 /* The dense matrix of a SPEC, row by row. */
 static spmv_status generate_vectors(struct job *job, const char *spec, void **values, int *columns)
 {
-    enum { MOST = 8 }; /* of spmv_preconditioner_options */
     struct input in = {0};
     spmv_status st = input_load(job->ctx, job->o, JOB_LOOK, spec, &in);
     const spmv_csr *const a = &in.view;
-    if (st == SPMV_OK && (a->rows != job->in.view.rows || a->cols > MOST)) {
-        complain("--near-null %s is %lld x %lld: %.180s has %lld rows, and up to %d vectors are possible", spec,
-                 (long long)a->rows, (long long)a->cols, job->in.argument, (long long)job->in.view.rows, MOST);
-        st = SPMV_ERROR_SIZE;
-    }
+    if (st == SPMV_OK)
+        st = check_near_nulls(job, a->rows, a->cols);
     if (st == SPMV_OK)
         st = allocate("near-null-space vectors", a->rows * a->cols, spmv_type_size(job->type), values);
     if (st == SPMV_OK)
@@ -223,18 +229,35 @@ static spmv_status generate_vectors(struct job *job, const char *spec, void **va
     return st;
 }
 
+/* The vectors of a file, of the type of x. */
+static spmv_status read_near_nulls(struct job *job, const char *path, void **values, int *columns)
+{
+    const int64_t rows = job->in.view.rows;
+    char why[256];
+    snprintf(why, sizeof why, "%.180s has %lld rows", job->in.argument, (long long)rows);
+    spmv_status st = vectors_load(job->ctx, path, job->type, rows, "--near-null", why, values, columns);
+    if (st == SPMV_OK)
+        st = check_near_nulls(job, rows, *columns);
+    for (int64_t k = 0; st == SPMV_OK && k < rows * *columns; k++)
+        if (!isfinite(real_at(job->type, *values, k))) {
+            complain("%s: --near-null needs finite numbers, row %lld of vector %lld has %g", path,
+                     (long long)(k / *columns) + 1, (long long)(k % *columns) + 1, real_at(job->type, *values, k));
+            st = SPMV_ERROR_NOT_FINITE;
+        }
+    return st;
+}
+
 /* --near-null: vectors of the type of x, in the context's memory. */
 static spmv_status load_near_null(struct job *job)
 {
     const char *const path = job->o->near_null;
     void *read = NULL, *made = NULL;
-    char why[256];
     if (path == NULL)
         return SPMV_OK;
-    snprintf(why, sizeof why, "%.180s has %lld rows", job->in.argument, (long long)job->in.view.rows);
+    if (is_complex(job->type))
+        return report(SPMV_ERROR_UNSUPPORTED, "--near-null is for real matrices");
     spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
-                                           : vectors_load(job->ctx, path, job->type, job->in.view.rows, "--near-null",
-                                                          why, &read, &job->near_nulls);
+                                           : read_near_nulls(job, path, &read, &job->near_nulls);
     if (st == SPMV_OK) {
         const int64_t bytes = job->in.view.rows * job->near_nulls * (int64_t)spmv_type_size(job->type);
         st = send_array(job->ctx, read != NULL ? read : made, bytes, &job->near_null);

@@ -88,7 +88,8 @@ struct amg {
 
     /* The matrix as given. val is in the context's memory, or NULL for a pattern. */
     spmv_csr given;
-    const void *near_null; /* in m->type */
+    const void *near_null;
+    spmv_type near_null_type;
     struct amg_pool given_pool;
 
     void *largest, *scratch; /* max |r_i|, and scratch memory for it */

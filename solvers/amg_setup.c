@@ -219,7 +219,7 @@ static spmv_status take_near_null(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
-    const spmv_type type = amg->m->type;
+    const spmv_type type = amg->near_null_type;
     const int64_t elements = l->rows * max_i64(l->nulls, 1);
     struct amg_rows s = arguments_of(l);
     union real largest = {0};
@@ -234,6 +234,11 @@ static spmv_status take_near_null(struct amg *amg)
     s.source = amg->near_null;
     s.source_type = type;
     TRY(find_largest(amg, type, amg->near_null, elements, &largest));
+    if (!isfinite(real_at(type, &largest, 0)))
+        return context_fail(amg->ctx, SPMV_ERROR_NOT_FINITE,
+                            "preconditioner amg: a near-null-space vector has a number that is not finite");
+    if (real_at(type, &largest, 0) == 0)
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: the near-null-space vectors are zero");
     s.factor = 1 / amg_power(real_at(type, &largest, 0));
     s.to = l->basis;
     if (l->nulls > 0)

@@ -247,7 +247,13 @@ spmv_status solver_make_precond(spmv_solver *s, const struct general_method *met
     spmv_plan_info info;
     *made = NULL;
     TRY(spmv_plan_describe(plan, &info, sizeof info));
+    if (type_is_complex(info.type) && s->precond_options.near_nulls > 0)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver: near-null-space vectors are for real systems, not for %s",
+                            spmv_type_name(info.type));
     s->precond_options.type = type_part(info.type);
+    if (s->precond_options.near_null_type == SPMV_TYPE_DEFAULT)
+        s->precond_options.near_null_type = s->inner != NULL ? SPMV_F64 : s->precond_options.type; /* that of b */
     s->precond_options.plan = info.vectors == 1 && !type_is_complex(info.type) ? plan : NULL;
     if (type_is_complex(info.type) && a->val != NULL && type_is_complex(a->type) && a->rows > 0) {
         TRY(equivalent_make(s->ctx, a, &e));

@@ -493,7 +493,26 @@ static void refusals(void **state)
     options.near_null = g.val;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "up to 8");
     options.near_nulls = 0;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "but an");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "an array");
+    options.near_nulls = 2;
+    options.near_null = NULL;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "is NULL");
+    double *const vectors = support_zeros(2 * g.view.rows, 8);
+    for (int numbers = 1; numbers <= 2; numbers++) { /* vectors */
+        options.near_nulls = numbers;
+        for (int wrong = 0; wrong < 3; wrong++) {
+            vectors[numbers * 30] = wrong == 0 ? NAN : wrong == 1 ? -INFINITY : 0;
+            void *const given = support_upload(ctx, vectors, 2 * g.view.rows * 8);
+            options.near_null = given;
+            assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m),
+                         wrong < 2 ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_ARGUMENT, wrong < 2 ? "not finite" : "zero");
+            spmv_free(ctx, given);
+        }
+    }
+    options.near_null = vectors;
+    options.near_null_type = SPMV_C64;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_TYPE, "c64");
+    free(vectors);
     spmv_preconditioner_options_init(&options, sizeof options);
     options.block = 9;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "1 to 8");

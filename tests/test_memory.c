@@ -255,6 +255,23 @@ static spmv_status make_preconditioner(spmv_context *ctx)
     return st;
 }
 
+/* Multigrid with several near-null-space vectors, whose values are renewed. */
+static spmv_status make_nodes(spmv_context *ctx)
+{
+    spmv_preconditioner *m = NULL;
+    spmv_preconditioner_options options;
+    spmv_preconditioner_options_init(&options, sizeof options);
+    options.block = 3;
+    options.update_values = 1;
+    spmv_status st = spmv_preconditioner_create(ctx, "amg", &poisson_view, &options, &m);
+    if (st != SPMV_OK && m != NULL)
+        fail_msg("a preconditioner though making one failed");
+    if (st == SPMV_OK)
+        st = spmv_preconditioner_update_values(m, poisson_view.val);
+    spmv_preconditioner_destroy(m);
+    return st;
+}
+
 /* Prepares a general system, of which the matching needs searches, and gives it new values. */
 static spmv_status general_system(spmv_context *ctx)
 {
@@ -479,6 +496,8 @@ static void each_allocation(void **state)
         }
     preconditioner_name = "auto";
     assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
+    assert_ok(ctx, make_nodes(ctx)); /* the scratch of the context stays */
+    assert_true(fail_each_allocation("make_nodes", make_nodes, ctx) > 0);
     fail_preconditioners(ctx);
     preconditioner_name = support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0";
     assert_true(fail_each_allocation("make_and_solve", make_and_solve, ctx) > 0);

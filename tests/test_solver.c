@@ -550,6 +550,79 @@ static void kept_aggregates(void **state)
     release(&s);
 }
 
+/* Near-null-space vectors: of the type of b also where the preconditioner is of f32, or of their own
+ * type; kept for new values, with and without kept aggregates. */
+static void near_null_space(void **state)
+{
+    enum { MODES = 3, ROWS = 2 * (SLOW ? 8 * 8 : 24 * 24) };
+    spmv_context *ctx = *state;
+    spmv_matrix *matrix = NULL, *rigid = NULL;
+    spmv_csr a, r;
+    spmv_solver *solver = NULL;
+    spmv_solver_result result;
+    spmv_preconditioner_options precond;
+    double modes[ROWS * MODES] = {0}, b[ROWS];
+    uint64_t random = 3;
+    assert_ok(ctx, spmv_matrix_generate(ctx, SLOW ? "elasticity2d:8" : "elasticity2d:24", SPMV_F64, &matrix));
+    assert_ok(ctx, spmv_matrix_generate(ctx, SLOW ? "rigid2d:8" : "rigid2d:24", SPMV_F64, &rigid));
+    spmv_matrix_view(matrix, &a);
+    spmv_matrix_view(rigid, &r);
+    for (int64_t i = 0; i < ROWS; i++) {
+        b[i] = support_uniform(&random);
+        for (int64_t k = row_first(&r, i); k < row_first(&r, i + 1); k++)
+            modes[i * MODES + r.col[k]] = ((const double *)r.val)[k];
+    }
+    double *const scaled = support_zeros(a.nnz, 8);
+    for (int64_t k = 0; k < a.nnz; k++)
+        scaled[k] = 3 * ((const double *)a.val)[k];
+    void *const values = support_upload(ctx, scaled, a.nnz * 8), *const wide = support_upload(ctx, modes, sizeof modes);
+    void *const narrow = support_upload_as(ctx, SPMV_F32, modes, ROWS * MODES, 0);
+    void *const there = support_upload(ctx, b, sizeof b), *const x = support_upload(ctx, b, sizeof b);
+    spmv_preconditioner_options_init(&precond, sizeof precond);
+    precond.near_nulls = MODES;
+    precond.block = 2;
+    spmv_solver_options o = defaults();
+    o.precond_options = &precond;
+    o.zero_start = 1;
+    for (int c = 0; c < 4; c++) {
+        precond.near_null = c == 1 ? narrow : wide;
+        precond.near_null_type = c == 1 ? SPMV_F32 : SPMV_TYPE_DEFAULT;
+        precond.update_values = c == 2;
+        o.inner = c == 3;
+        solver = solver_of(ctx, &a, &o);
+        for (int fresh = 0; fresh < 2; fresh++) {
+            if (fresh)
+                assert_ok(ctx, spmv_solver_update_values(solver, values));
+            assert_ok(ctx, spmv_solver_solve(solver, there, x, &result, sizeof result));
+            assert_string_equal(result.precond, "amg");
+            if (result.iterations > (SLOW ? 2 : 14))
+                fail_msg("case %d: %lld iterations", c, (long long)result.iterations);
+        }
+        spmv_solver_destroy(solver);
+    }
+    o.inner = 0;
+    double *const complex = support_zeros(2 * a.nnz, 8);
+    for (int64_t k = 0; k < a.nnz; k++)
+        complex[2 * k] = ((const double *)a.val)[k];
+    a.val = complex;
+    a.type = SPMV_C128;
+    solver = NULL;
+    assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_UNSUPPORTED, "real systems");
+    assert_null(solver);
+    precond.near_null = NULL;
+    precond.near_nulls = 0;
+    o.precond = "amg";
+    solver = solver_of(ctx, &a, &o); /* nodes of two rows */
+    spmv_solver_destroy(solver);
+    free(complex);
+    void *const used[] = {values, wide, narrow, there, x};
+    for (size_t i = 0; i < sizeof used / sizeof *used; i++)
+        spmv_free(ctx, used[i]);
+    free(scaled);
+    spmv_matrix_destroy(matrix);
+    spmv_matrix_destroy(rigid);
+}
+
 /* ---------------------------------------------------------------- the next preconditioner */
 
 /* auto chooses jacobi, whose reciprocal overflows: none. By name it is an error. */
@@ -784,5 +857,5 @@ static void refusals(void **state)
 
 SUPPORT_MAIN(with_context(bits_of_cg), with_context(every_preconditioner), with_context(options_of_the_preconditioner),
              cmocka_unit_test(threads), with_context(new_values), with_context(new_values_that_fail),
-             with_context(kept_aggregates), with_context(from_jacobi_to_none), with_context(one_call),
-             with_context(statuses), with_context(refusals))
+             with_context(kept_aggregates), with_context(near_null_space), with_context(from_jacobi_to_none),
+             with_context(one_call), with_context(statuses), with_context(refusals))

@@ -45,7 +45,9 @@ typedef struct spmv_preconditioner_options {
      * the matrix, f64 for a pattern. */
     spmv_type type;
 
-    int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16 */
+    int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16. amg: rows of a node, 1 to 8,
+                   default 0: 1. Rows k block to k block + block - 1 are the unknowns of node k, such as
+                   displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
                    smoother, 1 to 100; default -1: 2 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
@@ -67,10 +69,12 @@ typedef struct spmv_preconditioner_options {
     /* amg: the smoother, "chebyshev" or "l1-jacobi". Default NULL: "chebyshev". */
     const char *smoother;
 
-    /* amg: vectors v for which A v is nearly 0, such as the rigid body modes of elasticity. Element
-     * j of row i is near_null[i * near_nulls + j], of the option type, in the context's memory;
-     * read during the call (with update_values: until the preconditioner is destroyed). Default
-     * NULL and 0: the vector of ones. More than one gives SPMV_ERROR_UNSUPPORTED. */
+    /* amg: up to 8 vectors v for which A v is nearly 0, such as the rigid body modes of elasticity.
+     * Element i of vector j is near_null[i * near_nulls + j], of the type near_null_type, in the
+     * context's memory; read during the call (with update_values: until the preconditioner is
+     * destroyed). Default NULL and 0: a vector of ones; with block > 1, block vectors, of which
+     * vector j is 1 in row j of each node, else 0. Numbers that are not finite:
+     * SPMV_ERROR_NOT_FINITE; all 0: SPMV_ERROR_ARGUMENT. */
     const void *near_null;
     int near_nulls;
 
@@ -89,6 +93,8 @@ typedef struct spmv_preconditioner_options {
 
     /* ilut: the most entries of the factors, relative to those of A, 1 to 1e6; default 0: 10 */
     double fill;
+
+    spmv_type near_null_type; /* of near_null: f64 or f32; default: the option type */
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
@@ -118,7 +124,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
- *                 in aggregate j and 0 elsewhere. The next matrix is P'AP. The smoother is
+ *                 in aggregate j and 0 elsewhere. With k > 1 vectors, each aggregate has k columns,
+ *                 which are made orthonormal. The next matrix is P'AP. The smoother is
  *                 options.degree steps of the Chebyshev iteration for D^-1 A. A matrix of at most
  *                 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where that is
  *                 precise enough (info.layout). For a singular positive semidefinite matrix, M is

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests spmv solve: its messages if it stops before the tolerance or rejects the matrix; its
-defaults.
+defaults; near-null-space vectors.
 
 test_solve.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -8,6 +8,7 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 
 import json
+import os
 import re
 import sys
 import unittest
@@ -174,6 +175,61 @@ class Advice(Solve):
         self.assertIn("--type f64", self.last(7, big, self.vector("b.txt", [1.0, 1.0]), "--type", "f32"))
         nan = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 nan\n"
         self.assertIn("not finite", self.last(7, self.write("nan.mtx", nan)))
+
+
+class NearNull(Solve):
+    """--near-null and --block."""
+
+    def iterations(self, *arguments):
+        cg = json.loads(self.ok("solve", "--json", "-q", "--backend", "omp", *arguments).stdout)["result"]["cg"]
+        self.assertEqual(cg["precond"], "amg")
+        return cg["iterations"]
+
+    def test_vectors_of_a_spec_and_of_a_file_are_the_same(self):
+        modes = os.path.join(self.folder, "rigid.mtx")
+        self.ok("gen", "rigid2d:20", "-o", modes)
+        system = ("elasticity2d:20", "--solution", "random")
+        of_spec = self.iterations(*system, "--near-null", "rigid2d:20", "--block", "2")
+        self.assertLessEqual(of_spec, 14)
+        for more in ([], ["--inner"], ["--precond", "amg"], ["--type", "mixed"]):
+            found = self.iterations(*system, "--near-null", modes, "--block", "2", *more)
+            self.assertLessEqual(found, of_spec + ("--inner" in more) * 3, more)
+        self.assertLess(of_spec, self.iterations(*system, "--precond", "amg", "--block", "2"))
+        self.assertLessEqual(self.iterations(*system, "--near-null", modes, "--block", "2", "--type", "f32"), of_spec)
+
+    def test_refusals(self):
+        def dense(name, rows, columns, number=lambda i, j: "1.5"):
+            numbers = [number(i, j) for j in range(columns) for i in range(rows)]
+            return self.write(
+                name, "%%MatrixMarket matrix array real general\n" + "\n".join([f"{rows} {columns}", *numbers]) + "\n"
+            )
+
+        broken = dense("broken.mtx", 18, 2, lambda i, j: "nan" if (i, j) == (6, 1) else "1")
+        wide = dense("wide.mtx", 18, 9, lambda i, j: str(i**j % 7))
+        cases = [
+            (4, [dense("short.mtx", 17, 3)], "has 17 x 3 numbers, --near-null needs 18 rows"),
+            (4, [wide], "wide.mtx is 18 x 9: elasticity2d:3 has 18 rows, and up to 8 vectors are possible"),
+            (4, ["rigid2d:4"], "--near-null rigid2d:4 is 32 x 3: elasticity2d:3 has 18 rows"),
+            (7, [broken], "broken.mtx: --near-null needs finite numbers, row 7 of vector 2 has nan"),
+            (1, [dense("zero.mtx", 18, 2, lambda i, j: "0")], "the near-null-space vectors are zero"),
+            (1, ["rigid2d:3", "--block", "9"], "nodes of 9 rows; 1 to 8 are possible"),
+            (4, ["rigid2d:3", "--block", "4"], "18 rows are not a multiple of the 4 rows of a node"),
+            (1, ["rigid2d:3", "--precond", "jacobi"], "--near-null is for --precond amg, auto and all, not for jacobi"),
+        ]
+        for code, arguments, message in cases:
+            said = self.run_solve(code, "elasticity2d:3", "--near-null", *arguments)
+            self.assertIn(message, said)
+            self.assertNotIn("solved", said)
+        turned = self.write("turned.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n")
+        self.assertIn("--near-null is for real matrices", self.run_solve(4, turned, "--near-null", broken))
+
+    def test_block_of_block_jacobi(self):
+        def layout(*arguments):
+            done = self.ok("solve", "poisson2d:20", "--json", "-q", "--precond", "block-jacobi", *arguments)
+            return json.loads(done.stdout)["result"]["cg"]["precond_layout"]
+
+        self.assertEqual(layout(), layout("--block", "16"))
+        self.assertIn("20", layout("--block", "20"))
 
 
 class Defaults(Solve):
