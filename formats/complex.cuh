@@ -83,25 +83,27 @@ template <typename Body> spmv_status with_value(spmv_type type, const Body &body
     }
 }
 
-/* The same for a real or complex type, and for a complex type. */
-template <typename Body> spmv_status with_floating(spmv_type type, const Body &body)
+/* The same for the types that are not Refused. */
+template <template <typename> class Refused, typename Body> spmv_status with_value_but(spmv_type type, const Body &body)
 {
     return with_value(type, [&](auto of) -> spmv_status {
-        if constexpr (std::is_integral<decltype(of)>::value)
+        if constexpr (Refused<decltype(of)>::value)
             return SPMV_ERROR_TYPE;
         else
             return body(of);
     });
 }
 
+/* The same for a real or complex type. */
+template <typename Body> spmv_status with_floating(spmv_type type, const Body &body)
+{
+    return with_value_but<std::is_integral>(type, body);
+}
+
+/* The same for a complex type. */
 template <typename Body> spmv_status with_complex(spmv_type type, const Body &body)
 {
-    return with_value(type, [&](auto of) -> spmv_status {
-        if constexpr (std::is_arithmetic<decltype(of)>::value)
-            return SPMV_ERROR_TYPE;
-        else
-            return body(of);
-    });
+    return with_value_but<std::is_arithmetic>(type, body);
 }
 
 #endif

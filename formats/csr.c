@@ -291,6 +291,14 @@ spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr 
     return SPMV_OK;
 }
 
+spmv_status csr_check_square(spmv_context *ctx, const char *name, int64_t rows, int64_t cols)
+{
+    if (rows == cols)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", name,
+                        (long long)rows, (long long)cols);
+}
+
 static spmv_status check_row_ptr(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
     if (row_first(a, 0) != 0)

@@ -82,6 +82,9 @@ int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size);
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name: the function called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
 
+/* SPMV_ERROR_NOT_SQUARE with both sizes in the message, unless they are equal. */
+spmv_status csr_check_square(spmv_context *ctx, const char *name, int64_t rows, int64_t cols);
+
 enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each row */ };
 
 /* csr_check_shape, then the arrays, which must be in host memory (else SPMV_ERROR_ARGUMENT).

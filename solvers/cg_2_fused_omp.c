@@ -250,12 +250,7 @@ done:
 static void release(struct cg *cg)
 {
     struct workspace *w = cg->state;
-    host_free(w->pq);
-    host_free(w->rr);
-    host_free(w->first_tile);
-    host_free(w->order);
-    host_free(w->active);
-    host_free(w->claims);
+    host_free_all(w->pq, w->rr, w->first_tile, w->order, w->active, w->claims);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->opened);
 }

@@ -150,12 +150,11 @@ static spmv_status analyse(struct direct *d)
 
 static spmv_status check(spmv_context *ctx, const spmv_csr *a)
 {
-    const spmv_status st = csr_check_shape(ctx, "direct", a);
+    spmv_status st = csr_check_shape(ctx, "direct", a);
+    if (st == SPMV_OK)
+        st = csr_check_square(ctx, "direct", a->rows, a->cols);
     if (st != SPMV_OK)
         return st;
-    if (a->rows != a->cols)
-        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "direct: the matrix has %lld rows and %lld columns",
-                            (long long)a->rows, (long long)a->cols);
     if (a->val != NULL && !type_is_floating(a->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s", spmv_type_name(a->type));
     return SPMV_OK;
@@ -226,12 +225,7 @@ void direct_destroy(struct direct *d)
         return;
     if (d->state != NULL)
         d->module->close(d->state);
-    host_free(d->col_ptr);
-    host_free(d->row);
-    host_free(d->place);
-    host_free(d->val);
-    host_free(d->x);
-    host_free(d->stage);
+    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage);
     host_free(d);
 }
 

@@ -351,14 +351,6 @@ spmv_status general_match(spmv_context *ctx, const struct magnitudes *a, int32_t
     for (int64_t i = 0; i < n; i++)
         row[i] -= m.base[i];
 done:
-    host_free(m.base);
-    host_free(m.col_of);
-    host_free(m.distance);
-    host_free(m.from);
-    host_free(m.reached);
-    host_free(m.settled);
-    host_free(m.near);
-    host_free(m.final);
-    host_free(m.heap);
+    host_free_all(m.base, m.col_of, m.distance, m.from, m.reached, m.settled, m.near, m.final, m.heap);
     return st;
 }

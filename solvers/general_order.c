@@ -174,10 +174,6 @@ spmv_status general_order(spmv_context *ctx, const struct magnitudes *a, const i
         order[n - 1 - k] = swap;
     }
 done:
-    host_free(g.ptr);
-    host_free(g.next);
-    host_free(mark);
-    host_free(start);
-    host_free(placed);
+    host_free_all(g.ptr, g.next, mark, start, placed);
     return st;
 }

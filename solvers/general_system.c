@@ -234,10 +234,7 @@ struct findings {
 
 static void findings_release(struct findings *f)
 {
-    host_free(f->row);
-    host_free(f->col);
-    host_free(f->row_of);
-    host_free(f->order);
+    host_free_all(f->row, f->col, f->row_of, f->order);
 }
 
 static int64_t count_small(const struct magnitudes *m, const double *row, const double *col)
@@ -552,23 +549,9 @@ void general_system_destroy(struct general_system *s)
 {
     if (s == NULL)
         return;
-    host_free(s->a_ptr);
-    host_free(s->a_col);
-    host_free(s->row_ptr);
-    host_free(s->col);
-    host_free(s->val);
-    host_free(s->entry);
-    host_free(s->first);
-    host_free(s->row_at);
-    host_free(s->col_at);
-    host_free(s->row_exponent);
-    host_free(s->col_exponent);
-    spmv_free(s->ctx, s->rows_from);
-    spmv_free(s->ctx, s->cols_from);
-    spmv_free(s->ctx, s->of_rhs);
-    spmv_free(s->ctx, s->of_residual);
-    spmv_free(s->ctx, s->of_start);
-    spmv_free(s->ctx, s->of_solution);
+    host_free_all(s->a_ptr, s->a_col, s->row_ptr, s->col, s->val, s->entry, s->first, s->row_at, s->col_at,
+                  s->row_exponent, s->col_exponent);
+    context_free_all(s->ctx, s->rows_from, s->cols_from, s->of_rhs, s->of_residual, s->of_start, s->of_solution);
     host_free(s);
 }
 

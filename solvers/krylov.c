@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "backend.h"
+#include "matrix_internal.h"
 #include "plan_internal.h"
 #include "precond_internal.h"
 
@@ -23,9 +24,11 @@ static int64_t size_of(const struct krylov *s)
 spmv_status krylov_check(const struct krylov *s)
 {
     const spmv_plan_info *info = &s->info;
-    if (info->rows != info->cols && s->plan->ranks == NULL)
-        return context_fail(s->ctx, SPMV_ERROR_NOT_SQUARE, "%s: the matrix has %lld rows and %lld columns", s->call,
-                            (long long)info->rows, (long long)info->cols);
+    if (s->plan->ranks == NULL) {
+        const spmv_status st = csr_check_square(s->ctx, s->call, info->rows, info->cols);
+        if (st != SPMV_OK)
+            return st;
+    }
     if (type_is_complex(info->type) && info->vectors != 1)
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                             "%s: several right-hand sides at once are not supported with type %s", s->call,

@@ -356,10 +356,7 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     if (st != SPMV_OK)
         return st;
     source.host = *a;
-    if (a->rows != a->cols)
-        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE,
-                            "spmv_preconditioner_create: the matrix has %lld rows and %lld columns", (long long)a->rows,
-                            (long long)a->cols);
+    TRY(csr_check_square(ctx, "spmv_preconditioner_create", a->rows, a->cols));
     TRY(check_type(ctx, a, &o.type));
     TRY(check_options(ctx, &o));
     if (choose) {

@@ -279,11 +279,8 @@ static spmv_status estimate(const struct chebyshev *c, int steps, double *lowest
     TRY(spmv_alloc(ctx, 2 * size, &l.scalar));
     TRY(run_lanczos(&l, steps, numbers, numbers + steps, lowest, highest));
 done:
-    spmv_free(ctx, l.r);
     free_multiplied(c, l.p);
-    spmv_free(ctx, l.q);
-    spmv_free(ctx, l.z);
-    spmv_free(ctx, l.scalar);
+    context_free_all(ctx, l.r, l.q, l.z, l.scalar);
     host_free(numbers);
     return st;
 }

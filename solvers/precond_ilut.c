@@ -285,14 +285,7 @@ done:
 
 static void close_work(struct work *w)
 {
-    host_free(w->value);
-    host_free(w->used);
-    host_free(w->place);
-    host_free(w->at);
-    host_free(w->left);
-    host_free(w->right);
-    host_free(w->done);
-    host_free(w->pivot);
+    host_free_all(w->value, w->used, w->place, w->at, w->left, w->right, w->done, w->pivot);
     host_rows_release(&w->lower.rows);
     host_rows_release(&w->upper.rows);
 }

@@ -290,16 +290,8 @@ static spmv_status apply(void *self, const void *r, void *z)
 
 static void release(spmv_context *ctx, struct solve *s)
 {
-    spmv_free(ctx, s->ptr);
-    spmv_free(ctx, s->col);
-    spmv_free(ctx, s->row);
-    spmv_free(ctx, s->val);
-    spmv_free(ctx, s->inverse);
-    spmv_free(ctx, s->level);
-    host_free(s->first);
-    host_free(s->first_level);
-    host_free(s->wide);
-    host_free(s->tile);
+    context_free_all(ctx, s->ptr, s->col, s->row, s->val, s->inverse, s->level);
+    host_free_all(s->first, s->first_level, s->wide, s->tile);
 }
 
 static void destroy(void *self)
@@ -454,10 +446,7 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
                                             .first_level = s->first_level};
 done:
     levels_release(&levels);
-    host_free(ordered.ptr);
-    host_free(ordered.col);
-    host_free(ordered.val);
-    host_free(ordered.inverse);
+    host_free_all(ordered.ptr, ordered.col, ordered.val, ordered.inverse);
     return st;
 }
 static spmv_status check_range(const spmv_preconditioner *m, const struct host_rows *t)

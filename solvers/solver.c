@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "clock.h"
+#include "matrix_internal.h"
 #include "solver_internal.h"
 
 enum { RESTART = 50, MOST_RESTART = KRYLOV_MOST_BASIS - 1 };
@@ -68,12 +69,11 @@ static spmv_status check_rung(spmv_context *ctx, const char *rung)
 /* What can be checked before the plan exists. */
 static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *o)
 {
-    const spmv_status st = plan_check_view(ctx, "spmv_solver_create", a);
+    spmv_status st = plan_check_view(ctx, "spmv_solver_create", a);
+    if (st == SPMV_OK)
+        st = csr_check_square(ctx, "spmv_solver_create", a->rows, a->cols);
     if (st != SPMV_OK)
         return st;
-    if (a->rows != a->cols)
-        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "spmv_solver_create: the matrix has %lld rows and %lld columns",
-                            (long long)a->rows, (long long)a->cols);
     const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
     if (complex && o->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,

@@ -222,10 +222,7 @@ spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a)
 
 void plan_release_matrix(spmv_plan *plan)
 {
-    spmv_free(plan->ctx, plan->row_ptr);
-    spmv_free(plan->ctx, plan->col);
-    spmv_free(plan->ctx, plan->val);
-    spmv_free(plan->ctx, plan->from);
+    context_free_all(plan->ctx, plan->row_ptr, plan->col, plan->val, plan->from);
     spmv_matrix_destroy(plan->transposed);
 }
 

@@ -160,17 +160,8 @@ void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const voi
 void tiles_omp_release(spmv_plan *plan)
 {
     const struct omp_tiles *tiles = plan->state;
-    spmv_free(plan->ctx, tiles->tile);
-    spmv_free(plan->ctx, tiles->stretch);
-    spmv_free(plan->ctx, tiles->col);
-    spmv_free(plan->ctx, tiles->group);
-    spmv_free(plan->ctx, tiles->place);
-    spmv_free(plan->ctx, tiles->spot);
-    spmv_free(plan->ctx, tiles->code);
-    spmv_free(plan->ctx, tiles->head);
-    spmv_free(plan->ctx, tiles->tail);
-    spmv_free(plan->ctx, tiles->dots);
-    spmv_free(plan->ctx, tiles->share);
+    context_free_all(plan->ctx, tiles->tile, tiles->stretch, tiles->col, tiles->group, tiles->place, tiles->spot,
+                     tiles->code, tiles->head, tiles->tail, tiles->dots, tiles->share);
 }
 
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)

@@ -82,10 +82,7 @@ done:
 void staged_release(spmv_plan *plan)
 {
     const struct staged *s = plan->state;
-    spmv_free(plan->ctx, s->products);
-    spmv_free(plan->ctx, s->sums);
-    spmv_free(plan->ctx, s->last);
-    spmv_free(plan->ctx, s->scratch);
+    context_free_all(plan->ctx, s->products, s->sums, s->last, s->scratch);
 }
 
 /* Computes S in s->products: the pipeline up to the scan. */

@@ -43,6 +43,18 @@ void host_free(void *memory)
     free(memory);
 }
 
+void host_free_each(void *const *memory, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        host_free(memory[i]);
+}
+
+void context_free_each(spmv_context *ctx, void *const *memory, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        spmv_free(ctx, memory[i]);
+}
+
 spmv_status host_memory_alloc(spmv_context *ctx, int64_t bytes, void **memory)
 {
     return host_alloc(ctx, bytes, "the context's memory", memory);

@@ -148,6 +148,14 @@ int64_t host_memory_bytes(void);
 spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
 void host_free(void *memory);
 
+/* Releases each of these arrays; NULL is skipped. */
+#define host_free_all(...) host_free_each(MEMORY_LIST(__VA_ARGS__))
+/* The same of arrays in the context's memory. */
+#define context_free_all(ctx, ...) context_free_each(ctx, MEMORY_LIST(__VA_ARGS__))
+#define MEMORY_LIST(...) (void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *)
+void host_free_each(void *const *memory, size_t count);
+void context_free_each(spmv_context *ctx, void *const *memory, size_t count);
+
 /* Reads an option struct of another header version: copies the bytes that both versions have from
  * the caller's struct over the defaults in to. Returns false if from->size is too small, or if
  * bytes unknown to this version are not zero. */
