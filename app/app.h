@@ -465,8 +465,9 @@ bool cut_compression(const char *path, size_t *length);
  * "read", "generated". */
 spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *path, const char *made);
 
-/* --json of gen and convert. */
-spmv_status write_matrix_json(spmv_context *ctx, const struct options *o, const struct input *in);
+/* The answer of gen and convert: the matrix (path NULL: not written), and what --json prints. */
+spmv_status write_matrix_and_json(spmv_context *ctx, const struct options *o, const struct input *in, const char *path,
+                                  const char *made);
 
 /* ---------------------------------------------------------------- product.c: y = alpha op(A) x +
  * beta y0, timed, checked */

@@ -48,9 +48,7 @@ spmv_status run_convert(const struct options *o, const char *const *arguments, i
     if (st == SPMV_OK)
         st = input_load_with_comments(ctx, o, JOB_FILE, arguments[0], &in);
     if (st == SPMV_OK)
-        st = write_matrix(ctx, &in, path, "read");
-    if (st == SPMV_OK && o->json)
-        st = write_matrix_json(ctx, o, &in);
+        st = write_matrix_and_json(ctx, o, &in, path, "read");
     input_free(&in);
     spmv_context_destroy(ctx);
     return st;

@@ -31,10 +31,8 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
         st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)
         st = generate(ctx, o, arguments[0], &in);
-    if (st == SPMV_OK && path != NULL)
-        st = write_matrix(ctx, &in, path, "generated");
-    if (st == SPMV_OK && o->json)
-        st = write_matrix_json(ctx, o, &in);
+    if (st == SPMV_OK)
+        st = write_matrix_and_json(ctx, o, &in, path, "generated");
     input_free(&in);
     spmv_context_destroy(ctx);
     return st;

@@ -41,9 +41,13 @@ spmv_status write_matrix(spmv_context *ctx, const struct input *in, const char *
     return write_status(ctx, st, path);
 }
 
-spmv_status write_matrix_json(spmv_context *ctx, const struct options *o, const struct input *in)
+spmv_status write_matrix_and_json(spmv_context *ctx, const struct options *o, const struct input *in, const char *path,
+                                  const char *made)
 {
     spmv_statistics statistics;
-    const spmv_status st = spmv_matrix_statistics(ctx, &in->view, &statistics, sizeof statistics);
+    spmv_status st = path != NULL ? write_matrix(ctx, in, path, made) : SPMV_OK;
+    if (st != SPMV_OK || !o->json)
+        return st;
+    st = spmv_matrix_statistics(ctx, &in->view, &statistics, sizeof statistics);
     return st == SPMV_OK ? json_finish(o, json_about(o, ctx, in, &statistics)) : report(st, spmv_last_error(ctx));
 }

@@ -97,12 +97,7 @@ def self_test():
 
 
 def work():
-    parser = gates.parser(__doc__)
-    given = parser.parse_args()
-    if given.self_test:
-        return self_test()
-    if len(given.states) > 2:
-        parser.error("at most two states")
+    given = gates.arguments(gates.parser(__doc__), self_test)
     old, new = gates.old_and_new(given.states)
     (old_library, old_headers), (new_library, new_headers) = library(old), library(new)
     status, text = abidiff(old_library, new_library, old_headers, new_headers)

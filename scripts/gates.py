@@ -54,6 +54,16 @@ def parser(text):
     return made
 
 
+def arguments(made, self_test, most=2):
+    """What the parser reads, with at most so many states; --self-test runs and ends the program."""
+    given = made.parse_args()
+    if given.self_test:
+        sys.exit(self_test())
+    if len(given.states) > most:
+        made.error(f"at most {most} states")
+    return given
+
+
 def old_and_new(states):
     """The names of both states."""
     return states[0] if states else base(), states[1] if len(states) > 1 else ROOT

@@ -175,11 +175,9 @@ def self_test():
 def work():
     parser = gates.parser(__doc__)
     parser.add_argument("--list", action="store_true")
-    given = parser.parse_args()
-    if given.self_test:
-        return self_test()
-    if len(given.states) > (1 if given.list else 2):
-        parser.error("too many states")
+    given = gates.arguments(parser, self_test)
+    if given.list and len(given.states) > 1:
+        parser.error("--list takes one state")
     if given.list:
         print("\n".join(lines_of(listing(given.states[0] if given.states else gates.ROOT))))
         return 0

@@ -159,11 +159,9 @@ def work():
     parser.add_argument("--backend", default="omp", choices=("omp", "cuda"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
-    given = parser.parse_args()
-    if given.self_test:
-        return self_test()
-    if len(given.states) > 2 or given.rounds < 1:
-        parser.error("at most two states and at least one round")
+    given = gates.arguments(parser, self_test)
+    if given.rounds < 1:
+        parser.error("at least one round")
     old_name, new_name = gates.old_and_new(given.states)
     old, new = program(old_name), program(new_name)
     scale = "quick" if given.quick else "full"

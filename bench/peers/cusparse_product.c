@@ -111,8 +111,7 @@ bool product_make_fastest(struct product *p, char *why, size_t why_size)
 
 void product_drop_matrix(struct product *p)
 {
-    if (p->matrix != NULL)
-        cusparseDestroySpMat(p->matrix);
+    destroy_made(cusparseDestroySpMat, p->matrix);
     void *const memory[] = {p->buffer, p->offsets, p->index, p->values};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         cudaFree(memory[i]);
@@ -123,10 +122,7 @@ void product_drop_matrix(struct product *p)
 void product_end(struct product *p)
 {
     product_drop_matrix(p);
-    if (p->x != NULL)
-        cusparseDestroyDnVec(p->x);
-    if (p->y != NULL)
-        cusparseDestroyDnVec(p->y);
-    if (p->handle != NULL)
-        cusparseDestroy(p->handle);
+    destroy_made(cusparseDestroyDnVec, p->x);
+    destroy_made(cusparseDestroyDnVec, p->y);
+    destroy_made(cusparseDestroy, p->handle);
 }

@@ -19,10 +19,7 @@ static inline bool bad_blas(cublasStatus_t status, const char *call, char *why, 
 static inline void blas_version(char *text, size_t size)
 {
     int version[3] = {0, 0, 0};
-    const bool known = cublasGetProperty(MAJOR_VERSION, &version[0]) == CUBLAS_STATUS_SUCCESS &&
-                       cublasGetProperty(MINOR_VERSION, &version[1]) == CUBLAS_STATUS_SUCCESS &&
-                       cublasGetProperty(PATCH_LEVEL, &version[2]) == CUBLAS_STATUS_SUCCESS;
-    library_version("cuBLAS", known, version, text, size);
+    library_version("cuBLAS", get_version(cublasGetProperty, version), version, text, size);
 }
 
 #endif

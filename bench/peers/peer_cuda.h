@@ -29,7 +29,19 @@ static inline bool bad_cuda(cudaError_t error, const char *call, char *why, size
     return bad_call(error == cudaSuccess, call, cudaGetErrorString(error), cudaGetErrorName(error), why, why_size);
 }
 
-/* "cuBLAS 12.6.3" from major, minor and patch; only the library's name if they are unknown. */
+/* Destroys an object of a library unless it is NULL, not yet made. */
+#define destroy_made(destroy, object)                                                                                  \
+    do {                                                                                                               \
+        if ((object) != NULL)                                                                                          \
+            destroy(object);                                                                                           \
+    } while (0)
+
+/* Reads major, minor and patch by a library's function, whose status is 0 for success. */
+#define get_version(get, version)                                                                                      \
+    (get(MAJOR_VERSION, &(version)[0]) == 0 && get(MINOR_VERSION, &(version)[1]) == 0 &&                               \
+     get(PATCH_LEVEL, &(version)[2]) == 0)
+
+/* "cuBLAS 12.6.3"; only the library's name if the version is unknown. */
 static inline void library_version(const char *library, bool known, const int *version, char *text, size_t size)
 {
     if (known)

@@ -22,10 +22,7 @@ static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *w
 static inline void sparse_version(char *text, size_t size)
 {
     int version[3] = {0, 0, 0};
-    const bool known = cusparseGetProperty(MAJOR_VERSION, &version[0]) == CUSPARSE_STATUS_SUCCESS &&
-                       cusparseGetProperty(MINOR_VERSION, &version[1]) == CUSPARSE_STATUS_SUCCESS &&
-                       cusparseGetProperty(PATCH_LEVEL, &version[2]) == CUSPARSE_STATUS_SUCCESS;
-    library_version("cuSPARSE", known, version, text, size);
+    library_version("cuSPARSE", get_version(cusparseGetProperty, version), version, text, size);
 }
 
 /* The constant -1, 0 or 1 in the type. */

@@ -23,10 +23,8 @@ static void close_operation(void *state)
     struct state *const s = state;
     if (s == NULL)
         return;
-    if (s->plan != NULL)
-        cusparseSpMVOp_destroyPlan(s->plan);
-    if (s->operation != NULL)
-        cusparseSpMVOp_destroyDescr(s->operation);
+    destroy_made(cusparseSpMVOp_destroyPlan, s->plan);
+    destroy_made(cusparseSpMVOp_destroyDescr, s->operation);
     product_end(&s->product);
     free(s);
 }

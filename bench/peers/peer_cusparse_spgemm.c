@@ -46,10 +46,8 @@ static bool need(struct spgemm *p, int k, size_t bytes, char *why, size_t why_si
 
 static void end_product(struct spgemm *p)
 {
-    if (p->work != NULL)
-        cusparseSpGEMM_destroyDescr(p->work);
-    if (p->c != NULL)
-        cusparseDestroySpMat(p->c);
+    destroy_made(cusparseSpGEMM_destroyDescr, p->work);
+    destroy_made(cusparseDestroySpMat, p->c);
     p->work = NULL;
     p->c = NULL;
 }
@@ -160,10 +158,8 @@ static void close_spgemm(void *state)
     end_product(p);
     if (p->b != NULL && p->b != p->a)
         cusparseDestroySpMat(p->b);
-    if (p->a != NULL)
-        cusparseDestroySpMat(p->a);
-    if (p->handle != NULL)
-        cusparseDestroy(p->handle);
+    destroy_made(cusparseDestroySpMat, p->a);
+    destroy_made(cusparseDestroy, p->handle);
     for (int k = 0; k < BUFFERS; k++)
         cudaFree(p->buffer[k]);
     cudaFree(p->row_ptr);

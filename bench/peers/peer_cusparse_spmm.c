@@ -87,14 +87,10 @@ void spmm_close(void *state)
     struct spmm *const p = state;
     if (p == NULL)
         return;
-    if (p->matrix != NULL)
-        cusparseDestroySpMat(p->matrix);
-    if (p->x != NULL)
-        cusparseDestroyDnMat(p->x);
-    if (p->y != NULL)
-        cusparseDestroyDnMat(p->y);
-    if (p->handle != NULL)
-        cusparseDestroy(p->handle);
+    destroy_made(cusparseDestroySpMat, p->matrix);
+    destroy_made(cusparseDestroyDnMat, p->x);
+    destroy_made(cusparseDestroyDnMat, p->y);
+    destroy_made(cusparseDestroy, p->handle);
     cudaFree(p->buffer);
     cudaFree(p->x_columns);
     cudaFree(p->y_columns);
