@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranks_job.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,10 +442,11 @@ static spmv_status check_residual(struct rank *r)
     if (st == SPMV_OK)
         st = rank_passed(r, spmv_group_dot(r->m, r->y, r->y, &square));
     r->norm_r = sqrt(real_at(r->info.type, &square, 0));
-    const double eps = r->info.type == SPMV_F32 ? 0x1p-24 : 0x1p-53;
-    const double least = sqrt((double)r->info.rows * (r->info.type == SPMV_F32 ? (double)FLT_MIN : DBL_MIN));
+    const struct real_limits limits = real_limits_of(r->info.type);
+    const double least = sqrt((double)r->info.rows * limits.normal);
     const double apart = fabs(r->norm_r - r->result.true_residual);
-    if (isfinite(r->result.true_residual) && !(apart <= ((double)r->info.rows + 3) * eps * r->norm_r + least))
+    if (isfinite(r->result.true_residual) &&
+        !(apart <= ((double)r->info.rows + 3) * limits.roundoff * r->norm_r + least))
         r->verdict = SPMV_ERROR_CHECK;
     return st;
 }

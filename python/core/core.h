@@ -71,6 +71,9 @@ bool context_interrupted(context *c);
 /* A new object that owns made; takes a reference to c and keep. On failure made is destroyed. */
 PyObject *object_new(context *c, enum object_kind kind, void *made, PyObject *keep);
 
+/* Replaces what the object keeps alive. Takes over the reference. */
+void object_keep(object *o, PyObject *keep);
+
 /* Converters for PyArg_ParseTuple ("O&"). A matrix is a tuple (rows, cols, nnz, row_ptr,
  * row_ptr_bits, col, val, type, memory). */
 int to_context(PyObject *from, void *to);

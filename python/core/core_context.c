@@ -255,6 +255,13 @@ PyObject *object_new(context *c, enum object_kind kind, void *made, PyObject *ke
     return (PyObject *)o;
 }
 
+void object_keep(object *o, PyObject *keep)
+{
+    PyObject *const old = o->keep;
+    o->keep = keep;
+    Py_XDECREF(old);
+}
+
 /* ------------------------------------------------------------------ arguments */
 
 int to_context(PyObject *from, void *to)
@@ -338,11 +345,19 @@ bool to_scalar(PyObject *from, spmv_type type, spmv_c128 *space, const void **sc
     const double im = complex ? PyComplex_ImagAsDouble(from) : 0;
     if (PyErr_Occurred() != NULL)
         return false;
-    if (type == SPMV_F32 || type == SPMV_C64)
+    switch ((int)type) {
+    case SPMV_F32:
+    case SPMV_C64:
         memcpy(space, &(const spmv_c64){(float)re, (float)im}, sizeof(spmv_c64));
-    else
+        return true;
+    case SPMV_F64:
+    case SPMV_C128:
         *space = (spmv_c128){re, im};
-    return true;
+        return true;
+    default:
+        PyErr_Format(PyExc_TypeError, "no scalar of type %s", spmv_type_name(type));
+        return false;
+    }
 }
 
 /* ------------------------------------------------------------------ functions */

@@ -68,19 +68,25 @@ static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *
     return context_end(p->context, state, st);
 }
 
-/* Whether the format of the buffer protocol is that of the type. */
-static bool has_format(const char *format, spmv_type type)
+/* Types of vectors: the format in the buffer protocol, and the alignment. */
+static const struct buffer_type {
+    const char *format; /* NULL: not a type of vectors */
+    size_t aligned;
+} buffer_types[SPMV_TYPE_LIMIT] = {[SPMV_F32] = {"f", sizeof(float)},
+                                   [SPMV_F64] = {"d", sizeof(double)},
+                                   [SPMV_C64] = {"Zf", sizeof(float)},
+                                   [SPMV_C128] = {"Zd", sizeof(double)}};
+
+/* Whether the buffer has elements of the type. */
+static bool has_type(const Py_buffer *buffer, spmv_type type)
 {
-    if (format == NULL)
+    const struct buffer_type expected = buffer_types[type];
+    const char *format = buffer->format;
+    if (format == NULL || expected.format == NULL)
         return false;
     if (format[0] == '@' || format[0] == '=')
         format++;
-    const char *expected = type == SPMV_F64    ? "d"
-                           : type == SPMV_F32  ? "f"
-                           : type == SPMV_C128 ? "Zd"
-                           : type == SPMV_C64  ? "Zf"
-                                               : "?";
-    return strcmp(format, expected) == 0;
+    return strcmp(format, expected.format) == 0 && (uintptr_t)buffer->buf % expected.aligned == 0;
 }
 
 /* Gets n elements (n rows of the plan's vectors) of the plan's type in C order. */
@@ -93,8 +99,7 @@ static bool take_buffer(PyObject *from, const object *p, int64_t n, int flags, P
     const int k = p->plan.vectors;
     const bool shaped = k == 1 ? buffer->ndim == 1 && buffer->shape[0] == n
                                : buffer->ndim == 2 && buffer->shape[0] == n && buffer->shape[1] == k;
-    const size_t aligned = p->plan.type == SPMV_F32 || p->plan.type == SPMV_C64 ? sizeof(float) : sizeof(double);
-    if (shaped && has_format(buffer->format, p->plan.type) && (uintptr_t)buffer->buf % aligned == 0)
+    if (shaped && has_type(buffer, p->plan.type))
         return true;
     PyBuffer_Release(buffer);
     return false;
@@ -154,9 +159,7 @@ static PyObject *update_values(PyObject *module, PyObject *arguments)
         return NULL;
     if (!context_end(p->context, state, spmv_plan_update_values(p->made, address(values))))
         return NULL;
-    PyObject *old = p->keep;
-    p->keep = Py_NewRef(keep);
-    Py_XDECREF(old);
+    object_keep(p, Py_NewRef(keep));
     return Py_NewRef(Py_None);
 }
 

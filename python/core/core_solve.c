@@ -239,9 +239,7 @@ static PyObject *solver_update(PyObject *module, PyObject *arguments)
     PyObject *keep = well ? PyTuple_Pack(2, arrays, PyTuple_GetItem(s->keep, 1)) : NULL;
     if (keep == NULL)
         return NULL;
-    PyObject *old = s->keep;
-    s->keep = keep;
-    Py_XDECREF(old);
+    object_keep(s, keep);
     return Py_NewRef(Py_None);
 }
 
