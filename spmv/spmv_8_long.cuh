@@ -209,6 +209,93 @@ template <typename T, typename Matrix> __device__ T fold(const Matrix &m, int32_
     return warp_sum(sum, warp_lanes);
 }
 
+/* Stores the empty rows, which end in no step. */
+template <int BLOCK, typename Matrix, typename T>
+__device__ __forceinline__ void store_empty_rows(const Matrix &m, const scaling<T> &s, T *y)
+{
+    if (m.has_empty)
+        for (int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x; row < m.rows; row += (int64_t)gridDim.x * BLOCK)
+            if (m.offset((int32_t)row) == m.offset((int32_t)row + 1))
+                s.store(T(), &y[row]);
+}
+
+/* The open row of a warp: the one that the next nonzero belongs to. */
+template <typename T> struct open_row {
+    int at, which;  /* where it begins, at least 0; its lane in the ends of rows */
+    int32_t starts; /* the unit in which it begins */
+    T sum;          /* the lane's part of it in this unit */
+    T folded;       /* its sums in the units l, l + 32, ... before this one, l: lane */
+
+    /* Adds the products of a step that begins at `from`, up to the row's end. */
+    template <int ITEMS> __device__ __forceinline__ void add_up_to(int row_end, int from, const T (&product)[ITEMS])
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) {
+            const int place = from + i * warp_lanes + (int)threadIdx.x % warp_lanes;
+            if (place >= at && place < row_end)
+                sum += product[i];
+        }
+    }
+
+    /* Adds all of them from the row's begin on. In the last unit, products behind the last nonzero
+     * are added to a sum that is not used. */
+    template <int ITEMS> __device__ __forceinline__ void add(int from, const T (&product)[ITEMS])
+    {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            if (at <= from || from + i * warp_lanes + (int)threadIdx.x % warp_lanes >= at)
+                sum += product[i];
+    }
+
+    /* The row ends in unit u: in lane 0, sum becomes that of the row, with the units before u. False
+     * if another warp does this, because other warps have the row's first units. */
+    template <typename Matrix> __device__ __forceinline__ bool finish(const Matrix &m, int32_t first_unit, int32_t u)
+    {
+        const int lane = (int)threadIdx.x % warp_lanes;
+        bool complete = true;
+        sum = warp_sum(sum, warp_lanes);
+        if (starts < first_unit) {
+            if (lane == 0)
+                *sum_at(m, starts, u) = sum;
+            complete = arrives_last(m, starts, (unsigned)(u - first_unit + 1), (unsigned)(u - starts + 1));
+            if (complete)
+                sum = fold<T>(m, starts, u - starts + 1);
+        } else if (starts < u) {
+            sum = __shfl_sync(0xffffffffu, sum, 0);
+            sum = warp_sum((u - starts) % warp_lanes == lane ? folded + sum : folded, warp_lanes);
+        }
+        return complete;
+    }
+
+    /* The row ends in a later unit than u. cut: other warps have units of it, so they need the sum
+     * in this one. */
+    template <typename Matrix> __device__ __forceinline__ void end_unit(const Matrix &m, int32_t u, bool cut)
+    {
+        const int lane = (int)threadIdx.x % warp_lanes;
+        sum = warp_sum(sum, warp_lanes);
+        if (lane == 0 && cut)
+            *sum_at(m, starts, u) = sum;
+        sum = __shfl_sync(0xffffffffu, sum, 0);
+        if ((u - starts) % warp_lanes == lane)
+            folded += sum;
+        sum = T();
+    }
+};
+
+/* The warp's last row ends in the units of another warp. The last of these warps stores it. */
+template <int UNIT, typename Matrix, typename T>
+__device__ __forceinline__ void finish_cut_row(const Matrix &m, int32_t row, int32_t starts, int32_t first_unit,
+                                               int32_t units_end, const scaling<T> &s, T *y)
+{
+    const int32_t mine = starts > first_unit ? starts : first_unit;
+    const unsigned all = (unsigned)((int32_t)((m.offset(row + 1) - 1) / UNIT) - starts + 1);
+    if (arrives_last(m, starts, (unsigned)(units_end - mine), all)) {
+        const T sum = fold<T>(m, starts, (int)all);
+        if (threadIdx.x % warp_lanes == 0)
+            s.store(sum, &y[row]);
+    }
+}
+
 template <typename Shape, bool X_SHARED, bool HAS_VALUES, typename Load, typename Matrix, typename T>
 __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of<Shape, X_SHARED>::RESIDENT)
     kernel(Matrix m, const T *x, scaling<T> s, T *y)
@@ -226,14 +313,14 @@ __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of
     const auto is_narrow = [&](int32_t base) { return m.narrow != nullptr && base != tiles::NO_BASE; };
     step<Shape, Matrix> now = {};
     row_ends rows = {};
+    open_row<T> open = {};
     int32_t base = 0, next_base = 0; /* of the columns of this unit and the next */
-    int32_t starts = 0;              /* the unit in which the open row begins */
     let_next_begin();
     if (length > 0) {
         const unit mine = m.table[first_unit];
         base = mine.base;
         now.template load<HAS_VALUES>(m, load, is_narrow(base), begin + lane, length);
-        starts = (int32_t)(m.offset(mine.row) / UNIT);
+        open.starts = (int32_t)(m.offset(mine.row) / UNIT);
         rows.load(m, mine.row, begin);
     }
 
@@ -248,14 +335,8 @@ __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of
         __syncthreads();
         gathered = copy;
     }
-    if (m.has_empty)
-        for (int64_t row = (int64_t)blockIdx.x * BLOCK + threadIdx.x; row < m.rows; row += warps * warp_lanes)
-            if (m.offset((int32_t)row) == m.offset((int32_t)row + 1))
-                s.store(T(), &y[row]);
+    store_empty_rows<BLOCK>(m, s, y);
 
-    int at = 0, which = 0; /* where the open row begins, at least 0; its lane in rows */
-    T sum = T();           /* the lane's part of the open row in this unit */
-    T folded = T();        /* the sums of the row's units l, l + 32, ... before this one, l: lane */
     for (int from = 0; from < length; from += STEP) { /* the same for all lanes */
         const int behind = from + STEP;
         const int32_t u = first_unit + from / UNIT;
@@ -267,59 +348,20 @@ __global__ void __launch_bounds__(blocks_of<Shape, X_SHARED>::THREADS, blocks_of
         if (ends_unit)
             base = next_base;
         now.template load<HAS_VALUES>(m, load, is_narrow(base), begin + behind + lane, length - behind);
-        int row_end = __shfl_sync(0xffffffffu, rows.end, which);
+        int row_end = __shfl_sync(0xffffffffu, rows.end, open.which);
         while (row_end <= behind) { /* the open row ends in this step */
-#pragma unroll
-            for (int i = 0; i < Shape::ITEMS; i++) {
-                const int place = from + i * warp_lanes + lane;
-                if (place >= at && place < row_end)
-                    sum += product[i];
-            }
-            sum = warp_sum(sum, warp_lanes);
-            bool complete = true;
-            if (starts < first_unit) { /* other warps have the row's first units */
-                if (lane == 0)
-                    *sum_at(m, starts, u) = sum;
-                complete = arrives_last(m, starts, (unsigned)(u - first_unit + 1), (unsigned)(u - starts + 1));
-                if (complete)
-                    sum = fold<T>(m, starts, u - starts + 1);
-            } else if (starts < u) {
-                sum = __shfl_sync(0xffffffffu, sum, 0);
-                sum = warp_sum((u - starts) % warp_lanes == lane ? folded + sum : folded, warp_lanes);
-            }
-            if (complete && lane == 0)
-                s.store(sum, &y[rows.first + which]);
-            sum = folded = T();
-            at = row_end;
-            starts = first_unit + at / UNIT;
-            which = rows.next(m, begin, at);
-            row_end = __shfl_sync(0xffffffffu, rows.end, which);
+            open.add_up_to(row_end, from, product);
+            if (open.finish(m, first_unit, u) && lane == 0)
+                s.store(open.sum, &y[rows.first + open.which]);
+            open = {row_end, rows.next(m, begin, row_end), first_unit + row_end / UNIT, T(), T()};
+            row_end = __shfl_sync(0xffffffffu, rows.end, open.which);
         }
-        /* In the last unit, products behind the last nonzero are added to a sum that is not
-         * used. */
-#pragma unroll
-        for (int i = 0; i < Shape::ITEMS; i++)
-            if (at <= from || from + i * warp_lanes + lane >= at)
-                sum += product[i];
-        if (ends_unit && at < behind) { /* the open row ends in a later unit */
-            sum = warp_sum(sum, warp_lanes);
-            if (lane == 0 && (starts < first_unit || row_end > length))
-                *sum_at(m, starts, u) = sum;
-            sum = __shfl_sync(0xffffffffu, sum, 0);
-            if ((u - starts) % warp_lanes == lane)
-                folded += sum;
-            sum = T();
-        }
+        open.add(from, product);
+        if (ends_unit && open.at < behind)
+            open.end_unit(m, u, open.starts < first_unit || row_end > length);
     }
-    if (at < length) { /* the open row ends in the units of another warp */
-        const int32_t row = rows.first + which, mine = starts > first_unit ? starts : first_unit;
-        const unsigned all = (unsigned)((int32_t)((m.offset(row + 1) - 1) / UNIT) - starts + 1);
-        if (arrives_last(m, starts, (unsigned)(units_end - mine), all)) {
-            sum = fold<T>(m, starts, (int)all);
-            if (lane == 0)
-                s.store(sum, &y[row]);
-        }
-    }
+    if (open.at < length)
+        finish_cut_row<UNIT>(m, rows.first + open.which, open.starts, first_unit, units_end, s, y);
 }
 
 /* blocks: as many as run at once, or fewer. */

@@ -248,6 +248,113 @@ __device__ __forceinline__ void merge_store(const Store &store, const merge_shar
         store(mine.closed + c, results[c]);
 }
 
+/* The number of a tile, and the segments closed before it and up to its end. */
+struct merge_order {
+    int64_t number, closed, closed_behind;
+};
+
+/* The carrier draws the next tile. alone: there is only one. */
+template <typename Tiles>
+__device__ __forceinline__ merge_order merge_draw(const Tiles &tiles, const int64_t *starts, bool alone)
+{
+    merge_order drawn = {alone ? 0 : tiles.draw(), 0, 0};
+    if (drawn.number >= 0 && drawn.number < tiles.tiles) {
+        drawn.closed = starts[drawn.number];
+        drawn.closed_behind = starts[drawn.number + 1];
+    }
+    return drawn;
+}
+
+/* The carrier announces the tile of the next turn, 0 or 1. */
+template <typename Memory> __device__ __forceinline__ void merge_announce(Memory &m, const merge_order &what, int turn)
+{
+    m.number[turn] = what.number;
+    m.closed[turn] = what.closed;
+    m.closed_behind[turn] = what.closed_behind;
+}
+
+/* The engine loads a tile's share into a buffer, if it can. */
+template <typename Memory> __device__ __forceinline__ void merge_load(Memory &m, const merge_share &s, int buffer)
+{
+    if (s.by_engine) {
+        const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
+        const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
+        engine_expect(&m.arrived[buffer], in + ends_in);
+        if (in > 0)
+            engine_load(m.stage[buffer].bytes, (const void *)s.elements.from, in, &m.arrived[buffer]);
+        if (ends_in > 0)
+            engine_load(m.stage[buffer].bytes + in, (const void *)s.ends.from, ends_in, &m.arrived[buffer]);
+    } else {
+        engine_expect_nothing(&m.arrived[buffer]);
+    }
+}
+
+/* A lane that waits for the prefix of a tile, to store the result of the tile's first segment. */
+template <typename Op> struct merge_waiter {
+    using T = typename Op::type;
+    int64_t tile, segment; /* tile: -1 if the lane waits for none */
+    bool closes;           /* whether the segment ends in the tile */
+    T part;                /* the segment's part in the tile */
+
+    template <typename Tiles, typename Store>
+    __device__ __forceinline__ void look(const Tiles &tiles, const Store &store, bool alone)
+    {
+        T before = Op::identity();
+        if (tile < 0 || !(alone || tiles.pick_up(tile, &before)))
+            return;
+        if (closes)
+            store(segment, Op()(before, part));
+        tile = -1;
+    }
+};
+
+/* Where a tile's elements and ends are in a buffer, in bytes. No pointers: the compiler must see that
+ * the memory is shared. */
+struct merge_places {
+    int elements, ends;
+};
+
+/* The block that has no tiles runs the chain. */
+template <typename Tiles, typename Cells>
+__device__ __forceinline__ void merge_run_chain(const Tiles &tiles, Cells *cells, bool carrier)
+{
+    tiles.run(cells);
+    __syncthreads();
+    if (carrier)
+        tiles.end();
+}
+
+/* Waits for the engine, or loads the tile without it. Passed by all threads; those that walk wait. */
+template <typename T, typename P, typename Load>
+__device__ __forceinline__ merge_places merge_arrive(const Load &load, const segment_closings &closings,
+                                                     const merge_share &mine, unsigned char *bytes, arrival *arrived,
+                                                     unsigned phase)
+{
+    const bool walks = threadIdx.x < block_threads;
+    if (walks)
+        engine_await(arrived, phase);
+    merge_places at = {mine.elements.skip, (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip};
+    if (!mine.by_engine) {
+        at = {0, (mine.taking * (int)sizeof(T) + 15) & ~15};
+        if (walks)
+            merge_stage_in(load, closings, mine, (T *)bytes, (P *)(bytes + at.ends));
+        __syncthreads();
+    }
+    return at;
+}
+
+/* A thread's walk in tile number, by the staged elements and ends. */
+template <typename Op, typename Tile, typename P>
+__device__ __forceinline__ thread_walk<typename Op::type> merge_walk(const typename Op::type *elements, const P *ends,
+                                                                     const merge_share &mine, int64_t number,
+                                                                     typename Op::type *results)
+{
+    const unsigned shift = (unsigned)(mine.closed - number * Tile::size);
+    return walk_of_thread<Op, Tile::items>(
+        elements, results, [=](int c) { return (int)((unsigned)ends[c] + shift) + c; }, mine.closing,
+        mine.taking + mine.closing);
+}
+
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
 __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
@@ -257,7 +364,6 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
 #if SPMV_HAVE_COPY_ENGINE
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
-    using X = typename fold::type;
     using memory = merge_memory<Op, P, Shape>;
     using tile = merge_tile<T, P, Shape>;
     extern __shared__ unsigned char dynamic_shared[];
@@ -273,41 +379,14 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
         return merge_share_of<tile::size>(closings, tiles.tiles, from, ends, number, closed, closed_behind);
     };
-
-    /* The number of a tile and where it starts. */
-    struct order {
-        int64_t number, closed, closed_behind;
-    };
-    const order none = {tiles.tiles, 0, 0};
-    const auto draw = [&] {
-        order drawn = {alone ? 0 : tiles.draw(), 0, 0};
-        if (drawn.number >= 0 && drawn.number < tiles.tiles) {
-            drawn.closed = starts[drawn.number];
-            drawn.closed_behind = starts[drawn.number + 1];
-        }
-        return drawn;
-    };
-    const auto bring = [&](const order &what, int turn, int buffer) {
-        m.number[turn] = what.number;
-        m.closed[turn] = what.closed;
-        m.closed_behind[turn] = what.closed_behind;
-        if (what.number < 0 || what.number >= tiles.tiles)
-            return;
-        const merge_share s = share_of(what.number, what.closed, what.closed_behind);
-        if (s.by_engine) {
-            const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
-            const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
-            engine_expect(&m.arrived[buffer], in + ends_in);
-            if (in > 0)
-                engine_load(m.stage[buffer].bytes, (const void *)s.elements.from, in, &m.arrived[buffer]);
-            if (ends_in > 0)
-                engine_load(m.stage[buffer].bytes + in, (const void *)s.ends.from, ends_in, &m.arrived[buffer]);
-        } else {
-            engine_expect_nothing(&m.arrived[buffer]);
-        }
+    const auto bring = [&](const merge_order &what, int turn, int buffer) {
+        merge_announce(m, what, turn);
+        if (what.number >= 0 && what.number < tiles.tiles)
+            merge_load(m, share_of(what.number, what.closed, what.closed_behind), buffer);
     };
 
-    order ahead = none;
+    const merge_order none = {tiles.tiles, 0, 0};
+    merge_order ahead = none;
     let_next_begin();
     await_kernel_before();
     if (!alone)
@@ -315,34 +394,21 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
     if (carrier) {
         engine_prepare(m.arrived, tile::buffers);
         m.cells.prepare();
-        bring(draw(), 0, 0);
+        bring(merge_draw(tiles, starts, alone), 0, 0);
         if (AHEAD && m.number[0] >= 0 && !alone)
-            ahead = draw();
+            ahead = merge_draw(tiles, starts, alone);
     }
     __syncthreads();
     if (m.number[0] < 0) {
-        tiles.run(&m.cells);
-        __syncthreads();
-        if (carrier)
-            tiles.end();
+        merge_run_chain(tiles, &m.cells, carrier);
         return;
     }
 
     /* The additional warp: lane 0 loads, MERGE_WAITING other lanes wait for the prefix of one tile
      * each. */
     const bool walks = threadIdx.x < block_threads;
-    const int waiter = (int)threadIdx.x - block_threads - 1;
-    int64_t waiting = -1, segment = 0; /* the tile, its first segment */
-    bool waiting_closes = false;
-    T waiting_part = Op::identity(); /* that segment's part in the tile */
-    const auto look = [&] {
-        T before = Op::identity();
-        if (waiting < 0 || !(alone || tiles.pick_up(waiting, &before)))
-            return;
-        if (waiting_closes)
-            store(segment, Op()(before, waiting_part));
-        waiting = -1;
-    };
+    const int turn_of_lane = (int)threadIdx.x - block_threads - 1;
+    merge_waiter<Op> waiter = {-1, 0, false, Op::identity()};
 
     /* All warps pass the same barriers: arrival, walk, join, results. */
     int64_t number;
@@ -350,55 +416,41 @@ __global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
         const int buffer = step % tile::buffers;
         const merge_share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
         unsigned char *const bytes = m.stage[buffer].bytes;
-        const T *elements = (const T *)(bytes + mine.elements.skip);
-        const P *staged_ends = (const P *)(bytes + (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip);
         if (carrier) {
-            bring(alone ? none : AHEAD ? ahead : draw(), 1 - step % 2, (step + 1) % tile::buffers);
+            bring(alone   ? none
+                  : AHEAD ? ahead
+                          : merge_draw(tiles, starts, alone),
+                  1 - step % 2, (step + 1) % tile::buffers);
             if (AHEAD && !alone)
-                ahead = draw();
+                ahead = merge_draw(tiles, starts, alone);
         }
-        if (walks)
-            engine_await(&m.arrived[buffer], (unsigned)(step / tile::buffers));
-        if (!mine.by_engine) {
-            T *const to = (T *)bytes;
-            P *const ends_to = (P *)(bytes + ((mine.taking * (int)sizeof(T) + 15) & ~15));
-            if (walks)
-                merge_stage_in(load, closings, mine, to, ends_to);
-            __syncthreads();
-            elements = to;
-            staged_ends = ends_to;
-        }
+        const merge_places at =
+            merge_arrive<T, P>(load, closings, mine, bytes, &m.arrived[buffer], (unsigned)(step / tile::buffers));
         thread_walk<T> walked = {0, 0, Op::identity()};
-        X through = fold::identity();
+        typename fold::type through = fold::identity();
         if (walks) {
-            const unsigned shift = (unsigned)(mine.closed - number * tile::size);
-            walked = walk_of_thread<Op, tile::items>(
-                elements, m.results, [=](int c) { return (int)((unsigned)staged_ends[c] + shift) + c; }, mine.closing,
-                mine.taking + mine.closing);
+            walked = merge_walk<Op, tile>((const T *)(bytes + at.elements), (const P *)(bytes + at.ends), mine, number,
+                                          m.results);
             through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
         }
         __syncthreads(); /* the warps' sums are written */
         if (walks) {
             merge_join<Op>(m, tiles, number, walked, through);
         } else {
-            look();
-            while (waiter == step % MERGE_WAITING && waiting >= 0)
-                look();
+            waiter.look(tiles, store, alone);
+            while (turn_of_lane == step % MERGE_WAITING && waiter.tile >= 0)
+                waiter.look(tiles, store, alone);
             __syncwarp();
         }
         __syncthreads(); /* the results are written */
-        if (walks) {
+        if (walks)
             merge_store(store, mine, m.results);
-        } else if (waiter == step % MERGE_WAITING) {
-            waiting = number;
-            segment = mine.closed;
-            waiting_closes = mine.closing > 0;
-            waiting_part = m.first_part;
-        }
+        else if (turn_of_lane == step % MERGE_WAITING)
+            waiter = {number, mine.closed, mine.closing > 0, m.first_part};
         __syncthreads(); /* buffers and results are free */
     }
-    while (waiting >= 0)
-        look();
+    while (waiter.tile >= 0)
+        waiter.look(tiles, store, alone);
     __syncthreads();
     if (carrier && !alone)
         tiles.end();
