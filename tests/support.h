@@ -27,6 +27,25 @@
 
 enum { SKIPPED = 77 };
 
+/* support_NAME_options(): the defaults of spmv_NAME_options. */
+#define SUPPORT_OPTIONS(name)                                                                                          \
+    static inline spmv_##name##_options support_##name##_options(void)                                                 \
+    {                                                                                                                  \
+        spmv_##name##_options options;                                                                                 \
+        spmv_##name##_options_init(&options, sizeof options);                                                          \
+        return options;                                                                                                \
+    }
+SUPPORT_OPTIONS(cg)
+SUPPORT_OPTIONS(context)
+SUPPORT_OPTIONS(generate)
+SUPPORT_OPTIONS(multiply)
+SUPPORT_OPTIONS(pieces)
+SUPPORT_OPTIONS(plan)
+SUPPORT_OPTIONS(preconditioner)
+SUPPORT_OPTIONS(read)
+SUPPORT_OPTIONS(solver)
+SUPPORT_OPTIONS(write)
+
 static spmv_backend support_backend = SPMV_BACKEND_AUTO;
 
 #ifdef SOURCE_DIR
@@ -60,8 +79,7 @@ static inline void support_begin(int argc, char **argv)
         fprintf(stderr, "no backend %s\n", argv[1]);
         exit(1);
     }
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = support_backend;
     spmv_context *ctx = NULL;
     const spmv_status st = spmv_context_create(&options, &ctx);
@@ -94,38 +112,58 @@ static inline void support_begin(int argc, char **argv)
     }
 #define SUPPORT_LIST(...) __VA_ARGS__
 
+static inline spmv_context *support_context_with(const spmv_context_options *options)
+{
+    spmv_context *ctx = NULL;
+    if (spmv_context_create(options, &ctx) != SPMV_OK)
+        fail_msg("no context on %s: %s", spmv_backend_name(options->backend), spmv_last_error(NULL));
+    return ctx;
+}
+
 /* A context on a backend with this number of threads (0: the default). */
 static inline spmv_context *support_context_on(spmv_backend backend, int threads)
 {
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = backend;
     options.threads = threads;
-    spmv_context *ctx = NULL;
-    const spmv_status st = spmv_context_create(&options, &ctx);
-    if (st != SPMV_OK)
-        fail_msg("no context on %s: %s", spmv_backend_name(backend), spmv_last_error(NULL));
-    return ctx;
+    return support_context_with(&options);
 }
 
 /* A context on this device (-1: the default) and stream of cuda; stream: NULL for its own. */
 static inline spmv_context *support_context_of(int device, void *stream)
 {
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = SPMV_BACKEND_CUDA;
     options.device = device;
     options.stream = stream;
-    spmv_context *ctx = NULL;
-    if (spmv_context_create(&options, &ctx) != SPMV_OK)
-        fail_msg("no context: %s", spmv_last_error(NULL));
-    return ctx;
+    return support_context_with(&options);
+}
+
+/* A context on omp that tells a function its events. */
+static inline spmv_context *support_context_telling(int threads, spmv_event_fn tell, void *user)
+{
+    spmv_context_options options = support_context_options();
+    options.backend = SPMV_BACKEND_OMP;
+    options.threads = threads;
+    options.on_event = tell;
+    options.user = user;
+    return support_context_with(&options);
 }
 
 /* A context on the backend of argv[1]. */
 static inline spmv_context *support_context(void)
 {
     return support_context_on(support_backend, 0);
+}
+
+/* The array in the context's memory still has these bytes. */
+static inline void assert_holds(spmv_context *ctx, const void *memory, const void *expected, size_t bytes)
+{
+    void *const copy = malloc(bytes);
+    assert_non_null(copy);
+    assert_int_equal(spmv_download(ctx, memory, copy, (int64_t)bytes), SPMV_OK);
+    assert_memory_equal(copy, expected, bytes);
+    free(copy);
 }
 
 /* Setup and teardown of with_context. */

@@ -44,16 +44,8 @@ static inline int hear(const spmv_event *event, void *user)
 
 static inline spmv_context *context_that_tells(int threads, struct heard *heard)
 {
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_OMP;
-    options.threads = threads;
-    options.on_event = hear;
-    options.user = heard;
     heard->thread = pthread_self();
-    spmv_context *ctx = NULL;
-    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
-    return ctx;
+    return support_context_telling(threads, hear, heard);
 }
 
 enum { TEAMS = 4 };

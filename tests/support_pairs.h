@@ -9,6 +9,7 @@
 #ifndef SUPPORT_PAIRS_H
 #define SUPPORT_PAIRS_H
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "host_tiles.h"
@@ -265,6 +266,30 @@ static inline void count_step(const spmv_trace *t, void *user)
     assert_true(t->operations >= counted->operations);
     assert_true(t->label[0] != '\0' && t->launch[0] != '\0');
     counted->operations = t->operations;
+}
+
+/* A sum, and how far a result in f64 may be from it. */
+struct bounded_sum {
+    long double sum, bound;
+};
+
+/* Any summation order stays within (n - 1) u sum |x| to first order (Higham 2002, section 4.2);
+ * twice that covers the higher orders. */
+static inline struct bounded_sum bounded_sum(const double *x, int64_t n)
+{
+    struct bounded_sum s = {0, 0};
+    for (int64_t i = 0; i < n; i++) {
+        s.sum += x[i];
+        s.bound += fabs(x[i]);
+    }
+    s.bound *= 2 * (long double)n * 0x1p-53L;
+    return s;
+}
+
+static inline void check_sum(struct bounded_sum exact, double got, const char *rung)
+{
+    if (!(fabsl(got - exact.sum) <= exact.bound))
+        fail_msg("rung %s: %.17g instead of %.17Lg", rung, got, exact.sum);
 }
 
 #endif

@@ -62,8 +62,7 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
     if (!s.pattern)
         p->val = place_values(s.stored, m->val, m->nnz, s.skew);
     const spmv_csr a = support_csr_there(m->rows, m->cols, m->nnz, p->row_ptr.at, 64, p->col.at, p->val.at, s.stored);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = s.method;
     options.type = s.sums;
     options.compression = s.compression;
@@ -100,6 +99,21 @@ static struct planned make_plan(const struct matrix *m, struct setting s)
     struct planned p;
     assert_ok(ctx, try_plan(m, s, &p));
     return p;
+}
+
+/* A plan of the method with this name. */
+static inline struct planned make_named_plan(const struct matrix *m, const char *method, struct setting s)
+{
+    s.method = method;
+    const struct planned p = make_plan(m, s);
+    assert_string_equal(p.plan->method->name, method);
+    return p;
+}
+
+static inline void check_layout(const char *name, const struct planned *p, const char *says)
+{
+    if (strstr(p->plan->layout, says) == NULL)
+        fail_msg("%s: \"%s\" does not contain \"%s\"", name, p->plan->layout, says);
 }
 
 static void free_plan(struct planned *p)

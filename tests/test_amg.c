@@ -561,8 +561,7 @@ static void near_null_space(void **state)
         for (int64_t k = g.ptr[i]; k < g.ptr[i + 1]; k++)
             g.val[k] /= vector[i] * (1 + (double)(g.col[k] * 7 % 10));
     }
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     void *const given = support_upload(ctx, vector, n * 8);
     options.near_null = given;
     options.near_nulls = 1;
@@ -739,8 +738,7 @@ static void new_values(void **state)
 {
     spmv_context *ctx = *state;
     struct grid g = make_grid(SLOW ? 24 : 50, false, 1), other = make_grid(SLOW ? 24 : 50, false, 1.5);
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.update_values = 1;
     spmv_preconditioner *const m = make(ctx, &g.view, &options), *const plain = make(ctx, &g.view, NULL);
     const uint64_t hash = hash_of(ctx, m);

@@ -326,8 +326,7 @@ static int open_places(void **state)
 {
     char why[WHY_SIZE] = "";
     const spmv_backend other = support_backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
-    spmv_context_options o;
-    spmv_context_options_init(&o, sizeof o);
+    spmv_context_options o = support_context_options();
     (void)state;
     const int failed = support_backend == SPMV_BACKEND_CUDA ? device_open_cuda(-1, &places.device, why)
                                                             : device_open_cpu(2, &places.device, why);
@@ -676,8 +675,7 @@ static void unknown_method(void **state)
 static void suites(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_generate_options within;
-    spmv_generate_options_init(&within, sizeof within);
+    spmv_generate_options within = support_generate_options();
     within.max_bytes = 1;
     const char *about = NULL;
     int count = 0;

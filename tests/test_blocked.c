@@ -385,8 +385,7 @@ static void never_by_itself(void **state)
     const int32_t row_ptr[] = {0, 1}, col[] = {0};
     const double val[] = {5};
     const spmv_csr a = support_csr(1, 1, row_ptr, col, val);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     spmv_plan *plan = NULL;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
     spmv_plan_info info;

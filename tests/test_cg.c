@@ -172,8 +172,7 @@ static void single_precision(void **state)
 {
     spmv_context *ctx = *state;
     struct system s = system_ones(ctx, "poisson2d:40", SPMV_F32);
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.rtol = 1e-5;
     spmv_cg_result result;
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
@@ -258,8 +257,7 @@ static void error_estimates(void **state)
                                  (strcmp(rung, "fused") == 0 && support_backend != SPMV_BACKEND_CUDA);
                 spmv_csr a;
                 spmv_matrix_view(s.matrix, &a);
-                spmv_cg_options options;
-                spmv_cg_options_init(&options, sizeof options);
+                spmv_cg_options options = support_cg_options();
                 options.zero_start = 1;
                 options.method = rung;
                 assert_ok(ctx, spmv_preconditioner_create(ctx, preconds[m], &a, NULL, &options.precond));
@@ -284,8 +282,7 @@ static void ends_of_error_estimates(void **state)
 {
     spmv_context *ctx = *state;
     struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.method = "textbook";
     options.zero_start = 1;
     spmv_cg_result result;
@@ -321,8 +318,7 @@ static void starts(void **state)
     const spmv_csr a = support_csr(2, 2, diagonal_ptr, diagonal_col, val);
     struct system s = system_of(ctx, &a);
     spmv_cg_result result;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
     /* an exact start needs no iteration */
     assert_ok(ctx, spmv_upload(ctx, exact, s.x, sizeof exact));
@@ -536,8 +532,7 @@ static void tolerance_out_of_reach(void **state)
     spmv_context *ctx = *state;
     struct system s = system_ones(ctx, SLOW ? "poisson2d:10" : "poisson2d:30", SPMV_F64);
     spmv_cg_result result, again;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.rtol = 0;
     const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
     assert_true(st == SPMV_ERROR_STAGNATION || (st == SPMV_OK && result.true_residual == 0));
@@ -555,8 +550,7 @@ static void tolerance_out_of_reach(void **state)
 static void nothing_gets_worse(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.rtol = 0;
     for (int i = 0; (options.method = spmv_cg_method_name(support_backend, i)) != NULL; i++) {
         struct system s = system_ones(ctx, SLOW ? "poisson2d:7" : "poisson2d:30", SPMV_F64);
@@ -587,8 +581,7 @@ static void one_entry_alone(void **state)
 {
     enum { N = 16 };
     spmv_context *ctx = *state;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.symmetry_check = SPMV_SYMMETRY_SAMPLED;
     options.max_iterations = 1;
     int found = 0, places = 0;
@@ -630,8 +623,7 @@ static void tiny_systems(void **state)
     a = support_csr(0, 0, ptr, col, val);
     s = system_of(ctx, &a);
     int64_t calls = 0;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.on_iteration = count_calls;
     options.user = &calls;
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));

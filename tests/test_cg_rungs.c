@@ -32,8 +32,7 @@ struct system {
 
 static void make_plan(struct system *s, int columns)
 {
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.vectors = s->columns = columns;
     assert_ok(s->ctx, spmv_plan_create(s->ctx, &s->a, &options, &s->plan));
     s->count = s->a.rows * columns;
@@ -156,8 +155,7 @@ static void names_and_choice(void **state)
     release(&s);
     if (support_backend == SPMV_BACKEND_OMP) {
         /* the reported reason is why the preferred rung cannot be used */
-        spmv_plan_options staged;
-        spmv_plan_options_init(&staged, sizeof staged);
+        spmv_plan_options staged = support_plan_options();
         staged.method = "staged";
         s = generated(ctx, "poisson2d:8", SPMV_F64, 1);
         spmv_plan *plan = NULL;
@@ -327,9 +325,8 @@ static void cancelled(void **state)
 static void symmetry(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_cg_options options;
+    spmv_cg_options options = support_cg_options();
     spmv_cg_result result;
-    spmv_cg_options_init(&options, sizeof options);
     assert_int_equal(options.symmetry_check, SPMV_SYMMETRY_SAMPLED); /* by default */
     const double bad[] = {2, 1, 0, 0, 2, 0, 0, 0, 2}, nearly[] = {2, 1, 0, 1 + 1e-9, 2, 0, 0, 0, 2};
     for (int i = 0; i < 2; i++) {
@@ -696,8 +693,7 @@ static void bad_preconditioners(void **state)
 static spmv_plan *plan_of_type(spmv_context *ctx, const spmv_csr *a, spmv_type type)
 {
     spmv_plan *plan = NULL;
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.type = type;
     assert_ok(ctx, spmv_plan_create(ctx, a, &options, &plan));
     return plan;
@@ -748,9 +744,8 @@ static void precisions(void **state)
 static void inner_failures(void **state)
 {
     spmv_context *ctx = *state;
-    spmv_cg_options options;
+    spmv_cg_options options = support_cg_options();
     spmv_cg_result result;
-    spmv_cg_options_init(&options, sizeof options);
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
         struct system s = from_dense(ctx, endings[e].n, endings[e].a, 1);
         float values[16];

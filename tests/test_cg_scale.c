@@ -482,9 +482,8 @@ static void preconditioner_ends_a_scaled_solve(void **state)
         for (int moved = 0; moved < 2; moved++) {
             struct system s = make(ctx, SPMV_F64, 0);
             struct failing self = {ctx, N, calls, SPMV_ERROR_MEMORY};
-            spmv_cg_options options;
+            spmv_cg_options options = support_cg_options();
             spmv_cg_result result;
-            spmv_cg_options_init(&options, sizeof options);
             assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, N, &failing_class, &self, &options.precond));
             set(&s, s.b, 7, moved ? -800 : 0);
             set(&s, s.x, 9, moved ? -800 : 0);

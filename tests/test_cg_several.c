@@ -46,8 +46,7 @@ static double scale_of(int64_t i)
 static spmv_plan *plan_for(const struct system *s, int vectors)
 {
     spmv_plan *plan = NULL;
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.vectors = vectors;
     assert_ok(s->ctx, spmv_plan_create(s->ctx, &s->a, &options, &plan));
     return plan;
@@ -328,8 +327,7 @@ static void broken_late(void **state)
     struct system s = make(ctx, SPMV_F64, SIDE, 2);
     double *x = malloc((size_t)(s.n * 2) * sizeof *x), *x_one = malloc((size_t)s.n * sizeof *x_one);
     struct own own = {.s = &s};
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.zero_start = 1;
     assert_ok(ctx, spmv_preconditioner_wrap(ctx, SPMV_F64, s.n, &own_class, &own, &options.precond));
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {

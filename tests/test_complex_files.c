@@ -21,8 +21,7 @@ static bool is_complex(spmv_type type)
 static spmv_status read_as(spmv_context *ctx, const char *text, spmv_type type, spmv_matrix **matrix,
                            spmv_read_info *info)
 {
-    spmv_read_options options;
-    spmv_read_options_init(&options, sizeof options);
+    spmv_read_options options = support_read_options();
     assert_int_equal(options.type, SPMV_TYPE_DEFAULT);
     options.type = type;
     return matrix_read_memory(ctx, "m.mtx", text, (int64_t)strlen(text), &options, matrix, info,
@@ -60,26 +59,27 @@ static void the_file_decides_by_default(void **state)
     }
 }
 
+static void check_values(spmv_context *ctx, const char *text, spmv_type type, const void *expected, size_t bytes)
+{
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, read_as(ctx, text, type, &matrix, NULL));
+    spmv_matrix_view(matrix, &a);
+    assert_memory_equal(a.val, expected, bytes);
+    spmv_matrix_destroy(matrix);
+}
+
 /* Each part is rounded once, to the requested type: never to f32 via f64. */
 static void parts_are_rounded_once(void **state)
 {
     const char text[] = COMPLEX "1 2 2\n1 1 1.00000005960464477539062500000000000000000001 0.1\n"
                                 "1 2 1.000000059604644775390625 -9007199254740993\n";
+    static const spmv_c64 narrow[] = {{0x1.000002p0f, 0x1.99999ap-4f}, {0x1p0f, -0x1p53f}};
+    static const spmv_c128 wide[] = {{0x1.000001p0, 0x1.999999999999ap-4}, {0x1.000001p0, -0x1p53}};
     spmv_context *ctx = *state;
     spmv_matrix *matrix = NULL;
-    spmv_csr a;
-    assert_ok(ctx, read_as(ctx, text, SPMV_C64, &matrix, NULL));
-    spmv_matrix_view(matrix, &a);
-    const spmv_c64 *const narrow = a.val;
-    assert_true(narrow[0].re == 0x1.000002p0f && narrow[0].im == 0x1.99999ap-4f);
-    assert_true(narrow[1].re == 0x1p0f && narrow[1].im == -0x1p53f);
-    spmv_matrix_destroy(matrix);
-    assert_ok(ctx, read_as(ctx, text, SPMV_C128, &matrix, NULL));
-    spmv_matrix_view(matrix, &a);
-    const spmv_c128 *const wide = a.val;
-    assert_true(wide[0].re == 0x1.000001p0 && wide[0].im == 0x1.999999999999ap-4);
-    assert_true(wide[1].re == 0x1.000001p0 && wide[1].im == -0x1p53);
-    spmv_matrix_destroy(matrix);
+    check_values(ctx, text, SPMV_C64, narrow, sizeof narrow);
+    check_values(ctx, text, SPMV_C128, wide, sizeof wide);
     assert_fails(ctx, read_as(ctx, COMPLEX "1 1 1\n1 1 0 1e39\n", SPMV_C64, &matrix, NULL), SPMV_ERROR_LIMIT,
                  "m.mtx:3:7: \"1e39\" is too large for f32");
 }

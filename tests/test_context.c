@@ -33,8 +33,7 @@ static void threads_are_kept(void **state)
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 3);
     assert_int_equal(spmv_context_threads(ctx), 3);
     spmv_context_destroy(ctx);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.threads = -1;
     assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_ARGUMENT);
     assert_null(ctx);
@@ -210,8 +209,7 @@ static int meet(int64_t iteration, double residual, void *user)
 static void *solve_and_meet(void *user)
 {
     struct meeting *m = user;
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.on_iteration = meet;
     options.user = m;
     options.method = "textbook";

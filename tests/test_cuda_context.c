@@ -79,8 +79,7 @@ static void callers_device_is_restored(void **state)
 static void devices_that_are_not_there(void **state)
 {
     (void)state;
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = SPMV_BACKEND_CUDA;
     options.device = 1000;
     spmv_context *ctx = NULL;
@@ -103,8 +102,7 @@ static void application_streams(void **state)
     spmv_context_destroy(ctx);
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess); /* still the application's */
     if (device_count() > 1) {
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
+        spmv_context_options options = support_context_options();
         options.backend = SPMV_BACKEND_CUDA;
         options.device = 1;
         options.stream = stream;
@@ -399,8 +397,7 @@ static void auto_falls_back(void **state)
         assert_non_null(strstr(spmv_context_describe(ctx), why[fault]));
         assert_string_equal(spmv_last_error(ctx), "");
         spmv_context_destroy(ctx);
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
+        spmv_context_options options = support_context_options();
         options.backend = SPMV_BACKEND_CUDA;
         assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
         assert_non_null(strstr(spmv_last_error(NULL), why[fault]));
@@ -506,8 +503,7 @@ static void falls_back(void **state)
     assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_OMP);
     assert_non_null(strstr(spmv_context_describe(ctx), "no usable CUDA device"));
     spmv_context_destroy(ctx);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = SPMV_BACKEND_CUDA;
     assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
     assert_non_null(strstr(spmv_last_error(NULL), "no usable CUDA device"));

@@ -82,8 +82,7 @@ static spmv_csr view_of(const struct band *b)
 /* NULL if the device has too little memory for the plan. */
 static spmv_plan *plan_of(const spmv_csr *a, const char *method, int compression, int vectors)
 {
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = method;
     options.type = SPMV_F64;
     options.compression = compression;

@@ -283,8 +283,7 @@ static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv
     assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &matrix));
     spmv_matrix_view(matrix, &a);
     *n = a.rows;
-    spmv_plan_options plan_options;
-    spmv_plan_options_init(&plan_options, sizeof plan_options);
+    spmv_plan_options plan_options = support_plan_options();
     plan_options.method = method;
     spmv_plan *plan = NULL;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &plan_options, &plan));
@@ -293,8 +292,7 @@ static void *solve(spmv_context *ctx, const char *spec, const char *method, spmv
         host[i] = 1;
     void *const x = upload(ctx, type, host, a.rows), *const b = upload(ctx, type, host, a.rows);
     assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, b));
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.rtol = type == SPMV_F32 ? 1e-4 : 1e-10;
     options.zero_start = 1;
     assert_ok(ctx, spmv_cg(plan, b, x, &options, result, sizeof *result));

@@ -54,8 +54,7 @@ static int close_device(void **unused)
 
 static void begin_work(void)
 {
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = support_backend;
     options.stream = device.stream;
     w = (struct work){0};

@@ -118,8 +118,7 @@ static bool begin(spmv_context *ctx, const struct matrix *m, const char *method,
     const spmv_type type = v.types->sums;
     void *val = v.pattern ? NULL : random_elements(v.types->values, m->nnz, 1);
     const spmv_csr a = support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, v.types->values);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = method;
     options.type = type;
     *p = (struct product){
@@ -479,8 +478,7 @@ static void refusals(void **state)
     free_outcome(&o);
     end(&p);
 
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.vectors = 2;
     const spmv_csr a = support_csr_with(m.rows, m.cols, m.nnz, m.row_ptr, 64, m.col, NULL, SPMV_F64);
     double number[2] = {0, 0};

@@ -102,8 +102,7 @@ static spmv_plan *make_plan(const struct matrix *m, struct types types)
 {
     void *const val = m->val != NULL ? in_type(types.values, m->val, m->nnz) : NULL;
     const spmv_csr a = support_view(m->rows, m->cols, m->nnz, m->row_ptr, m->col, val, types.values);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = "fused";
     options.type = types.vectors;
     spmv_plan *plan = NULL;

@@ -9,8 +9,7 @@
 
 static spmv_status create(spmv_context *ctx, const char *name, const spmv_csr *a, int block, spmv_preconditioner **m)
 {
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.general = 1;
     options.block = block;
     return spmv_preconditioner_create(ctx, name, a, &options, m);

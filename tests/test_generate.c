@@ -112,9 +112,8 @@ static void row_sums(void **state)
 static void same_bits_for_any_team(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"poisson2d:90", "poisson3d:20"};
-    for (int s = 0; s < 2; s++)
-        assert_same_for_any_team(specs[s], SPMV_F32);
+    assert_same_for_any_team("poisson2d:90", SPMV_F32);
+    assert_same_for_any_team("poisson3d:20", SPMV_F32);
 }
 
 static void refused_specs(void **state)
@@ -263,8 +262,7 @@ static void parts_are_rows_of_the_whole(void **state)
             s++;
         assert_true(s < sizeof specs / sizeof *specs);
     }
-    spmv_generate_options options;
-    spmv_generate_options_init(&options, sizeof options);
+    spmv_generate_options options = support_generate_options();
     options.part = options.parts = 2;
     spmv_matrix *none = NULL;
     assert_fails(ctx, spmv_matrix_generate_within(ctx, "diagonal:9", &options, &none), SPMV_ERROR_ARGUMENT,

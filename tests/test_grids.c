@@ -353,8 +353,7 @@ static void refused_for_memory(void **state)
     static const char *const specs[] = {"diffusion2d:1000,10", "diffusion3d:100,10", "convdiff2d:1000,1",
                                         "convdiff3d:100,1"};
     spmv_context *ctx = *state;
-    spmv_generate_options options;
-    spmv_generate_options_init(&options, sizeof options);
+    spmv_generate_options options = support_generate_options();
     options.max_bytes = 1000000;
     for (int s = 0; s < 4; s++) {
         spmv_matrix *m = NULL;

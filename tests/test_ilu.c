@@ -194,8 +194,7 @@ static void ilu0_as_defined(void **state)
     assert_true(precond_type(m) == SPMV_F32);
     assert_true(backward_error(ctx, m, product) <= 64 * FLT_EPSILON);
     spmv_preconditioner_destroy(m);
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.type = SPMV_F64;
     assert_ok(ctx, spmv_preconditioner_create(ctx, "ilu0", &other, &options, &m));
     apply(ctx, m, r, z_other);
@@ -396,8 +395,7 @@ static void refusals(void **state)
         } wrong[] = {{1, 0, 0},   {-0.5, 0, 0},     {NAN, 0, 0}, {0, 0.5, 0}, {0, -1, 0},
                      {0, NAN, 0}, {0, INFINITY, 0}, {0, 0, 2},   {0, 0, -1}};
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
-            spmv_preconditioner_options options;
-            spmv_preconditioner_options_init(&options, sizeof options);
+            spmv_preconditioner_options options = support_preconditioner_options();
             options.drop = wrong[w].drop;
             options.fill = wrong[w].fill;
             options.general = wrong[w].general;

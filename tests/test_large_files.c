@@ -55,8 +55,7 @@ static void large_counts_are_counted(void **state)
          "m:2:1: 2147516416 entries declared, but the 2 bytes that follow cannot hold more than 1"},
     };
     spmv_context *ctx = *state;
-    spmv_read_options options;
-    spmv_read_options_init(&options, sizeof options);
+    spmv_read_options options = support_read_options();
     options.max_bytes = INT64_MAX;
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
         spmv_matrix *matrix = NULL;
@@ -136,8 +135,7 @@ static void a_pipe_of_more_than_2_31_entries(void **state)
     void *fed = NULL;
     need((int64_t)20 << 30, 0);
     spmv_context *ctx = *state;
-    spmv_read_options options;
-    spmv_read_options_init(&options, sizeof options);
+    spmv_read_options options = support_read_options();
     options.max_bytes = INT64_MAX; /* the estimate is larger than the memory that is used */
     spmv_read_info info;
     spmv_matrix *matrix = NULL;

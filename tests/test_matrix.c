@@ -360,6 +360,20 @@ static void chunks_and_mirrors(void **state)
     support_entries_free(&e);
 }
 
+static void check_converted(spmv_context *ctx, const struct coo *coo, int64_t nnz, const int32_t *col,
+                            const double *val)
+{
+    spmv_matrix *m = NULL;
+    spmv_csr a;
+    int64_t duplicates = -1;
+    assert_ok(ctx, coo_to_matrix(ctx, coo, &m, &duplicates));
+    spmv_matrix_view(m, &a);
+    assert_true(a.nnz == nnz && duplicates == 0);
+    assert_memory_equal(a.col, col, (size_t)nnz * sizeof *col);
+    assert_memory_equal(a.val, val, (size_t)nnz * sizeof *val);
+    spmv_matrix_destroy(m);
+}
+
 /* The lower triangle of  4 1 .    and of    . -1 .
  *                        1 . 6              1  . -6
  *                        . 6 9              .  6 . */
@@ -373,21 +387,8 @@ static void mirrors_by_hand(void **state)
     const struct coo_chunk all = {4, row, col, val}, middle = {2, row + 1, col + 1, val + 1};
     const struct coo same = {3, 3, SPMV_F64, false, 32, COO_MIRROR_SAME, 1, &all};
     const struct coo skew = {3, 3, SPMV_F64, false, 32, COO_MIRROR_NEGATED, 1, &middle};
-    spmv_matrix *m = NULL;
-    spmv_csr a;
-    int64_t duplicates = -1;
-    assert_ok(ctx, coo_to_matrix(ctx, &same, &m, &duplicates));
-    spmv_matrix_view(m, &a);
-    assert_true(a.nnz == 6 && duplicates == 0);
-    assert_memory_equal(a.col, col_same, sizeof col_same);
-    assert_memory_equal(a.val, val_same, sizeof val_same);
-    spmv_matrix_destroy(m);
-    assert_ok(ctx, coo_to_matrix(ctx, &skew, &m, &duplicates));
-    spmv_matrix_view(m, &a);
-    assert_true(a.nnz == 4 && duplicates == 0);
-    assert_memory_equal(a.col, col_skew, sizeof col_skew);
-    assert_memory_equal(a.val, val_skew, sizeof val_skew);
-    spmv_matrix_destroy(m);
+    check_converted(ctx, &same, 6, col_same, val_same);
+    check_converted(ctx, &skew, 4, col_skew, val_skew);
 }
 
 /* ------------------------------------------------------------------------------ the transpose */

@@ -154,6 +154,19 @@ static void without_entries(void **state)
     spmv_context_destroy(ctx);
 }
 
+/* Compares the row sums and the diagonal of three rows; device: memory for them. */
+static void check_three(spmv_context *ctx, const spmv_csr *a, void *device, const double sums[3],
+                        const double diagonal[3])
+{
+    double got[3];
+    assert_ok(ctx, spmv_matrix_row_sums(ctx, a, device));
+    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
+    assert_memory_equal(got, sums, sizeof got);
+    assert_ok(ctx, spmv_matrix_diagonal(ctx, a, device));
+    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
+    assert_memory_equal(got, diagonal, sizeof got);
+}
+
 /*  | 1e16 .   1   -1e16 |
  *  | .    2   .    .    |
  *  | .    .   .    .    |   1e16 + 1 rounds to 1e16, so the first sum is 0 in this order only. */
@@ -163,22 +176,12 @@ static void by_hand(void **state)
     static const int32_t row_ptr[4] = {0, 3, 4, 4}, col[4] = {0, 2, 3, 1};
     static const double val[4] = {1e16, 1, -1e16, 2};
     spmv_csr a = support_csr(3, 4, row_ptr, col, val);
-    double got[3] = {9, 9, 9};
+    const double before[3] = {9, 9, 9};
     struct there t = bring(ctx, &a, 32);
-    void *device = support_upload(ctx, got, sizeof got);
-    assert_ok(ctx, spmv_matrix_row_sums(ctx, &t.view, device));
-    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
-    assert_true(got[0] == 0 && got[1] == 2 && got[2] == 0);
-    assert_ok(ctx, spmv_matrix_diagonal(ctx, &t.view, device));
-    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
-    assert_true(got[0] == 1e16 && got[1] == 2 && got[2] == 0);
+    void *device = support_upload(ctx, before, sizeof before);
+    check_three(ctx, &t.view, device, (double[]){0, 2, 0}, (double[]){1e16, 2, 0});
     t.view.val = NULL; /* a pattern: ones, f64 */
-    assert_ok(ctx, spmv_matrix_row_sums(ctx, &t.view, device));
-    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
-    assert_true(got[0] == 3 && got[1] == 1 && got[2] == 0);
-    assert_ok(ctx, spmv_matrix_diagonal(ctx, &t.view, device));
-    assert_ok(ctx, spmv_download(ctx, device, got, sizeof got));
-    assert_true(got[0] == 1 && got[1] == 1 && got[2] == 0);
+    check_three(ctx, &t.view, device, (double[]){3, 1, 0}, (double[]){1, 1, 0});
     spmv_free(ctx, device);
     leave(ctx, &t);
 }

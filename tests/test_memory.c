@@ -138,11 +138,19 @@ static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_
     }
 }
 
+/* Fails if there is a matrix after a failure. Releases it. */
+static spmv_status matrix_made(spmv_status st, spmv_matrix *matrix, const char *failure)
+{
+    if (st != SPMV_OK && matrix != NULL)
+        fail_msg("%s", failure);
+    spmv_matrix_destroy(matrix);
+    return st;
+}
+
 static spmv_status make_context(spmv_context *ctx)
 {
     (void)ctx;
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = support_backend;
     spmv_context *made = NULL;
     const spmv_status st = spmv_context_create(&options, &made);
@@ -158,10 +166,7 @@ static spmv_status generate(spmv_context *ctx)
 {
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_generate(ctx, generated_spec, SPMV_F64, &matrix);
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("a matrix though generating one failed");
-    spmv_matrix_destroy(matrix);
-    return st;
+    return matrix_made(st, matrix, "a matrix though generating one failed");
 }
 
 static spmv_status from_coo(spmv_context *ctx)
@@ -178,10 +183,7 @@ static spmv_status from_coo(spmv_context *ctx)
     }
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_from_coo(ctx, 50, 50, N, row, col, val, SPMV_F64, &matrix, NULL);
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("a matrix though making one failed");
-    spmv_matrix_destroy(matrix);
-    return st;
+    return matrix_made(st, matrix, "a matrix though making one failed");
 }
 
 /* The matrix of the activities that need one. */
@@ -211,10 +213,7 @@ static spmv_status transpose(spmv_context *ctx)
 {
     spmv_matrix *b = NULL;
     const spmv_status st = spmv_matrix_transpose(ctx, &poisson_view, &b);
-    if (st != SPMV_OK && b != NULL)
-        fail_msg("a matrix though transposing failed");
-    spmv_matrix_destroy(b);
-    return st;
+    return matrix_made(st, b, "a matrix though transposing failed");
 }
 
 static const char *plan_method;
@@ -222,8 +221,7 @@ static const char *plan_method;
 static spmv_status plan_and_transposed_plan(spmv_context *ctx)
 {
     spmv_status st = SPMV_OK;
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = plan_method;
     for (int operation = SPMV_OPERATION_N; operation <= SPMV_OPERATION_T && st == SPMV_OK; operation++) {
         spmv_plan *plan = NULL;
@@ -295,8 +293,7 @@ static char solver_why[512];
 static spmv_status make_and_solve(spmv_context *ctx)
 {
     static double x[900], b[900];
-    spmv_solver_options options;
-    spmv_solver_options_init(&options, sizeof options);
+    spmv_solver_options options = support_solver_options();
     options.precond = preconditioner_name;
     options.zero_start = 1;
     spmv_solver *solver = NULL;
@@ -356,10 +353,7 @@ static spmv_status read_matrix(spmv_context *ctx)
 {
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_read(ctx, matrix_path, NULL, &matrix, NULL, 0);
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("a matrix though reading failed");
-    spmv_matrix_destroy(matrix);
-    return st;
+    return matrix_made(st, matrix, "a matrix though reading failed");
 }
 
 static spmv_status write_matrix(spmv_context *ctx)
@@ -439,8 +433,7 @@ static spmv_status primitives(spmv_context *unused)
     static const int32_t starts[] = {0, 5, N / 2};
     const spmv_segments segments = {.form = SPMV_SEGMENT_STARTS, .heads = starts, .bits = 32, .count = 3};
     (void)unused;
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = support_backend;
     spmv_context *ctx = NULL;
     spmv_status st = spmv_context_create(&options, &ctx);
@@ -527,8 +520,7 @@ static void products_allocate_nothing(void **state)
     static double x[150 * 150], y[150 * 150];
     const double beta = 0.5;
     for (int i = 0; spmv_method_name(support_backend, i) != NULL; i++) {
-        spmv_plan_options options;
-        spmv_plan_options_init(&options, sizeof options);
+        spmv_plan_options options = support_plan_options();
         options.method = spmv_method_name(support_backend, i);
         spmv_plan *plan = NULL;
         assert_ok(ctx, spmv_plan_create(ctx, &poisson_view, &options, &plan));

@@ -153,8 +153,7 @@ static void rounded_integers_are_told(void **state)
     struct heard heard = {.events = 0};
     spmv_context *ctx = context_that_tells(3, &heard);
     const char text[] = INTEGER "1 3 3\n1 1 16777216\n1 2 16777217\n1 3 -123456789123456789123456789\n";
-    spmv_read_options options;
-    spmv_read_options_init(&options, sizeof options);
+    spmv_read_options options = support_read_options();
     options.type = SPMV_F32;
     spmv_matrix *matrix = NULL;
     spmv_csr a;

@@ -99,8 +99,7 @@ static void back_to_the_same_bits(void **state)
     for (int t = 0; t < 2; t++) {
         const spmv_csr a = support_csr_with(N, 1000, N, row_ptr, 64, col, t == 0 ? (const void *)values : singles,
                                             t == 0 ? SPMV_F64 : SPMV_F32);
-        spmv_read_options options;
-        spmv_read_options_init(&options, sizeof options);
+        spmv_read_options options = support_read_options();
         options.type = a.type;
         spmv_matrix *matrix = NULL;
         spmv_csr b;

@@ -37,8 +37,7 @@ static spmv_csr view_of(const spmv_matrix *m)
 
 static spmv_multiply_options options_for(const char *method)
 {
-    spmv_multiply_options options;
-    spmv_multiply_options_init(&options, sizeof options);
+    spmv_multiply_options options = support_multiply_options();
     options.method = method;
     return options;
 }

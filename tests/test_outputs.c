@@ -371,8 +371,7 @@ static void symmetry_and_comments_stay(void **state)
     char path[128], copy[128];
     spmv_context *ctx = *state;
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        spmv_read_options options;
-        spmv_read_options_init(&options, sizeof options);
+        spmv_read_options options = support_read_options();
         spmv_matrix *matrix = NULL;
         spmv_read_info info;
         put_file(in_folder("a.mtx", path), texts[t], strlen(texts[t]));
@@ -385,8 +384,7 @@ static void symmetry_and_comments_stay(void **state)
             spmv_csr a;
             spmv_matrix *back = NULL;
             spmv_read_info back_info;
-            spmv_write_options write;
-            spmv_write_options_init(&write, sizeof write);
+            spmv_write_options write = support_write_options();
             write.symmetry = info.symmetry;
             write.comments = spmv_matrix_comments(matrix);
             spmv_matrix_view(matrix, &a);
@@ -412,8 +410,7 @@ static void what_is_not_symmetric_is_refused(void **state)
     static const double almost[] = {1, 0.0, -0.0, 1}, whole[] = {1, 2, 2, 1};
     char path[128];
     spmv_context *ctx = *state;
-    spmv_write_options write;
-    spmv_write_options_init(&write, sizeof write);
+    spmv_write_options write = support_write_options();
     write.symmetry = SPMV_SYMMETRY_SYMMETRIC;
     in_folder("a.mtx", path);
     spmv_csr a = support_csr(2, 2, row_ptr, col, almost);
@@ -481,8 +478,7 @@ static void the_cache_keeps_symmetry_and_comments(void **state)
     static const char text[] = "%%MatrixMarket matrix coordinate real symmetric\n% one\n2 2 1\n2 1 5\n";
     char path[128], place[128];
     spmv_context *ctx = *state;
-    spmv_read_options options;
-    spmv_read_options_init(&options, sizeof options);
+    spmv_read_options options = support_read_options();
     options.comments = 1;
     options.cache_folder = in_folder("cache", place);
     put_file(in_folder("a.mtx", path), text, sizeof text - 1);
@@ -528,13 +524,7 @@ static void a_read_that_waits_can_be_cancelled(void **state)
     (void)state;
     char path[128];
     spmv_matrix *matrix = NULL;
-    spmv_context *ctx = NULL;
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = SPMV_BACKEND_OMP;
-    options.threads = 1;
-    options.on_event = cancel_when_alarmed;
-    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    spmv_context *ctx = support_context_telling(1, cancel_when_alarmed, NULL);
     assert_int_equal(mkfifo(in_folder("fifo", path), 0600), 0);
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     const struct sigaction action = {.sa_handler = on_alarm};

@@ -129,8 +129,7 @@ static void open_place(struct place *place)
     char why[WHY_SIZE] = "";
     if (device_open_cuda(-1, &place->device, why) != 0)
         fail_msg("%s", why);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = SPMV_BACKEND_CUDA;
     options.stream = place->device.stream;
     assert_int_equal(spmv_context_create(&options, &place->ctx), SPMV_OK);

@@ -16,8 +16,7 @@ enum { U = PIECE_UNIT };
 
 static spmv_pieces_options pieces_of(int64_t bytes)
 {
-    spmv_pieces_options options;
-    spmv_pieces_options_init(&options, sizeof options);
+    spmv_pieces_options options = support_pieces_options();
     assert_int_equal(options.piece_bytes, 0);
     options.piece_bytes = bytes;
     return options;
@@ -153,8 +152,7 @@ static void progress_and_cancelling(void **state)
     if (support_backend != SPMV_BACKEND_CUDA)
         skip(); /* no pieces */
     struct heard heard = {.most = 1000};
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     options.backend = support_backend;
     options.on_event = on_event;
     options.user = &heard;

@@ -288,8 +288,7 @@ static bool incomplete_product(const double *a, int64_t n, double shift, double 
 static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *s, const double *dense, double asked)
 {
     const int64_t n = s->n;
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.shift = asked;
     spmv_preconditioner *m = make(ctx, "ic0", &s->view, &options);
     spmv_preconditioner_info info;
@@ -375,8 +374,7 @@ static void block_jacobi_as_defined(void **state)
     const int sizes[] = {1, 2, 5, 16, 53, 64};
     struct sparse s = random_spd(N, 0.4, 77);
     double *dense = dense_of(&s.view);
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     for (size_t b = 0; b < sizeof sizes / sizeof sizes[0]; b++) {
         double *blocks = calloc(N * N, sizeof *blocks);
         for (int i = 0; i < N; i++)
@@ -421,8 +419,7 @@ static void chebyshev_as_defined(void **state)
     spmv_plan *plan = NULL;
     assert_ok(ctx, spmv_plan_create(ctx, &s.view, NULL, &plan));
     for (int degree = 0; degree <= 7; degree++) {
-        spmv_preconditioner_options options;
-        spmv_preconditioner_options_init(&options, sizeof options);
+        spmv_preconditioner_options options = support_preconditioner_options();
         options.degree = degree;
         options.lowest = low;
         options.highest = high;
@@ -509,8 +506,7 @@ static void chebyshev_interval(void **state)
     assert_ok(ctx, spmv_plan_create(ctx, &s.view, NULL, &plan));
     release(&s);
     s = random_spd(6, 1, 1);
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.plan = plan;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "chebyshev", &s.view, &options, &m), SPMV_ERROR_SIZE, "5 x 5");
     spmv_context *other = support_context();
@@ -535,8 +531,7 @@ static void mixed_types(void **state)
     spmv_csr narrow = s.view;
     narrow.val = values;
     narrow.type = SPMV_F32;
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.type = SPMV_F64;
     const char *name = NULL;
     for (int k = 0; (name = spmv_preconditioner_name(k)) != NULL; k++) {
@@ -871,8 +866,7 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &b, NULL, &m), SPMV_ERROR_TYPE, "c128");
     b = support_csr(2, 2, row_ptr, (const int32_t[]){0, 2, 0, 1}, val);
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &b, NULL, &m), SPMV_ERROR_SIZE, "column 2");
-    spmv_preconditioner_options options;
-    spmv_preconditioner_options_init(&options, sizeof options);
+    spmv_preconditioner_options options = support_preconditioner_options();
     options.type = SPMV_F32;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &a, &options, &m), SPMV_ERROR_TYPE, "f32");
     const char *name = NULL;
@@ -1004,8 +998,7 @@ static void diagonal_in_place(void **state)
                 there.row_ptr = arrays[0];
                 there.col = arrays[1];
                 there.val = arrays[2];
-                spmv_preconditioner_options options;
-                spmv_preconditioner_options_init(&options, sizeof options);
+                spmv_preconditioner_options options = support_preconditioner_options();
                 options.type = types[t][1];
                 spmv_preconditioner *expected = NULL, *m = NULL;
                 char message[512];

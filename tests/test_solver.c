@@ -134,8 +134,7 @@ static spmv_solver *solver_of(spmv_context *ctx, const spmv_csr *a, const spmv_s
 
 static spmv_solver_options defaults(void)
 {
-    spmv_solver_options o;
-    spmv_solver_options_init(&o, sizeof o);
+    spmv_solver_options o = support_solver_options();
     return o;
 }
 
@@ -157,14 +156,12 @@ static void bits_of_cg(void **state)
         for (int vectors = 1; vectors <= K; vectors += K - 1)
             for (int rung = -1; rung < 0 || spmv_cg_method_name(support_backend, rung) != NULL; rung++) {
                 const char *const name = rung < 0 ? NULL : spmv_cg_method_name(support_backend, rung);
-                spmv_plan_options plan_options;
-                spmv_plan_options_init(&plan_options, sizeof plan_options);
+                spmv_plan_options plan_options = support_plan_options();
                 plan_options.type = kinds[kind].type;
                 plan_options.vectors = vectors;
                 spmv_plan *plan = NULL;
                 assert_ok(ctx, spmv_plan_create(ctx, &s.host, &plan_options, &plan));
-                spmv_cg_options cg;
-                spmv_cg_options_init(&cg, sizeof cg);
+                spmv_cg_options cg = support_cg_options();
                 cg.rtol = 1e-5;
                 cg.method = name;
                 spmv_cg_result expected[K];
@@ -305,8 +302,7 @@ static void options_of_the_preconditioner(void **state)
         char name[32], rung[32];
         snprintf(name, sizeof name, "block-jacobi");
         snprintf(rung, sizeof rung, "textbook");
-        spmv_preconditioner_options precond;
-        spmv_preconditioner_options_init(&precond, sizeof precond);
+        spmv_preconditioner_options precond = support_preconditioner_options();
         precond.block = block == 0 ? 1 : SLOW ? N : SIDE;
         precond.type = SPMV_F32; /* ignored */
         spmv_solver_options o = defaults();
@@ -511,8 +507,7 @@ static void kept_aggregates(void **state)
 {
     spmv_context *ctx = *state;
     struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
-    spmv_preconditioner_options precond;
-    spmv_preconditioner_options_init(&precond, sizeof precond);
+    spmv_preconditioner_options precond = support_preconditioner_options();
     spmv_solver_options o = defaults();
     o.precond = "amg";
     o.precond_options = &precond;

@@ -394,8 +394,7 @@ static void copies_and_borrows(void **state)
     spmv_plan_destroy(plan);
 
     /* The transpose of borrowed arrays. */
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.operation = SPMV_OPERATION_T;
     assert_ok(ctx, spmv_plan_create(ctx, &a, &options, &plan));
     assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
@@ -411,8 +410,7 @@ static void refusals(void **state)
     const int32_t row_ptr[] = {0, 1, 2}, col[] = {1, 0};
     const double val[] = {2, 3};
     const spmv_csr good = support_csr(2, 2, row_ptr, col, val);
-    spmv_plan_options o;
-    spmv_plan_options_init(&o, sizeof o);
+    spmv_plan_options o = support_plan_options();
     spmv_plan *plan = (spmv_plan *)&o;
     spmv_csr a = good;
 #define REFUSES(status, text)                                                                                          \

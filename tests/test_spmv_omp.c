@@ -86,8 +86,7 @@ enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static spmv_plan *plan_of(spmv_context *ctx, const spmv_csr *a, int compression)
 {
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.compression = compression;
     options.method = "tiles";
     if (a->val == NULL)

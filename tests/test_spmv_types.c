@@ -163,8 +163,7 @@ static void oracle(const struct matrix *m, const void *val, const struct variant
 static spmv_status try_plan(spmv_context *ctx, const spmv_csr *a, const char *method, const struct variant *v,
                             spmv_plan **plan)
 {
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = method;
     options.operation = v->operation;
     options.type = v->types->sums;
@@ -594,8 +593,7 @@ static void solvers(void **state)
         ones[i] = 1;
     double *device_x = support_upload(ctx, ones, a.rows * 8), *device_b = support_upload(ctx, ones, a.rows * 8);
     struct variant v = {.types = &all_types[2], .vectors = 1};
-    spmv_cg_options options;
-    spmv_cg_options_init(&options, sizeof options);
+    spmv_cg_options options = support_cg_options();
     options.rtol = 1e-12; /* not reachable in f32 */
     options.zero_start = 1;
     assert_ok(ctx, try_plan(ctx, &a, NULL, &v, &plan));

@@ -172,6 +172,10 @@ class Case(unittest.TestCase):
         self.server.shutdown()
         self.server.server_close()
 
+    def start(self, *arguments, **pipes):
+        """The script as a process that runs beside the test."""
+        return subprocess.Popen(self.command(*arguments), env=self.environment(), stdin=subprocess.DEVNULL, **pipes)
+
     def environment(self):
         keep = {name: os.environ[name] for name in ("LANG", "LD_LIBRARY_PATH") if name in os.environ}
         return dict(
@@ -503,14 +507,7 @@ class TestFetch(Case):
         path = self.serve("HB/tiny", data)
         for kill, status, have in ((signal.SIGINT, 130, 60_000), (signal.SIGKILL, -signal.SIGKILL, 110_000)):
             self.server.moves[path] = [{"after": 60_000 if have == 60_000 else 50_000, "stall": True}]
-            process = subprocess.Popen(
-                self.command("fetch", "HB/tiny"),
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            process = self.start("fetch", "HB/tiny", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             part = os.path.join(self.cache, "HB/tiny.tar.gz.part")
             # a block below the size of the file's buffer lies there still: all but the last 8192 bytes must be seen
             until = time.monotonic() + 20
@@ -778,13 +775,7 @@ class TestFetch(Case):
         path = self.serve("HB/tiny", data)
         self.server.moves[path] = [{"after": 100_000, "pause": 0.7}]
         ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            self.command("fetch", "HB/tiny"),
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
-        )
+        process = self.start("fetch", "HB/tiny", stdout=subprocess.DEVNULL, stderr=theirs)
         os.close(theirs)
         shown = b""
         with contextlib.suppress(OSError):  # how a terminal says that its other end is closed
@@ -1031,13 +1022,7 @@ class TestUsage(Case):
             ("30000\nd\n" + "".join(f"HB,m{i},3,3,4,1,0,0,1,1,1,structural problem,4\n" for i in range(30000))).encode()
         )
         self.expect(0, "list")
-        listing = subprocess.Popen(
-            self.command("list", "--json"),
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        listing = self.start("list", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(json.loads(listing.stdout.readline())["name"], "m0")
         listing.stdout.close()
         self.assertEqual((listing.stderr.read(), listing.wait(20)), (b"", 0))

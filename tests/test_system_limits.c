@@ -148,8 +148,7 @@ static void a_job_is_held_to_its_limit(void **state)
     struct asked asked = {.answer = 1001};
     spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
     spmv_matrix *matrix = NULL;
-    spmv_generate_options options;
-    spmv_generate_options_init(&options, sizeof options);
+    spmv_generate_options options = support_generate_options();
     options.type = SPMV_F32;
     options.max_bytes = 1000;
     options.job_bytes = answer;
@@ -176,8 +175,7 @@ static void a_job_is_held_to_its_limit(void **state)
     put("A.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 3\n1 1\n2 1\n4 3\n");
     char path[128];
     snprintf(path, sizeof path, "%s/A.mtx", root);
-    spmv_read_options read;
-    spmv_read_options_init(&read, sizeof read);
+    spmv_read_options read = support_read_options();
     read.max_bytes = 1000;
     read.job_bytes = answer;
     read.user = &asked;
@@ -198,8 +196,7 @@ static void too_many_threads(void **state)
 {
     (void)state;
     spmv_context *ctx = NULL;
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
+    spmv_context_options options = support_context_options();
     const spmv_backend backends[] = {SPMV_BACKEND_REF, SPMV_BACKEND_OMP, SPMV_BACKEND_AUTO};
     for (int b = 0; b < 3; b++) {
         options.backend = backends[b];

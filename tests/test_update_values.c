@@ -73,8 +73,7 @@ static spmv_csr view_of(const struct matrix *m, const void *val)
 static spmv_plan *make_plan(spmv_context *ctx, const spmv_csr *a, const char *method, spmv_operation operation,
                             int update_values)
 {
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.method = method;
     options.operation = operation;
     options.type = a->type;
@@ -190,8 +189,7 @@ static void refusals(void **state)
     plan = make_plan(ctx, &a, NULL, SPMV_OPERATION_T, 1);
     assert_fails(ctx, spmv_plan_update_values(plan, NULL), SPMV_ERROR_ARGUMENT, "values is NULL");
     spmv_plan_destroy(plan);
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.update_values = 1;
     a.val = NULL;
     assert_fails(ctx, spmv_plan_create(ctx, &a, &options, &plan), SPMV_ERROR_ARGUMENT, "a pattern has no values");
@@ -235,8 +233,7 @@ static void check_transpose(spmv_context *ctx, const struct matrix *m, bool patt
         a.val = val;
         a.memory = SPMV_MEMORY_CONTEXT;
     }
-    spmv_plan_options options;
-    spmv_plan_options_init(&options, sizeof options);
+    spmv_plan_options options = support_plan_options();
     options.operation = SPMV_OPERATION_T;
     options.type = m->type;
     spmv_plan *plan = NULL;

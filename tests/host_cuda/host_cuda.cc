@@ -261,11 +261,16 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
     return device_of(stream) != current_device ? report(cudaErrorInvalidResourceHandle) : cudaFree(memory);
 }
 
+/* Whether work may be queued on the stream now; the error is reported. */
+static cudaError_t may_queue(cudaStream_t stream)
+{
+    return device_of(stream) != current_device ? report(cudaErrorInvalidResourceHandle)
+                                               : report_outside_capture(cudaSuccess);
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream)
 {
-    if (device_of(stream) != current_device)
-        return report(cudaErrorInvalidResourceHandle);
-    const cudaError_t error = report_outside_capture(cudaSuccess);
+    const cudaError_t error = may_queue(stream);
     if (error == cudaSuccess)
         std::memcpy(to, from, bytes);
     return error;
@@ -273,9 +278,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
-    if (device_of(stream) != current_device)
-        return report(cudaErrorInvalidResourceHandle);
-    const cudaError_t error = report_outside_capture(cudaSuccess);
+    const cudaError_t error = may_queue(stream);
     if (error == cudaSuccess)
         std::memset(memory, value, bytes);
     return error;
