@@ -15,6 +15,7 @@ packages_install build tests
 packages_gpu_hint
 build_tree "$root/build/test" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
     -DCMAKE_CUDA_ARCHITECTURES="$(build_architecture)"
-# Parallel tests must not spin while they wait for a core.
+# Parallel tests must not spin while they wait for a core. One test more than cores, because some
+# wait for other programs, such as mpirun, most of their time.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
-ctest --test-dir "$root/build/test" --output-on-failure --no-tests=error -j "$jobs" </dev/null
+ctest --test-dir "$root/build/test" --output-on-failure --no-tests=error -j $((jobs + 1)) </dev/null
