@@ -6,6 +6,8 @@ must catch it.
     mutate.py BUILD --fixed    judges the mutants marked "fixed": a quick subset, which the test
                                scripts.mutants runs
 
+With --tested the tests are not run without a mutant first: ctest runs them beside scripts.mutants.
+
 BUILD is an up-to-date build folder of this tree, made with Ninja. mutants.txt lists the mutants and
 describes its format. A mutant is caught if one of its tests fails, crashes or exceeds its time
 limit. JOBS=N sets the number of mutants judged in parallel.
@@ -386,7 +388,7 @@ class Scratch:
         """Builds a node here; the option is for the linker. The exit status and the output."""
         command = self.build.commands[node]
         if node in self.build.reads:
-            command += " -w"
+            command += " -w -O1" # compiled more often than run
             needs = [path for path in self.build.reads[node] if path.startswith(self.build.folder + "/")]
         else:
             command = command.replace(" -o ", f" {option} -o ", 1)
@@ -417,8 +419,9 @@ class Scratch:
 
 
 # ------------------------------------------------------------------ judging
-def baseline(build, tests):
-    """{test: seconds} of the tests without any mutant; all must pass."""
+def baseline(build, tests, tested):
+    """{test: seconds} of the tests without any mutant; all must pass. tested: they are known to; then
+    0 seconds."""
     for test in tests:
         if test not in build.tests:
             raise Trouble(f"{build.folder} has no test {test}")
@@ -427,6 +430,9 @@ def baseline(build, tests):
     programs = {program for test in tests for program in build.programs(test)}
     if programs and "no work to do" not in build.ask(*sorted(programs)):
         raise Trouble(f"{build.folder} is not up to date: build it first")
+
+    if tested:
+        return dict.fromkeys(tests, 0)
 
     def measure(test):
         start = time.monotonic()
@@ -464,7 +470,7 @@ def judge(build, mutant, seconds):
     return False, f"{' '.join(mutant.tests)} passes"
 
 
-def judge_all(build, mutants, chosen):
+def judge_all(build, mutants, chosen, tested=False):
     """Judges the chosen mutants and prints each result. Returns the numbers of caught and failed
     mutants. Mutants of the table that were not chosen also count as failed if their text is not
     found."""
@@ -482,7 +488,7 @@ def judge_all(build, mutants, chosen):
         except Bad as bad:
             failed += 1
             tell("NOT FOUND", mutant, bad)
-    seconds = baseline(build, list(dict.fromkeys(test for mutant in found for test in mutant.tests)))
+    seconds = baseline(build, list(dict.fromkeys(test for mutant in found for test in mutant.tests)), tested)
 
     def attempt(mutant):
         try:
@@ -505,6 +511,7 @@ def main():
     parser.add_argument("build", metavar="BUILD")
     parser.add_argument("word", metavar="WORD", nargs="?", default="")
     parser.add_argument("--fixed", action="store_true")
+    parser.add_argument("--tested", action="store_true")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     # mutants may crash
@@ -514,7 +521,7 @@ def main():
     chosen = [mutant for mutant in mutants if given.word in mutant.name and (mutant.fixed or not given.fixed)]
     if not chosen:
         raise Trouble(f"no mutant has {given.word!r} in its name")
-    caught, failed = judge_all(Build(given.build), mutants, chosen)
+    caught, failed = judge_all(Build(given.build), mutants, chosen, given.tested)
     return 0 if caught > 0 and failed == 0 else 1
 
 
