@@ -47,11 +47,11 @@ static const struct matrix_case cases[] = {
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* SIDE: of the grids in tests of failures. BLOCKS: preconditioners of blocks. RTOL: of solves; every
- * iteration runs the same kernels, so the emulated GPU does half of the iterations. */
+ * iteration runs the same kernels, so the emulated GPU does a third of the iterations. */
 #ifdef HOST_CUDA /* an odd number, and more than some matrices have chunks */
 static const int rank_counts[] = {3, 8};
 enum { SIDE = 30, LONGEST_ROW = 9000, BLOCKS = 2 };
-static const double RTOL = 1e-5;
+static const double RTOL = 1e-3;
 #else
 static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
 enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 3 };
@@ -148,7 +148,7 @@ static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void
     spmv_cg_options options;
     spmv_cg_options_init(&options, sizeof options);
     spmv_status st = preconds[p] != NULL ? spmv_group_preconditioner_create(m, preconds[p], &precond) : SPMV_OK;
-    options.rtol = run->matrix->sums == SPMV_F32 ? 1e-5 : RTOL;
+    options.rtol = run->matrix->sums == SPMV_F32 ? fmax(1e-5, RTOL) : RTOL;
     options.zero_start = 1;
     options.precond = precond;
     options.method = run->method;
@@ -707,7 +707,7 @@ static spmv_status block_rank(spmv_group *group, void *user)
     spmv_cg_result result;
     void *b = NULL, *x = NULL, *root = NULL;
     spmv_cg_options_init(&options, sizeof options);
-    options.rtol = options.rtol > RTOL ? options.rtol : RTOL;
+    options.rtol = fmax(options.rtol, RTOL);
     spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
     if (st == SPMV_OK)
         st = spmv_group_matrix_describe(m, &info, sizeof info);
