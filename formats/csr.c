@@ -320,6 +320,47 @@ static spmv_status check_row_ptr(spmv_context *ctx, const char *name, const spmv
     return SPMV_OK;
 }
 
+/* The faults of entries begin <= k < end: columns that do not exist, and columns that are not above the
+ * one before, of entry begin - 1 too if there is one. The compiler uses vectors. */
+static void count_faults(const spmv_csr *a, int64_t begin, int64_t end, int64_t *outside, int64_t *descents)
+{
+    enum { BLOCK = 1 << 14 };
+    const int32_t *const col = a->col;
+    const uint32_t cols = (uint32_t)a->cols;
+    if (begin == 0 && end > 0)
+        *outside += (uint32_t)col[begin++] >= cols;
+    for (int64_t from = begin; from < end; from += BLOCK) {
+        const int64_t to = min_i64(end, from + BLOCK);
+        int32_t not_here = 0, not_above = 0; /* narrow, for the vectors */
+        for (int64_t k = from; k < to; k++) {
+            not_here += (uint32_t)col[k] >= cols;
+            not_above += col[k] <= col[k - 1];
+        }
+        *outside += not_here;
+        *descents += not_above;
+    }
+}
+
+/* Whether all columns exist and, for CSR_SORTED, ascend strictly in each row: a column that is not
+ * above the one before must be the first of its row. The functions below find the first fault. */
+static bool columns_valid(spmv_context *ctx, const spmv_csr *a, enum csr_order order)
+{
+    enum { ROWS = 512 };
+    int64_t outside = 0, descents = 0, at_starts = 0;
+#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 1)                            \
+    reduction(+ : outside, descents, at_starts)
+    for (int64_t first = 0; first < a->rows; first += ROWS) {
+        const int64_t end = min_i64(a->rows, first + ROWS);
+        count_faults(a, row_first(a, first), row_first(a, end), &outside, &descents);
+        for (int64_t row = first; row < end && order == CSR_SORTED; row++) {
+            const int64_t k = row_first(a, row);
+            if (k > 0 && k < row_first(a, row + 1))
+                at_starts += a->col[k] <= a->col[k - 1];
+        }
+    }
+    return outside == 0 && (order != CSR_SORTED || descents == at_starts);
+}
+
 static spmv_status check_columns(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
     int64_t bad = a->nnz;
@@ -357,8 +398,9 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%s: the arrays are on the device, this needs them in host memory", name);
     st = check_row_ptr(ctx, name, a);
-    if (st == SPMV_OK)
-        st = check_columns(ctx, name, a);
+    if (st != SPMV_OK || columns_valid(ctx, a, order))
+        return st;
+    st = check_columns(ctx, name, a);
     if (st == SPMV_OK && order == CSR_SORTED)
         st = check_sorted(ctx, name, a);
     return st;

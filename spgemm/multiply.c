@@ -182,31 +182,62 @@ done:
     return st;
 }
 
-/* Counts the products. Where the host can read the arrays, a lower bound of the entries of C is
- * checked too: a row of C has at least as many entries as the longest row of B that it needs. */
-static spmv_status count_products(struct spmv_multiply_plan *plan)
+/* SPMV_ERROR_MEMORY if the memory cannot hold even a lower bound of the columns of C: a row of C has at
+ * least as many entries as the longest row of B that it needs. */
+static spmv_status check_room(struct spmv_multiply_plan *plan)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
-    int64_t sum = 0, least = 0;
+    int64_t least = 0;
+    if (plan->products <= INT64_MAX / 4 && spgemm_host_has(4 * plan->products))
+        return SPMV_OK;
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : least)
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t longest = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            longest = max_i64(longest, row_first(b, a->col[k] + 1) - row_first(b, a->col[k]));
+        least += longest;
+    }
+    return spgemm_room_for_columns(plan, least);
+}
+
+/* counts[i] = the products of row i. bits: those of the offsets of B, a constant where it is called. */
+static inline void count_rows(const struct spmv_multiply_plan *plan, int bits, int64_t *counts)
+{
+    const spmv_csr *const a = &plan->a;
+    const void *const b_row_ptr = plan->b.row_ptr;
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512)
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int64_t end = row_first(a, i + 1);
+        int64_t sum = 0;
+        for (int64_t k = row_first(a, i); k < end; k++)
+            sum += offset_at(b_row_ptr, bits, a->col[k] + 1) - offset_at(b_row_ptr, bits, a->col[k]);
+        counts[i] = sum;
+    }
+}
+
+/* Counts the products: on the host, of each row. */
+static spmv_status count_products(struct spmv_multiply_plan *plan)
+{
+    const spmv_csr *const a = &plan->a;
+    spmv_status st = SPMV_OK;
 #ifdef SPMV_HAVE_CUDA
     if (csr_on_device(plan->ctx, a)) {
         bool valid = false;
-        const spmv_status st = spgemm_survey_cuda(plan, &valid);
-        return st != SPMV_OK || valid ? st : check_arrays(plan, a, b);
+        st = spgemm_survey_cuda(plan, &valid);
+        return st != SPMV_OK || valid ? st : check_arrays(plan, a, &plan->b);
     }
 #endif
-#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(+ : sum, least)
-    for (int64_t i = 0; i < a->rows; i++) {
-        int64_t longest = 0;
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
-            const int64_t length = row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
-            longest = max_i64(longest, length);
-            sum += length;
-        }
-        least += longest;
-    }
-    plan->products = sum;
-    return spgemm_room_for_columns(plan, least);
+    TRY(host_alloc(plan->ctx, (a->rows + 1) * (int64_t)sizeof *plan->products_before, "the products of the rows",
+                   (void **)&plan->products_before));
+    if (plan->b.row_ptr_bits == 32)
+        count_rows(plan, 32, plan->products_before);
+    else
+        count_rows(plan, 64, plan->products_before);
+    TRY(offsets_from_counts(plan->ctx, plan->products_before, a->rows));
+    plan->products = plan->products_before[a->rows];
+    TRY(check_room(plan));
+done:
+    return st;
 }
 
 /* The pattern of a product without entries. */
@@ -218,16 +249,25 @@ static spmv_status no_entries(struct spmv_multiply_plan *plan)
     return st != SPMV_OK ? st : spmv_map_index(plan->ctx, SPMV_I64, &zero, NULL, plan->row_ptr, plan->a.rows + 1);
 }
 
-spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                      const spmv_multiply_options *options, spmv_multiply_plan **plan_out)
+/* The pattern of C. values not NULL: *values are those of C if the method computes them at the same
+ * time, otherwise *values stays NULL. */
+static spmv_status find_pattern(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
+{
+    if (plan->products == 0)
+        return no_entries(plan);
+    if (values != NULL && plan->method->at_once != NULL)
+        return plan->method->at_once(plan, a->val, b->val, values);
+    return plan->method->symbolic(plan);
+}
+
+/* As spmv_multiply_plan_create; values: as find_pattern. */
+static spmv_status create_plan(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                               const spmv_multiply_options *options, void **values, spmv_multiply_plan **plan_out)
 {
     spmv_multiply_options o;
     spmv_multiply_plan *plan = NULL;
     const double begin = monotonic_seconds();
-    spmv_status st = context_need(ctx, "spmv_multiply_plan_create", "plan", plan_out);
-    if (st != SPMV_OK)
-        return st;
-    *plan_out = NULL;
+    spmv_status st = SPMV_OK;
     spmv_multiply_options_init(&o, sizeof o);
     TRY(options_take(ctx, "multiply", &o, sizeof o, options));
     if (o.max_bytes < 0)
@@ -244,16 +284,30 @@ spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, cons
     TRY(choose_method(plan, o.method));
     TRY(take_matrices(plan, a, b));
     TRY(count_products(plan));
-    TRY(plan->products > 0 ? plan->method->symbolic(plan) : no_entries(plan));
+    TRY(find_pattern(plan, a, b, values));
     TRY(spmv_synchronize(ctx));
     plan->seconds = monotonic_seconds() - begin;
 done:
+    if (plan != NULL) {
+        host_free(plan->products_before);
+        plan->products_before = NULL;
+    }
     if (st != SPMV_OK) {
         spmv_multiply_plan_destroy(plan);
         plan = NULL;
     }
     *plan_out = plan;
     return st;
+}
+
+spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                      const spmv_multiply_options *options, spmv_multiply_plan **plan_out)
+{
+    const spmv_status st = context_need(ctx, "spmv_multiply_plan_create", "plan", plan_out);
+    if (st != SPMV_OK)
+        return st;
+    *plan_out = NULL;
+    return create_plan(ctx, a, b, options, NULL, plan_out);
 }
 
 void spmv_multiply_plan_destroy(spmv_multiply_plan *plan)
@@ -389,6 +443,24 @@ static spmv_status adopt(struct spmv_multiply_plan *plan, void *values, spmv_mat
     return st;
 }
 
+/* The numeric phase, into new memory. */
+static spmv_status new_values(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
+{
+    spmv_context *const ctx = plan->ctx;
+    const bool host = ctx->backend->id != SPMV_BACKEND_CUDA;
+    int64_t bytes = 0;
+    if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
+        bytes = INT64_MAX;
+    if (host && !spgemm_host_has(bytes))
+        return context_fail_memory(ctx, "spmv_multiply: the values of C", bytes);
+    const spmv_status st = context_alloc(ctx, bytes, values);
+    if (st != SPMV_OK)
+        return st;
+    if (host)
+        pages_ask_large(*values, bytes);
+    return spmv_multiply_values(plan, a->val, b->val, *values);
+}
+
 /* C = A B with all arrays in the context's memory. */
 static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
                                   const spmv_multiply_options *options, spmv_matrix **c)
@@ -396,16 +468,9 @@ static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const sp
     spmv_status st = SPMV_OK;
     struct spmv_multiply_plan *plan = NULL;
     void *values = NULL;
-    int64_t bytes = 0;
-    TRY(spmv_multiply_plan_create(ctx, a, b, options, &plan));
-    if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
-        bytes = INT64_MAX;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA && !spgemm_host_has(bytes))
-        TRY(context_fail_memory(ctx, "spmv_multiply: the values of C", bytes));
-    TRY(context_alloc(ctx, bytes, &values));
-    if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        pages_ask_large(values, bytes);
-    TRY(spmv_multiply_values(plan, a->val, b->val, values));
+    TRY(create_plan(ctx, a, b, options, &values, &plan));
+    if (values == NULL)
+        TRY(new_values(plan, a, b, &values));
     TRY(adopt(plan, values, c));
     values = NULL;
 done:

@@ -20,6 +20,9 @@ struct spmv_multiply_plan {
 
     /* set by the front: sum over the entries of A of the lengths of B's rows */
     int64_t products;
+    /* the products of the rows before each of the rows + 1 rows, in host memory; NULL if the arrays
+     * are on a device, and after the symbolic phase */
+    int64_t *products_before;
     /* on cuda, of parts of some rows of C: how many products, and how many columns; 0: not known */
     int64_t sampled_products, sampled_columns;
     /* C, set by the method's symbolic function, from context_alloc */
@@ -42,6 +45,9 @@ struct spgemm_method {
     spmv_status (*symbolic)(struct spmv_multiply_plan *plan);
     /* nnz > 0; as spmv_multiply_values */
     spmv_status (*numeric)(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+    /* The symbolic phase, and the values of C if that saves time: *c, from context_alloc, has room for
+     * at least nnz values; NULL: the numeric phase has to follow. NULL: there is no such function. */
+    spmv_status (*at_once)(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c);
     void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
 };
 
@@ -75,6 +81,7 @@ spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
+spmv_status spgemm_rows_at_once_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c);
 void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
 /* spgemm_1_expand.c, on every backend */
 spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);

@@ -24,20 +24,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "columns.h"
-#include "spgemm_internal.h"
+#include "spgemm_omp.h"
 
 /* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
  * each thread if there are so many products. */
 enum { CHUNK_LEAST = 1 << 12, CHUNK_MOST = 1 << 18, CHUNKS_EACH = 16 };
 
-/* Stamps take 4 bytes for each column of B, in a cache. Up to so many columns are sorted by
- * insertion. */
-enum { STAMPS_MOST = 1 << 20, INSERTION_MOST = 24 };
+/* Stamps take 4 bytes for each column of B, in a cache. */
+enum { STAMPS_MOST = 1 << 20 };
 
 struct rows_state {
-    int64_t chunks;
-    int64_t *first_row; /* chunks + 1: chunk c has the rows first_row[c] <= i < first_row[c + 1] */
+    struct row_chunks chunks;
     /* sums of the numeric phase, `room` bytes for each of the threads that it uses */
     char *memory;
     int64_t room;
@@ -66,102 +63,37 @@ static int64_t row_at(const int64_t *products, int64_t rows, int64_t wanted)
     return low;
 }
 
-/* products[i] = the products of the rows before row i, 0 <= i <= rows. */
-static spmv_status count_products(struct spmv_multiply_plan *plan, int64_t *products)
+spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_chunks *chunks)
 {
-    const spmv_csr *const a = &plan->a, *const b = &plan->b;
-#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512)
-    for (int64_t i = 0; i < a->rows; i++) {
-        int64_t sum = 0;
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            sum += row_first(b, a->col[k] + 1) - row_first(b, a->col[k]);
-        products[i] = sum;
-    }
-    return offsets_from_counts(plan->ctx, products, a->rows);
-}
-
-/* Cuts the rows into chunks. */
-static spmv_status cut_rows(struct spmv_multiply_plan *plan, const int64_t *products, struct rows_state *state)
-{
-    const int64_t rows = plan->a.rows, all = cost(products, rows);
+    const int64_t rows = plan->a.rows, all = cost(plan->products_before, rows);
     const int64_t wanted = all / ((int64_t)CHUNKS_EACH * plan->ctx->threads);
     const int64_t each = max_i64(CHUNK_LEAST, min_i64(CHUNK_MOST, wanted));
-    state->chunks = min_i64(rows, ceil_divide(all, each));
-    const spmv_status st = host_alloc(plan->ctx, (state->chunks + 1) * (int64_t)sizeof *state->first_row,
-                                      "the chunks of a product", (void **)&state->first_row);
-    for (int64_t c = 0; st == SPMV_OK && c <= state->chunks; c++)
-        state->first_row[c] = c == state->chunks ? rows : row_at(products, rows, c * each);
+    chunks->n = min_i64(rows, ceil_divide(all, each));
+    const spmv_status st = host_alloc(plan->ctx, (chunks->n + 1) * (int64_t)sizeof *chunks->first_row,
+                                      "the chunks of a product", (void **)&chunks->first_row);
+    for (int64_t c = 0; st == SPMV_OK && c <= chunks->n; c++)
+        chunks->first_row[c] = c == chunks->n ? rows : row_at(plan->products_before, rows, c * each);
     return st;
 }
 
+int64_t spgemm_chunk_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks, int64_t c)
+{
+    const int64_t from = chunks->first_row[c], end = chunks->first_row[c + 1];
+    int64_t dense = 0;
+    if (!multiply_fits(end - from, plan->b.cols, &dense))
+        dense = INT64_MAX;
+    return min_i64(plan->products_before[end] - plan->products_before[from], dense);
+}
+
+int64_t spgemm_chunks_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks)
+{
+    int64_t most = 1;
+    for (int64_t c = 0; c < chunks->n; c++)
+        most = max_i64(most, spgemm_chunk_most(plan, chunks, c));
+    return most;
+}
+
 /* --------------------------------------------------------------------- symbolic phase */
-
-/* The columns of a row of C, as bits. */
-struct marks {
-    uint64_t *column;  /* a bit for each column */
-    uint64_t *word;    /* a bit for each word of column */
-    uint64_t *group;   /* a bit for each word of word */
-    int64_t low, high; /* the words of group that may have bits: low <= g <= high */
-};
-
-static int64_t words_of(int64_t bits)
-{
-    return ceil_divide(bits, 64);
-}
-
-/* Words of the three levels. */
-static int64_t marks_words(int64_t cols)
-{
-    const int64_t words = words_of(cols), groups = words_of(words);
-    return words + groups + words_of(groups);
-}
-
-static struct marks marks_in(uint64_t *memory, int64_t cols)
-{
-    const int64_t words = words_of(cols), groups = words_of(words);
-    return (struct marks){memory, memory + words, memory + words + groups, INT64_MAX, -1};
-}
-
-static inline void mark(struct marks *m, int32_t j)
-{
-    const int64_t w = j >> 6, g = w >> 6, t = g >> 6;
-    const uint64_t old = m->column[w];
-    m->column[w] = old | (uint64_t)1 << (j & 63);
-    if (old != 0)
-        return;
-    m->word[g] |= (uint64_t)1 << (w & 63);
-    m->group[t] |= (uint64_t)1 << (g & 63);
-    m->low = min_i64(m->low, t);
-    m->high = max_i64(m->high, t);
-}
-
-/* The index of the lowest bit; clears it. */
-static inline int64_t take_bit(uint64_t *bits)
-{
-    const int64_t lowest = __builtin_ctzll(*bits);
-    *bits &= *bits - 1;
-    return lowest;
-}
-
-/* Writes the marked columns in ascending order, returns their number, and clears the marks. */
-static inline __attribute__((always_inline)) int64_t take_marks(struct marks *m, int32_t *col)
-{
-    int64_t n = 0;
-    for (int64_t t = m->low; t <= m->high; t++)
-        while (m->group[t] != 0) {
-            const int64_t g = 64 * t + take_bit(&m->group[t]);
-            while (m->word[g] != 0) {
-                const int64_t w = 64 * g + take_bit(&m->word[g]);
-                uint64_t bits = m->column[w];
-                m->column[w] = 0;
-                while (bits != 0)
-                    col[n++] = (int32_t)(64 * w + take_bit(&bits));
-            }
-        }
-    m->low = INT64_MAX;
-    m->high = -1;
-    return n;
-}
 
 /* Which columns the present row has: those whose number is that of the row. */
 struct stamps {
@@ -212,15 +144,6 @@ static __attribute__((noinline)) int64_t stamped_columns(const spmv_csr *a, cons
     return n;
 }
 
-/* Sorts columns that differ. The marks are passed by value, and this is not inlined, so that those of
- * row_columns stay in registers. */
-static __attribute__((noinline)) void sort_by_marks(int32_t *col, int64_t n, struct marks m)
-{
-    for (int64_t e = 0; e < n; e++)
-        mark(&m, col[e]);
-    take_marks(&m, col);
-}
-
 /* Writes the columns of row i of C and returns their number. col has room for one more than the
  * products. */
 static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, struct marks *m, struct stamps *s,
@@ -235,10 +158,7 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
     }
     if (s->used && next_stamp(s, b->cols)) {
         const int64_t n = stamped_columns(a, b, begin, end, s, col);
-        if (n <= INSERTION_MOST)
-            sort_by_insertion(col, n);
-        else
-            sort_by_marks(col, n, *m);
+        sort_columns(col, n, *m);
         return n;
     }
     for (int64_t k = begin; k < end; k++) {
@@ -253,7 +173,6 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
 struct symbolic {
     const struct spmv_multiply_plan *plan;
     const struct rows_state *state;
-    const int64_t *products; /* of the rows before each row */
     bool stamps;             /* may be used */
     int64_t *lengths;        /* of the rows of C */
     int32_t **found;         /* the columns of each chunk */
@@ -268,13 +187,13 @@ struct symbolic {
 static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, struct stamps *stamps, int32_t *col)
 {
     enum { MANY = 3 };
-    const int64_t first = s->state->first_row[chunk], end = s->state->first_row[chunk + 1];
+    const int64_t first = s->state->chunks.first_row[chunk], end = s->state->chunks.first_row[chunk + 1];
     int64_t n = 0;
     for (int64_t i = first; i < end; i++) {
         s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, stamps, col + n);
         n += s->lengths[i];
     }
-    stamps->used = s->stamps && s->products[end] - s->products[first] >= MANY * n;
+    stamps->used = s->stamps && s->plan->products_before[end] - s->plan->products_before[first] >= MANY * n;
     if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
         atomic_store(&s->failed, 2);
     else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)
@@ -295,7 +214,7 @@ static void find_all_columns(struct symbolic *s, int threads)
             atomic_store(&s->failed, 1);
         struct marks m = marks_in(memory, cols);
 #pragma omp for schedule(dynamic, 1)
-        for (int64_t c = 0; c < s->state->chunks; c++)
+        for (int64_t c = 0; c < s->state->chunks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
                 find_columns(s, c, &m, &stamps, col);
         free(memory);
@@ -304,27 +223,12 @@ static void find_all_columns(struct symbolic *s, int threads)
     }
 }
 
-/* An upper bound of the columns of any chunk. */
-static int64_t most_columns(const struct spmv_multiply_plan *plan, const struct rows_state *state,
-                            const int64_t *products)
-{
-    int64_t most = 1;
-    for (int64_t c = 0; c < state->chunks; c++) {
-        const int64_t from = state->first_row[c], end = state->first_row[c + 1];
-        int64_t dense = 0;
-        if (!multiply_fits(end - from, plan->b.cols, &dense))
-            dense = INT64_MAX;
-        most = max_i64(most, min_i64(products[end] - products[from], dense));
-    }
-    return most;
-}
-
 /* Moves the columns of all chunks to their place. */
 static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_ptr)
 {
 #pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
-    for (int64_t c = 0; c < s->state->chunks; c++) {
-        const int64_t from = row_ptr[s->state->first_row[c]], n = row_ptr[s->state->first_row[c + 1]] - from;
+    for (int64_t c = 0; c < s->state->chunks.n; c++) {
+        const int64_t from = row_ptr[s->state->chunks.first_row[c]], n = row_ptr[s->state->chunks.first_row[c + 1]] - from;
         if (n > 0)
             memcpy(col + from, s->found[c], (size_t)n * sizeof *col);
         host_free(s->found[c]);
@@ -338,7 +242,7 @@ static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct 
 {
     const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
                          (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
-    const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks * (int64_t)sizeof *s->found;
+    const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks.n * (int64_t)sizeof *s->found;
     int threads = host_team(plan->ctx, plan->products);
     while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
         threads--;
@@ -365,7 +269,7 @@ static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_s
     while (state->threads > 1 && !spgemm_host_has(2 * state->room * state->threads))
         state->threads /= 2;
     const int64_t bytes = state->room * state->threads;
-    plan->state_bytes = bytes + (state->chunks + 1) * (int64_t)sizeof *state->first_row;
+    plan->state_bytes = bytes + (state->chunks.n + 1) * (int64_t)sizeof *state->chunks.first_row;
     return host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
 }
 
@@ -380,26 +284,23 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     spmv_context *ctx = plan->ctx;
     struct rows_state *state = NULL;
     struct symbolic s = {.plan = plan};
-    int64_t *products = NULL, bytes = 0, chunks = 0;
+    int64_t bytes = 0, chunks = 0;
     const int64_t offsets_bytes = (plan->a.rows + 1) * (int64_t)sizeof(int64_t);
     TRY(host_alloc(ctx, sizeof *state, "a plan", &plan->state));
     memset(plan->state, 0, sizeof *state);
     state = plan->state;
-    TRY(host_alloc(ctx, offsets_bytes, "the products of the rows", (void **)&products));
     TRY(context_alloc(ctx, offsets_bytes, (void **)&plan->row_ptr));
-    TRY(count_products(plan, products));
-    TRY(cut_rows(plan, products, state));
+    TRY(spgemm_cut_rows(plan, &state->chunks));
     s.state = state;
     s.lengths = plan->row_ptr;
-    s.most = most_columns(plan, state, products);
-    s.products = products;
+    s.most = spgemm_chunks_most(plan, &state->chunks);
     s.stamps = plan->b.cols <= STAMPS_MOST && plan->max_bytes == 0;
     s.limit = INT64_MAX;
     if (plan->products > INT64_MAX / 8 || !spgemm_host_has(8 * plan->products))
         s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
     const int threads = symbolic_threads(plan, &s, &bytes);
     TRY(spgemm_working_bytes(plan, bytes));
-    chunks = state->chunks;
+    chunks = state->chunks.n;
     TRY(host_alloc(ctx, chunks * (int64_t)sizeof *s.found, "the chunks of a product", (void **)&s.found));
     memset(s.found, 0, (size_t)chunks * sizeof *s.found);
     find_all_columns(&s, threads);
@@ -420,7 +321,6 @@ done:
     for (int64_t c = 0; c < chunks && s.found != NULL; c++)
         host_free(s.found[c]);
     host_free(s.found);
-    host_free(products);
     return st;
 }
 
@@ -437,7 +337,7 @@ void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan)
     struct rows_state *const state = plan->state;
     if (state == NULL)
         return;
-    host_free(state->first_row);
+    host_free(state->chunks.first_row);
     host_free(state->memory);
     host_free(state);
     plan->state = NULL;

@@ -1,0 +1,261 @@
+/* Both phases of the method "rows" of the backend omp in one pass over the products.
+ *
+ * A thread has a sum and a byte for each column of B. The first product of a column sets the byte and
+ * lists the column; later ones are added. Then the columns of the row are sorted and their sums
+ * stored. The sum starts with its first product and k ascends, so the bits are those of the two
+ * phases.
+ *
+ * C gets room for all products; the system provides only pages that are written, and unused ones are
+ * given back. A chunk is written to its place in C if the lengths of all chunks before it are known,
+ * as they always are with one thread. Otherwise it goes to memory of the thread and is moved when its
+ * place is known. So C is not held twice.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "spgemm_omp.h"
+
+/* Entries of C outside C. */
+struct piece {
+    int32_t *col;
+    char *val;
+    int64_t n;
+};
+
+/* What the threads share. */
+struct at_once {
+    const struct spmv_multiply_plan *plan;
+    const void *a, *b; /* values */
+    struct row_chunks chunks;
+    int64_t size;    /* bytes of a value */
+    int64_t most;    /* entries that a chunk may have */
+    int64_t room;    /* entries of col and val */
+    int32_t *col;    /* of C */
+    char *val;       /* of C */
+    int64_t known;   /* start[c] is known for c <= known */
+    int64_t *start;  /* chunks.n + 1: the first entry of each chunk */
+    int64_t *length; /* chunks.n: entries of each chunk; -1: not known yet */
+    struct piece *waiting; /* chunks.n: those that were finished before their place was known */
+    atomic_int failed;     /* an allocation failed */
+};
+
+/* What a thread has. */
+struct worker {
+    uint8_t *found; /* for each column of B: whether the present row has it; all 0 between rows */
+    void *sums;     /* for each column of B */
+    uint64_t *marks;
+    struct piece own; /* room for a chunk; NULL: not needed so far */
+};
+
+#define TEMPLATE "spgemm_omp_at_once_typed.h"
+#include "each_floating.h"
+
+static spmv_status alloc_piece(int64_t n, int64_t size, struct piece *piece)
+{
+    const spmv_status st = host_alloc(NULL, n * (int64_t)sizeof *piece->col, "", (void **)&piece->col);
+    return st != SPMV_OK ? st : host_alloc(NULL, n * size, "", (void **)&piece->val);
+}
+
+static void free_piece(struct piece *piece)
+{
+    host_free(piece->col);
+    host_free(piece->val);
+    *piece = (struct piece){NULL, NULL, 0};
+}
+
+static void copy_entries(const struct piece *from, int64_t size, int32_t *col, char *val)
+{
+    if (from->n == 0)
+        return;
+    memcpy(col, from->col, (size_t)from->n * sizeof *col);
+    memcpy(val, from->val, (size_t)(from->n * size));
+}
+
+/* ------------------------------------------------------------------------ places in C */
+
+/* The place of a chunk; -1: not known. */
+static int64_t place_of(const struct at_once *s, int64_t c)
+{
+    int64_t at = -1;
+#pragma omp critical(spgemm_at_once)
+    if (c <= s->known)
+        at = s->start[c];
+    return at;
+}
+
+/* Chunk c has n entries. Returns its place, or -1 as above. */
+static int64_t note_length(struct at_once *s, int64_t c, int64_t n)
+{
+    int64_t at = -1;
+#pragma omp critical(spgemm_at_once)
+    {
+        s->length[c] = n;
+        for (; s->known < s->chunks.n && s->length[s->known] >= 0; s->known++)
+            s->start[s->known + 1] = s->start[s->known] + s->length[s->known];
+        if (c <= s->known)
+            at = s->start[c];
+    }
+    return at;
+}
+
+/* The first chunk tells how many entries C will have, and so whether large pages are worth it. */
+static void ask_for_large_pages(const struct at_once *s, int64_t n)
+{
+    const double all = (double)n * (double)s->plan->products /
+                       (double)max_i64(s->plan->products_before[s->chunks.first_row[1]], 1);
+    const int64_t expected = min_i64(s->room, (int64_t)all);
+    pages_ask_large(s->col, expected * (int64_t)sizeof *s->col);
+    pages_ask_large(s->val, expected * s->size);
+}
+
+/* ------------------------------------------------------------------------- the threads */
+
+static spmv_status make_worker(const struct at_once *s, struct worker *w)
+{
+    const int64_t cols = s->plan->b.cols;
+    w->found = calloc((size_t)cols, 1);
+    w->marks = calloc((size_t)marks_words(cols), sizeof *w->marks);
+    const spmv_status st = host_alloc(NULL, cols * s->size, "", &w->sums);
+    return w->found == NULL || w->marks == NULL ? SPMV_ERROR_MEMORY : st;
+}
+
+static void compute_chunk(struct at_once *s, int64_t c, struct worker *w)
+{
+    static int64_t (*const compute[SPMV_TYPE_LIMIT])(const struct at_once *, int64_t, const struct worker *, int32_t *,
+                                                     void *) = FLOATING_TABLE(chunk_at_once);
+    int64_t at = place_of(s, c);
+    if (at >= 0) {
+        const int64_t n = compute[s->plan->type](s, c, w, s->col + at, s->val + at * s->size);
+        note_length(s, c, n);
+        if (c == 0)
+            ask_for_large_pages(s, n);
+        return;
+    }
+    if (w->own.val == NULL && alloc_piece(s->most, s->size, &w->own) != SPMV_OK) {
+        atomic_store(&s->failed, 1);
+        return;
+    }
+    w->own.n = compute[s->plan->type](s, c, w, w->own.col, w->own.val);
+    at = note_length(s, c, w->own.n);
+    if (at >= 0) {
+        copy_entries(&w->own, s->size, s->col + at, s->val + at * s->size);
+        return;
+    }
+    if (alloc_piece(w->own.n, s->size, &s->waiting[c]) != SPMV_OK) {
+        atomic_store(&s->failed, 1);
+        return;
+    }
+    s->waiting[c].n = w->own.n;
+    copy_entries(&w->own, s->size, s->waiting[c].col, s->waiting[c].val);
+}
+
+static void compute_all(struct at_once *s, int threads)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        struct worker w = {.found = NULL};
+        if (make_worker(s, &w) != SPMV_OK)
+            atomic_store(&s->failed, 1);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t c = 0; c < s->chunks.n; c++)
+            if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
+                compute_chunk(s, c, &w);
+        free(w.found);
+        free(w.marks);
+        host_free(w.sums);
+        free_piece(&w.own);
+    }
+}
+
+static void move_waiting(struct at_once *s)
+{
+#pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->products)) schedule(dynamic, 1)
+    for (int64_t c = 0; c < s->chunks.n; c++) {
+        copy_entries(&s->waiting[c], s->size, s->col + s->start[c], s->val + s->start[c] * s->size);
+        free_piece(&s->waiting[c]);
+    }
+}
+
+/* ------------------------------------------------------------------------- the method */
+
+/* Whether the memory suffices for as many entries as products, and for what the threads need. A limit
+ * of the working memory asks for the two phases, which need less. */
+static bool has_room(struct at_once *s, int threads)
+{
+    const struct spmv_multiply_plan *const plan = s->plan;
+    const int64_t entry = (int64_t)sizeof *s->col + s->size;
+    int64_t bytes = 0, columns = 0;
+    s->room = 0;
+    for (int64_t c = 0; c < s->chunks.n; c++)
+        s->room += spgemm_chunk_most(plan, &s->chunks, c);
+    return plan->max_bytes == 0 && multiply_fits(s->room, 2 * entry, &bytes) &&
+           multiply_fits(threads * plan->b.cols, s->size + 2, &columns) && bytes <= INT64_MAX - columns &&
+           spgemm_host_has(bytes + columns);
+}
+
+static spmv_status alloc_shared(struct spmv_multiply_plan *plan, struct at_once *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = plan->ctx;
+    const int64_t n = s->chunks.n;
+    TRY(context_alloc(ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr));
+    TRY(context_alloc(ctx, s->room * (int64_t)sizeof *s->col, (void **)&s->col));
+    TRY(context_alloc(ctx, s->room * s->size, (void **)&s->val));
+    TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the chunks of a product", (void **)&s->start));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->length, "the chunks of a product", (void **)&s->length));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->waiting, "the chunks of a product", (void **)&s->waiting));
+    s->start[0] = 0;
+    for (int64_t c = 0; c < n; c++) {
+        s->length[c] = -1;
+        s->waiting[c] = (struct piece){NULL, NULL, 0};
+    }
+done:
+    return st;
+}
+
+/* Computes C in memory that alloc_shared has made. */
+static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, int threads)
+{
+    compute_all(s, threads);
+    if (atomic_load(&s->failed) != 0)
+        return context_fail_memory(plan->ctx, "spmv_multiply: entries of C of a thread",
+                                   s->most * ((int64_t)sizeof *s->col + s->size));
+    move_waiting(s);
+    const int64_t unused = s->room - s->start[s->chunks.n];
+    plan->nnz = s->start[s->chunks.n];
+    pages_give_back(s->col + plan->nnz, unused * (int64_t)sizeof *s->col);
+    pages_give_back(s->val + plan->nnz * s->size, unused * s->size);
+    return offsets_from_counts(plan->ctx, plan->row_ptr, plan->a.rows);
+}
+
+spmv_status spgemm_rows_at_once_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c)
+{
+    const int threads = host_team(plan->ctx, plan->products);
+    struct at_once s = {.plan = plan, .a = a, .b = b, .size = (int64_t)spmv_type_size(plan->type)};
+    spmv_status st = spgemm_cut_rows(plan, &s.chunks);
+    if (st != SPMV_OK)
+        return st;
+    if (!has_room(&s, threads)) {
+        host_free(s.chunks.first_row);
+        return spgemm_rows_symbolic_omp(plan);
+    }
+    s.most = spgemm_chunks_most(plan, &s.chunks);
+    TRY(alloc_shared(plan, &s));
+    TRY(compute(plan, &s, threads));
+    plan->col = s.col;
+    *c = s.val;
+    s.col = NULL;
+    s.val = NULL;
+done:
+    for (int64_t i = 0; i < s.chunks.n && s.waiting != NULL; i++)
+        free_piece(&s.waiting[i]);
+    host_free(s.waiting);
+    host_free(s.start);
+    host_free(s.length);
+    host_free(s.chunks.first_row);
+    spmv_free(plan->ctx, s.col);
+    spmv_free(plan->ctx, s.val);
+    return st;
+}
