@@ -389,15 +389,20 @@ static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_
                         (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (int)a->col[bad - 1]);
 }
 
-spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
+spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
-    spmv_status st = csr_check_shape(ctx, name, a);
+    const spmv_status st = csr_check_shape(ctx, name, a);
     if (st != SPMV_OK)
         return st;
     if (csr_on_device(ctx, a))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "%s: the arrays are on the device, this needs them in host memory", name);
-    st = check_row_ptr(ctx, name, a);
+    return check_row_ptr(ctx, name, a);
+}
+
+spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
+{
+    spmv_status st = csr_check_offsets(ctx, name, a);
     if (st != SPMV_OK || columns_valid(ctx, a, order))
         return st;
     st = check_columns(ctx, name, a);

@@ -94,6 +94,9 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
 /* The same for arrays in either memory. Waits if they are on the device. */
 spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
 
+/* Checks the shape, and the row offsets of arrays that the host can read. */
+spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a);
+
 #ifdef SPMV_HAVE_CUDA
 /* What is wrong with arrays on the device; rows > 0. Descents: entries whose column is not greater
  * than that of the entry before. Only if rows is 0 is the last number valid. Waits. */

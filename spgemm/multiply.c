@@ -8,6 +8,9 @@
 #include "clock.h"
 #include "spgemm_internal.h"
 
+/* The factors in messages. */
+static const char A_NAME[] = "spmv_multiply: A", B_NAME[] = "spmv_multiply: B";
+
 void spmv_multiply_options_init(spmv_multiply_options *options, size_t size)
 {
     const spmv_multiply_options defaults = {.size = sizeof defaults};
@@ -121,13 +124,14 @@ static bool same_pattern(const spmv_csr *a, const spmv_csr *b)
 
 static spmv_status check_arrays(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
 {
-    spmv_status st = csr_check_anywhere(plan->ctx, "spmv_multiply: A", a, CSR_SORTED);
+    spmv_status st = csr_check_anywhere(plan->ctx, A_NAME, a, CSR_SORTED);
     if (st == SPMV_OK && !same_pattern(a, b))
-        st = csr_check_anywhere(plan->ctx, "spmv_multiply: B", b, CSR_SORTED);
+        st = csr_check_anywhere(plan->ctx, B_NAME, b, CSR_SORTED);
     return st;
 }
 
-/* Arrays on a device are checked later, with the count of the products. */
+/* Arrays on a device are checked later, with the count of the products, and on the host the columns
+ * of A. */
 static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
 {
     spmv_status st = SPMV_OK;
@@ -135,7 +139,9 @@ static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr
     plan->b = *b;
     if (csr_on_device(plan->ctx, a))
         return SPMV_OK;
-    TRY(check_arrays(plan, a, b));
+    TRY(csr_check_offsets(plan->ctx, A_NAME, a));
+    if (!same_pattern(a, b))
+        TRY(csr_check_anywhere(plan->ctx, B_NAME, b, CSR_SORTED));
     if (a->memory == SPMV_MEMORY_CONTEXT)
         return SPMV_OK;
     TRY(copy_pattern(plan->ctx, &plan->a, &plan->copied[0]));
@@ -200,39 +206,50 @@ static spmv_status check_room(struct spmv_multiply_plan *plan)
     return spgemm_room_for_columns(plan, least);
 }
 
-/* counts[i] = the products of row i. bits: those of the offsets of B, a constant where it is called. */
-static inline void count_rows(const struct spmv_multiply_plan *plan, int bits, int64_t *counts)
+/* counts[i] = the products of row i. Returns whether the columns of A exist and ascend. bits: those of
+ * the offsets of B, a constant where it is called. */
+static inline bool count_rows(const struct spmv_multiply_plan *plan, int bits, int64_t *counts)
 {
     const spmv_csr *const a = &plan->a;
     const void *const b_row_ptr = plan->b.row_ptr;
-#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512)
+    const int64_t cols = a->cols;
+    bool valid = true;
+#pragma omp parallel for num_threads(host_team(plan->ctx, a->nnz)) schedule(dynamic, 512) reduction(&& : valid)
     for (int64_t i = 0; i < a->rows; i++) {
         const int64_t end = row_first(a, i + 1);
-        int64_t sum = 0;
-        for (int64_t k = row_first(a, i); k < end; k++)
-            sum += offset_at(b_row_ptr, bits, a->col[k] + 1) - offset_at(b_row_ptr, bits, a->col[k]);
+        int64_t sum = 0, before = -1;
+        for (int64_t k = row_first(a, i); k < end; k++) {
+            const int64_t j = a->col[k];
+            if (j <= before || j >= cols) {
+                valid = false;
+                break;
+            }
+            before = j;
+            sum += offset_at(b_row_ptr, bits, j + 1) - offset_at(b_row_ptr, bits, j);
+        }
         counts[i] = sum;
     }
+    return valid;
 }
 
-/* Counts the products: on the host, of each row. */
+/* Checks the columns of A and counts the products: on the host, of each row. */
 static spmv_status count_products(struct spmv_multiply_plan *plan)
 {
     const spmv_csr *const a = &plan->a;
     spmv_status st = SPMV_OK;
+    bool valid = false;
 #ifdef SPMV_HAVE_CUDA
     if (csr_on_device(plan->ctx, a)) {
-        bool valid = false;
         st = spgemm_survey_cuda(plan, &valid);
         return st != SPMV_OK || valid ? st : check_arrays(plan, a, &plan->b);
     }
 #endif
     TRY(host_alloc(plan->ctx, (a->rows + 1) * (int64_t)sizeof *plan->products_before, "the products of the rows",
                    (void **)&plan->products_before));
-    if (plan->b.row_ptr_bits == 32)
-        count_rows(plan, 32, plan->products_before);
-    else
-        count_rows(plan, 64, plan->products_before);
+    valid = plan->b.row_ptr_bits == 32 ? count_rows(plan, 32, plan->products_before)
+                                       : count_rows(plan, 64, plan->products_before);
+    if (!valid)
+        TRY(check_arrays(plan, a, &plan->b)); /* finds the fault */
     TRY(offsets_from_counts(plan->ctx, plan->products_before, a->rows));
     plan->products = plan->products_before[a->rows];
     TRY(check_room(plan));
@@ -273,8 +290,8 @@ static spmv_status create_plan(spmv_context *ctx, const spmv_csr *a, const spmv_
     if (o.max_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply: max_bytes is %lld, must not be negative",
                             (long long)o.max_bytes);
-    TRY(csr_check_shape(ctx, "spmv_multiply: A", a));
-    TRY(csr_check_shape(ctx, "spmv_multiply: B", b));
+    TRY(csr_check_shape(ctx, A_NAME, a));
+    TRY(csr_check_shape(ctx, B_NAME, b));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
     memset(plan, 0, sizeof *plan);
     plan->ctx = ctx;
@@ -488,8 +505,8 @@ spmv_status spmv_multiply(spmv_context *ctx, const spmv_csr *a, const spmv_csr *
     if (st != SPMV_OK)
         return st;
     *c = NULL;
-    TRY(csr_check_shape(ctx, "spmv_multiply: A", a));
-    TRY(csr_check_shape(ctx, "spmv_multiply: B", b));
+    TRY(csr_check_shape(ctx, A_NAME, a));
+    TRY(csr_check_shape(ctx, B_NAME, b));
     TRY(check_memories(ctx, a, b));
     TRY(bring(ctx, a, &there[0], &owned[0]));
     TRY(bring(ctx, b, &there[1], &owned[1]));
