@@ -17,6 +17,9 @@
 
 #include "spgemm_omp.h"
 
+/* The row of B of so many entries of A later is loaded into a cache. */
+enum { AHEAD = 16 };
+
 /* Entries of C outside C. */
 struct piece {
     int32_t *col;

@@ -14,6 +14,10 @@ static inline int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan,
     int64_t n = 0;
     for (int64_t k = begin; k < end; k++) {
         const int64_t last = offset_at(b_row_ptr, bits, a_col[k] + 1);
+        const int64_t later = offset_at(b_row_ptr, bits, a_col[min_i64(k + AHEAD, plan->a.nnz - 1)]);
+        __builtin_prefetch(&b_col[later]);
+        if (b != NULL)
+            __builtin_prefetch(&b[later]);
         for (int64_t l = offset_at(b_row_ptr, bits, a_col[k]); l < last; l++) {
             const int32_t j = b_col[l];
             const T term = TYPED(term)(a, k, b, l);
