@@ -365,16 +365,26 @@ __global__ void __launch_bounds__(block_threads)
         shapes[row] = make_shape(width_log, level_for(products));
         atomicAdd(&counts[level], 1u);
     };
-    const auto products_of = [&](int64_t k) {
-        const int32_t c = m.a.col[k];
-        return m.b.offset(c + (int64_t)1) - m.b.offset(c);
-    };
-    /* of entries begin + me, begin + me + lanes, ... before end */
+    /* of entries begin + me, begin + me + lanes, ... before end; AT_ONCE columns are loaded, then where
+     * their rows begin and end, also at the end of a row: most rows are short */
     const auto products_from = [&](int64_t begin, int64_t end, int me, int lanes) {
+        enum { AT_ONCE = 4 };
         int64_t products = 0;
-#pragma unroll 8
-        for (int64_t k = begin + me; k < end; k += lanes)
-            products += products_of(k);
+        for (int64_t k = begin + me; k < end; k += AT_ONCE * lanes) {
+            int32_t col[AT_ONCE];
+            int64_t from[AT_ONCE], to[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                col[i] = k + i * lanes < end ? m.a.col[k + i * lanes] : -1;
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                from[i] = col[i] >= 0 ? m.b.offset(col[i]) : 0;
+                to[i] = col[i] >= 0 ? m.b.offset(col[i] + (int64_t)1) : 0;
+            }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                products += to[i] - from[i];
+        }
         return products;
     };
     const auto sum_of = [&](int64_t products, int lanes) {
