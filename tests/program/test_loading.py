@@ -115,14 +115,14 @@ class Packed(LoadingTest):
     def test_lines_count_through_every_tile(self):
         lines = random_text(900, 900, 80000, seed=2).split("\n")
         lines[70001] = "1 901 5"
-        path = self.put("bad.mtx.gz", gzip.compress("\n".join(lines).encode()))
+        path = self.put("bad.mtx.gz", gzip.compress("\n".join(lines).encode(), compresslevel=1))
         for threads in "1", "4":
             self.fails(3, path, "--threads", threads, says="bad.mtx.gz:70002:3: column 901 exceeds the 900 columns declared on line 2")
         del lines[70001]
-        self.fails(3, self.put("short.mtx.gz", gzip.compress("\n".join(lines).encode())),
+        self.fails(3, self.put("short.mtx.gz", gzip.compress("\n".join(lines).encode(), compresslevel=1)),
                    says="short.mtx.gz:80002:1: the file ends after 79999 of the 80000 entries")
         lines[1] = "900 900 50000"
-        self.fails(3, self.put("long.mtx.gz", gzip.compress("\n".join(lines).encode())),
+        self.fails(3, self.put("long.mtx.gz", gzip.compress("\n".join(lines).encode(), compresslevel=1)),
                    says="long.mtx.gz:50003:1: more entries than the 50000 declared on line 2")
 
     def test_members(self):
