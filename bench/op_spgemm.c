@@ -22,6 +22,7 @@ struct state {
     struct work_matrix a, b;
     spmv_matrix *factor[2];    /* P' and A P; NULL: the operand's matrices are multiplied */
     spmv_matrix *right, *size; /* A B, and |A| |B|, in host memory */
+    spmv_matrix *product;      /* of the last run; NULL: the run wrote to the result */
 };
 
 /* Absolute values of n numbers; NULL: out of memory. */
@@ -143,6 +144,7 @@ static void release(struct work *work)
         return;
     spmv_matrix_destroy(state->right);
     spmv_matrix_destroy(state->size);
+    spmv_matrix_destroy(state->product);
     for (int i = 0; i < 2; i++)
         spmv_matrix_destroy(state->factor[i]);
 }
@@ -189,16 +191,42 @@ static int run_numeric(void *state)
     return compute(method, method->state) == SPMV_OK ? 0 : -1;
 }
 
-/* Both phases, by the method of the plan that was opened. */
+/* C = A B in one call, which may compute pattern and values together. As for peers, C is new. */
+static int run_new_matrix(struct work *work, const char *name)
+{
+    struct state *const state = work->state;
+    spmv_multiply_options options;
+    spmv_multiply_options_init(&options, sizeof options);
+    options.method = name;
+    spmv_matrix_destroy(state->product);
+    state->product = NULL;
+    return spmv_multiply(work->ctx, &state->a.sent, &state->b.sent, &options, &state->product) == SPMV_OK ? 0 : -1;
+}
+
+/* Both phases, by the method of the plan that was opened. On a GPU the values go to the result. */
 static int run_both(void *state)
 {
     const struct method *const method = state;
     spmv_multiply_plan *plan = NULL;
+    if (spmv_context_backend(method->work->ctx) != SPMV_BACKEND_CUDA)
+        return run_new_matrix(method->work, method->name);
     spmv_status st = make_plan(method->work, method->name, &plan);
     if (st == SPMV_OK)
         st = compute(method, plan);
     spmv_multiply_plan_destroy(plan);
     return st == SPMV_OK ? 0 : -1;
+}
+
+/* Copies the values of a new matrix to the result. */
+static void fetch_product(struct work *work)
+{
+    const struct state *const state = work->state;
+    spmv_csr c;
+    if (state->product == NULL)
+        return;
+    spmv_matrix_view(state->product, &c);
+    if (c.nnz * (int64_t)spmv_type_size(work->type) == work->result_bytes)
+        memcpy(work->result, c.val, (size_t)work->result_bytes);
 }
 
 /* ------------------------------------------------------------------------------ check */
@@ -240,6 +268,7 @@ const struct operation operation_spgemm = {.name = "spgemm",
                                            .open = open,
                                            .close = close_plan,
                                            .run = run_both,
+                                           .fetch = fetch_product,
                                            .check = check};
 
 const struct operation operation_spgemm_numeric = {.name = "spgemm-numeric",

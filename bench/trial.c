@@ -162,6 +162,8 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
     result->run_bytes = bytes > result->run_bytes ? bytes : result->run_bytes;
     if (failed == 0 && slot->peer != NULL && slot->peer->fetch != NULL)
         failed = slot->peer->fetch(slot->state);
+    if (failed == 0 && slot->peer == NULL && work->operation->fetch != NULL)
+        work->operation->fetch(work);
     if (failed == 0 && slot->peer == NULL) { /* the method may be chosen during the run */
         snprintf(result->method, sizeof result->method, "%s", slot->method.name);
         snprintf(result->why, sizeof result->why, "%s", slot->method.why);

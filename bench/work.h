@@ -99,6 +99,9 @@ struct operation {
      * context. state: struct method. */
     int (*run)(void *state);
 
+    /* Copies the result of the last run to work->result; NULL: a run writes there. */
+    void (*fetch)(struct work *work);
+
     void (*close)(struct method *method); /* NULL: nothing to release */
 
     /* SPMV_OK, or SPMV_ERROR_CHECK if host_result (work->result_bytes bytes) is wrong. NULL: there
