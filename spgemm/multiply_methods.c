@@ -10,8 +10,7 @@ const struct spgemm_method spgemm_methods_ref[] = {
 };
 
 const struct spgemm_method spgemm_methods_omp[] = {
-    {"rows", spgemm_rows_symbolic_omp, spgemm_rows_numeric_omp, spgemm_rows_at_once_omp,
-     spgemm_rows_destroy_omp},
+    {"rows", spgemm_rows_symbolic_omp, spgemm_rows_numeric_omp, spgemm_rows_at_once_omp, spgemm_rows_destroy_omp},
     {"expand", spgemm_expand_symbolic, spgemm_expand_numeric, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -173,13 +173,13 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
 struct symbolic {
     const struct spmv_multiply_plan *plan;
     const struct rows_state *state;
-    bool stamps;             /* may be used */
-    int64_t *lengths;        /* of the rows of C */
-    int32_t **found;         /* the columns of each chunk */
-    int64_t most;            /* columns that a chunk may have before they are counted */
-    int64_t limit;           /* entries of C that the memory can hold */
-    atomic_llong so_far;     /* entries found */
-    atomic_int failed;       /* 1: an allocation failed, 2: too many entries */
+    bool stamps;         /* may be used */
+    int64_t *lengths;    /* of the rows of C */
+    int32_t **found;     /* the columns of each chunk */
+    int64_t most;        /* columns that a chunk may have before they are counted */
+    int64_t limit;       /* entries of C that the memory can hold */
+    atomic_llong so_far; /* entries found */
+    atomic_int failed;   /* 1: an allocation failed, 2: too many entries */
 };
 
 /* Finds the columns of one chunk. col: room for s->most columns and one more. The next chunk of the
@@ -228,7 +228,8 @@ static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_pt
 {
 #pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->nnz)) schedule(dynamic, 1)
     for (int64_t c = 0; c < s->state->chunks.n; c++) {
-        const int64_t from = row_ptr[s->state->chunks.first_row[c]], n = row_ptr[s->state->chunks.first_row[c + 1]] - from;
+        const int64_t from = row_ptr[s->state->chunks.first_row[c]],
+                      n = row_ptr[s->state->chunks.first_row[c + 1]] - from;
         if (n > 0)
             memcpy(col + from, s->found[c], (size_t)n * sizeof *col);
         host_free(s->found[c]);
@@ -242,7 +243,8 @@ static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct 
 {
     const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
                          (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
-    const int64_t fixed = (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks.n * (int64_t)sizeof *s->found;
+    const int64_t fixed =
+        (plan->a.rows + 1) * (int64_t)sizeof(int64_t) + s->state->chunks.n * (int64_t)sizeof *s->found;
     int threads = host_team(plan->ctx, plan->products);
     while (plan->max_bytes > 0 && threads > 1 && threads * each + fixed > plan->max_bytes)
         threads--;

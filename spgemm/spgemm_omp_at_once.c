@@ -32,14 +32,14 @@ struct at_once {
     const struct spmv_multiply_plan *plan;
     const void *a, *b; /* values */
     struct row_chunks chunks;
-    int64_t size;    /* bytes of a value */
-    int64_t most;    /* entries that a chunk may have */
-    int64_t room;    /* entries of col and val */
-    int32_t *col;    /* of C */
-    char *val;       /* of C */
-    int64_t known;   /* start[c] is known for c <= known */
-    int64_t *start;  /* chunks.n + 1: the first entry of each chunk */
-    int64_t *length; /* chunks.n: entries of each chunk; -1: not known yet */
+    int64_t size;          /* bytes of a value */
+    int64_t most;          /* entries that a chunk may have */
+    int64_t room;          /* entries of col and val */
+    int32_t *col;          /* of C */
+    char *val;             /* of C */
+    int64_t known;         /* start[c] is known for c <= known */
+    int64_t *start;        /* chunks.n + 1: the first entry of each chunk */
+    int64_t *length;       /* chunks.n: entries of each chunk; -1: not known yet */
     struct piece *waiting; /* chunks.n: those that were finished before their place was known */
     atomic_int failed;     /* an allocation failed */
 };
@@ -106,8 +106,8 @@ static int64_t note_length(struct at_once *s, int64_t c, int64_t n)
 /* The first chunk tells how many entries C will have, and so whether large pages are worth it. */
 static void ask_for_large_pages(const struct at_once *s, int64_t n)
 {
-    const double all = (double)n * (double)s->plan->products /
-                       (double)max_i64(s->plan->products_before[s->chunks.first_row[1]], 1);
+    const double all =
+        (double)n * (double)s->plan->products / (double)max_i64(s->plan->products_before[s->chunks.first_row[1]], 1);
     const int64_t expected = min_i64(s->room, (int64_t)all);
     pages_ask_large(s->col, expected * (int64_t)sizeof *s->col);
     pages_ask_large(s->val, expected * s->size);

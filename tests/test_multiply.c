@@ -375,6 +375,27 @@ static void in_parts(void **state)
     spmv_matrix_destroy(b);
 }
 
+/* A limit of the working memory that does not bind: the same bits, also where the values are otherwise
+ * computed with the pattern. Rows have up to 8, up to 64, and more entries. */
+static void phases_apart(void **state)
+{
+    static const char *const specs[] = {"poisson2d:40", "uniform:400,400,6", "rmat:8,6", "empty:500,0.8"};
+    spmv_context *ctx = *state;
+    spmv_multiply_options options = options_for(NULL);
+    options.max_bytes = (int64_t)1 << 40;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        for (int t = 0; t < TYPES; t++) {
+            spmv_matrix *a = make(ctx, specs[i], types[t], 5), *together = NULL, *apart = NULL;
+            const spmv_csr va = view_of(a);
+            assert_ok(ctx, spmv_multiply(ctx, &va, &va, NULL, &together));
+            assert_ok(ctx, spmv_multiply(ctx, &va, &va, &options, &apart));
+            assert_same_matrix(apart, together);
+            spmv_matrix_destroy(a);
+            spmv_matrix_destroy(together);
+            spmv_matrix_destroy(apart);
+        }
+}
+
 static void nothing_at_all(void **state)
 {
     spmv_context *ctx = *state;
@@ -558,5 +579,6 @@ static void names(void **state)
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), with_context(small_by_hand), with_context(order_of_sums),
                       cmocka_unit_test(pairs_against_ref), cmocka_unit_test(same_bits_each_time),
                       with_context(narrow_offsets), cmocka_unit_test(wide_rows), with_context(in_parts),
-                      with_context(nothing_at_all), cmocka_unit_test(triple), with_context(wrong_arrays),
-                      with_context(wrong_arguments), with_context(too_large), cmocka_unit_test(names))
+                      with_context(phases_apart), with_context(nothing_at_all), cmocka_unit_test(triple),
+                      with_context(wrong_arrays), with_context(wrong_arguments), with_context(too_large),
+                      cmocka_unit_test(names))
