@@ -327,14 +327,13 @@ spmv_status supports(const struct cg *cg)
 }
 
 /* Takes memory for a second direction if vectors are large and there is room. Preconditioners with
- * kernels of their own queue single steps, and several ranks have elements of others beside p: one
- * direction. */
+ * kernels of their own queue single steps: one direction. Ranks may differ here, since what they
+ * exchange, and bits, are the same with one direction and with two. */
 spmv_status lend_direction(const struct cg *cg, workspace *own)
 {
-    const struct plan_ranks *const ranks = cg->s.plan->ranks;
-    if (cg->s.n < (int64_t)SPMV_CG_TWO_FROM || own->z != nullptr || (ranks != nullptr && ranks->queue_parts == nullptr))
+    if (cg->s.n < (int64_t)SPMV_CG_TWO_FROM || own->z != nullptr)
         return SPMV_OK;
-    const spmv_status st = context_lend(cg->s.ctx, cg->s.n * (int64_t)spmv_type_size(cg->s.type), &own->other);
+    const spmv_status st = krylov_lend(&cg->s, cg->s.part, cg->s.count, &own->other);
     if (st != SPMV_ERROR_MEMORY)
         return st;
     own->other = nullptr;
@@ -379,7 +378,7 @@ void release(struct cg *cg)
     cg_blocks::close(&own->queue);
     context_take_back(cg->s.ctx, own->memory);
     context_take_back(cg->s.ctx, own->z);
-    context_take_back(cg->s.ctx, own->other);
+    krylov_take_back(&cg->s, cg->s.part, own->other);
 }
 
 constexpr cg_method method(const char *name, const char *why)
