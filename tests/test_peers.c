@@ -620,7 +620,7 @@ static void petsc_refuses_f32(void **state)
     char why[WHY_SIZE] = "";
     assert_int_equal(p.peer->open(&p.problem, &p.state, why, sizeof why), -1);
     assert_null(p.state);
-    assert_string_equal(why, "this PETSc is built for f64");
+    assert_string_equal(why, "this PETSc supports only f64");
     assert_no_processes();
     free_matrix(&p.m);
 }
