@@ -256,20 +256,21 @@ spmv_status make_table(spmv_plan *plan, slices_state *s)
     });
 }
 
-/* Keeps the table of values and frees the codes of all places. */
+/* Keeps the table of values and frees the codes of all places, if there is room for a copy of the
+ * table. */
 spmv_status drop_codes(spmv_plan *plan, slices_state *s)
 {
     const int64_t codes = (int64_t)s->found.slots * slices::ROWS;
     void *table = nullptr;
-    spmv_status st = plan_alloc(plan, s->coded.codes_at, &table);
-    if (st == SPMV_OK)
+    spmv_status st = plan_alloc_if_room(plan, s->coded.codes_at, &table);
+    if (st == SPMV_OK && table != nullptr)
         st = on_device(plan->ctx, [&] {
             return cuda_check(plan->ctx,
                               cudaMemcpyAsync(table, s->coded.memory, (size_t)s->coded.codes_at,
                                               cudaMemcpyDeviceToDevice, (cudaStream_t)plan->ctx->stream),
                               "a table of values");
         });
-    if (st != SPMV_OK)
+    if (st != SPMV_OK || table == nullptr)
         return st;
     plan_free(plan, s->coded.codes_at + codes, s->coded.memory);
     s->coded.memory = table;
