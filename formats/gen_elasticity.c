@@ -123,8 +123,10 @@ static double elastic_value(const void *rule, int64_t row, int32_t col)
             const int64_t begin = last - 1 + (place >> axis & 1);
             there =
                 there && begin <= p[axis] && begin <= q[axis] && begin + 1 < grid->n && begin >= (axis == 0 ? -1 : 0);
-            a |= (int)(p[axis] - begin) << axis;
-            b |= (int)(q[axis] - begin) << axis;
+            if (there) {
+                a |= (int)(p[axis] - begin) << axis;
+                b |= (int)(q[axis] - begin) << axis;
+            }
         }
         if (there)
             sum += e->element[a][b][row % axes][col % axes];

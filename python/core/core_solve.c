@@ -147,16 +147,19 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     spmv_preconditioner_options p;
     int type, iterates;
     long long max_iterations;
+    unsigned long long near_null;
     PyObject *arrays = NULL;
     call_state state;
     spmv_solver *solver = NULL;
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddO", to_context, &c, to_csr, &a, &o.method, &o.precond,
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddKiO", to_context, &c, to_csr, &a, &o.method, &o.precond,
                           &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.restart,
-                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &arrays))
+                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength,
+                          &near_null, &p.near_nulls, &arrays))
         return NULL;
+    p.near_null = address(near_null);
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;
     o.precond_options = &p;

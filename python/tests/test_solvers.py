@@ -224,6 +224,17 @@ def test_solver(system):
     with pytest.raises(ValueError, match="option"):
         spmv.Solver(A, options={"blocks": 3})
     assert spmv.solve(A, b, preconditioner="block-jacobi", options={"block": 4}).converged
+    modes = spmv.generate("rigid2d:20").toarray()
+    elastic = spmv.generate("elasticity2d:20")
+    rhs = elastic @ vector(800)
+    solver = spmv.Solver(elastic, options={"near_null": np.asfortranarray(modes), "block": 2})
+    first = solver.solve(rhs)
+    assert first.converged and first.preconditioner == "amg" and first.iterations <= 14
+    solver.update_values(elastic.data * 2)
+    assert solver.solve(rhs).iterations == first.iterations
+    assert spmv.solve(elastic, rhs, options={"near_null": modes[:, 0]}).preconditioner == "amg"
+    with pytest.raises(ValueError, match="near_null has the shape"):
+        spmv.Solver(elastic, options={"near_null": modes[1:]})
     mixed = spmv.solve(A, b, mixed=True, preconditioner="jacobi", rtol=1e-12)
     assert mixed.converged and mixed.true_residual <= mixed.tolerance
 

@@ -93,7 +93,8 @@ class Solver:
     rung : str, optional
         The implementation of the method; default ``"auto"``.
     options : dict, optional
-        Of the preconditioner: ``block``, ``degree``, ``steps``, ``shift``, ``strength``.
+        Of the preconditioner: ``block``, ``degree``, ``steps``, ``shift``, ``strength``; ``near_null``:
+        for ``"amg"``, an array with a row for each row of A and up to 8 columns v with A v near 0.
     device, shape, copy
         As for ``Plan``.
 
@@ -129,7 +130,7 @@ class Solver:
         _iterates: bool = False,
     ) -> None:
         matrix, self._dtype, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        given = {"block": 0, "degree": -1, "steps": 0, "shift": 0.0, "strength": 0.0}
+        given = {"block": 0, "degree": -1, "steps": 0, "shift": 0.0, "strength": 0.0, "near_null": None}
         for name, value in (options or {}).items():
             if name not in given:
                 raise ValueError(f"unknown option {name!r} of the preconditioner; there are {', '.join(given)}")
@@ -138,6 +139,7 @@ class Solver:
         if self._vectors < 1 or self._vectors > 2**20:
             raise ValueError(f"vectors is {vectors}, must be at least 1")
         self.shape = matrix.shape
+        self._near_null = None if given["near_null"] is None else self._vectors_near_null(given["near_null"])
         borrow = (matrix.device != "cpu" or not context.is_cuda) and not (copy and matrix.device == "cpu")
         self._args = (method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check_symmetry, given)
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
@@ -145,7 +147,14 @@ class Solver:
         self._iterating: Any = None
         self._handle = self._make(_iterates)
 
+    def _vectors_near_null(self, array: Any) -> View:
+        v, _ = taken(array, "near_null", self._dtype, self._context)
+        if len(v.shape) not in (1, 2) or v.shape[0] != self.shape[0]:
+            raise ValueError(f"near_null has the shape {v.shape}, the matrix has {self.shape[0]} rows")
+        return v
+
     def _make(self, iterates: bool) -> Any:
+        v = self._near_null
         method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check, given = self._args
         return _core.solver(
             self._context._handle,
@@ -167,6 +176,8 @@ class Solver:
             int(given["steps"]),
             float(given["shift"]),
             float(given["strength"]),
+            v.address if v is not None else 0,
+            v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
             self._keep,
         )
 
