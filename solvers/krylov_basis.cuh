@@ -69,24 +69,19 @@ template <typename S> __device__ S sum_of_warp(S value)
     return value;
 }
 
-/* Calls take(i, chain, v_i), begin <= i < end, for one row. column: the element of v_0; the others
- * follow, `stride` elements apart. BATCH: loads in flight; after the last vector they repeat it. chain:
- * one of CHAINS parts of a sum, which hide the latency of the arithmetic. */
-enum { CHAINS = 4 };
-template <int BATCH, typename T, typename Stride, typename Take>
-__device__ void for_vectors(int begin, int end, const T *column, Stride stride, const Take &take)
+/* The elements of SIZE vectors from v_i on in one row, loaded together; after the last vector they
+ * repeat it. column: the element of v_0; the others follow, `stride` elements apart. */
+template <int SIZE, typename T, typename Stride>
+__device__ void load_vectors(int i, int end, const T *column, Stride stride, T (&v)[SIZE])
 {
-    const auto batch = [&](int i, auto size) {
-        constexpr int SIZE = decltype(size)::value;
-        T v[SIZE];
 #pragma unroll
-        for (int k = 0; k < SIZE; k++)
-            v[k] = column[(i + k < end ? i + k : end - 1) * stride];
-#pragma unroll
-        for (int k = 0; k < SIZE; k++)
-            if (i + k < end)
-                take(i + k, k % CHAINS, v[k]);
-    };
+    for (int k = 0; k < SIZE; k++)
+        v[k] = column[(i + k < end ? i + k : end - 1) * stride];
+}
+
+/* batch(i, size) for begin <= i < end in steps of BATCH, and of half as many at the end. */
+template <int BATCH, typename Batch> __device__ void in_batches(int begin, int end, const Batch &batch)
+{
     int i = begin;
     for (; end - i > BATCH / 2; i += BATCH)
         batch(i, std::integral_constant<int, BATCH>());
@@ -94,14 +89,39 @@ __device__ void for_vectors(int begin, int end, const T *column, Stride stride, 
         batch(i, std::integral_constant<int, BATCH / 2>());
 }
 
-/* Adds -by[i] v_i, begin <= i < end, to the parts of a sum, and calls see(i, v_i). */
+/* Calls take(i, chain, v_i), begin <= i < end, for one row. chain: one of CHAINS parts of a sum, which
+ * hide the latency of the arithmetic. */
+enum { CHAINS = 4 };
+template <int BATCH, typename T, typename Stride, typename Take>
+__device__ void for_vectors(int begin, int end, const T *column, Stride stride, const Take &take)
+{
+    in_batches<BATCH>(begin, end, [&](int i, auto size) {
+        constexpr int SIZE = decltype(size)::value;
+        T v[SIZE];
+        load_vectors(i, end, column, stride, v);
+#pragma unroll
+        for (int k = 0; k < SIZE; k++)
+            if (i + k < end)
+                take(i + k, k % CHAINS, v[k]);
+    });
+}
+
+/* Adds -by[i] v_i, begin <= i < end, to the parts of a sum, and calls see(i, v_i), perhaps twice: with a
+ * condition around it, as in for_vectors, the passes over four million rows took a third longer. */
 template <int BATCH, typename T, typename By, typename Stride, typename See>
 __device__ void subtract_vectors(T (&sum)[CHAINS], int begin, int end, const By *by, const T *column, Stride stride,
                                  const See &see)
 {
-    for_vectors<BATCH>(begin, end, column, stride, [&](int i, int chain, T v) {
-        see(i, v);
-        sum[chain] += negative((T)by[i]) * v;
+    in_batches<BATCH>(begin, end, [&](int i, auto size) {
+        constexpr int SIZE = decltype(size)::value;
+        T v[SIZE];
+        load_vectors(i, end, column, stride, v);
+#pragma unroll
+        for (int k = 0; k < SIZE; k++) {
+            see(i + k < end ? i + k : end - 1, v[k]);
+            if (i + k < end)
+                sum[k % CHAINS] += negative((T)by[i + k]) * v[k];
+        }
     });
 }
 
