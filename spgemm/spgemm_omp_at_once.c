@@ -11,7 +11,6 @@
  * place is known. So C is not held twice.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <omp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -233,32 +232,44 @@ static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, i
     return offsets_from_counts(plan->ctx, plan->row_ptr, plan->a.rows);
 }
 
+static void release(const struct spmv_multiply_plan *plan, struct at_once *s)
+{
+    for (int64_t i = 0; i < s->chunks.n && s->waiting != NULL; i++)
+        free_piece(&s->waiting[i]);
+    host_free(s->waiting);
+    host_free(s->start);
+    host_free(s->length);
+    host_free(s->chunks.first_row);
+    spmv_free(plan->ctx, s->col);
+    spmv_free(plan->ctx, s->val);
+}
+
 spmv_status spgemm_rows_at_once_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c)
 {
     const int threads = host_team(plan->ctx, plan->products);
     struct at_once s = {.plan = plan, .a = a, .b = b, .size = (int64_t)spmv_type_size(plan->type)};
+    bool fits = false;
     spmv_status st = spgemm_cut_rows(plan, &s.chunks);
-    if (st != SPMV_OK)
-        return st;
-    if (!has_room(&s, threads)) {
-        host_free(s.chunks.first_row);
-        return spgemm_rows_symbolic_omp(plan);
+    if (st == SPMV_OK && has_room(&s, threads)) {
+        st = alloc_shared(plan, &s);
+        fits = st == SPMV_OK;
+        if (st == SPMV_ERROR_MEMORY) { /* the address space is limited */
+            spmv_free(plan->ctx, plan->row_ptr);
+            plan->row_ptr = NULL;
+            plan->ctx->error[0] = '\0';
+            st = SPMV_OK;
+        }
     }
-    s.most = spgemm_chunks_most(plan, &s.chunks);
-    TRY(alloc_shared(plan, &s));
-    TRY(compute(plan, &s, threads));
-    plan->col = s.col;
-    *c = s.val;
-    s.col = NULL;
-    s.val = NULL;
-done:
-    for (int64_t i = 0; i < s.chunks.n && s.waiting != NULL; i++)
-        free_piece(&s.waiting[i]);
-    host_free(s.waiting);
-    host_free(s.start);
-    host_free(s.length);
-    host_free(s.chunks.first_row);
-    spmv_free(plan->ctx, s.col);
-    spmv_free(plan->ctx, s.val);
-    return st;
+    if (st == SPMV_OK && fits) {
+        s.most = spgemm_chunks_most(plan, &s.chunks);
+        st = compute(plan, &s, threads);
+    }
+    if (st == SPMV_OK && fits) {
+        plan->col = s.col;
+        *c = s.val;
+        s.col = NULL;
+        s.val = NULL;
+    }
+    release(plan, &s);
+    return st == SPMV_OK && !fits ? spgemm_rows_symbolic_omp(plan) : st;
 }
