@@ -7,8 +7,8 @@
  *
  * C gets room for all products; the system provides only pages that are written, and unused ones are
  * given back. A chunk is written to its place in C if the lengths of all chunks before it are known,
- * as they always are with one thread. Otherwise it goes to memory of the thread and is moved when its
- * place is known. So C is not held twice.
+ * as they always are with one thread. Otherwise it goes to a buffer, and the thread that finishes the
+ * last chunk before it moves it to its place. So C is not held twice.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 /* The row of B of so many entries of A later is loaded into a cache. */
 enum { AHEAD = 16 };
 
-/* Entries of C outside C. */
+/* Room for the entries of a chunk outside C. */
 struct piece {
     int32_t *col;
     char *val;
@@ -39,8 +39,10 @@ struct at_once {
     int64_t known;         /* start[c] is known for c <= known */
     int64_t *start;        /* chunks.n + 1: the first entry of each chunk */
     int64_t *length;       /* chunks.n: entries of each chunk; -1: not known yet */
-    struct piece *waiting; /* chunks.n: those that were finished before their place was known */
-    atomic_int failed;     /* an allocation failed */
+    struct piece *waiting; /* chunks.n: finished before their place was known; col NULL: not waiting */
+    struct piece *spare;   /* chunks.n: buffers that were moved from */
+    int64_t spares;
+    atomic_int failed; /* an allocation failed */
 };
 
 /* What a thread has. */
@@ -48,17 +50,10 @@ struct worker {
     uint8_t *found; /* for each column of B: whether the present row has it; all 0 between rows */
     void *sums;     /* for each column of B */
     uint64_t *marks;
-    struct piece own; /* room for a chunk; NULL: not needed so far */
 };
 
 #define TEMPLATE "spgemm_omp_at_once_typed.h"
 #include "each_floating.h"
-
-static spmv_status alloc_piece(int64_t n, int64_t size, struct piece *piece)
-{
-    const spmv_status st = host_alloc(NULL, n * (int64_t)sizeof *piece->col, "", (void **)&piece->col);
-    return st != SPMV_OK ? st : host_alloc(NULL, n * size, "", (void **)&piece->val);
-}
 
 static void free_piece(struct piece *piece)
 {
@@ -67,12 +62,19 @@ static void free_piece(struct piece *piece)
     *piece = (struct piece){NULL, NULL, 0};
 }
 
-static void copy_entries(const struct piece *from, int64_t size, int32_t *col, char *val)
+static bool take_buffer(struct at_once *s, struct piece *buffer)
 {
-    if (from->n == 0)
-        return;
-    memcpy(col, from->col, (size_t)from->n * sizeof *col);
-    memcpy(val, from->val, (size_t)(from->n * size));
+    *buffer = (struct piece){NULL, NULL, 0};
+#pragma omp critical(spgemm_at_once)
+    if (s->spares > 0)
+        *buffer = s->spare[--s->spares];
+    if (buffer->col != NULL)
+        return true;
+    if (host_alloc(NULL, s->most * (int64_t)sizeof *buffer->col, "", (void **)&buffer->col) == SPMV_OK &&
+        host_alloc(NULL, s->most * s->size, "", (void **)&buffer->val) == SPMV_OK)
+        return true;
+    free_piece(buffer);
+    return false;
 }
 
 /* ------------------------------------------------------------------------ places in C */
@@ -87,19 +89,30 @@ static int64_t place_of(const struct at_once *s, int64_t c)
     return at;
 }
 
-/* Chunk c has n entries. Returns its place, or -1 as above. */
-static int64_t note_length(struct at_once *s, int64_t c, int64_t n)
+/* Chunk c has piece->n entries, in the piece or, with col NULL, in their place. Moves all chunks whose
+ * place is now known. */
+static void finish_chunk(struct at_once *s, int64_t c, const struct piece *piece)
 {
-    int64_t at = -1;
+    int64_t first = 0, end = 0;
 #pragma omp critical(spgemm_at_once)
     {
-        s->length[c] = n;
+        s->length[c] = piece->n;
+        s->waiting[c] = *piece;
+        first = s->known;
         for (; s->known < s->chunks.n && s->length[s->known] >= 0; s->known++)
             s->start[s->known + 1] = s->start[s->known] + s->length[s->known];
-        if (c <= s->known)
-            at = s->start[c];
+        end = s->known;
     }
-    return at;
+    for (int64_t m = first; m < end; m++) {
+        const struct piece from = s->waiting[m];
+        if (from.col == NULL)
+            continue;
+        memcpy(s->col + s->start[m], from.col, (size_t)from.n * sizeof *from.col);
+        memcpy(s->val + s->start[m] * s->size, from.val, (size_t)(from.n * s->size));
+        s->waiting[m].col = NULL;
+#pragma omp critical(spgemm_at_once)
+        s->spare[s->spares++] = from;
+    }
 }
 
 /* The first chunk tells how many entries C will have, and so whether large pages are worth it. */
@@ -127,30 +140,19 @@ static void compute_chunk(struct at_once *s, int64_t c, struct worker *w)
 {
     static int64_t (*const compute[SPMV_TYPE_LIMIT])(const struct at_once *, int64_t, const struct worker *, int32_t *,
                                                      void *) = FLOATING_TABLE(chunk_at_once);
-    int64_t at = place_of(s, c);
+    const int64_t at = place_of(s, c);
+    struct piece piece = {NULL, NULL, 0};
     if (at >= 0) {
-        const int64_t n = compute[s->plan->type](s, c, w, s->col + at, s->val + at * s->size);
-        note_length(s, c, n);
-        if (c == 0)
-            ask_for_large_pages(s, n);
-        return;
-    }
-    if (w->own.val == NULL && alloc_piece(s->most, s->size, &w->own) != SPMV_OK) {
+        piece.n = compute[s->plan->type](s, c, w, s->col + at, s->val + at * s->size);
+    } else if (take_buffer(s, &piece)) {
+        piece.n = compute[s->plan->type](s, c, w, piece.col, piece.val);
+    } else {
         atomic_store(&s->failed, 1);
         return;
     }
-    w->own.n = compute[s->plan->type](s, c, w, w->own.col, w->own.val);
-    at = note_length(s, c, w->own.n);
-    if (at >= 0) {
-        copy_entries(&w->own, s->size, s->col + at, s->val + at * s->size);
-        return;
-    }
-    if (alloc_piece(w->own.n, s->size, &s->waiting[c]) != SPMV_OK) {
-        atomic_store(&s->failed, 1);
-        return;
-    }
-    s->waiting[c].n = w->own.n;
-    copy_entries(&w->own, s->size, s->waiting[c].col, s->waiting[c].val);
+    finish_chunk(s, c, &piece);
+    if (c == 0)
+        ask_for_large_pages(s, piece.n);
 }
 
 static void compute_all(struct at_once *s, int threads)
@@ -167,16 +169,6 @@ static void compute_all(struct at_once *s, int threads)
         free(w.found);
         free(w.marks);
         host_free(w.sums);
-        free_piece(&w.own);
-    }
-}
-
-static void move_waiting(struct at_once *s)
-{
-#pragma omp parallel for num_threads(host_team(s->plan->ctx, s->plan->products)) schedule(dynamic, 1)
-    for (int64_t c = 0; c < s->chunks.n; c++) {
-        copy_entries(&s->waiting[c], s->size, s->col + s->start[c], s->val + s->start[c] * s->size);
-        free_piece(&s->waiting[c]);
     }
 }
 
@@ -207,6 +199,7 @@ static spmv_status alloc_shared(struct spmv_multiply_plan *plan, struct at_once 
     TRY(context_alloc(ctx, s->room * s->size, (void **)&s->val));
     TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the chunks of a product", (void **)&s->start));
     TRY(host_alloc(ctx, n * (int64_t)sizeof *s->length, "the chunks of a product", (void **)&s->length));
+    TRY(host_alloc(ctx, n * (int64_t)sizeof *s->spare, "the chunks of a product", (void **)&s->spare));
     TRY(host_alloc(ctx, n * (int64_t)sizeof *s->waiting, "the chunks of a product", (void **)&s->waiting));
     s->start[0] = 0;
     for (int64_t c = 0; c < n; c++) {
@@ -224,7 +217,6 @@ static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, i
     if (atomic_load(&s->failed) != 0)
         return context_fail_memory(plan->ctx, "spmv_multiply: entries of C of a thread",
                                    s->most * ((int64_t)sizeof *s->col + s->size));
-    move_waiting(s);
     const int64_t unused = s->room - s->start[s->chunks.n];
     plan->nnz = s->start[s->chunks.n];
     pages_give_back(s->col + plan->nnz, unused * (int64_t)sizeof *s->col);
@@ -235,8 +227,12 @@ static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, i
 static void release(const struct spmv_multiply_plan *plan, struct at_once *s)
 {
     for (int64_t i = 0; i < s->chunks.n && s->waiting != NULL; i++)
-        free_piece(&s->waiting[i]);
+        if (s->waiting[i].col != NULL)
+            free_piece(&s->waiting[i]);
+    for (int64_t i = 0; i < s->spares; i++)
+        free_piece(&s->spare[i]);
     host_free(s->waiting);
+    host_free(s->spare);
     host_free(s->start);
     host_free(s->length);
     host_free(s->chunks.first_row);
