@@ -1338,7 +1338,8 @@ static const struct placeholder {
                     {"CONTRAST", "1000"},
                     {"ANISO", "0.1"},
                     {"PECLET", "10"},
-                    {"K", "3"}};
+                    {"K", "3"},
+                    {"NU", "0.3"}};
 
 static bool is_capital(char c)
 {
