@@ -1,15 +1,21 @@
 /* The exchange "nccl": NVIDIA's library for communication between GPUs, also of several hosts. It is
- * opened at run time, so libspmv needs neither the library nor its header. Only functions that NCCL
- * has had since version 2.7 are used; their declarations are those of its documentation.
+ * opened at run time, so libspmv needs neither the library nor its header. The functions are those of
+ * version 2.7; their declarations are those of its documentation.
+ *
+ * A call of NCCL may wait for other ranks: when a communicator is made, and when two ranks connect at
+ * their first exchange. If one of them fails there, for instance for want of memory, the others must
+ * not wait for ever. So the communicator is one that does not block (version 2.14): the host polls,
+ * and ends it when the group breaks. With an older version a rank then waits in NCCL.
  *
  * ncclAllGather moves the parts of sums, not their sum: each rank adds all parts in the order of the
  * chunks, so the bits do not depend on NCCL's algorithms.
  *
- * Source: NCCL documentation, "NCCL API", "Using NCCL with CUDA Graphs".
+ * Source: NCCL documentation, "NCCL API", "Fault Tolerance", "Using NCCL with CUDA Graphs".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spmv/primitives.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +35,19 @@ typedef struct {
 } nccl_id;
 enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8 };
 
+/* The first members of NCCL's configuration, all that version 2.14 had. NCCL takes `size` bytes and
+ * gives members that `version` did not have their defaults. */
+struct nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+enum { NCCL_MAGIC = (int)0xcafebeef, NCCL_VERSION = 21400 };
+
 static struct {
     int (*get_id)(nccl_id *);
     int (*init_rank)(nccl_comm *, int ranks, nccl_id, int rank);
+    int (*init_rank_config)(nccl_comm *, int ranks, nccl_id, int rank, struct nccl_config *); /* or NULL */
     int (*destroy)(nccl_comm);
     int (*abort)(nccl_comm);
     int (*async_error)(nccl_comm, int *);
@@ -56,7 +72,9 @@ static const struct {
              {"ncclGroupEnd", &nccl.group_end},
              {"ncclSend", &nccl.send},
              {"ncclRecv", &nccl.receive},
-             {"ncclAllGather", &nccl.all_gather}};
+             {"ncclAllGather", &nccl.all_gather},
+             {"ncclCommInitRankConfig", &nccl.init_rank_config}};
+enum { NAMES = sizeof names / sizeof *names, REQUIRED = NAMES - 1 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char missing[300] = "";
@@ -71,9 +89,9 @@ static void open_library(void)
         snprintf(missing, sizeof missing, "libnccl.so.2 cannot be opened (%.200s)", error != NULL ? error : "");
         return;
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (int i = 0; i < NAMES; i++) {
         void *symbol = dlsym(library, names[i].name);
-        if (symbol == NULL)
+        if (symbol == NULL && i < REQUIRED)
             snprintf(missing, sizeof missing, "libnccl.so.2 has no function %s: version 2.7 or newer is needed",
                      names[i].name);
         /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */
@@ -82,35 +100,71 @@ static void open_library(void)
     (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
 }
 
+static bool is_fine(int result)
+{
+    return result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS;
+}
+
 /* The status of a call of NCCL. */
 static spmv_status check(spmv_context *ctx, int result, const char *call)
 {
-    return result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS
+    return is_fine(result)
                ? SPMV_OK
                : context_fail(ctx, SPMV_ERROR_DEVICE, "exchange nccl: %s: %s", call, nccl.error_string(result));
 }
 
 /* ------------------------------------------------------------- the communicator of a group */
 
-/* Together: makes the communicator. */
+/* Ends the communicator, and with it what waits for other ranks. */
+static void abandon(spmv_group_matrix *m)
+{
+    if (m->group->nccl != NULL)
+        (void)nccl.abort(m->group->nccl);
+    m->group->nccl = NULL;
+}
+
+/* Waits until a call has done its work, unless the group breaks meanwhile. */
+static spmv_status settle(spmv_group_matrix *m, int result, const char *call)
+{
+    while (result == NCCL_IN_PROGRESS) {
+        const spmv_status failure = group_failure(m->group);
+        if (failure != SPMV_OK) {
+            abandon(m);
+            return failure;
+        }
+        sched_yield();
+        const int asked = nccl.async_error(m->group->nccl, &result);
+        result = asked == NCCL_SUCCESS ? result : asked;
+    }
+    return check(m->ctx, result, call);
+}
+
+static int init_rank(spmv_group *group, nccl_id id)
+{
+    struct nccl_config config = {sizeof config, (unsigned)NCCL_MAGIC, NCCL_VERSION, 0};
+    const int ranks = group->transport.ranks, rank = group->transport.rank;
+    nccl_comm made = NULL;
+    const int result = nccl.init_rank_config != NULL ? nccl.init_rank_config(&made, ranks, id, rank, &config)
+                                                     : nccl.init_rank(&made, ranks, id, rank);
+    group->nccl = made;
+    return result;
+}
+
+/* Together: makes the communicator. A rank that fails breaks the group, since others may wait for it
+ * within NCCL. */
 static spmv_status connect_ranks(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
     spmv_group *group = m->group;
     nccl_id own = {{0}}, *all = NULL;
-    nccl_comm made = NULL;
     st = host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *all, what, (void **)&all);
     if (st == SPMV_OK && group->transport.rank == 0)
         st = check(m->ctx, nccl.get_id(&own), "ncclGetUniqueId");
     TRY(spmv_group_agree(group, st));
     TRY(group_gather_equal(group, &own, all, sizeof own));
-    st = cuda_enter(m->ctx);
-    if (st == SPMV_OK)
-        st = cuda_leave(m->ctx,
-                        check(m->ctx, nccl.init_rank(&made, group->transport.ranks, all[0], group->transport.rank),
-                              "ncclCommInitRank"));
-    group->nccl = made;
-    TRY(spmv_group_agree(group, st));
+    TRY(cuda_enter(m->ctx));
+    TRY(cuda_leave(m->ctx, settle(m, init_rank(group, all[0]), "ncclCommInitRank")));
+    TRY(spmv_group_agree(group, SPMV_OK));
 done:
     host_free(all);
     return st;
@@ -228,7 +282,7 @@ static int nccl_type(spmv_type type, int64_t *size)
 static spmv_status after_call(spmv_group_matrix *m, int result, const char *call)
 {
     cuda_next_in_order(m->ctx);
-    return check(m->ctx, result, call);
+    return settle(m, result, call);
 }
 
 static spmv_status put(spmv_group_matrix *m, const void *x)
@@ -246,11 +300,11 @@ static int queue_pieces(const spmv_group_matrix *m, void *x)
     const int type = nccl_type(m->type, &size);
     const char *from = h->context_packed;
     int result = NCCL_SUCCESS;
-    for (int i = 0; i < h->sends && result == NCCL_SUCCESS; i++) {
+    for (int i = 0; i < h->sends && is_fine(result); i++) {
         result = nccl.send(from, (size_t)(h->send[i].bytes / size), type, h->send[i].rank, comm, stream_of(m));
         from += h->send[i].bytes;
     }
-    for (int i = 0; i < h->receives && result == NCCL_SUCCESS; i++)
+    for (int i = 0; i < h->receives && is_fine(result); i++)
         result = nccl.receive((char *)x + h->receive_at[i] * size, (size_t)(h->receive[i].bytes / size), type,
                               h->receive[i].rank, comm, stream_of(m));
     return result;
@@ -263,10 +317,10 @@ static spmv_status take(spmv_group_matrix *m, void *x)
         return context_fail(m->ctx, SPMV_ERROR_DEVICE, "exchange nccl: the communicator was ended by a failure");
     TRY(cuda_enter(m->ctx));
     int result = nccl.group_start();
-    if (result == NCCL_SUCCESS)
+    if (is_fine(result))
         result = queue_pieces(m, x);
     const int ended = nccl.group_end();
-    result = result == NCCL_SUCCESS ? ended : result;
+    result = is_fine(result) ? ended : result;
     st = cuda_leave(m->ctx, after_call(m, result, "ncclSend and ncclRecv"));
 done:
     return st;
@@ -297,13 +351,6 @@ static spmv_status sum(spmv_group_matrix *m, spmv_type type, const struct exchan
     if ((phases & EXCHANGE_PUBLISH) != 0)
         st = exchange_sum_cuda(m->ctx, type, &state_of(m)->view, parts, sums, EXCHANGE_PUBLISH);
     return st == SPMV_OK && (phases & EXCHANGE_COLLECT) != 0 ? collect(m, type, parts->sums, sums) : st;
-}
-
-static void abandon(spmv_group_matrix *m)
-{
-    if (m->group->nccl != NULL)
-        (void)nccl.abort(m->group->nccl);
-    m->group->nccl = NULL;
 }
 
 const struct exchange_kind exchange_nccl = {

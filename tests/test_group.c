@@ -21,7 +21,7 @@ struct matrix_case {
 
 static const struct matrix_case cases[] = {
 #ifdef HOST_CUDA /* a thousand times slower. The first has more chunks than a kernel has blocks. */
-    {"poisson2d:41", SPMV_F64, SPMV_F64, true},
+    {"poisson2d:47", SPMV_F64, SPMV_F64, true},
     {"poisson2d:1", SPMV_F64, SPMV_F64, true},
     {"stencil27:9", SPMV_F32, SPMV_F64, true},
     {"uniform:800,900,5", SPMV_F32, SPMV_F32, false},
@@ -690,6 +690,39 @@ static void memory_of_one_rank_ends_all(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+#ifdef HOST_CUDA
+/* A rank that cannot join the communicator of NCCL ends all, though others wait for it there. */
+static void failure_of_nccl_ends_all(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    if (!is_way(WAYS - 1))
+        skip();
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    for (int rank = 0; rank < 3; rank++) {
+        char message[512] = "", number[12];
+        struct outcome outcome;
+        struct run run = {.matrix = &c, .a = &a, .method = "graph", .exchange = "nccl", .outcome = &outcome};
+        spmv_context_options context;
+        spmv_group_run_options options;
+        spmv_context_options_init(&context, sizeof context);
+        spmv_group_run_options_init(&options, sizeof options);
+        context.backend = support_backend;
+        options.context = &context;
+        options.gpus = 3;
+        snprintf(number, sizeof number, "%d", rank);
+        open_outcome(&outcome, &a);
+        assert_int_equal(setenv("HOST_NCCL_FAILS", number, 1), 0);
+        assert_int_equal(spmv_group_run_with(3, &options, one_rank, &run, message, sizeof message), SPMV_ERROR_DEVICE);
+        assert_int_equal(unsetenv("HOST_NCCL_FAILS"), 0);
+        assert_non_null(strstr(message, "ncclCommInitRank: an error"));
+        close_outcome(&outcome);
+    }
+    spmv_matrix_destroy(matrix);
+}
+#endif
+
 /* ------------------------------------------------------------- block preconditioners */
 
 static spmv_status block_rank(spmv_group *group, void *user)
@@ -988,6 +1021,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(memory_of_one_rank_ends_all),
+#ifdef HOST_CUDA
+        cmocka_unit_test(failure_of_nccl_ends_all),
+#endif
         cmocka_unit_test(blocks_precondition),
         cmocka_unit_test(some_preconditioners_are_refused),
         cmocka_unit_test(files_are_read_in_parts),

@@ -1,6 +1,7 @@
 /* The functions of NCCL that the exchange nccl calls, for ranks that are threads on emulated GPUs: a
  * library libnccl.so.2 for test_group.host_cuda. Device memory is host memory, and calls return when
- * the data have arrived. A message of another size than the receiver expects ends the program.
+ * the data have arrived. A message of another size than the receiver expects ends the program. The
+ * rank that the variable HOST_NCCL_FAILS names cannot make a communicator; the others then wait.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -11,7 +12,7 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { MOST_RANKS = 16, FLOAT32 = 7 };
+enum { MOST_RANKS = 16, UNHANDLED = 1, INVALID = 4, FLOAT32 = 7, IN_PROGRESS = 7 };
 
 struct piece {
     const void *from;
@@ -28,6 +29,7 @@ struct shown {
 };
 
 struct world {
+    struct world *before; /* worlds stay reachable until the program ends */
     pthread_barrier_t all;
     int ranks, opened;
     struct shown shown[MOST_RANKS];
@@ -44,6 +46,7 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct world *newest;
 static _Thread_local struct ncclComm *of_thread; /* ncclGroupEnd has no communicator */
 
 static void give_up(const char *what)
@@ -62,15 +65,25 @@ API int ncclGetUniqueId(ncclUniqueId *id)
     struct world *world = calloc(1, sizeof *world);
     memset(id, 0, sizeof *id);
     memcpy(id, &world, sizeof world);
-    return world == NULL;
+    if (world == NULL)
+        return UNHANDLED;
+    pthread_mutex_lock(&lock);
+    world->before = newest;
+    newest = world;
+    pthread_mutex_unlock(&lock);
+    return 0;
 }
 
-API int ncclCommInitRank(struct ncclComm **comm, int ranks, ncclUniqueId id, int rank)
+/* A rank opens its communicator; returns before the others have. */
+static int open_rank(struct ncclComm **comm, int ranks, ncclUniqueId id, int rank)
 {
+    const char *fails = getenv("HOST_NCCL_FAILS");
     struct world *world;
     memcpy(&world, &id, sizeof world);
     if (ranks > MOST_RANKS)
         give_up("too many ranks");
+    if (fails != NULL && atoi(fails) == rank)
+        return UNHANDLED;
     pthread_mutex_lock(&lock);
     if (world->ranks == 0)
         pthread_barrier_init(&world->all, NULL, (unsigned)ranks);
@@ -79,19 +92,34 @@ API int ncclCommInitRank(struct ncclComm **comm, int ranks, ncclUniqueId id, int
     pthread_mutex_unlock(&lock);
     *comm = of_thread = malloc(sizeof **comm);
     **comm = (struct ncclComm){world, rank};
-    pthread_barrier_wait(&world->all);
     return 0;
+}
+
+/* The older call, which blocks. */
+API int ncclCommInitRank(struct ncclComm **comm, int ranks, ncclUniqueId id, int rank)
+{
+    const int result = open_rank(comm, ranks, id, rank);
+    if (result == 0)
+        pthread_barrier_wait(&(*comm)->world->all);
+    return result;
+}
+
+struct config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+
+API int ncclCommInitRankConfig(struct ncclComm **comm, int ranks, ncclUniqueId id, int rank, struct config *config)
+{
+    if (config->size < sizeof *config || config->magic != 0xcafebeef || config->version < 21400 || config->blocking)
+        return INVALID;
+    const int result = open_rank(comm, ranks, id, rank);
+    return result == 0 ? IN_PROGRESS : result;
 }
 
 API int ncclCommDestroy(struct ncclComm *comm)
 {
-    pthread_mutex_lock(&lock);
-    const int left = --comm->world->opened;
-    pthread_mutex_unlock(&lock);
-    if (left == 0) {
-        pthread_barrier_destroy(&comm->world->all);
-        free(comm->world);
-    }
     free(comm);
     return 0;
 }
@@ -103,8 +131,9 @@ API int ncclCommAbort(struct ncclComm *comm)
 
 API int ncclCommGetAsyncError(struct ncclComm *comm, int *error)
 {
-    (void)comm;
-    *error = 0;
+    pthread_mutex_lock(&lock);
+    *error = comm->world->opened < comm->world->ranks ? IN_PROGRESS : 0;
+    pthread_mutex_unlock(&lock);
     return 0;
 }
 
