@@ -1,5 +1,5 @@
-/* Shared by tests of generated matrices: entries, the same bits for any number of threads, and
- * refused SPECs.
+/* Shared by tests of generated matrices: entries, and the same bits for any number of
+ * threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SUPPORT_GENERATE_H
@@ -41,24 +41,6 @@ static inline void assert_same_for_any_team(const char *spec, spmv_type type)
         spmv_context_destroy(team);
     }
     spmv_matrix_destroy(expected);
-    spmv_context_destroy(ctx);
-}
-
-struct refused_spec {
-    const char *spec;
-    spmv_status status;
-    const char *sentence; /* part of the message */
-};
-
-static inline void assert_refused(const struct refused_spec *refused, size_t count)
-{
-    spmv_context *ctx = support_context();
-    for (size_t r = 0; r < count; r++) {
-        spmv_matrix *m = (spmv_matrix *)ctx;
-        assert_fails(ctx, spmv_matrix_generate(ctx, refused[r].spec, SPMV_F64, &m), refused[r].status,
-                     refused[r].sentence);
-        assert_null(m);
-    }
     spmv_context_destroy(ctx);
 }
 

@@ -502,82 +502,6 @@ static void options_of_all(void **state)
     }
 }
 
-static void refused_specs(void **state)
-{
-    (void)state;
-    static const struct refused_spec refused[] = {
-        {"stencil27:0", SPMV_ERROR_SPEC, "expected stencil27:N with integers from 1"},
-        {"stencil27:1291", SPMV_ERROR_LIMIT, "1291^3 columns, at most 2147483647"},
-        {"stencil27:2642246", SPMV_ERROR_LIMIT, "2642246^3"},
-        {"interpolation3d:5", SPMV_ERROR_SPEC, "expected interpolation3d:N,K with integers from 1"},
-        {"interpolation3d:1291,2", SPMV_ERROR_LIMIT, "1291^3"},
-        {"elasticity2d:1", SPMV_ERROR_SPEC, "expected elasticity2d:N[,NU] with an integer N from 2"},
-        {"elasticity3d:5,0.5", SPMV_ERROR_SPEC, "NU below 0.5"},
-        {"elasticity3d:895", SPMV_ERROR_LIMIT, "2150752125 columns"},
-        {"rigid3d:5,0.1", SPMV_ERROR_SPEC, "expected rigid3d:N with an integer N from 2"},
-        {"diagonal:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns, at most 2147483647"},
-        {"diagonal:1,2", SPMV_ERROR_SPEC, "expected diagonal:ROWS"},
-        {"banded:5", SPMV_ERROR_SPEC, "expected banded:ROWS,HALF with integers, ROWS from 1 and HALF from 0"},
-        {"banded:0,0", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
-        {"banded:5,-1", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
-        {"banded:5,1.5", SPMV_ERROR_SPEC, "banded:ROWS,HALF"},
-        {"banded:2147483647,2147483647", SPMV_ERROR_LIMIT, "size in bytes exceeds 64 bits"},
-        {"dense:5,2147483648", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"dense:9223372036854775807,2147483647", SPMV_ERROR_LIMIT,
-         "\"dense:9223372036854775807,2147483647\": its size"},
-        {"dense:9223372036854775808,1", SPMV_ERROR_LIMIT, "a number is beyond 64 bits"},
-        {"dense:9000000000000000000,1", SPMV_ERROR_LIMIT, "its size in bytes exceeds 64 bits"},
-        {"dense:100000000000,1000000", SPMV_ERROR_MEMORY, "\"dense:100000000000,1000000\""},
-        {"arrow:", SPMV_ERROR_SPEC, "expected arrow:ROWS[,LEN[,OTHERS]] with integers from 1"},
-        {"arrow:5,", SPMV_ERROR_SPEC, "arrow:ROWS[,LEN[,OTHERS]]"},
-        {"arrow:5,2,2,2", SPMV_ERROR_SPEC, "arrow:ROWS[,LEN[,OTHERS]]"},
-        {"arrow:5,6", SPMV_ERROR_SPEC, "with LEN up to ROWS"},
-        {"arrow:5,4,5", SPMV_ERROR_SPEC, "OTHERS from 2 to ROWS - 1"},
-        {"arrow:5,5,6", SPMV_ERROR_SPEC, "to ROWS if LEN is ROWS"},
-        {"arrow:5,5,1", SPMV_ERROR_SPEC, "OTHERS from 2"},
-        {"arrow:2147483648", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"uniform:5,5", SPMV_ERROR_SPEC, "expected uniform:ROWS,COLS,MEAN with integers from 1 and a decimal MEAN"},
-        {"uniform:5,5,", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,.5", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,2.", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,-1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,1e0", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,nan", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        /* 16 digits */
-        {"uniform:5,5,1.000000000000000", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5.5,5,1", SPMV_ERROR_SPEC, "uniform:ROWS,COLS,MEAN"},
-        {"uniform:5,5,5.01", SPMV_ERROR_SPEC, "with a MEAN up to COLS"},
-        {"uniform:5,2147483648,1", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"uniform:9000000000000000000,5,1", SPMV_ERROR_LIMIT, "its size in bytes exceeds 64 bits"},
-        {"longrows:2,5,6", SPMV_ERROR_SPEC, "with a LEN up to COLS"},
-        {"longrows:2,2147483648,6", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"longrows:9000000000000,2147483647,2147483647", SPMV_ERROR_LIMIT, "its size in bytes exceeds 64 bits"},
-        {"empty:5", SPMV_ERROR_SPEC, "expected empty:ROWS,SHARE[,MEAN]"},
-        {"empty:5,1.01", SPMV_ERROR_SPEC, "with a SHARE from 0 to 1"},
-        {"empty:5,0.5,0.99", SPMV_ERROR_SPEC, "a MEAN from 1 to ROWS"},
-        {"empty:5,0.5,5.01", SPMV_ERROR_SPEC, "a MEAN from 1 to ROWS"},
-        {"empty:2147483648,0.5", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"powerlaw:100,5,2", SPMV_ERROR_SPEC, "expected powerlaw:ROWS,MEAN,ALPHA,MAX"},
-        {"powerlaw:1,1,2,1", SPMV_ERROR_SPEC, "with ROWS from 2"},
-        {"powerlaw:100,5,2,101", SPMV_ERROR_SPEC, "a MAX up to ROWS"},
-        {"powerlaw:100,5,10.1,50", SPMV_ERROR_SPEC, "an ALPHA up to 10"},
-        {"powerlaw:100,0.4,2,50", SPMV_ERROR_SPEC, "with a MEAN from 0.5 to MAX"},
-        {"powerlaw:100,10,0,50", SPMV_ERROR_SPEC, "with a MEAN from 25.3 to MAX"},
-        {"powerlaw:100,50.1,2,50", SPMV_ERROR_SPEC, "to MAX"},
-        {"powerlaw:2147483648,5,2,50", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"rmat:0,1", SPMV_ERROR_SPEC, "expected rmat:SCALE,EDGES"},
-        {"rmat:31,1", SPMV_ERROR_LIMIT, "2^31 columns, at most 2^30"},
-        {"rmat:30,9000000000000000000", SPMV_ERROR_LIMIT, "its size in bytes exceeds 64 bits"},
-        {"rmat:30,1000000", SPMV_ERROR_MEMORY, "\"rmat:30,1000000\""},
-        {"fem:5,1", SPMV_ERROR_SPEC, "expected fem:NODES,BLOCK,NEIGHBOURS"},
-        {"fem:5,1,0.5", SPMV_ERROR_SPEC, "with NEIGHBOURS from 1"},
-        {"fem:5,1,5.5", SPMV_ERROR_SPEC, "to NODES"},
-        {"fem:1073741824,2,5", SPMV_ERROR_LIMIT, "2147483648 columns"},
-        {"fem:9223372036854775807,2,5", SPMV_ERROR_LIMIT, "columns"},
-    };
-    assert_refused(refused, sizeof refused / sizeof refused[0]);
-}
-
 /* Every form starts with a known name, and a malformed SPEC of that name is answered with its
  * form. */
 static void forms_are_listed(void **state)
@@ -602,4 +526,4 @@ static void forms_are_listed(void **state)
 SUPPORT_MAIN(with_context(against_cells), with_context(elasticity_energy), with_context(arrows),
              with_context(uniform_rows), with_context(long_rows), with_context(empty_rows), with_context(powerlaw_rows),
              with_context(rmat_graphs), with_context(fem_blocks), with_context(same_bits_for_any_team),
-             with_context(options_of_all), cmocka_unit_test(refused_specs), with_context(forms_are_listed))
+             with_context(options_of_all), with_context(forms_are_listed))

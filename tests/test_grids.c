@@ -313,40 +313,6 @@ static void convdiff_properties(void **state)
     }
 }
 
-/* ----------------------------------------------------------------------------------- refused */
-
-static void refused_specs(void **state)
-{
-    (void)state;
-    static const struct refused_spec refused[] = {
-        {"diffusion2d:", SPMV_ERROR_SPEC, "expected diffusion2d:N,CONTRAST[,ANISO] with an integer N from 1"},
-        {"diffusion2d:5", SPMV_ERROR_SPEC, "expected diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:5,", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:0,10", SPMV_ERROR_SPEC, "\"diffusion2d:0,10\""},
-        {"diffusion2d:2.5,10", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:5,1e4", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:5,-1", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:5,0.99", SPMV_ERROR_SPEC, "with a CONTRAST from 1 and an ANISO above 0"},
-        {"diffusion2d:5,10,0", SPMV_ERROR_SPEC, "an ANISO above 0"},
-        {"diffusion2d:5,10,", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion2d:5,10,1,1", SPMV_ERROR_SPEC, "diffusion2d:N,CONTRAST[,ANISO]"},
-        {"diffusion3d:5,0.5", SPMV_ERROR_SPEC, "expected diffusion3d:N,CONTRAST[,ANISO] with a CONTRAST from 1"},
-        {"diffusion2d:46341,10", SPMV_ERROR_LIMIT, "46341^2 columns, at most 2147483647"},
-        {"diffusion3d:1291,10", SPMV_ERROR_LIMIT, "\"diffusion3d:1291,10\": 1291^3 columns"},
-        {"diffusion3d:2642246,10", SPMV_ERROR_LIMIT, "2642246^3"}, /* N^3 is small in 64 bits */
-        {"diffusion2d:9223372036854775808,10", SPMV_ERROR_LIMIT, "beyond 64 bits"},
-        {"convdiff2d:5", SPMV_ERROR_SPEC, "expected convdiff2d:N,PECLET with an integer N from 1 and a decimal PECLET"},
-        {"convdiff2d:0,1", SPMV_ERROR_SPEC, "convdiff2d:N,PECLET"},
-        {"convdiff2d:5,-1", SPMV_ERROR_SPEC, "convdiff2d:N,PECLET"},
-        {"convdiff2d:5,1,1", SPMV_ERROR_SPEC, "convdiff2d:N,PECLET"},
-        {"convdiff3d:5,nan", SPMV_ERROR_SPEC, "expected convdiff3d:N,PECLET"},
-        {"convdiff2d:46341,1", SPMV_ERROR_LIMIT, "46341^2 columns"},
-        {"convdiff3d:1291,1", SPMV_ERROR_LIMIT, "1291^3 columns"},
-        {"convdiff3d:9223372036854775807,1", SPMV_ERROR_LIMIT, "9223372036854775807^3"},
-    };
-    assert_refused(refused, sizeof refused / sizeof refused[0]);
-}
-
 /* A matrix above the memory limit is refused before it is generated. */
 static void refused_for_memory(void **state)
 {
@@ -364,4 +330,4 @@ static void refused_for_memory(void **state)
 
 SUPPORT_MAIN(with_context(diffusion_assembled), with_context(by_hand), with_context(diffusion_definite),
              with_context(diffusion_coefficients), with_context(diffusion_options), with_context(convdiff_entries),
-             with_context(convdiff_properties), cmocka_unit_test(refused_specs), with_context(refused_for_memory))
+             with_context(convdiff_properties), with_context(refused_for_memory))

@@ -1,4 +1,4 @@
-/* Twins of matrices described by figures in the SPEC; refused SPECs. The known twins are in
+/* Twins of matrices described by figures in the SPEC. The known twins are in
  * test_twin_known.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -130,49 +130,5 @@ static void seeds_and_values(void **state)
     spmv_matrix_destroy(constant);
 }
 
-static void refused_specs(void **state)
-{
-    (void)state;
-    static const struct refused_spec refused[] = {
-        {"twin:", SPMV_ERROR_SPEC, "unknown twin; known: mc2depi, roadNet-TX"},
-        {"twin:nothing", SPMV_ERROR_SPEC, "kron_g500-logn18, delaunay_n22"},
-        {"twin:LDOOR", SPMV_ERROR_SPEC, "unknown twin"},
-        {"twin:ldoor,10", SPMV_ERROR_SPEC, "unknown twin"},
-        {"twin:rows=10", SPMV_ERROR_SPEC, "rows= and nnz= are required"},
-        {"twin:nnz=10", SPMV_ERROR_SPEC, "rows= and nnz= are required"},
-        {"twin:rows=10,nnz=20,colour=3", SPMV_ERROR_SPEC, "\"colour=3\" is not one of rows=, cols="},
-        {"twin:rows=10,nnz=20,", SPMV_ERROR_SPEC, "\"\" is not one of"},
-        {"twin:rows=10,nnz=20,rows=10", SPMV_ERROR_SPEC, "rows is given twice"},
-        {"twin:rows=,nnz=20", SPMV_ERROR_SPEC, "\"rows=\" is not a number"},
-        {"twin:rows=ten,nnz=20", SPMV_ERROR_SPEC, "\"rows=ten\" is not a number"},
-        {"twin:rows=-10,nnz=20", SPMV_ERROR_SPEC, "not a number"},
-        {"twin:rows=1e,nnz=20", SPMV_ERROR_SPEC, "not a number"},
-        {"twin:rows=.,nnz=20", SPMV_ERROR_SPEC, "not a number"},
-        {"twin:rows=1e999,nnz=20", SPMV_ERROR_SPEC, "not a number"},
-        {"twin:rows=10,nnz=20,std=1.2.3", SPMV_ERROR_SPEC, "\"std=1.2.3\" is not a number"},
-        {"twin:rows=1.5,nnz=20", SPMV_ERROR_SPEC, "rows must be an integer from 1"},
-        {"twin:rows=0,nnz=20", SPMV_ERROR_SPEC, "rows must be an integer from 1"},
-        {"twin:rows=1e17,nnz=20", SPMV_ERROR_LIMIT, "rows is beyond 2^53"},
-        {"twin:rows=1e10,nnz=20", SPMV_ERROR_LIMIT, "10000000000 columns, at most 2147483647"},
-        {"twin:rows=10,nnz=101", SPMV_ERROR_SPEC, "101 nonzeros do not fit into 10 x 10"},
-        {"twin:rows=10,nnz=50,max=4", SPMV_ERROR_SPEC, "between the mean, 5, and 10"},
-        {"twin:rows=10,nnz=50,max=11", SPMV_ERROR_SPEC, "between the mean, 5, and 10"},
-        {"twin:rows=10,nnz=50,max=10,std=6", SPMV_ERROR_SPEC, "standard deviations from 1.73205 to 5, not 6"},
-        {"twin:rows=1000,nnz=5000,max=1000,std=1", SPMV_ERROR_SPEC, "standard deviations from 31.4"},
-        {"twin:rows=10,nnz=50,bw_frac=0.4", SPMV_ERROR_SPEC, "bw_frac must be from 0.5"},
-        {"twin:rows=10,nnz=50,bw_frac=1.1", SPMV_ERROR_SPEC, "bw_frac must be from"},
-        {"twin:rows=10,nnz=50,avg_neighbours=2", SPMV_ERROR_SPEC, "avg_neighbours must be below 2"},
-        {"twin:rows=10,nnz=50,cross_row_similarity=1.01", SPMV_ERROR_SPEC, "cross_row_similarity must be at most 1"},
-        {"twin:rows=5000,nnz=100000,max=20,std=1", SPMV_ERROR_SPEC, "standard deviations from 0 to 0, not 1"},
-        /* Each figure is possible, but not their combination. */
-        {"twin:rows=1000,nnz=1000,max=1,bw_frac=0.5", SPMV_ERROR_SPEC, "bw_frac=0.5 is incompatible"},
-        {"twin:rows=1000,nnz=3000,max=3,avg_neighbours=1.9", SPMV_ERROR_SPEC, "avg_neighbours=1.9 is incompatible"},
-        {"twin:rows=1000,nnz=10000,bw_frac=0.012,cross_row_similarity=0.1", SPMV_ERROR_SPEC,
-         "cross_row_similarity=0.1 is incompatible"},
-    };
-    assert_refused(refused, sizeof refused / sizeof refused[0]);
-    assert_int_equal(spmv_spec_known("twin:ldoor"), 1);
-}
-
-SUPPORT_MAIN(with_context(figures_are_met), with_context(defaults), cmocka_unit_test(refused_specs),
-             cmocka_unit_test(same_bits_for_any_team), with_context(seeds_and_values))
+SUPPORT_MAIN(with_context(figures_are_met), with_context(defaults), cmocka_unit_test(same_bits_for_any_team),
+             with_context(seeds_and_values))
