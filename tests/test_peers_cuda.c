@@ -312,28 +312,40 @@ static void run_and_wait(struct place *place, const struct peer *peer, void *sta
         fail_msg("%s: %s", peer->name, why);
 }
 
+/* The problem with an n x m matrix in the memory of the device and without vectors. */
+static struct peer_problem problem_on(struct place *place, const struct peer *peer, spmv_type type, int64_t n,
+                                      int64_t m, int64_t nnz, const int32_t *row_ptr, const int32_t *col,
+                                      const void *val)
+{
+    return (struct peer_problem){.op = peer->op,
+                                 .type = type,
+                                 .stream = place->device.stream,
+                                 .rows = n,
+                                 .cols = m,
+                                 .nnz = nnz,
+                                 .row_ptr = sent(place, row_ptr, (n + 1) * 4),
+                                 .col = sent(place, col, nnz * 4),
+                                 .val = sent(place, val, nnz * (int64_t)spmv_type_size(type))};
+}
+
+static void free_problem(struct place *place, const struct peer_problem *p)
+{
+    const void *const memory[] = {p->row_ptr, p->col, p->val, p->x, p->y, p->w, p->b};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        spmv_free(place->ctx, (void *)memory[i]);
+}
+
 static void test_product(struct place *place, const struct peer *peer, spmv_type type, const struct shape *shape)
 {
     struct matrix a;
     make_matrix(shape, type, peer->op == PEER_SPMM ? 3 : 1, &a);
     const bool dot = peer->op == PEER_SPMV_DOT;
     const int64_t size = (int64_t)spmv_type_size(type), y_bytes = (a.rows * a.k + dot) * size;
-    void *const row_ptr = sent(place, a.row_ptr, (a.rows + 1) * 4), *const col = sent(place, a.col, a.nnz * 4),
-                *const val = sent(place, a.val, a.nnz * size), *const x = sent(place, a.x, a.cols * a.k * size),
-                *const w = sent(place, a.w, a.rows * size), *const y = poison(place, y_bytes, NULL);
-    const struct peer_problem problem = {.op = peer->op,
-                                         .type = type,
-                                         .stream = place->device.stream,
-                                         .rows = a.rows,
-                                         .cols = a.cols,
-                                         .nnz = a.nnz,
-                                         .row_ptr = row_ptr,
-                                         .col = col,
-                                         .val = val,
-                                         .x = x,
-                                         .y = y,
-                                         .vectors = a.k,
-                                         .w = w};
+    struct peer_problem problem = problem_on(place, peer, type, a.rows, a.cols, a.nnz, a.row_ptr, a.col, a.val);
+    problem.x = sent(place, a.x, a.cols * a.k * size);
+    problem.y = poison(place, y_bytes, NULL);
+    problem.vectors = a.k;
+    problem.w = sent(place, a.w, a.rows * size);
     char why[WHY_SIZE] = "";
     void *state = NULL;
     if (peer->open(&problem, &state, why, sizeof why) != 0) {
@@ -344,10 +356,10 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
         print_message("%s refuses %s: %s\n", peer->name, shape->name, why);
     } else {
         for (int run = 0; run < 3; run++) {
-            poison(place, y_bytes, y);
+            poison(place, y_bytes, problem.y);
             run_and_wait(place, peer, state);
             assert_true(peer->fetch == NULL || peer->fetch(state) == 0);
-            assert_int_equal(spmv_download(place->ctx, y, a.y, y_bytes), SPMV_OK);
+            assert_int_equal(spmv_download(place->ctx, problem.y, a.y, y_bytes), SPMV_OK);
             if (peer->probe == 0)
                 check_product(peer, type, &a);
             if (dot)
@@ -355,9 +367,7 @@ static void test_product(struct place *place, const struct peer *peer, spmv_type
         }
         peer->close(state);
     }
-    void *const memory[] = {row_ptr, col, val, x, y, w};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        spmv_free(place->ctx, memory[i]);
+    free_problem(place, &problem);
     free_matrix(&a);
 }
 
@@ -571,24 +581,13 @@ static void test_solve(struct place *place, const struct peer *peer, spmv_type t
     struct linear_system s = make_system(of, type);
     struct peer_solved solved = {-1, -1};
     const int64_t size = (int64_t)spmv_type_size(type);
-    void *const row_ptr = sent(place, s.row_ptr, (s.rows + 1) * 4), *const col = sent(place, s.col, s.nnz * 4),
-                *const val = sent(place, s.val, s.nnz * size), *const b = sent(place, s.b, s.rows * size),
-                *const x = poison(place, s.rows * size, NULL);
-    const struct peer_problem problem = {.op = peer->op,
-                                         .type = type,
-                                         .stream = place->device.stream,
-                                         .rows = s.rows,
-                                         .cols = s.rows,
-                                         .nnz = s.nnz,
-                                         .row_ptr = row_ptr,
-                                         .col = col,
-                                         .val = val,
-                                         .y = x,
-                                         .b = b,
-                                         .rtol = tolerance_to_solve(type),
-                                         .max_iterations = limit,
-                                         .restart = 30,
-                                         .solved = &solved};
+    struct peer_problem problem = problem_on(place, peer, type, s.rows, s.rows, s.nnz, s.row_ptr, s.col, s.val);
+    void *const x = problem.y = poison(place, s.rows * size, NULL);
+    problem.b = sent(place, s.b, s.rows * size);
+    problem.rtol = tolerance_to_solve(type);
+    problem.max_iterations = limit;
+    problem.restart = 30;
+    problem.solved = &solved;
     char why[WHY_SIZE] = "";
     void *state = NULL;
     if (peer->open(&problem, &state, why, sizeof why) != 0)
@@ -604,9 +603,7 @@ static void test_solve(struct place *place, const struct peer *peer, spmv_type t
             check_general_solve(&s, &problem, peer->name);
     }
     peer->close(state);
-    void *const memory[] = {row_ptr, col, val, b, x};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        spmv_free(place->ctx, memory[i]);
+    free_problem(place, &problem);
     free_system(&s);
 }
 

@@ -16,7 +16,8 @@
 
 struct graphblas {
     const struct peer_problem *problem;
-    GrB_Matrix a;
+    GrB_Matrix a, b, c;
+    GrB_Matrix *right; /* B of C = A B, which may be A */
     GrB_Vector x, y;
 };
 
@@ -132,12 +133,14 @@ static void close_graphblas(void *state)
 {
     struct graphblas *graphblas = state;
     GrB_Matrix_free(&graphblas->a);
+    GrB_Matrix_free(&graphblas->b);
+    GrB_Matrix_free(&graphblas->c);
     GrB_Vector_free(&graphblas->x);
     GrB_Vector_free(&graphblas->y);
     free(graphblas);
 }
 
-static GrB_Info make(const struct peer_problem *problem, struct graphblas *graphblas)
+static GrB_Info make_vectors(const struct peer_problem *problem, struct graphblas *graphblas)
 {
     GrB_Info info = GrB_SUCCESS;
     const struct numbers numbers = numbers_of(problem);
@@ -148,7 +151,8 @@ static GrB_Info make(const struct peer_problem *problem, struct graphblas *graph
     return GrB_Matrix_wait(graphblas->a, GrB_MATERIALIZE);
 }
 
-static int open_graphblas(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+static int open_with(GrB_Info (*make)(const struct peer_problem *, struct graphblas *),
+                     const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
     GrB_Info info = started ? GrB_SUCCESS : GrB_init(GrB_NONBLOCKING);
     started = started || info == GrB_SUCCESS;
@@ -169,6 +173,11 @@ static int open_graphblas(const struct peer_problem *problem, void **state, char
     }
     *state = graphblas;
     return 0;
+}
+
+static int open_graphblas(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    return open_with(make_vectors, problem, state, why, why_size);
 }
 
 static int run_graphblas(void *state)
@@ -213,26 +222,10 @@ static int fetch_graphblas(void *state)
 }
 
 /* C = A B with a new C in each run. */
-struct product {
-    const struct peer_problem *problem;
-    GrB_Matrix a, b, c;
-    GrB_Matrix *right; /* B, which may be A */
-};
-
-static void close_product(void *state)
-{
-    struct product *product = state;
-    GrB_Matrix_free(&product->a);
-    GrB_Matrix_free(&product->b);
-    GrB_Matrix_free(&product->c);
-    free(product);
-}
-
-static GrB_Info make_factors(const struct peer_problem *problem, struct product *product)
+static GrB_Info make_factors(const struct peer_problem *problem, struct graphblas *product)
 {
     const struct numbers numbers = numbers_of(problem);
     GrB_Info info = GrB_SUCCESS;
-    product->problem = problem;
     product->right = &product->a;
     TRY(set_threads(problem->threads));
     TRY(make_matrix(left(problem), numbers.type, numbers.size, &product->a));
@@ -244,24 +237,12 @@ static GrB_Info make_factors(const struct peer_problem *problem, struct product 
 
 static int open_product(const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
-    GrB_Info info = started ? GrB_SUCCESS : GrB_init(GrB_NONBLOCKING);
-    started = started || info == GrB_SUCCESS;
-    struct product *product = calloc(1, sizeof *product);
-    if (info == GrB_SUCCESS && product != NULL)
-        info = make_factors(problem, product);
-    if (info == GrB_SUCCESS && product != NULL) {
-        *state = product;
-        return 0;
-    }
-    snprintf(why, why_size, "GraphBLAS: cannot make the matrices: GrB_Info %d", (int)info);
-    if (product != NULL)
-        close_product(product);
-    return -1;
+    return open_with(make_factors, problem, state, why, why_size);
 }
 
 static int run_product(void *state)
 {
-    struct product *product = state;
+    struct graphblas *product = state;
     const struct peer_problem *problem = product->problem;
     const struct numbers numbers = numbers_of(problem);
     GrB_Info info = GrB_SUCCESS;
@@ -278,7 +259,7 @@ static int run_product(void *state)
 /* Takes the values out of C; the next run makes a new one. */
 static int fetch_product(void *state)
 {
-    struct product *product = state;
+    struct graphblas *product = state;
     const size_t size = numbers_of(product->problem).size;
     GrB_Index *row_ptr = NULL, *col = NULL, row_bytes = 0, col_bytes = 0, val_bytes = 0;
     void *val = NULL;
@@ -296,21 +277,11 @@ static int fetch_product(void *state)
 }
 
 static const struct peer peers[] = {
-    {.name = "graphblas",
-     .op = PEER_SPMV,
-     .settings =
-         "sparse by row, full vectors, y = 0 then y += A x with GrB_mxv plus_times in place, as in LAGraph's PageRank",
-     .open = open_graphblas,
-     .run = run_graphblas,
-     .fetch = fetch_graphblas,
-     .close = close_graphblas},
-    {.name = "graphblas-spgemm",
-     .op = PEER_SPGEMM,
-     .settings = "sparse by row, GrB_mxm plus_times into a new matrix, sorted (GrB_Matrix_wait)",
-     .open = open_product,
-     .run = run_product,
-     .fetch = fetch_product,
-     .close = close_product},
+    {"graphblas", PEER_SPMV,
+     "sparse by row, full vectors, y = 0 then y += A x with GrB_mxv plus_times in place, as in LAGraph's PageRank", 0,
+     open_graphblas, run_graphblas, NULL, fetch_graphblas, close_graphblas},
+    {"graphblas-spgemm", PEER_SPGEMM, "sparse by row, GrB_mxm plus_times into a new matrix, sorted (GrB_Matrix_wait)",
+     0, open_product, run_product, NULL, fetch_product, close_graphblas},
 };
 
 const struct peer_module *spmv_peer_module(void)

@@ -3,6 +3,7 @@
  * Merge-based parallel sparse matrix-vector multiplication, SC 2016).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -81,14 +82,14 @@ static int open_merge(const struct peer_problem *problem, void **state, char *wh
 static int run_static(void *state)
 {
     const struct loops *loops = state;
-    (loops->problem->type == SPMV_F64 ? rows_static_f64 : rows_static_f32)(loops->problem);
+    (loops->problem->type == SPMV_F64 ? rows_f64 : rows_f32)(loops->problem, false);
     return 0;
 }
 
 static int run_guided(void *state)
 {
     const struct loops *loops = state;
-    (loops->problem->type == SPMV_F64 ? rows_guided_f64 : rows_guided_f32)(loops->problem);
+    (loops->problem->type == SPMV_F64 ? rows_f64 : rows_f32)(loops->problem, true);
     return 0;
 }
 
@@ -106,26 +107,16 @@ static void close_loops(void *state)
     free(loops);
 }
 
+#define LOOPS(text, how, open, run)                                                                                    \
+    {                                                                                                                  \
+        text, PEER_SPMV, how "; " PEER_FLAGS, 0, open, run, NULL, NULL, close_loops                                    \
+    }
 static const struct peer peers[] = {
-    {.name = "loops-static",
-     .op = PEER_SPMV,
-     .settings = "rows by schedule(static); " PEER_FLAGS,
-     .open = open_rows,
-     .run = run_static,
-     .close = close_loops},
-    {.name = "loops-guided",
-     .op = PEER_SPMV,
-     .settings = "rows by schedule(guided); " PEER_FLAGS,
-     .open = open_rows,
-     .run = run_guided,
-     .close = close_loops},
-    {.name = "loops-merge",
-     .op = PEER_SPMV,
-     .settings = "merge path, rows + entries split evenly, parts found once; " PEER_FLAGS,
-     .open = open_merge,
-     .run = run_merge,
-     .close = close_loops},
+    LOOPS("loops-static", "rows by schedule(static)", open_rows, run_static),
+    LOOPS("loops-guided", "rows by schedule(guided)", open_rows, run_guided),
+    LOOPS("loops-merge", "merge path, rows + entries split evenly, parts found once", open_merge, run_merge),
 };
+#undef LOOPS
 
 const struct peer_module *spmv_peer_module(void)
 {

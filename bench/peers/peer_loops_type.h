@@ -13,26 +13,21 @@ static inline VALUE NAME(sum)(const int32_t *col, const VALUE *val, const VALUE 
     return sum;
 }
 
-static void NAME(rows_static)(const struct peer_problem *problem)
+static void NAME(rows)(const struct peer_problem *problem, bool guided)
 {
     const int32_t *const row_ptr = problem->row_ptr, *const col = problem->col;
     const VALUE *const val = problem->val, *const x = problem->x;
     VALUE *const y = problem->y;
     const int64_t rows = problem->rows;
-#pragma omp parallel for schedule(static) num_threads(problem->threads)
-    for (int64_t i = 0; i < rows; i++)
-        y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
-}
-
-static void NAME(rows_guided)(const struct peer_problem *problem)
-{
-    const int32_t *const row_ptr = problem->row_ptr, *const col = problem->col;
-    const VALUE *const val = problem->val, *const x = problem->x;
-    VALUE *const y = problem->y;
-    const int64_t rows = problem->rows;
+    if (guided) {
 #pragma omp parallel for schedule(guided) num_threads(problem->threads)
-    for (int64_t i = 0; i < rows; i++)
-        y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
+        for (int64_t i = 0; i < rows; i++)
+            y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
+    } else {
+#pragma omp parallel for schedule(static) num_threads(problem->threads)
+        for (int64_t i = 0; i < rows; i++)
+            y[i] = NAME(sum)(col, val, x, row_ptr[i], row_ptr[i + 1]);
+    }
 }
 
 /* If several parts share a row, the last of them sets y, and the others leave their partial sums as
