@@ -56,6 +56,10 @@ static inline void check_definition(spmv_context *ctx, run_rung *run, const char
     support_free(in, want);
 }
 
+/* Checks a rung on n elements. */
+typedef void rung_check(spmv_context *ctx, run_rung *run, const char *rung, const uint8_t *flags, int64_t n,
+                        uint64_t seed);
+
 /* Random numbers: |computed - exact| <= (k + 1) u (|x_h| + ... + |x_i|) to first order for the k-th
  * element of a segment that begins at h, in any summation order (Higham 2002, section 4.2), with one
  * more operation for the identity. Twice that covers the higher orders. Elements before the segment
@@ -93,6 +97,28 @@ static inline void check_same_bits(spmv_context *ctx, run_rung *run, const char 
         free(again);
     }
     support_free(x, first);
+}
+
+/* The operations of a rung on n elements, as its trace counts them. */
+typedef int64_t rung_operations(const char *rung, spmv_scan_kind kind, int64_t n);
+
+/* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k
+ * < 10. Blelloch, inclusive: N - 1 up, the sum of 2^k - 1 for 1 <= k <= 9 down; exclusive: N - 1 up
+ * and N - 1 down. In blocks of 32: 32 blocks, their 32 sums (one block), and 31 blocks of 32 to add
+ * to. */
+static inline void check_operations(rung_operations *of)
+{
+    assert_int_equal(of("sequential", SPMV_INCLUSIVE, 1024), 1023);
+    assert_int_equal(of("sequential", SPMV_EXCLUSIVE, 1024), 1023);
+    assert_int_equal(of("definition", SPMV_INCLUSIVE, 1024), 1023 * 1024 / 2);
+    assert_int_equal(of("hillis-steele", SPMV_INCLUSIVE, 1024), 9217);
+    assert_int_equal(of("hillis-steele-double", SPMV_INCLUSIVE, 1024), 9217);
+    assert_int_equal(of("blelloch", SPMV_INCLUSIVE, 1024), 2036);
+    assert_int_equal(of("blelloch-divergent", SPMV_INCLUSIVE, 1024), 2036);
+    assert_int_equal(of("blelloch", SPMV_EXCLUSIVE, 1024), 2046);
+    assert_int_equal(of("blelloch-divergent", SPMV_EXCLUSIVE, 1024), 2046);
+    assert_int_equal(of("hillis-steele:32", SPMV_INCLUSIVE, 1024), 33 * (5 * 32 - 31) + 31 * 32);
+    assert_int_equal(of("blelloch:32", SPMV_INCLUSIVE, 1024), 33 * (2 * 32 - 5 - 2) + 31 * 32);
 }
 
 #endif

@@ -119,6 +119,16 @@ static inline spmv_segments upload_cut(spmv_context *ctx, const struct cut *cut,
     return segments;
 }
 
+/* The segments that begin at these positions. */
+static inline spmv_segments segments_at(spmv_context *ctx, const int64_t *positions, int64_t count, int64_t n,
+                                        spmv_segment_form form, int bits)
+{
+    struct cut cut = cut_at(positions, count, n);
+    const spmv_segments segments = upload_cut(ctx, &cut, form, bits);
+    free_cut(&cut);
+    return segments;
+}
+
 static inline void free_segments(spmv_context *ctx, const spmv_segments *segments)
 {
     spmv_free(ctx, (void *)(uintptr_t)segments->heads);
@@ -135,20 +145,28 @@ enum { POSITION_FORMS = 4, SEGMENT_FORMS = 6 };
 /* Checks one operation for a pair on one cut. what: name of the case in failure messages. */
 typedef void cut_check(spmv_context *ctx, const struct pair *p, const struct cut *cut, const char *what);
 
+/* The state of the tests below. */
+struct cut_test {
+    cut_check *check;
+    uint64_t seed;
+};
+#define with_cuts(test, cuts) cmocka_unit_test_prestate(test, (void *)(uintptr_t)(cuts))
+
 /* Every kind of cut at sizes of one tile and several, for a commutative and a noncommutative
  * operator. */
-static inline void check_every_cut(cut_check *check, uint64_t seed)
+static inline void every_cut(void **state)
 {
+    const struct cut_test *const test = *state;
     spmv_context *ctx = support_context();
     const spmv_op ops[] = {SPMV_ADD, SPMV_LAST};
     const int64_t sizes[] = {1, HOST_TILE, 5 * HOST_TILE + 3, 100003};
     for (int kind = 0; kind < CUT_KINDS; kind++) {
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            struct cut cut = make_cut((enum cut_kind)kind, sizes[k], seed);
+            struct cut cut = make_cut((enum cut_kind)kind, sizes[k], test->seed);
             char what[32];
             snprintf(what, sizeof what, "cut %d", kind);
-            check(ctx, pair_of(ops[k % 2], SPMV_I64), &cut, what);
-            check(ctx, pair_of(ops[(k + 1) % 2], SPMV_F32), &cut, what);
+            test->check(ctx, pair_of(ops[k % 2], SPMV_I64), &cut, what);
+            test->check(ctx, pair_of(ops[(k + 1) % 2], SPMV_F32), &cut, what);
             free_cut(&cut);
         }
     }
@@ -157,8 +175,9 @@ static inline void check_every_cut(cut_check *check, uint64_t seed)
 
 /* One head, or as many as fill a tile together with the elements before, at every place near the
  * seams of tiles. */
-static inline void check_heads_around_the_seams(cut_check *check)
+static inline void heads_around_the_seams(void **state)
 {
+    const struct cut_test *const test = *state;
     spmv_context *ctx = support_context();
     const int64_t n = 3 * HOST_TILE + 7;
     const int64_t repeats[] = {1, 2, HOST_TILE};
@@ -172,8 +191,8 @@ static inline void check_heads_around_the_seams(cut_check *check)
                 struct cut cut = cut_at(positions, repeats[r] + 1, n);
                 char what[64];
                 snprintf(what, sizeof what, "%d heads at %lld", (int)repeats[r], (long long)at);
-                check(ctx, pair_of(SPMV_LAST, SPMV_I32), &cut, what);
-                check(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, what);
+                test->check(ctx, pair_of(SPMV_LAST, SPMV_I32), &cut, what);
+                test->check(ctx, pair_of(SPMV_ADD, SPMV_F64), &cut, what);
                 free_cut(&cut);
             }
         }

@@ -6,47 +6,43 @@
 
 /* ---------------------------------------------------------------- by hand */
 
-static void gather_by_hand(void **state)
+/* With n indices of both widths: gathers from x[m] into a copy of before[n], or scatters x[n] into
+ * a copy of before[m]. Elements have 8 bytes. */
+static void check_by_hand(spmv_context *ctx, bool gathers, spmv_type type, const void *x, int64_t m,
+                          const int32_t *index, const int64_t *wide, int64_t n, const void *before, const void *want)
 {
-    spmv_context *ctx = *state;
-    const double x[] = {3, 5, 2, 7, 28};
-    const int32_t index[] = {4, 0, 0, -1, 2, 5, INT32_MIN, INT32_MAX, 3};
-    /* 2^32 is 0 in 32 bits */
-    const int64_t wide[] = {4, 0, 0, -1, 2, 5, INT64_MIN, (int64_t)1 << 32, 3};
-    const double before[] = {-1, -2, -3, -4, -5, -6, -7, -8, -9}, want[] = {28, 3, 3, -4, 2, -6, -7, -8, 7};
-    void *in = support_upload(ctx, x, sizeof x);
-    const void *indices[] = {index, wide};
-    for (int k = 0; k < 2; k++) {
-        const int bits = k == 0 ? 32 : 64;
-        void *at = support_upload(ctx, indices[k], 9 * bits / 8), *out = guarded_copy(ctx, before, sizeof before);
-        assert_ok(ctx, spmv_gather(ctx, SPMV_F64, in, 5, at, bits, out, 9));
-        double *got = take_result(ctx, out, sizeof before, "gather");
-        assert_same(got, want, 8, 9, "gather");
+    const int64_t cells = gathers ? n : m;
+    void *in = support_upload(ctx, x, (gathers ? m : n) * 8);
+    for (int bits = 32; bits <= 64; bits += 32) {
+        void *at = support_upload(ctx, bits == 32 ? (const void *)index : wide, n * bits / 8);
+        void *out = guarded_copy(ctx, before, cells * 8);
+        assert_ok(ctx, gathers ? spmv_gather(ctx, type, in, m, at, bits, out, n)
+                               : spmv_scatter(ctx, type, in, at, bits, out, m, n));
+        void *got = take_result(ctx, out, cells * 8, "by hand");
+        assert_same(got, want, 8, cells, "by hand");
         free(got);
         spmv_free(ctx, at);
     }
     spmv_free(ctx, in);
 }
 
+static void gather_by_hand(void **state)
+{
+    const double x[] = {3, 5, 2, 7, 28};
+    const int32_t index[] = {4, 0, 0, -1, 2, 5, INT32_MIN, INT32_MAX, 3};
+    /* 2^32 is 0 in 32 bits */
+    const int64_t wide[] = {4, 0, 0, -1, 2, 5, INT64_MIN, (int64_t)1 << 32, 3};
+    const double before[] = {-1, -2, -3, -4, -5, -6, -7, -8, -9}, want[] = {28, 3, 3, -4, 2, -6, -7, -8, 7};
+    check_by_hand(*state, true, SPMV_F64, x, 5, index, wide, 9, before, want);
+}
+
 static void scatter_by_hand(void **state)
 {
-    spmv_context *ctx = *state;
     const int64_t x[] = {3, 5, 2, 7, 28, 4, 3};
     const int32_t index[] = {4, 0, -1, 5, INT32_MIN, INT32_MAX, 2};
     const int64_t wide[] = {4, 0, -1, 5, INT64_MIN, ((int64_t)1 << 32) + 1, 2};
     const int64_t before[] = {-1, -2, -3, -4, -5}, want[] = {5, -2, 3, -4, 3};
-    void *in = support_upload(ctx, x, sizeof x);
-    const void *indices[] = {index, wide};
-    for (int k = 0; k < 2; k++) {
-        const int bits = k == 0 ? 32 : 64;
-        void *at = support_upload(ctx, indices[k], 7 * bits / 8), *out = guarded_copy(ctx, before, sizeof before);
-        assert_ok(ctx, spmv_scatter(ctx, SPMV_I64, in, at, bits, out, 5, 7));
-        int64_t *got = take_result(ctx, out, sizeof before, "scatter");
-        assert_same(got, want, 8, 5, "scatter");
-        free(got);
-        spmv_free(ctx, at);
-    }
-    spmv_free(ctx, in);
+    check_by_hand(*state, false, SPMV_I64, x, 5, index, wide, 7, before, want);
 }
 
 /* No element to gather, no cell to scatter to: every index is invalid. */

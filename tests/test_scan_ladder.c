@@ -221,24 +221,10 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     return counted.operations;
 }
 
-/* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k
- * < 10. Blelloch, inclusive: N - 1 up, the sum of 2^k - 1 for 1 <= k <= 9 down; exclusive: N - 1 up
- * and N - 1 down. In blocks of 32: 32 blocks, their 32 sums (one block), and 31 blocks of 32 to add
- * to. */
 static void operations_are_counted(void **state)
 {
     (void)state;
-    assert_int_equal(operations_of("sequential", SPMV_INCLUSIVE, 1024), 1023);
-    assert_int_equal(operations_of("sequential", SPMV_EXCLUSIVE, 1024), 1023);
-    assert_int_equal(operations_of("definition", SPMV_INCLUSIVE, 1024), 1023 * 1024 / 2);
-    assert_int_equal(operations_of("hillis-steele", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(operations_of("hillis-steele-double", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(operations_of("blelloch", SPMV_INCLUSIVE, 1024), 2036);
-    assert_int_equal(operations_of("blelloch-divergent", SPMV_INCLUSIVE, 1024), 2036);
-    assert_int_equal(operations_of("blelloch", SPMV_EXCLUSIVE, 1024), 2046);
-    assert_int_equal(operations_of("blelloch-divergent", SPMV_EXCLUSIVE, 1024), 2046);
-    assert_int_equal(operations_of("hillis-steele:32", SPMV_INCLUSIVE, 1024), 33 * (5 * 32 - 31) + 31 * 32);
-    assert_int_equal(operations_of("blelloch:32", SPMV_INCLUSIVE, 1024), 33 * (2 * 32 - 5 - 2) + 31 * 32);
+    check_operations(operations_of);
 }
 
 static void compare_step(const spmv_trace *t, void *user)

@@ -68,8 +68,7 @@ static void empty_segments_give_the_identity(void **state)
 {
     spmv_context *ctx = *state;
     const int64_t positions[] = {0, 0, 2, 5, 5};
-    struct cut cut = cut_at(positions, 5, 5);
-    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, 64);
+    const spmv_segments segments = segments_at(ctx, positions, 5, 5, SPMV_SEGMENT_STARTS, 64);
     CHECK_EMPTY(SPMV_ADD, SPMV_F64, double, LIST(1, 2, 3, 4, 5), LIST(0, 3, 12, 0, 0));
     CHECK_EMPTY(SPMV_MUL, SPMV_F32, float, LIST(1, 2, 3, 4, 5), LIST(1, 2, 60, 1, 1));
     CHECK_EMPTY(SPMV_MIN, SPMV_F64, double, LIST(1, 2, 3, 4, 5), LIST(INFINITY, 1, 3, INFINITY, INFINITY));
@@ -78,21 +77,18 @@ static void empty_segments_give_the_identity(void **state)
     CHECK_EMPTY(SPMV_LAST, SPMV_I64, int64_t, LIST(8, 0, 0, 6, 0), LIST(0, 8, 6, 0, 0));
     CHECK_EMPTY(SPMV_ADD, SPMV_I32, int32_t, LIST(INT32_MAX, 1, INT32_MIN, -1, 0), LIST(0, INT32_MIN, INT32_MAX, 0, 0));
     free_segments(ctx, &segments);
-    free_cut(&cut);
 }
 
 static void nan_stays_in_its_segment(void **state)
 {
     spmv_context *ctx = *state;
     const int64_t positions[] = {0, 2, 4};
-    struct cut cut = cut_at(positions, 3, 6);
-    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 32);
+    const spmv_segments segments = segments_at(ctx, positions, 3, 6, SPMV_SEGMENT_OFFSETS, 32);
     const float in[] = {1, NAN, 3, 2, NAN, 5};
     float *got = segreduce(ctx, pair_of(SPMV_MAX, SPMV_F32), &segments, in, 6);
     assert_true(isnan(got[0]) && got[1] == 3 && isnan(got[2]));
     free(got);
     free_segments(ctx, &segments);
-    free_cut(&cut);
 }
 
 /* Segments without any element: the positions are all 0 and may be missing. */
@@ -101,8 +97,7 @@ static void no_elements(void **state)
     spmv_context *ctx = *state;
     const struct pair *p = pair_of(SPMV_MAX, SPMV_F64);
     const int64_t positions[] = {0, 0, 0};
-    struct cut cut = cut_at(positions, 3, 0);
-    spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 64);
+    spmv_segments segments = segments_at(ctx, positions, 3, 0, SPMV_SEGMENT_OFFSETS, 64);
     const void *heads = segments.heads;
     const double want[] = {-(double)INFINITY, -(double)INFINITY, -(double)INFINITY};
     for (int missing = 0; missing < 2; missing++) {
@@ -115,7 +110,6 @@ static void no_elements(void **state)
     assert_ok(ctx, spmv_segreduce(ctx, SPMV_MAX, SPMV_F64, &segments, NULL, NULL, 0));
     segments.heads = heads;
     free_segments(ctx, &segments);
-    free_cut(&cut);
 }
 
 static void every_pair_at_the_seams(void **state)
@@ -132,18 +126,6 @@ static void every_pair_at_the_seams(void **state)
             free_cut(&cut);
         }
     }
-}
-
-static void every_cut(void **state)
-{
-    (void)state;
-    check_every_cut(check_cut, 113);
-}
-
-static void heads_around_the_seams(void **state)
-{
-    (void)state;
-    check_heads_around_the_seams(check_cut);
 }
 
 /* A million empty segments around one of 100,000 elements. */
@@ -206,8 +188,10 @@ static void each_kernel(void **state)
     check_each_kernel(*state, check_cut, 141);
 }
 
+static const struct cut_test cuts = {check_cut, 113};
+
 SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(lectures),
                       with_context(empty_segments_give_the_identity), with_context(nan_stays_in_its_segment),
-                      with_context(no_elements), with_context(every_pair_at_the_seams), cmocka_unit_test(every_cut),
-                      cmocka_unit_test(heads_around_the_seams), with_context(a_million_empty_segments),
+                      with_context(no_elements), with_context(every_pair_at_the_seams), with_cuts(every_cut, &cuts),
+                      with_cuts(heads_around_the_seams, &cuts), with_context(a_million_empty_segments),
                       cmocka_unit_test(same_bits_for_any_team), with_context(statuses))

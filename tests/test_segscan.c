@@ -75,8 +75,7 @@ static void segments_begin_anew(void **state)
 {
     spmv_context *ctx = *state;
     const int64_t positions[] = {0, 0, 2, 5, 5};
-    struct cut cut = cut_at(positions, 5, 7);
-    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_STARTS, 64);
+    const spmv_segments segments = segments_at(ctx, positions, 5, 7, SPMV_SEGMENT_STARTS, 64);
     const int32_t in[] = {4, 0, 0, 7, 0, 0, 9}, last[] = {4, 4, 0, 7, 7, 0, 9};
     const int32_t least[] = {INT32_MAX, 4, INT32_MAX, 0, 0, INT32_MAX, 0};
     int32_t *got = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_LAST, SPMV_I32), &segments, in, 7, false);
@@ -86,7 +85,6 @@ static void segments_begin_anew(void **state)
     assert_same(got, least, 4, 7, "min");
     free(got);
     free_segments(ctx, &segments);
-    free_cut(&cut);
 }
 
 /* A NaN or a wrapped value stays in its segment. */
@@ -94,8 +92,7 @@ static void segments_do_not_leak(void **state)
 {
     spmv_context *ctx = *state;
     const int64_t positions[] = {0, 2, 4};
-    struct cut cut = cut_at(positions, 3, 6);
-    const spmv_segments segments = upload_cut(ctx, &cut, SPMV_SEGMENT_OFFSETS, 32);
+    const spmv_segments segments = segments_at(ctx, positions, 3, 6, SPMV_SEGMENT_OFFSETS, 32);
     const double in[] = {(double)NAN, 1, 2, 1, (double)INFINITY, 5};
     double *got = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_MIN, SPMV_F64), &segments, in, 6, false);
     assert_true(isnan(got[0]) && isnan(got[1]) && got[2] == 2 && got[3] == 1 && isinf(got[4]) && got[5] == 5);
@@ -105,7 +102,6 @@ static void segments_do_not_leak(void **state)
     assert_same(sums, want, 8, 6, "wrapping sums");
     free(sums);
     free_segments(ctx, &segments);
-    free_cut(&cut);
 }
 
 static void every_pair_at_the_seams(void **state)
@@ -120,18 +116,6 @@ static void every_pair_at_the_seams(void **state)
             free_cut(&cut);
         }
     }
-}
-
-static void every_cut(void **state)
-{
-    (void)state;
-    check_every_cut(check_cut, 97);
-}
-
-static void heads_around_the_seams(void **state)
-{
-    (void)state;
-    check_heads_around_the_seams(check_cut);
 }
 
 static void *inclusive(spmv_context *ctx, const struct pair *p, const spmv_segments *segments, const void *in,
@@ -268,8 +252,10 @@ static void each_kernel(void **state)
     check_each_kernel(*state, check_cut, 139);
 }
 
+static const struct cut_test cuts = {check_cut, 97};
+
 SUPPORT_MAIN_OR_BRIEF((with_context(each_kernel)), with_context(lectures), with_context(segments_begin_anew),
                       with_context(segments_do_not_leak), with_context(every_pair_at_the_seams),
-                      cmocka_unit_test(every_cut), cmocka_unit_test(heads_around_the_seams),
+                      with_cuts(every_cut, &cuts), with_cuts(heads_around_the_seams, &cuts),
                       cmocka_unit_test(same_bits_for_any_team), with_context(wrong_positions_are_named),
                       cmocka_unit_test(a_wrong_position_is_found_anywhere), with_context(statuses))

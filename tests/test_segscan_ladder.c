@@ -159,25 +159,23 @@ static void tuned_at_their_tiles(void **state)
     }
 }
 
-/* Segments of about 700. */
+/* Checks each rung on at most n elements in segments of about 700. */
+static void check_rungs(spmv_context *ctx, rung_check *check, int64_t n, uint64_t seed)
+{
+    uint8_t *flags = make_flags(CUT_LONG, n, 1024, seed);
+    FOR_RUNGS(name)
+    check(ctx, run, name, flags, length_for(name, n), seed + 1);
+    free(flags);
+}
+
 static void rounding_stays_in_its_bound(void **state)
 {
-    spmv_context *ctx = *state;
-    const int64_t most = SLOW ? 3000 : 50021;
-    uint8_t *flags = make_flags(CUT_LONG, most, 1024, 79);
-    FOR_RUNGS(name)
-    check_rounding(ctx, run, name, flags, length_for(name, most), 73);
-    free(flags);
+    check_rungs(*state, check_rounding, SLOW ? 3000 : 50021, 79);
 }
 
 static void the_same_bits_again(void **state)
 {
-    spmv_context *ctx = *state;
-    const int64_t most = SLOW ? 2500 : 30011;
-    uint8_t *flags = make_flags(CUT_LONG, most, 1024, 89);
-    FOR_RUNGS(name)
-    check_same_bits(ctx, run, name, flags, length_for(name, most), 83);
-    free(flags);
+    check_rungs(*state, check_same_bits, SLOW ? 2500 : 30011, 89);
 }
 
 /* An infinity stays in its segment; infinity minus infinity must not appear in the next one. */
@@ -225,17 +223,11 @@ static int64_t operations_of(const char *rung, spmv_scan_kind kind, int64_t n)
     return counted.operations;
 }
 
-/* A rung needs as many operations on pairs as on numbers (test_scan_ladder.c). */
+/* A rung needs as many operations on pairs as on numbers. */
 static void operations_are_counted(void **state)
 {
     (void)state;
-    assert_int_equal(operations_of("sequential", SPMV_INCLUSIVE, 1024), 1023);
-    assert_int_equal(operations_of("definition", SPMV_INCLUSIVE, 1024), 1023 * 1024 / 2);
-    assert_int_equal(operations_of("hillis-steele", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(operations_of("hillis-steele-double", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(operations_of("blelloch", SPMV_INCLUSIVE, 1024), 2036);
-    assert_int_equal(operations_of("blelloch-divergent", SPMV_EXCLUSIVE, 1024), 2046);
-    assert_int_equal(operations_of("blelloch:32", SPMV_INCLUSIVE, 1024), 33 * (2 * 32 - 5 - 2) + 31 * 32);
+    check_operations(operations_of);
 }
 
 static void compare_step(const spmv_trace *t, void *user)
