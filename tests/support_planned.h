@@ -94,6 +94,14 @@ static inline struct setting in_type(struct setting s, const char *method, spmv_
     return s;
 }
 
+/* A setting of a plan of the method whose values change. */
+static inline struct setting updating(struct setting s, const char *method)
+{
+    s.method = method;
+    s.updates = true;
+    return s;
+}
+
 static struct planned make_plan(const struct matrix *m, struct setting s)
 {
     struct planned p;
@@ -190,6 +198,17 @@ static void check_product(const char *name, const struct matrix *m, const struct
                      expected, p->plan->layout);
     }
     support_free(got, x, y0);
+}
+
+/* Replaces the values of the plan by these numbers and checks its product. */
+static inline void check_update(const struct matrix *m, struct planned *p, const double *values)
+{
+    void *const there = support_upload_as(ctx, p->s.stored, values, m->nnz, 0);
+    assert_ok(ctx, spmv_plan_update_values(p->plan, there));
+    check_product("new values", m, p, values);
+    assert_ok(ctx, spmv_synchronize(ctx));
+    spmv_free(ctx, p->val.block);
+    p->val = (struct placed){there, there};
 }
 
 /* Makes the plan and checks its product. */

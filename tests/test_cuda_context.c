@@ -3,9 +3,8 @@
  * drivers and devices fail on demand.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
+#include "support_stream.h"
 
-#include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,8 +93,7 @@ static void devices_that_are_not_there(void **state)
 static void application_streams(void **state)
 {
     (void)state;
-    cudaStream_t stream = NULL;
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    cudaStream_t stream = support_stream();
     spmv_context *ctx = support_context_of(-1, stream);
     assert_ptr_equal(spmv_context_stream(ctx), stream);
     negate(ctx);
@@ -133,9 +131,7 @@ static void own_stream(void **state)
 static void streams_change(void **state)
 {
     (void)state;
-    cudaStream_t one = NULL, two = NULL;
-    assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
-    assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
+    cudaStream_t one = support_stream(), two = support_stream();
     for (int owned = 0; owned < 2; owned++) {
         spmv_context *ctx = support_context_of(-1, owned ? NULL : one);
         void *const first = spmv_context_stream(ctx);
@@ -156,10 +152,9 @@ static void streams_change(void **state)
         for (int i = 0; i < NUMBERS; i++)
             assert_true(back[i] == numbers[i]); /* negated six times */
         if (device_count() > 1) {
-            cudaStream_t other = NULL;
             void *const now = spmv_context_stream(ctx);
             assert_int_equal(cudaSetDevice(1), cudaSuccess);
-            assert_int_equal(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+            cudaStream_t other = support_stream();
             assert_int_equal(cudaSetDevice(0), cudaSuccess);
             assert_fails(ctx, spmv_context_set_stream(ctx, other), SPMV_ERROR_ARGUMENT, "device 1");
             assert_ptr_equal(spmv_context_stream(ctx), now);
@@ -187,12 +182,10 @@ static void streams_change(void **state)
 static void graphs_outlive_their_stream(void **state)
 {
     (void)state;
-    cudaStream_t one = NULL, two = NULL;
+    cudaStream_t one = support_stream(), two = support_stream();
     cudaGraph_t graph;
     cudaGraphExec_t replay;
     double back[NUMBERS];
-    assert_int_equal(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), cudaSuccess);
-    assert_int_equal(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking), cudaSuccess);
     for (int during = 0; during < 2; during++) {
         spmv_context *ctx = support_context_of(-1, one);
         void *memory = support_upload(ctx, numbers, sizeof numbers);
@@ -285,8 +278,7 @@ static void memory_for_queued_work(void **state)
 static void captures(void **state)
 {
     (void)state;
-    cudaStream_t stream = NULL;
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    cudaStream_t stream = support_stream();
     spmv_context *ctx = support_context_of(-1, stream);
     double back[NUMBERS] = {0};
     void *const memory = support_upload(ctx, numbers, sizeof numbers), *const spare = support_upload(ctx, numbers, 8);

@@ -13,9 +13,8 @@
  *   "none"    nothing; only finds out whether there is a GPU
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "support.h"
+#include "support_stream.h"
 
-#include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -479,8 +478,7 @@ static void capture_and_replay(spmv_context *ctx, spmv_plan *plan, struct varian
 static void graphs(void **state)
 {
     (void)state;
-    cudaStream_t stream = NULL;
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    cudaStream_t stream = support_stream();
     spmv_context *ctx = support_context_of(-1, stream);
     struct matrix m = make_matrix(1025, 200, false, true);
     double *const x = make_vector(m.cols, 3, true), *const y0 = make_vector(m.rows, 4, true);

@@ -14,7 +14,7 @@
 #include <float.h>
 #include <math.h>
 #ifdef SPMV_HAVE_CUDA
-#include <cuda_runtime_api.h>
+#include "support_stream.h"
 #endif
 
 #include "spmv_omp.h"
@@ -573,8 +573,7 @@ static void graphs(void **state)
     (void)state;
     if (support_backend != SPMV_BACKEND_CUDA || brief)
         skip();
-    cudaStream_t stream = NULL;
-    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    cudaStream_t stream = support_stream();
     spmv_context *ctx = support_context_of(-1, stream);
     struct matrix m = make_matrix(120, 120, LONG);
     const char *method;

@@ -274,31 +274,26 @@ static struct matrix make_usual(void)
     return make_matrix(lengths, ROWS, 700, true, false);
 }
 
+static void check_new_values(const struct matrix *m, struct setting s)
+{
+    double *const values = support_zeros(m->nnz, 8);
+    struct planned p = make_plan(m, s);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t k = 0; k < m->nnz; k++)
+            values[k] = (double)((k + turn) % 17) - 7;
+        check_update(m, &p, values);
+    }
+    free_plan(&p);
+    free(values);
+}
+
 static void new_values(void **state)
 {
     (void)state;
     struct matrix m = make_usual();
-    double *const values = support_zeros(m.nnz, 8);
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        struct setting s = settings[i];
-        if (s.pattern)
-            continue;
-        s.method = "long";
-        s.updates = true;
-        struct planned p = make_plan(&m, s);
-        for (int turn = 0; turn < 2; turn++) {
-            for (int64_t k = 0; k < m.nnz; k++)
-                values[k] = (double)((k + turn) % 17) - 7;
-            void *const there = support_upload_as(ctx, s.stored, values, m.nnz, 0);
-            assert_ok(ctx, spmv_plan_update_values(p.plan, there));
-            check_product("new values", &m, &p, values);
-            assert_ok(ctx, spmv_synchronize(ctx));
-            spmv_free(ctx, p.val.block);
-            p.val = (struct placed){there, there};
-        }
-        free_plan(&p);
-    }
-    free(values);
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (!settings[i].pattern)
+            check_new_values(&m, updating(settings[i], "long"));
     free_matrix(&m);
 }
 

@@ -123,8 +123,7 @@ static void check(spmv_context *ctx, spmv_context *ref, const spmv_csr *a)
 
 static void both_memories(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
+    spmv_context *ctx = *state, *ref = support_context_on(SPMV_BACKEND_REF, 1);
     for (int s = 0; s < SPECS; s++)
         for (int t = 0; t <= TYPES; t++) {
             spmv_matrix *m = make(ref, specs[s], t < TYPES ? types[t] : SPMV_F64);
@@ -136,13 +135,11 @@ static void both_memories(void **state)
             spmv_matrix_destroy(m);
         }
     spmv_context_destroy(ref);
-    spmv_context_destroy(ctx);
 }
 
 static void without_entries(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
+    spmv_context *ctx = *state, *ref = support_context_on(SPMV_BACKEND_REF, 1);
     static const int32_t row_ptr[6] = {0, 0, 0, 0, 0, 0};
     static const int64_t sizes[][2] = {{0, 0}, {0, 5}, {5, 0}, {5, 3}};
     for (int s = 0; s < 4; s++) {
@@ -151,7 +148,6 @@ static void without_entries(void **state)
         check(ctx, ref, &a);
     }
     spmv_context_destroy(ref);
-    spmv_context_destroy(ctx);
 }
 
 /* Compares the row sums and the diagonal of three rows; device: memory for them. */
@@ -254,5 +250,5 @@ static void checks(void **state)
     }
 }
 
-SUPPORT_MAIN(cmocka_unit_test(both_memories), cmocka_unit_test(without_entries), with_context(by_hand),
-             with_context(refusals), with_context(checks))
+SUPPORT_MAIN(with_context(both_memories), with_context(without_entries), with_context(by_hand), with_context(refusals),
+             with_context(checks))

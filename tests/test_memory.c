@@ -138,11 +138,17 @@ static long fail_each_allocation(const char *name, spmv_status (*activity)(spmv_
     }
 }
 
-/* Fails if there is a matrix after a failure. Releases it. */
-static spmv_status matrix_made(spmv_status st, spmv_matrix *matrix, const char *failure)
+/* Fails if there is a result after a failure. */
+static void assert_made(spmv_status st, const void *made, const char *what)
 {
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("%s", failure);
+    if (st != SPMV_OK && made != NULL)
+        fail_msg("%s though making one failed", what);
+}
+
+/* The same; releases the matrix. */
+static spmv_status matrix_made(spmv_status st, spmv_matrix *matrix)
+{
+    assert_made(st, matrix, "a matrix");
     spmv_matrix_destroy(matrix);
     return st;
 }
@@ -154,8 +160,7 @@ static spmv_status make_context(spmv_context *ctx)
     options.backend = support_backend;
     spmv_context *made = NULL;
     const spmv_status st = spmv_context_create(&options, &made);
-    if (st != SPMV_OK && made != NULL)
-        fail_msg("a context though creating one failed");
+    assert_made(st, made, "a context");
     spmv_context_destroy(made);
     return st;
 }
@@ -166,7 +171,7 @@ static spmv_status generate(spmv_context *ctx)
 {
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_generate(ctx, generated_spec, SPMV_F64, &matrix);
-    return matrix_made(st, matrix, "a matrix though generating one failed");
+    return matrix_made(st, matrix);
 }
 
 static spmv_status from_coo(spmv_context *ctx)
@@ -183,7 +188,7 @@ static spmv_status from_coo(spmv_context *ctx)
     }
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_from_coo(ctx, 50, 50, N, row, col, val, SPMV_F64, &matrix, NULL);
-    return matrix_made(st, matrix, "a matrix though making one failed");
+    return matrix_made(st, matrix);
 }
 
 /* The matrix of the activities that need one. */
@@ -213,7 +218,7 @@ static spmv_status transpose(spmv_context *ctx)
 {
     spmv_matrix *b = NULL;
     const spmv_status st = spmv_matrix_transpose(ctx, &poisson_view, &b);
-    return matrix_made(st, b, "a matrix though transposing failed");
+    return matrix_made(st, b);
 }
 
 static const char *plan_method;
@@ -227,8 +232,7 @@ static spmv_status plan_and_transposed_plan(spmv_context *ctx)
         spmv_plan *plan = NULL;
         options.operation = (spmv_operation)operation;
         st = spmv_plan_create(ctx, &poisson_view, &options, &plan);
-        if (st != SPMV_OK && plan != NULL)
-            fail_msg("a plan though making one failed");
+        assert_made(st, plan, "a plan");
         spmv_plan_destroy(plan);
     }
     return st;
@@ -246,8 +250,7 @@ static spmv_status make_preconditioner(spmv_context *ctx)
     for (int i = 0; i < 2 && st == SPMV_OK; i++) {
         spmv_preconditioner *m = NULL;
         st = spmv_preconditioner_create(ctx, preconditioner_name, i == 0 ? &poisson_view : &kershaw, NULL, &m);
-        if (st != SPMV_OK && m != NULL)
-            fail_msg("a preconditioner though making one failed");
+        assert_made(st, m, "a preconditioner");
         spmv_preconditioner_destroy(m);
     }
     return st;
@@ -262,8 +265,7 @@ static spmv_status make_nodes(spmv_context *ctx)
     options.block = 3;
     options.update_values = 1;
     spmv_status st = spmv_preconditioner_create(ctx, "amg", &poisson_view, &options, &m);
-    if (st != SPMV_OK && m != NULL)
-        fail_msg("a preconditioner though making one failed");
+    assert_made(st, m, "a preconditioner");
     if (st == SPMV_OK)
         st = spmv_preconditioner_update_values(m, poisson_view.val);
     spmv_preconditioner_destroy(m);
@@ -279,8 +281,7 @@ static spmv_status general_system(spmv_context *ctx)
     const struct general_system_options options = {.matching = MATCHING_ON};
     struct general_system *s = (void *)ctx;
     spmv_status st = general_system_create(ctx, &a, &options, &s);
-    if (st != SPMV_OK && s != NULL)
-        fail_msg("a system though making one failed");
+    assert_made(st, s, "a system");
     if (st == SPMV_OK)
         st = general_system_update_values(s, val);
     general_system_destroy(s);
@@ -299,8 +300,7 @@ static spmv_status make_and_solve(spmv_context *ctx)
     spmv_solver *solver = NULL;
     spmv_solver_result result;
     spmv_status st = spmv_solver_create(ctx, &uneven_view, &options, &solver);
-    if (st != SPMV_OK && solver != NULL)
-        fail_msg("a solver though making one failed");
+    assert_made(st, solver, "a solver");
     b[450] = 1;
     if (st == SPMV_OK)
         st = spmv_solver_solve(solver, b, x, &result, sizeof result);
@@ -353,7 +353,7 @@ static spmv_status read_matrix(spmv_context *ctx)
 {
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_read(ctx, matrix_path, NULL, &matrix, NULL, 0);
-    return matrix_made(st, matrix, "a matrix though reading failed");
+    return matrix_made(st, matrix);
 }
 
 static spmv_status write_matrix(spmv_context *ctx)
@@ -370,11 +370,8 @@ static spmv_status write_and_read_as(spmv_context *ctx, const char *ending)
     spmv_status st = spmv_matrix_write(ctx, &poisson_view, path);
     if (st == SPMV_OK)
         st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("a matrix though reading failed");
-    spmv_matrix_destroy(matrix);
     unlink(path);
-    return st;
+    return matrix_made(st, matrix);
 }
 
 static spmv_status write_and_read_binary(spmv_context *ctx)
@@ -403,12 +400,9 @@ static spmv_status read_symmetric(spmv_context *ctx)
     }
     spmv_matrix *matrix = NULL;
     const spmv_status st = spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0);
-    if (st != SPMV_OK && matrix != NULL)
-        fail_msg("a matrix though reading failed");
-    spmv_matrix_destroy(matrix);
     if (st == SPMV_OK)
         unlink(path);
-    return st;
+    return matrix_made(st, matrix);
 }
 
 static spmv_status write_and_read_vector(spmv_context *ctx)

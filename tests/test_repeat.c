@@ -229,7 +229,7 @@ static struct data data[2];
 static void scans_repeat(void **state)
 {
     (void)state;
-    int rungs = 0;
+    assert_non_null(spmv_scan_rung_name(support_backend, 1));
     FOR_DATA(d)
     {
         check(d, "scan", "auto", scan);
@@ -238,10 +238,8 @@ static void scans_repeat(void **state)
         {
             check(d, "scan", name, scan);
             check(d, "exclusive scan", name, exclusive_scan);
-            rungs++;
         }
     }
-    assert_true(rungs > 2);
 }
 
 static void segments_repeat(void **state)
@@ -263,20 +261,16 @@ static void segments_repeat(void **state)
 static void reduces_repeat(void **state)
 {
     (void)state;
-    int rungs = 0;
+    assert_non_null(spmv_reduce_rung_name(support_backend, 1));
     FOR_DATA(d)
     {
         check(d, "reduce", "auto", reduce);
         check(d, "map_reduce", "", map_reduce);
         check(d, "dot", "", dot);
         FOR_NAMES(name, spmv_reduce_rung_name)
-        {
-            if (strcmp(name, "atomic") != 0)
-                check(d, "reduce", name, reduce);
-            rungs++;
-        }
+        if (strcmp(name, "atomic") != 0)
+            check(d, "reduce", name, reduce);
     }
-    assert_true(rungs > 2);
 }
 
 static void compactions_repeat(void **state)

@@ -310,6 +310,19 @@ static void bits(void **state)
     free(x);
 }
 
+/* Few values, many, and few again. */
+static void check_new_values(const struct matrix *m, struct setting s, const double *few, const double *many)
+{
+    struct planned p = make_plan(m, s);
+    for (int turn = 0; turn < 3; turn++) {
+        check_update(m, &p, turn == 1 ? many : few);
+        assert_int_equal(strstr(p.plan->layout, "a table of 5 values") != NULL, s.compression == 2 && turn != 1);
+        assert_int_equal(strstr(p.plan->layout, "no table of values: more than 256") != NULL,
+                         s.compression == 2 && turn == 1);
+    }
+    free_plan(&p);
+}
+
 static void new_values(void **state)
 {
     (void)state;
@@ -319,27 +332,9 @@ static void new_values(void **state)
         few[k] = (double)(k % 5) - 7;
         many[k] = (double)(k % 1000);
     }
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        struct setting s = settings[i];
-        if (s.pattern)
-            continue;
-        s.method = "slices";
-        s.updates = true;
-        struct planned p = make_plan(&m, s);
-        for (int turn = 0; turn < 3; turn++) {
-            const double *const values = turn == 1 ? many : few;
-            void *const there = support_upload_as(ctx, s.stored, values, m.nnz, 0);
-            assert_ok(ctx, spmv_plan_update_values(p.plan, there));
-            check_product("new values", &m, &p, values);
-            assert_int_equal(strstr(p.plan->layout, "a table of 5 values") != NULL, s.compression == 2 && turn != 1);
-            assert_int_equal(strstr(p.plan->layout, "no table of values: more than 256") != NULL,
-                             s.compression == 2 && turn == 1);
-            assert_ok(ctx, spmv_synchronize(ctx));
-            spmv_free(ctx, p.val.block);
-            p.val = (struct placed){there, there};
-        }
-        free_plan(&p);
-    }
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (!settings[i].pattern)
+            check_new_values(&m, updating(settings[i], "slices"), few, many);
     support_free(few, many);
     free_matrix(&m);
 }

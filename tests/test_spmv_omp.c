@@ -8,6 +8,7 @@
 
 #include "support.h"
 
+#include "host_tiles.h"
 #include "spmv_omp.h"
 
 /* Columns: each row is the one before shifted by one; equal rows in blocks; a run of neighbours in
@@ -335,44 +336,59 @@ static void far_columns(void **state)
     release(&m);
 }
 
-/* Every sorted stretch has each of its rows once, by length and then in matrix order, with its
- * first entry. Returns the number of such rows. */
-static int64_t check_places(const spmv_plan *plan, const spmv_csr *a)
+/* Checks the stretches of a tile against the matrix. Returns the number of rows checked. */
+typedef int64_t tile_check(const struct omp_tiles *tiles, const struct tile *tile, const spmv_csr *a);
+
+static int64_t check_tiles(const spmv_plan *plan, const spmv_csr *a, tile_check *check)
 {
     const struct omp_tiles *tiles = plan->state;
+    int64_t rows = 0;
+    for (int64_t t = 0; t < tiles->count; t++)
+        rows += check(tiles, &tiles->tile[t], a);
+    return rows;
+}
+
+/* The rows of stretch i of the tile. */
+static struct range rows_of(const struct omp_tiles *tiles, const struct tile *tile, int64_t i)
+{
+    const int64_t first = tile->begin.row + tile->begun;
+    return (struct range){first + tiles->stretch[i].begin,
+                          i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row};
+}
+
+/* Every sorted stretch has each of its rows once, by length and then in matrix order, with its
+ * first entry. */
+static int64_t check_places(const struct omp_tiles *tiles, const struct tile *tile, const spmv_csr *a)
+{
     const int32_t *row_ptr = a->row_ptr;
+    const int64_t first = tile->begin.row + tile->begun;
+    const struct group *group = tiles->group + tile->group;
+    const struct place *place = tiles->place + tile->place;
     int64_t sorted = 0;
-    for (int64_t t = 0; t < tiles->count; t++) {
-        const struct tile *tile = &tiles->tile[t];
-        const int64_t first = tile->begin.row + tile->begun;
-        const struct group *group = tiles->group + tile->group;
-        const struct place *place = tiles->place + tile->place;
-        for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
-            const struct stretch stretch = tiles->stretch[i];
-            const int64_t begin = first + stretch.begin;
-            const int64_t end = i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-            if (stretch.kind != STRETCH_SORTED)
-                continue;
-            int64_t rows = 0, before = -1;
-            for (int g = 0; g < stretch.n; g++, group++) {
-                int64_t last = begin - 1;
-                assert_true(group->rows > 0 && group->n > before);
-                for (int r = 0; r < group->rows; r++, place++) {
-                    const int64_t row = first + place->row;
-                    assert_true(row > last && row < end);
-                    assert_int_equal(row_ptr[row], tile->begin.k + place->k);
-                    assert_int_equal(row_ptr[row + 1] - row_ptr[row], group->n);
-                    last = row;
-                }
-                rows += group->rows;
-                before = group->n;
+    for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const struct range in = rows_of(tiles, tile, i);
+        if (stretch.kind != STRETCH_SORTED)
+            continue;
+        int64_t rows = 0, before = -1;
+        for (int g = 0; g < stretch.n; g++, group++) {
+            int64_t last = in.begin - 1;
+            assert_true(group->rows > 0 && group->n > before);
+            for (int r = 0; r < group->rows; r++, place++) {
+                const int64_t row = first + place->row;
+                assert_true(row > last && row < in.end);
+                assert_int_equal(row_ptr[row], tile->begin.k + place->k);
+                assert_int_equal(row_ptr[row + 1] - row_ptr[row], group->n);
+                last = row;
             }
-            assert_int_equal(rows, end - begin);
-            sorted += rows;
+            rows += group->rows;
+            before = group->n;
         }
-        assert_ptr_equal(group, tiles->group + tile[1].group);
-        assert_ptr_equal(place, tiles->place + tile[1].place);
+        assert_int_equal(rows, in.end - in.begin);
+        sorted += rows;
     }
+    assert_ptr_equal(group, tiles->group + tile[1].group);
+    assert_ptr_equal(place, tiles->place + tile[1].place);
     return sorted;
 }
 
@@ -423,7 +439,7 @@ static void rows_by_length(void **state)
             spmv_plan *plan = plan_of(ctx, &a, compression);
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-            const int64_t sorted = check_places(plan, &a);
+            const int64_t sorted = check_tiles(plan, &a, check_places);
             const int least = way / 3 == 0 ? cases[c].least : cases[c].least_of_4;
             /* Without compression, regular rows are like others. */
             const int most = c == 5 && compression == 0 ? 100 : way / 3 == 0 ? cases[c].most : cases[c].most_of_4;
@@ -438,41 +454,35 @@ static void rows_by_length(void **state)
     }
 }
 
-/* Every formed stretch has, row by row, the columns of the matrix. Returns the number of such
- * rows. */
-static int64_t check_spots(const spmv_plan *plan, const spmv_csr *a)
+/* Every formed stretch has, row by row, the columns of the matrix. */
+static int64_t check_spots(const struct omp_tiles *tiles, const struct tile *tile, const spmv_csr *a)
 {
-    const struct omp_tiles *tiles = plan->state;
     const int32_t *row_ptr = a->row_ptr;
+    const int64_t base = tile->narrow ? tile->base : 0;
+    const struct spots *spot = tiles->spot + tile->spot;
+    const uint8_t *code = tiles->code + tile->code;
     int64_t formed = 0;
-    for (int64_t t = 0; t < tiles->count; t++) {
-        const struct tile *tile = &tiles->tile[t];
-        const int64_t first = tile->begin.row + tile->begun, base = tile->narrow ? tile->base : 0;
-        const struct spots *spot = tiles->spot + tile->spot;
-        const uint8_t *code = tiles->code + tile->code;
-        for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
-            const struct stretch stretch = tiles->stretch[i];
-            const int64_t begin = first + stretch.begin;
-            const int64_t end = i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-            if (stretch.kind != STRETCH_FORMED)
-                continue;
-            assert_ptr_equal(spot, tiles->spot + tile->spot + stretch.spot);
-            assert_ptr_equal(code, tiles->code + tile->code + stretch.code);
-            for (int64_t row = begin; row < end; row++, code++) {
-                assert_in_range(*code, 0, stretch.forms - 1);
-                assert_int_equal(row_ptr[row + 1] - row_ptr[row], stretch.n);
-                for (int j = 0; j < stretch.n; j++) {
-                    const struct spots *its = &spot[*code * spots_of(stretch.n) + j / SPOTS];
-                    assert_int_equal(a->col[row_ptr[row] + j],
-                                     base + its->column[j % SPOTS] + ((row - begin) & its->moves[j % SPOTS]));
-                }
+    for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+        const struct stretch stretch = tiles->stretch[i];
+        const struct range in = rows_of(tiles, tile, i);
+        if (stretch.kind != STRETCH_FORMED)
+            continue;
+        assert_ptr_equal(spot, tiles->spot + tile->spot + stretch.spot);
+        assert_ptr_equal(code, tiles->code + tile->code + stretch.code);
+        for (int64_t row = in.begin; row < in.end; row++, code++) {
+            assert_in_range(*code, 0, stretch.forms - 1);
+            assert_int_equal(row_ptr[row + 1] - row_ptr[row], stretch.n);
+            for (int j = 0; j < stretch.n; j++) {
+                const struct spots *its = &spot[*code * spots_of(stretch.n) + j / SPOTS];
+                assert_int_equal(a->col[row_ptr[row] + j],
+                                 base + its->column[j % SPOTS] + ((row - in.begin) & its->moves[j % SPOTS]));
             }
-            spot += stretch.forms * spots_of(stretch.n);
-            formed += end - begin;
         }
-        assert_ptr_equal(spot, tiles->spot + tile[1].spot);
-        assert_ptr_equal(code, tiles->code + tile[1].code);
+        spot += stretch.forms * spots_of(stretch.n);
+        formed += in.end - in.begin;
     }
+    assert_ptr_equal(spot, tiles->spot + tile[1].spot);
+    assert_ptr_equal(code, tiles->code + tile[1].code);
     return formed;
 }
 
@@ -539,7 +549,7 @@ static void forms(void **state)
             spmv_plan *plan = plan_of(ctx, &m.a, compression);
             spmv_plan_info info;
             assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
-            const int64_t formed = check_spots(plan, &m.a);
+            const int64_t formed = check_tiles(plan, &m.a, check_spots);
             if (compression == 0)
                 assert_int_equal(formed, 0);
             else if (formed * 100 < cases[c].least * (int64_t)ROWS || formed * 100 > cases[c].most * (int64_t)ROWS)

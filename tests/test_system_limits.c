@@ -52,20 +52,23 @@ static void put_version_2(const char *path, const char *part)
     put("proc/self/mountinfo", line);
 }
 
+/* The quota of processors after this file has this text. */
+static void check_quota(const char *file, const char *text, int expected)
+{
+    put(file, text);
+    assert_int_equal(machine_cpu_quota(root), expected);
+}
+
 static void quota_of_version_2(void **state)
 {
     (void)state;
     assert_int_equal(machine_cpu_quota(root), INT_MAX);
     put_version_2("/a/b", "/");
     assert_int_equal(machine_cpu_quota(root), INT_MAX);
-    put("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-    assert_int_equal(machine_cpu_quota(root), INT_MAX);
-    put("sys/fs/cgroup/a/cpu.max", "250000 100000\n"); /* the parent group */
-    assert_int_equal(machine_cpu_quota(root), 3);
-    put("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
-    assert_int_equal(machine_cpu_quota(root), 2);
-    put("sys/fs/cgroup/a/b/cpu.max", "1000 100000\n");
-    assert_int_equal(machine_cpu_quota(root), 1);
+    check_quota("sys/fs/cgroup/a/b/cpu.max", "max 100000\n", INT_MAX);
+    check_quota("sys/fs/cgroup/a/cpu.max", "250000 100000\n", 3); /* the parent group */
+    check_quota("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n", 2);
+    check_quota("sys/fs/cgroup/a/b/cpu.max", "1000 100000\n", 1);
 }
 
 /* A container sees its own part of the hierarchy at the mount point. */
@@ -73,10 +76,8 @@ static void quota_in_a_container(void **state)
 {
     (void)state;
     put_version_2("/docker/0123/job", "/docker/0123");
-    put("sys/fs/cgroup/job/cpu.max", "400000 100000\n");
-    assert_int_equal(machine_cpu_quota(root), 4);
-    put("sys/fs/cgroup/cpu.max", "150000 50000\n");
-    assert_int_equal(machine_cpu_quota(root), 3);
+    check_quota("sys/fs/cgroup/job/cpu.max", "400000 100000\n", 4);
+    check_quota("sys/fs/cgroup/cpu.max", "150000 50000\n", 3);
     put_version_2("/../other", "/");
     assert_int_equal(machine_cpu_quota(root), 3);
 }
@@ -89,10 +90,8 @@ static void limits_of_version_1(void **state)
     put("proc/self/mountinfo", "31 20 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
                                "32 20 0:28 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n");
     put("sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_quota_us", "-1\n");
-    put("sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(machine_cpu_quota(root), INT_MAX);
-    put("sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_quota_us", "510000\n");
-    assert_int_equal(machine_cpu_quota(root), 6);
+    check_quota("sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_period_us", "100000\n", INT_MAX);
+    check_quota("sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_quota_us", "510000\n", 6);
     put("proc/meminfo", "MemTotal: 100 kB\nMemAvailable:   90 kB\nSwapFree: 5 kB\n");
     put("sys/fs/cgroup/memory/g/h/memory.limit_in_bytes", "9223372036854771712\n");
     assert_int_equal(machine_memory_available(root, &limit), 95 * 1024);
