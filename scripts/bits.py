@@ -146,8 +146,7 @@ def self_test(name, backends):
 
 
 def work():
-    parser = gates.parser(__doc__)
-    parser.add_argument("--list", action="store_true")
+    parser = gates.parser(__doc__, lists=True)
     parser.add_argument("--backends", default="ref,omp,host_cuda")
     parser.add_argument("--expected", metavar="FILE")
     given = parser.parse_args()

@@ -46,11 +46,14 @@ def base():
     return "HEAD~1"
 
 
-def parser(text):
-    """A parser for the states and --self-test; text: the documentation of the gate."""
+def parser(text, lists=False):
+    """A parser for the states and --self-test, and --list if the gate lists what it compares; text:
+    the documentation of the gate."""
     made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("states", nargs="*", metavar="STATE")
     made.add_argument("--self-test", action="store_true")
+    if lists:
+        made.add_argument("--list", action="store_true")
     return made
 
 

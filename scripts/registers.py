@@ -173,8 +173,7 @@ def self_test():
 
 
 def work():
-    parser = gates.parser(__doc__)
-    parser.add_argument("--list", action="store_true")
+    parser = gates.parser(__doc__, lists=True)
     given = gates.arguments(parser, self_test)
     if given.list and len(given.states) > 1:
         parser.error("--list takes one state")

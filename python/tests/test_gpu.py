@@ -24,15 +24,19 @@ sp = pytest.importorskip("scipy.sparse")
 close = dict(rtol=1e-11, atol=1e-12)
 
 
+def with_gpu(name):
+    module = pytest.importorskip(name)
+    if not module.cuda.is_available():
+        pytest.skip(f"{name} has no GPU")
+    return module
+
+
 # ------------------------------------------------------------------ CuPy
 
 
 @pytest.fixture
 def cupy():
-    module = pytest.importorskip("cupy")
-    if not module.cuda.is_available():
-        pytest.skip("CuPy has no GPU")
-    return module
+    return with_gpu("cupy")
 
 
 def there(cupy, A, bits=32):
@@ -251,10 +255,7 @@ def test_any_cuda_array_interface(cupy):
 
 @pytest.fixture
 def torch():
-    module = pytest.importorskip("torch")
-    if not module.cuda.is_available():
-        pytest.skip("PyTorch has no GPU")
-    return module
+    return with_gpu("torch")
 
 
 def tensor(torch, A):

@@ -15,9 +15,10 @@ import re
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
+
+import test_program
 
 PROGRAM = SOURCE = ""
 SENTENCE = "figures cannot be trusted: "
@@ -38,11 +39,9 @@ def property_of(path, name):
     return ""
 
 
-class Bench(unittest.TestCase):
+class Bench(test_program.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         self.cache = os.path.join(self.folder, "cache")
         self.env = {"XDG_CACHE_HOME": self.cache, "SPMV_TEST_CACHE_BYTES": "1048576"}
         os.environ.update(SPMV_TEST_CACHE_BYTES="1048576")

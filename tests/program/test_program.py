@@ -145,6 +145,12 @@ class Case(unittest.TestCase):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:
             return file.read()
 
+    def make_matrix(self, seed):
+        """Makes a random 8 x 5 matrix and its file; returns a generator for vectors."""
+        self.a = Matrix.random(8, 5, 25, seed=seed + 1)
+        self.path = self.write("a.mtx", self.a.text())
+        return random.Random(seed)
+
     def vector(self, name, values):
         return self.write(name, "".join(f"{v!r}\n" for v in values))
 
@@ -248,9 +254,7 @@ class SeveralVectors(Case):
 
     def setUp(self):
         super().setUp()
-        rng = random.Random(11)
-        self.a = Matrix.random(8, 5, 25, seed=12)
-        self.path = self.write("a.mtx", self.a.text())
+        rng = self.make_matrix(11)
         self.columns = {n: [[eighths(rng) for _ in range(n)] for _ in range(3)] for n in (5, 8)}
 
     @staticmethod
@@ -339,9 +343,7 @@ class SeveralVectors(Case):
 class Mul(Case):
     def setUp(self):
         super().setUp()
-        rng = random.Random(3)
-        self.a = Matrix.random(8, 5, 25, seed=4)
-        self.path = self.write("a.mtx", self.a.text())
+        rng = self.make_matrix(3)
         self.vectors = {n: [eighths(rng) for _ in range(n)] for n in (5, 8)}
         self.files = {n: self.vector(f"v{n}.txt", v) for n, v in self.vectors.items()}
 
