@@ -453,8 +453,8 @@ static spmv_status check_methods(const struct bench *b)
     struct names names = {.count = 0};
     names_add(&names, "auto");
     names_add(&names, "all");
-    for (int i = 0; b->run.operation->method_name(b->run.backend, i) != NULL; i++)
-        names_add(&names, b->run.operation->method_name(b->run.backend, i));
+    for (int i = 0; b->run.operation->methods.name(b->run.backend, i) != NULL; i++)
+        names_add(&names, b->run.operation->methods.name(b->run.backend, i));
     return names_check(&names, "method", b->o->method, true);
 }
 

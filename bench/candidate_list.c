@@ -73,8 +73,8 @@ static void add_methods(const struct operation *operation, spmv_backend backend,
             continue;
         }
         add(list, "auto", 4, true);
-        for (int i = 0; operation->method_name(backend, i) != NULL; i++)
-            add(list, operation->method_name(backend, i), strlen(operation->method_name(backend, i)), true);
+        for (int i = 0; operation->methods.name(backend, i) != NULL; i++)
+            add(list, operation->methods.name(backend, i), strlen(operation->methods.name(backend, i)), true);
         for (int e = 0; e < list->count; e++)
             list->candidates[e].optional = true;
     }
@@ -244,7 +244,7 @@ spmv_status candidate_list_make(const struct operation *operation, spmv_backend 
                  (int)(length < 60 ? length : 60), word, names);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (operation->open != NULL)
+    if (operation->methods.open != NULL)
         add_methods(operation, backend, methods != NULL ? methods : "auto", list);
     if (operation->peer_op < 0 || list_has(wanted, ',', "none"))
         return SPMV_OK;

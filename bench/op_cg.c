@@ -94,11 +94,8 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     const struct work_system *const system = work->state;
     spmv_status st = work_make_plan(work, &system->matrix, 1, "auto", &solve->plan, &solve->info);
     *method = (struct method){.work = work, .state = solve};
-    if (st == SPMV_OK) {
-        st = try_method(method);
-        if (st != SPMV_OK)
-            work_fail(work, work->ctx, st);
-    }
+    if (st == SPMV_OK && (st = try_method(method)) != SPMV_OK)
+        work_fail(work, work->ctx, st);
     if (st != SPMV_OK) {
         close_solve(method);
         return st;
@@ -125,10 +122,7 @@ const struct operation operation_cg = {.name = "cg",
                                        .on_matrix = true,
                                        .solver = true,
                                        .peer_op = PEER_CG,
-                                       .method_name = spmv_cg_method_name,
+                                       .methods = {spmv_cg_method_name, open_solve, run, close_solve, NULL},
                                        .setup = setup,
-                                       .open = open_solve,
-                                       .close = close_solve,
-                                       .run = run,
                                        .check = work_system_check,
                                        .adapt = work_system_adapt};

@@ -130,11 +130,8 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     solve->options.zero_start = 1;
     solve->options.restart = work->problem.restart;
     solve->options.plan = solve->plan;
-    if (st == SPMV_OK) {
-        st = make_solver(method);
-        if (st != SPMV_OK)
-            work_fail(work, work->ctx, st);
-    }
+    if (st == SPMV_OK && (st = make_solver(method)) != SPMV_OK)
+        work_fail(work, work->ctx, st);
     if (st != SPMV_OK) {
         close_solve(method);
         return st;
@@ -166,30 +163,18 @@ static int run(void *state)
                               solve->result.norm_b);
 }
 
-const struct operation operation_gmres = {.name = "gmres",
-                                          .formula = "A x = A 1 by restarted GMRES from x = 0",
-                                          .on_matrix = true,
-                                          .solver = true,
-                                          .general = true,
-                                          .peer_op = PEER_GMRES,
-                                          .method_name = spmv_method_name,
-                                          .setup = setup_gmres,
-                                          .open = open_solve,
-                                          .close = close_solve,
-                                          .run = run,
-                                          .check = check_gmres,
-                                          .adapt = work_system_adapt};
-
-const struct operation operation_bicgstab = {.name = "bicgstab",
-                                             .formula = "A x = A 1 by BiCGStab from x = 0",
-                                             .on_matrix = true,
-                                             .solver = true,
-                                             .general = true,
-                                             .peer_op = PEER_BICGSTAB,
-                                             .method_name = spmv_method_name,
-                                             .setup = setup_bicgstab,
-                                             .open = open_solve,
-                                             .close = close_solve,
-                                             .run = run,
-                                             .check = work_system_check,
-                                             .adapt = work_system_adapt};
+#define OPERATION(row, text, peer, checker)                                                                            \
+    const struct operation operation_##row = {                                                                         \
+        .name = #row,                                                                                                  \
+        .formula = (text),                                                                                             \
+        .on_matrix = true,                                                                                             \
+        .solver = true,                                                                                                \
+        .general = true,                                                                                               \
+        .peer_op = (peer),                                                                                             \
+        .methods = {spmv_method_name, open_solve, run, close_solve, NULL},                                             \
+        .setup = setup_##row,                                                                                          \
+        .check = checker,                                                                                              \
+        .adapt = work_system_adapt,                                                                                    \
+    };
+OPERATION(gmres, "A x = A 1 by restarted GMRES from x = 0", PEER_GMRES, check_gmres)
+OPERATION(bicgstab, "A x = A 1 by BiCGStab from x = 0", PEER_BICGSTAB, work_system_check)

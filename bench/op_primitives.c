@@ -483,48 +483,36 @@ static spmv_status check_compact(struct work *work, const void *host_result, str
 /* ---------------------------------------------------------------- the operations */
 
 /* names, opener: spmv's methods and how they are opened */
-#define OPERATION_BY(row, text, an_operator, a_kind, peers, names, opener)                                             \
-    const struct operation operation_##row = {.name = #row,                                                            \
-                                              .formula = (text),                                                       \
-                                              .operator_name = (an_operator),                                          \
-                                              .kind = (a_kind),                                                        \
-                                              .peer_op = (peers),                                                      \
-                                              .method_name = names,                                                    \
-                                              .setup = setup_##row,                                                    \
-                                              .fill = fill_##row,                                                      \
-                                              .open = opener,                                                          \
-                                              .run = run_##row,                                                        \
-                                              .check = check};
+#define OPERATION_BY(row, title, text, an_operator, a_kind, peers, names, opener, checker)                             \
+    const struct operation operation_##row = {                                                                         \
+        .name = (title),                                                                                               \
+        .formula = (text),                                                                                             \
+        .operator_name = (an_operator),                                                                                \
+        .kind = (a_kind),                                                                                              \
+        .peer_op = (peers),                                                                                            \
+        .methods = {names, opener, run_##row, NULL, NULL},                                                             \
+        .setup = setup_##row,                                                                                          \
+        .fill = fill_##row,                                                                                            \
+        .check = checker,                                                                                              \
+    };
 #define OPERATION(row, text, an_operator, a_kind, peers)                                                               \
-    OPERATION_BY(row, text, an_operator, a_kind, peers, work_no_names, work_open_only)
+    OPERATION_BY(row, #row, text, an_operator, a_kind, peers, work_no_names, work_open_only, check)
 #define setup_scan setup_map
 #define setup_gather setup_moves
 #define setup_scatter setup_moves
+#define setup_gather_sequential setup_sequential
+#define fill_gather_sequential fill_gather
+#define run_gather_sequential run_gather
 OPERATION(map, "out[i] = in[i]^2", "square", NULL, -1)
-OPERATION_BY(reduce, "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE, spmv_reduce_rung_name, open_reduce)
-OPERATION_BY(scan, "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN, scan_names, open_scan)
-OPERATION_BY(segscan, "out[i] = the sum of in from its segment's head to i", "add", "inclusive", PEER_SEGSCAN,
-             segscan_names, open_segscan)
+OPERATION_BY(reduce, "reduce", "out = in[0] + ... + in[n-1]", "add", NULL, PEER_REDUCE, spmv_reduce_rung_name,
+             open_reduce, check)
+OPERATION_BY(scan, "scan", "out[i] = in[0] + ... + in[i]", "add", "inclusive", PEER_SCAN, scan_names, open_scan, check)
+OPERATION_BY(segscan, "segscan", "out[i] = the sum of in from its segment's head to i", "add", "inclusive",
+             PEER_SEGSCAN, segscan_names, open_segscan, check)
 OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_SEGREDUCE)
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
 OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
-
-const struct operation operation_gather_sequential = {.name = "gather-sequential",
-                                                      .formula = "out[i] = in[index[i]], index[i] = i",
-                                                      .peer_op = -1,
-                                                      .method_name = work_no_names,
-                                                      .setup = setup_sequential,
-                                                      .fill = fill_gather,
-                                                      .open = work_open_only,
-                                                      .run = run_gather,
-                                                      .check = check};
-
-const struct operation operation_compact = {.name = "compact",
-                                            .formula = "out = the in[i] with a flag, in order",
-                                            .peer_op = PEER_COMPACT,
-                                            .method_name = spmv_compact_method_name,
-                                            .setup = setup_compact,
-                                            .fill = fill_compact,
-                                            .open = open_compact,
-                                            .run = run_compact,
-                                            .check = check_compact};
+OPERATION_BY(compact, "compact", "out = the in[i] with a flag, in order", NULL, NULL, PEER_COMPACT,
+             spmv_compact_method_name, open_compact, check_compact)
+OPERATION_BY(gather_sequential, "gather-sequential", "out[i] = in[index[i]], index[i] = i", NULL, NULL, -1,
+             work_no_names, work_open_only, check)

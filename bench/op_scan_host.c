@@ -118,15 +118,13 @@ static spmv_status check_scan_host(struct work *work, const void *host_result, s
     return work_check_cells(work, host_result, state->expected, (int64_t)spmv_type_size(work->type), check);
 }
 
-const struct operation operation_scan_host = {.name = "scan-host",
-                                              .formula = "out[i] = in[0] + ... + in[i], in and out in host memory",
-                                              .operator_name = "add",
-                                              .kind = "inclusive",
-                                              .peer_op = -1,
-                                              .method_name = work_no_names,
-                                              .setup = setup_scan_host,
-                                              .fill = fill_scan_host,
-                                              .open = open_scan_host,
-                                              .run = run_scan_host,
-                                              .close = close_scan_host,
-                                              .check = check_scan_host};
+const struct operation operation_scan_host = {
+    .name = "scan-host",
+    .formula = "out[i] = in[0] + ... + in[i], in and out in host memory",
+    .operator_name = "add",
+    .kind = "inclusive",
+    .peer_op = -1,
+    .methods = {work_no_names, open_scan_host, run_scan_host, close_scan_host, NULL},
+    .setup = setup_scan_host,
+    .fill = fill_scan_host,
+    .check = check_scan_host};

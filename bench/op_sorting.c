@@ -66,16 +66,6 @@ static spmv_status check_sort(struct work *work, const void *host_result, struct
     return work_check_cells(work, host_result, work->state, (int64_t)spmv_type_size(work->type), check);
 }
 
-const struct operation operation_sort = {.name = "sort",
-                                         .formula = "out = in, ascending",
-                                         .kind = "stable",
-                                         .peer_op = PEER_SORT,
-                                         .method_name = spmv_sort_rung_name,
-                                         .setup = setup_sort,
-                                         .open = open_sort,
-                                         .run = run_sort,
-                                         .check = check_sort};
-
 /* ----------------------------------------------------------- histogram */
 
 static spmv_status setup_histogram(struct work *work)
@@ -129,11 +119,15 @@ static spmv_status check_histogram(struct work *work, const void *host_result, s
     return work_check_cells(work, host_result, work->state, 4, check);
 }
 
-const struct operation operation_histogram = {.name = "histogram",
-                                              .formula = "out[b] = number of i with index[i] == b",
-                                              .peer_op = PEER_HISTOGRAM,
-                                              .method_name = spmv_histogram_rung_name,
-                                              .setup = setup_histogram,
-                                              .open = open_histogram,
-                                              .run = run_histogram,
-                                              .check = check_histogram};
+#define OPERATION(row, text, a_kind, peer)                                                                             \
+    const struct operation operation_##row = {                                                                         \
+        .name = #row,                                                                                                  \
+        .formula = (text),                                                                                             \
+        .kind = (a_kind),                                                                                              \
+        .peer_op = (peer),                                                                                             \
+        .methods = {spmv_##row##_rung_name, open_##row, run_##row, NULL, NULL},                                        \
+        .setup = setup_##row,                                                                                          \
+        .check = check_##row,                                                                                          \
+    };
+OPERATION(sort, "out = in, ascending", "stable", PEER_SORT)
+OPERATION(histogram, "out[b] = number of i with index[i] == b", NULL, PEER_HISTOGRAM)

@@ -257,29 +257,18 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     return SPMV_ERROR_CHECK;
 }
 
-const struct operation operation_spgemm = {.name = "spgemm",
-                                           .formula = "C = A B, both phases",
-                                           .allocates = true,
-                                           .on_matrix = true,
-                                           .peer_op = PEER_SPGEMM,
-                                           .method_name = spmv_multiply_method_name,
-                                           .setup = setup,
-                                           .release = release,
-                                           .open = open,
-                                           .close = close_plan,
-                                           .run = run_both,
-                                           .fetch = fetch_product,
-                                           .check = check};
-
-const struct operation operation_spgemm_numeric = {.name = "spgemm-numeric",
-                                                   .formula = "C = A B, the numeric phase of a plan",
-                                                   .allocates = true,
-                                                   .on_matrix = true,
-                                                   .peer_op = PEER_SPGEMM_NUMERIC,
-                                                   .method_name = spmv_multiply_method_name,
-                                                   .setup = setup,
-                                                   .release = release,
-                                                   .open = open,
-                                                   .close = close_plan,
-                                                   .run = run_numeric,
-                                                   .check = check};
+#define OPERATION(row, text, title, peer, runner, fetcher)                                                             \
+    const struct operation operation_##row = {                                                                         \
+        .name = (text),                                                                                                \
+        .formula = (title),                                                                                            \
+        .allocates = true,                                                                                             \
+        .on_matrix = true,                                                                                             \
+        .peer_op = (peer),                                                                                             \
+        .methods = {spmv_multiply_method_name, open, runner, close_plan, fetcher},                                     \
+        .setup = setup,                                                                                                \
+        .release = release,                                                                                            \
+        .check = check,                                                                                                \
+    };
+OPERATION(spgemm, "spgemm", "C = A B, both phases", PEER_SPGEMM, run_both, fetch_product)
+OPERATION(spgemm_numeric, "spgemm-numeric", "C = A B, the numeric phase of a plan", PEER_SPGEMM_NUMERIC, run_numeric,
+          NULL)

@@ -205,35 +205,16 @@ static const char *spmm_method(spmv_backend backend, int index)
                                           : "definition";
 }
 
-const struct operation operation_spmv = {.name = "spmv",
-                                         .formula = "y = A x",
-                                         .on_matrix = true,
-                                         .peer_op = PEER_SPMV,
-                                         .method_name = spmv_method_name,
-                                         .setup = setup_spmv,
-                                         .open = open_plan,
-                                         .close = close_plan,
-                                         .run = run,
-                                         .check = check_y};
-
-const struct operation operation_spmm = {.name = "spmm",
-                                         .formula = "Y = A X, several vectors at once",
-                                         .on_matrix = true,
-                                         .peer_op = PEER_SPMM,
-                                         .method_name = spmm_method,
-                                         .setup = setup_spmm,
-                                         .open = open_plan,
-                                         .close = close_plan,
-                                         .run = run,
-                                         .check = check_columns};
-
-const struct operation operation_spmv_dot = {.name = "spmv-dot",
-                                             .formula = "y = A x, and w'y",
-                                             .on_matrix = true,
-                                             .peer_op = PEER_SPMV_DOT,
-                                             .method_name = spmv_method_name,
-                                             .setup = setup_spmv_dot,
-                                             .open = open_plan,
-                                             .close = close_plan,
-                                             .run = run_dot,
-                                             .check = check_dot};
+#define OPERATION(row, text, title, peer, names, runner, checker)                                                      \
+    const struct operation operation_##row = {                                                                         \
+        .name = (text),                                                                                                \
+        .formula = (title),                                                                                            \
+        .on_matrix = true,                                                                                             \
+        .peer_op = (peer),                                                                                             \
+        .methods = {names, open_plan, runner, close_plan, NULL},                                                       \
+        .setup = setup_##row,                                                                                          \
+        .check = checker,                                                                                              \
+    };
+OPERATION(spmv, "spmv", "y = A x", PEER_SPMV, spmv_method_name, run, check_y)
+OPERATION(spmm, "spmm", "Y = A X, several vectors at once", PEER_SPMM, spmm_method, run, check_columns)
+OPERATION(spmv_dot, "spmv-dot", "y = A x, and w'y", PEER_SPMV_DOT, spmv_method_name, run_dot, check_dot)

@@ -36,7 +36,8 @@ struct run {
 static int run_once(const struct run *run, int number)
 {
     const struct slot *const slot = &run->slots[number];
-    return slot->peer != NULL ? slot->peer->run(slot->state) : run->trial->work.operation->run((void *)&slot->method);
+    return slot->peer != NULL ? slot->peer->run(slot->state)
+                              : run->trial->work.operation->methods.run((void *)&slot->method);
 }
 
 static void fail(struct result *result, spmv_status status, const char *sentence)
@@ -64,8 +65,8 @@ static void close_slot(struct run *run, int number)
         return;
     if (slot->peer != NULL && slot->peer->close != NULL)
         slot->peer->close(slot->state);
-    else if (slot->peer == NULL && operation->close != NULL)
-        operation->close(&slot->method);
+    else if (slot->peer == NULL && operation->methods.close != NULL)
+        operation->methods.close(&slot->method);
     slot->open = false;
 }
 
@@ -81,7 +82,7 @@ static void open_once(struct run *run, int number)
     slot->peer = result->candidate->peer;
     if (slot->peer == NULL) {
         work->precond = result->candidate->precond;
-        const spmv_status st = work->operation->open(work, result->candidate->name, &slot->method);
+        const spmv_status st = work->operation->methods.open(work, result->candidate->name, &slot->method);
         if (st != SPMV_OK) {
             fail(result, st, work->error);
             return;
@@ -162,8 +163,8 @@ static spmv_status compute(struct run *run, int number, void *host_result, doubl
     result->run_bytes = bytes > result->run_bytes ? bytes : result->run_bytes;
     if (failed == 0 && slot->peer != NULL && slot->peer->fetch != NULL)
         failed = slot->peer->fetch(slot->state);
-    if (failed == 0 && slot->peer == NULL && work->operation->fetch != NULL)
-        work->operation->fetch(work);
+    if (failed == 0 && slot->peer == NULL && work->operation->methods.fetch != NULL)
+        work->operation->methods.fetch(work);
     if (failed == 0 && slot->peer == NULL) { /* the method may be chosen during the run */
         snprintf(result->method, sizeof result->method, "%s", slot->method.name);
         snprintf(result->why, sizeof result->why, "%s", slot->method.why);
@@ -276,7 +277,7 @@ static spmv_status time_all(struct run *run)
         contenders[count++] =
             slot->peer != NULL
                 ? (struct contender){.run = slot->peer->run, .run_timed = slot->peer->run_timed, .state = slot->state}
-                : (struct contender){.run = trial->work.operation->run, .state = &slot->method};
+                : (struct contender){.run = trial->work.operation->methods.run, .state = &slot->method};
     }
     struct ticker ticker = {.trial = trial, .numbers = numbers};
     if (trial->work.operation->adapt != NULL)

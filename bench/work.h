@@ -68,6 +68,25 @@ struct check {
     double true_residual; /* ||b - A x|| / ||b|| */
 };
 
+/* The methods of spmv for an operation. */
+struct operation_methods {
+    /* The name of a backend's method: 0, 1, ... until NULL; without "auto". */
+    const char *(*name)(spmv_backend backend, int index);
+
+    /* Opens a method; "auto": the default. SPMV_ERROR_METHOD: no such method. NULL: the operation
+     * has no method of spmv. */
+    spmv_status (*open)(struct work *work, const char *name, struct method *method);
+
+    /* Runs or queues the method once. Returns 0, or -1 after a failure, with the message in the
+     * context. state: struct method. */
+    int (*run)(void *state);
+
+    void (*close)(struct method *method); /* NULL: nothing to release */
+
+    /* Copies the result of the last run to work->result; NULL: a run writes there. */
+    void (*fetch)(struct work *work);
+};
+
 struct operation {
     const char *name;
     const char *formula;
@@ -77,9 +96,7 @@ struct operation {
     bool allocates;                   /* a run takes memory, which is measured on a CPU */
     bool general;                     /* a solver for matrices that need not be symmetric */
     int peer_op;                      /* enum peer_op; -1: no peers */
-
-    /* The name of a backend's method: 0, 1, ... until NULL; without "auto". */
-    const char *(*method_name)(spmv_backend backend, int index);
+    struct operation_methods methods;
 
     /* Makes the arrays in the context's memory, with contents, and work->state. */
     spmv_status (*setup)(struct work *work);
@@ -90,19 +107,6 @@ struct operation {
     /* Fills the contents before the check (exact: every correct order of operations gives the same
      * result) and before the timing (full mantissas). NULL: setup's contents are used for both. */
     spmv_status (*fill)(struct work *work, bool exact);
-
-    /* Opens a method; "auto": the default. SPMV_ERROR_METHOD: no such method. NULL: the operation
-     * has no method of spmv. */
-    spmv_status (*open)(struct work *work, const char *name, struct method *method);
-
-    /* Runs or queues the method once. Returns 0, or -1 after a failure, with the message in the
-     * context. state: struct method. */
-    int (*run)(void *state);
-
-    /* Copies the result of the last run to work->result; NULL: a run writes there. */
-    void (*fetch)(struct work *work);
-
-    void (*close)(struct method *method); /* NULL: nothing to release */
 
     /* SPMV_OK, or SPMV_ERROR_CHECK if host_result (work->result_bytes bytes) is wrong. NULL: there
      * is no result to check. */
