@@ -49,14 +49,21 @@ static inline bool sparse_handle(cudaStream_t stream, cusparseHandle_t *handle, 
                        why_size);
 }
 
-/* Describes the problem's matrix as CSR without copying it. */
+/* Describes a matrix as CSR without copying it. */
+static inline bool sparse_csr_of(cudaDataType type, int64_t rows, int64_t cols, int64_t nnz, const int32_t *row_ptr,
+                                 const int32_t *col, const void *val, cusparseConstSpMatDescr_t *matrix, char *why,
+                                 size_t why_size)
+{
+    return !bad_sparse(cusparseCreateConstCsr(matrix, rows, cols, nnz, row_ptr, col, val, CUSPARSE_INDEX_32I,
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type),
+                       "cusparseCreateConstCsr", why, why_size);
+}
+
+/* The same for the problem's matrix. */
 static inline bool sparse_csr(const struct peer_problem *q, cusparseConstSpMatDescr_t *matrix, char *why,
                               size_t why_size)
 {
-    return !bad_sparse(cusparseCreateConstCsr(matrix, q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val,
-                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                              sparse_type(q)),
-                       "cusparseCreateConstCsr", why, why_size);
+    return sparse_csr_of(sparse_type(q), q->rows, q->cols, q->nnz, q->row_ptr, q->col, q->val, matrix, why, why_size);
 }
 
 /* Y = A X by cusparseSpMM. by_columns: X and Y are converted to column order, and Y back when it is

@@ -176,15 +176,9 @@ static bool describe(struct spgemm *p, char *why, size_t why_size)
     p->b = p->a;
     if (q->right_row_ptr == q->row_ptr)
         return true;
-    const struct peer_problem right = {.type = q->type,
-                                       .rows = q->cols,
-                                       .cols = q->right_cols,
-                                       .nnz = q->right_nnz,
-                                       .row_ptr = q->right_row_ptr,
-                                       .col = q->right_col,
-                                       .val = q->right_val};
     p->b = NULL;
-    return sparse_csr(&right, &p->b, why, why_size);
+    return sparse_csr_of(p->type, q->cols, q->right_cols, q->right_nnz, q->right_row_ptr, q->right_col, q->right_val,
+                         &p->b, why, why_size);
 }
 
 static int open_spgemm(const struct peer_problem *problem, cusparseSpGEMMAlg_t algorithm, void **state, char *why,
