@@ -104,12 +104,11 @@ static int64_t wrong_cells(const float *host_in, float limit, int steps, const f
 
 int main(int argc, char **argv)
 {
-    const int64_t n = argc > 1 ? atoll(argv[1]) : 1000000;
-    const int one_in = argc > 2 ? atoi(argv[2]) : 20;
-    if (argc > 3 || n < 1 || n > 1000000000 || one_in < 1) {
-        fprintf(stderr, "usage: filter [N [ONE_IN]], 1 <= N <= 10^9, ONE_IN >= 1\n");
+    long long number[] = {1000000, 20};
+    if (!numbers_read(argc, argv, 1000000000, "filter [N [ONE_IN]], 1 <= N <= 10^9, ONE_IN >= 1", number))
         return 1;
-    }
+    const int64_t n = number[0];
+    const int one_in = (int)number[1];
     spmv_context *ctx = NULL;
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);

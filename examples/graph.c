@@ -249,12 +249,10 @@ static void release(struct heat *h)
 
 int main(int argc, char **argv)
 {
-    const int size = argc > 1 ? atoi(argv[1]) : 256;
-    const int replays = argc > 2 ? atoi(argv[2]) : 500;
-    if (argc > 3 || size < 1 || size > 10000 || replays < 1) {
-        fprintf(stderr, "usage: graph [N [replays]], 1 <= N <= 10000, replays >= 1\n");
+    long long number[] = {256, 500};
+    if (!numbers_read(argc, argv, 10000, "graph [N [replays]], 1 <= N <= 10000, replays >= 1", number))
         return 1;
-    }
+    const int size = (int)number[0], replays = (int)number[1];
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         printf("skipped: no usable GPU\n");

@@ -58,12 +58,10 @@ static spmv_status power_step(spmv_context *ctx, spmv_plan *plan, void *x, void 
 
 int main(int argc, char **argv)
 {
-    const int size = argc > 1 ? atoi(argv[1]) : 30;
-    const int steps = argc > 2 ? atoi(argv[2]) : 2000;
-    if (argc > 3 || size < 1 || size > 10000 || steps < 1) {
-        fprintf(stderr, "usage: repeat [N [steps]], 1 <= N <= 10000, steps >= 1\n");
+    long long number[] = {30, 2000};
+    if (!numbers_read(argc, argv, 10000, "repeat [N [steps]], 1 <= N <= 10000, steps >= 1", number))
         return 1;
-    }
+    const int size = (int)number[0], steps = (int)number[1];
     char spec[32];
     snprintf(spec, sizeof spec, "poisson2d:%d", size);
     const double pi = 3.14159265358979323846;
