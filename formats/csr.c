@@ -236,6 +236,20 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
     free(matrix);
 }
 
+spmv_csr csr_of(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col, const void *val,
+                spmv_type type, spmv_memory memory)
+{
+    return (spmv_csr){.rows = rows,
+                      .cols = cols,
+                      .nnz = nnz,
+                      .row_ptr = row_ptr,
+                      .row_ptr_bits = 64,
+                      .col = col,
+                      .val = val,
+                      .type = type,
+                      .memory = memory};
+}
+
 void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
 {
     if (view == NULL)
@@ -243,15 +257,8 @@ void spmv_matrix_view(const spmv_matrix *matrix, spmv_csr *view)
     *view = (spmv_csr){.memory = SPMV_MEMORY_HOST};
     if (matrix == NULL)
         return;
-    *view = (spmv_csr){.rows = matrix->rows,
-                       .cols = matrix->cols,
-                       .nnz = matrix->nnz,
-                       .row_ptr = matrix->row_ptr,
-                       .row_ptr_bits = 64,
-                       .col = matrix->col,
-                       .val = matrix->val,
-                       .type = matrix->type,
-                       .memory = matrix->ctx != NULL ? SPMV_MEMORY_CONTEXT : SPMV_MEMORY_HOST};
+    *view = csr_of(matrix->rows, matrix->cols, matrix->nnz, matrix->row_ptr, matrix->col, matrix->val, matrix->type,
+                   matrix->ctx != NULL ? SPMV_MEMORY_CONTEXT : SPMV_MEMORY_HOST);
 }
 
 /* Uses a host backend: a context on a device converts its matrices on the host. */

@@ -152,10 +152,11 @@ static spmv_status read_grid(spmv_context *ctx, const struct generator_request *
 
 spmv_status generate_elasticity(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    spmv_status st = SPMV_OK;
     struct elasticity e;
     double nu = 0.3, entries = 1;
-    TRY(read_grid(ctx, request, &e.grid, &nu));
+    const spmv_status st = read_grid(ctx, request, &e.grid, &nu);
+    if (st != SPMV_OK)
+        return st;
     make_element(&e, nu);
     for (int axis = 0; axis < e.grid.axes; axis++)
         entries *= (double)(3 * e.grid.n - 2);
@@ -167,9 +168,7 @@ spmv_status generate_elasticity(spmv_context *ctx, const struct generator_reques
                                      .length = elastic_length,
                                      .fill = elastic_fill,
                                      .value = elastic_value};
-    TRY(generator_build(ctx, request, &r, matrix));
-done:
-    return st;
+    return generator_build(ctx, request, &r, matrix);
 }
 
 /* The first rotation is around x (in a plane: around z), and so on; the mode of component i that a
@@ -211,9 +210,10 @@ static double rigid_value(const void *rule, int64_t row, int32_t col)
 
 spmv_status generate_rigid(spmv_context *ctx, const struct generator_request *request, spmv_matrix **matrix)
 {
-    spmv_status st = SPMV_OK;
     struct grid grid;
-    TRY(read_grid(ctx, request, &grid, NULL));
+    const spmv_status st = read_grid(ctx, request, &grid, NULL);
+    if (st != SPMV_OK)
+        return st;
     const int64_t rows = grid.points * grid.axes;
     const struct generator_rows r = {.rows = rows,
                                      .cols = grid.axes == 2 ? 3 : 6,
@@ -222,7 +222,5 @@ spmv_status generate_rigid(spmv_context *ctx, const struct generator_request *re
                                      .length = rigid_length,
                                      .fill = rigid_fill,
                                      .value = rigid_value};
-    TRY(generator_build(ctx, request, &r, matrix));
-done:
-    return st;
+    return generator_build(ctx, request, &r, matrix);
 }

@@ -78,6 +78,10 @@ bool job_fits(const struct job_limit *limit, spmv_matrix_size size, char why[JOB
 /* Bytes of a matrix's arrays; INT64_MAX on overflow. */
 int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size);
 
+/* A view of arrays with 64-bit row offsets. */
+spmv_csr csr_of(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col, const void *val,
+                spmv_type type, spmv_memory memory);
+
 /* Checks a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name: the function called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);

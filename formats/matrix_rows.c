@@ -31,31 +31,40 @@ static spmv_status check(spmv_context *ctx, const char *call, const spmv_csr *a,
     return SPMV_OK;
 }
 
-spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *diagonal)
+/* A function of the rows, with n results in an argument of this name. */
+struct rows_call {
+    const char *call, *name;
+    rows_fn run[SPMV_TYPE_LIMIT];
+    spmv_status (*on_device)(spmv_context *ctx, const spmv_csr *a, void *result);
+};
+
+#ifdef SPMV_HAVE_CUDA
+#define ON_DEVICE(function) function
+#else
+#define ON_DEVICE(function) NULL
+#endif
+
+static spmv_status compute(const struct rows_call *c, spmv_context *ctx, const spmv_csr *a, void *result, int64_t n)
 {
-    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE(diagonal);
-    const int64_t n = a != NULL ? min_i64(a->rows, a->cols) : 0;
-    const spmv_status st = check(ctx, "spmv_matrix_diagonal", a, "diagonal", diagonal, n);
+    const spmv_status st = check(ctx, c->call, a, c->name, result, n);
     if (st != SPMV_OK || n == 0)
         return st;
-#ifdef SPMV_HAVE_CUDA
-    if (csr_on_device(ctx, a))
-        return matrix_diagonal_cuda(ctx, a, diagonal);
-#endif
-    run[type_of(a)](ctx, a, diagonal);
+    if (c->on_device != NULL && csr_on_device(ctx, a))
+        return c->on_device(ctx, a, result);
+    c->run[type_of(a)](ctx, a, result);
     return SPMV_OK;
+}
+
+spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *diagonal)
+{
+    static const struct rows_call c = {"spmv_matrix_diagonal", "diagonal", VALUE_TABLE(diagonal),
+                                       ON_DEVICE(matrix_diagonal_cuda)};
+    return compute(&c, ctx, a, diagonal, a != NULL ? min_i64(a->rows, a->cols) : 0);
 }
 
 spmv_status spmv_matrix_row_sums(spmv_context *ctx, const spmv_csr *a, void *sums)
 {
-    static const rows_fn run[SPMV_TYPE_LIMIT] = VALUE_TABLE(row_sums);
-    const spmv_status st = check(ctx, "spmv_matrix_row_sums", a, "sums", sums, a != NULL ? a->rows : 0);
-    if (st != SPMV_OK || a->rows == 0)
-        return st;
-#ifdef SPMV_HAVE_CUDA
-    if (csr_on_device(ctx, a))
-        return matrix_row_sums_cuda(ctx, a, sums);
-#endif
-    run[type_of(a)](ctx, a, sums);
-    return SPMV_OK;
+    static const struct rows_call c = {"spmv_matrix_row_sums", "sums", VALUE_TABLE(row_sums),
+                                       ON_DEVICE(matrix_row_sums_cuda)};
+    return compute(&c, ctx, a, sums, a != NULL ? a->rows : 0);
 }

@@ -181,9 +181,7 @@ done:
 
 static void magnitudes_release(struct magnitudes *m)
 {
-    host_free(m->ptr);
-    host_free(m->col);
-    host_free(m->log2);
+    host_free_all(m->ptr, m->col, m->log2);
 }
 
 /* The logarithms of A, with repeated entries added. */
@@ -557,15 +555,7 @@ void general_system_destroy(struct general_system *s)
 
 spmv_csr general_system_matrix(const struct general_system *s)
 {
-    return (spmv_csr){.rows = s->rows,
-                      .cols = s->rows,
-                      .nnz = s->entries,
-                      .row_ptr = s->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = s->col,
-                      .val = s->val,
-                      .type = s->values,
-                      .memory = SPMV_MEMORY_HOST};
+    return csr_of(s->rows, s->rows, s->entries, s->row_ptr, s->col, s->val, s->values, SPMV_MEMORY_HOST);
 }
 
 const char *general_system_describe(const struct general_system *s)

@@ -93,14 +93,7 @@ static spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct 
     TRY(host_alloc(ctx, (2 * a->rows + 1) * (int64_t)sizeof *e->row_ptr, "row offsets", (void **)&e->row_ptr));
     TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)sizeof *e->col, "columns", (void **)&e->col));
     TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)spmv_type_size(part), "values", &e->val));
-    e->a = (spmv_csr){.rows = 2 * a->rows,
-                      .cols = 2 * a->cols,
-                      .row_ptr = e->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = e->col,
-                      .val = e->val,
-                      .type = part,
-                      .memory = SPMV_MEMORY_HOST};
+    e->a = csr_of(2 * a->rows, 2 * a->cols, 0, e->row_ptr, e->col, e->val, part, SPMV_MEMORY_HOST);
     e->row_ptr[0] = 0;
     for (int64_t i = 0; i < a->rows; i++)
         put_rows(e, &on_host, i);

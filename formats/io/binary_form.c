@@ -119,15 +119,10 @@ static spmv_status check_sum(spmv_context *ctx, const char *name, const char *wh
 /* The arrays at base. The head has been checked. */
 static spmv_csr arrays_of(const char *base, const struct head *head)
 {
-    return (spmv_csr){.rows = (int64_t)head->rows,
-                      .cols = (int64_t)head->cols,
-                      .nnz = (int64_t)head->nnz,
-                      .row_ptr = base + head->row_ptr,
-                      .row_ptr_bits = 64,
-                      .col = (const int32_t *)(const void *)(base + head->col),
-                      .val = head->type != 0 ? base + head->val : NULL,
-                      .type = head->type != 0 ? (spmv_type)head->type : SPMV_F64,
-                      .memory = SPMV_MEMORY_HOST};
+    const bool pattern = head->type == 0;
+    const void *const row_ptr = base + head->row_ptr, *const col = base + head->col;
+    return csr_of((int64_t)head->rows, (int64_t)head->cols, (int64_t)head->nnz, row_ptr, col,
+                  pattern ? NULL : base + head->val, pattern ? SPMV_F64 : (spmv_type)head->type, SPMV_MEMORY_HOST);
 }
 
 static spmv_status check_arrays(spmv_context *ctx, const char *name, const char *base, const struct head *head,

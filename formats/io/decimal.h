@@ -368,16 +368,19 @@ static inline const char *decimal_parse(const char *p, uint64_t stops, uint64_t 
     return p;
 }
 
-/* As decimal_parse_f64, into the bits of a format without its sign. mantissa, bias: as in
- * decimal_round. */
-static inline const char *decimal_parse_bits(const char *p, uint64_t stops, int mantissa, int bias, uint64_t *bits,
-                                             bool *negative)
+/* As decimal_parse_f64, into the bits of a format, of which bit `sign` is its sign. mantissa, bias:
+ * as in decimal_round. */
+static inline const char *decimal_parse_bits(const char *p, uint64_t stops, int mantissa, int bias, int sign,
+                                             uint64_t *bits)
 {
     uint64_t w;
     int64_t q;
-    *negative = *p == '-';
-    p = decimal_parse(p + *negative, stops >> *negative, &w, &q);
-    return p == NULL || !decimal_round(w, q, mantissa, bias, bits) ? NULL : p;
+    const bool negative = *p == '-';
+    p = decimal_parse(p + negative, stops >> negative, &w, &q);
+    if (p == NULL || !decimal_round(w, q, mantissa, bias, bits))
+        return NULL;
+    *bits |= (uint64_t)negative << sign;
+    return p;
 }
 
 /* Parses the number at p into *value, a float or a double. Returns its end, or NULL if it needs the
@@ -385,24 +388,19 @@ static inline const char *decimal_parse_bits(const char *p, uint64_t stops, int 
 static inline const char *decimal_parse_f64(const char *p, uint64_t stops, double *value)
 {
     uint64_t bits;
-    bool negative;
-    p = decimal_parse_bits(p, stops, 53, 1023, &bits, &negative);
-    if (p == NULL)
-        return NULL;
-    bits |= (uint64_t)negative << 63;
-    memcpy(value, &bits, sizeof bits);
+    p = decimal_parse_bits(p, stops, 53, 1023, 63, &bits);
+    if (p != NULL)
+        memcpy(value, &bits, sizeof bits);
     return p;
 }
 
 static inline const char *decimal_parse_f32(const char *p, uint64_t stops, float *value)
 {
     uint64_t bits;
-    bool negative;
-    p = decimal_parse_bits(p, stops, 24, 127, &bits, &negative);
-    if (p == NULL)
-        return NULL;
-    const uint32_t narrow = (uint32_t)bits | (uint32_t)negative << 31;
-    memcpy(value, &narrow, sizeof narrow);
+    p = decimal_parse_bits(p, stops, 24, 127, 31, &bits);
+    const uint32_t narrow = p != NULL ? (uint32_t)bits : 0;
+    if (p != NULL)
+        memcpy(value, &narrow, sizeof narrow);
     return p;
 }
 

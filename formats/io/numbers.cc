@@ -239,13 +239,13 @@ extern "C" const unsigned char decimal_ones[32] = {0,   0,   0,   0,   0,   0,  
                                                    255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 #endif
 
-extern "C" enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value,
-                                           const char **rest, enum number_remark *remark)
+/* Calls parse with the value as a pointer to a number of its type. */
+template <class Parse> static enum number_result as_type(spmv_type type, void *value, const Parse &parse)
 {
     switch (static_cast<int>(type)) {
 #define CASE(NAME, name, T)                                                                                            \
     case SPMV_##NAME:                                                                                                  \
-        return parse(text, end, static_cast<T *>(value), rest, remark);
+        return parse(static_cast<T *>(value));
         REAL_LIST(CASE)
 #undef CASE
     default:
@@ -253,18 +253,16 @@ extern "C" enum number_result number_parse(const char *text, const char *end, sp
     }
 }
 
+extern "C" enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value,
+                                           const char **rest, enum number_remark *remark)
+{
+    return as_type(type, value, [=](auto *number) { return parse(text, end, number, rest, remark); });
+}
+
 extern "C" enum number_result number_parse_integer(const char *text, const char *end, spmv_type type, void *value,
                                                    const char **rest, enum number_remark *remark)
 {
-    switch (static_cast<int>(type)) {
-#define CASE(NAME, name, T)                                                                                            \
-    case SPMV_##NAME:                                                                                                  \
-        return parse_integer(text, end, static_cast<T *>(value), rest, remark);
-        REAL_LIST(CASE)
-#undef CASE
-    default:
-        return NUMBER_MALFORMED;
-    }
+    return as_type(type, value, [=](auto *number) { return parse_integer(text, end, number, rest, remark); });
 }
 
 template <class T> static char *write(char *text, T value)
