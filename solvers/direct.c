@@ -37,9 +37,7 @@ static const struct direct_module *open_module(spmv_context *ctx)
 {
     static const struct solver_module module = {
         "direct", "spmv_direct_klu.so", "spmv_direct_module",
-        "direct needs the library KLU of SuiteSparse and a module: install KLU (Debian, Ubuntu: libsuitesparse-dev; "
-        "scripts/packages.sh direct) and build again, or set SPMV_MODULE_PATH to the module's folder",
-        DIRECT_MODULE_ABI};
+        MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI};
     return solver_module_open(ctx, &module);
 }
 

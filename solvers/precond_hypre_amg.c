@@ -13,9 +13,7 @@ static const struct precond_module *open_module(spmv_context *ctx)
 {
     static const struct solver_module module = {
         "preconditioner hypre-amg", "spmv_precond_hypre.so", "spmv_precond_module",
-        "preconditioner hypre-amg needs the library hypre and a module: install hypre (Debian, Ubuntu: libhypre-dev; "
-        "scripts/packages.sh amg) and build again, or set SPMV_MODULE_PATH to the module's folder",
-        PRECOND_MODULE_ABI};
+        MODULE_NEEDS("preconditioner hypre-amg", "hypre", "hypre", "libhypre-dev", "amg"), PRECOND_MODULE_ABI};
     return solver_module_open(ctx, &module);
 }
 

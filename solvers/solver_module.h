@@ -15,6 +15,12 @@ struct solver_module {
     int abi;                /* the first member of the struct */
 };
 
+/* what_to_do of a module that needs this library, which `source` has: "KLU of SuiteSparse", "KLU".
+ * package: of Debian; part: the argument of scripts/packages.sh. */
+#define MODULE_NEEDS(subject, library, source, package, part)                                                          \
+    subject " needs the library " library " and a module: install " source " (Debian, Ubuntu: " package                \
+            "; scripts/packages.sh " part ") and build again, or set SPMV_MODULE_PATH to the module's folder"
+
 /* Opens the module and returns the struct that its symbol returns. It is searched in the folders of
  * the environment variable SPMV_MODULE_PATH (separated by :), then, relative to this library or
  * program, in spmv/modules, solvers/modules, ../lib/spmv/modules, ../LIBDIR/spmv/modules (LIBDIR:
