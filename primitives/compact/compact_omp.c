@@ -7,14 +7,13 @@
 #include "host_tiles.h"
 
 struct compact_job {
+    struct tile_numbers kept; /* of each tile, then its place; first: see tiles_place */
     const struct filter *filter;
     spmv_type type;
     const void *in;
     void *out;
     int64_t *numbers; /* for filter_map only */
     int64_t n;
-    int64_t *place; /* kept elements of each tile, then the tile's place */
-    int64_t kept;   /* in the tiles so far */
 };
 
 int64_t compact_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
@@ -28,13 +27,7 @@ static void count_tile(void *state, int64_t tile)
 {
     const struct compact_job *job = state;
     const struct range r = tile_range(tile, job->n);
-    job->place[tile] = compact_count_part(job->filter, job->type, job->in, r.begin, r.end);
-}
-
-static void place_tile(void *state, int64_t tile)
-{
-    struct compact_job *job = state;
-    tile_place(&job->kept, &job->place[tile]);
+    job->kept.number[tile] = compact_count_part(job->filter, job->type, job->in, r.begin, r.end);
 }
 
 static void write_tile(void *state, int64_t tile)
@@ -42,15 +35,16 @@ static void write_tile(void *state, int64_t tile)
     const struct compact_job *job = state;
     const struct range r = tile_range(tile, job->n);
     compact_write_part(job->filter, job->type, job->in, r.begin, r.end,
-                       element_out(job->out, spmv_type_size(job->type), job->place[tile]));
+                       element_out(job->out, spmv_type_size(job->type), job->kept.number[tile]));
 }
 
 spmv_status compact_omp(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in, void *out,
                         int64_t *count, int64_t n, void *scratch)
 {
-    struct compact_job job = {.filter = filter, .type = type, .in = in, .out = out, .n = n, .place = scratch};
-    tiles_chain(ctx, tiles_of(n), count_tile, place_tile, write_tile, &job);
-    *count = job.kept;
+    struct compact_job job = {
+        .filter = filter, .type = type, .in = in, .out = out, .n = n, .kept = {.number = scratch}};
+    tiles_chain(ctx, tiles_of(n), count_tile, tiles_place, write_tile, &job);
+    *count = job.kept.all;
     return SPMV_OK;
 }
 

@@ -7,10 +7,11 @@
 #include "host_tiles.h"
 
 struct offsets_job {
+    struct tile_numbers sum; /* of each tile, then of those before it; first: see tiles_place */
     const void *counts;
     int count_bits;
-    int64_t *offsets, *sum; /* sum: of each tile, then of the tiles before it */
-    int64_t n, all;
+    int64_t *offsets;
+    int64_t n;
 };
 
 int64_t expand_scratch_omp(const spmv_context *ctx, int64_t n)
@@ -26,20 +27,14 @@ static void sum_tile(void *state, int64_t tile)
     int64_t sum = 0;
     for (int64_t i = r.begin; i < r.end; i++)
         sum += expand_count(job->counts, job->count_bits, i);
-    job->sum[tile] = sum;
-}
-
-static void join_tile(void *state, int64_t tile)
-{
-    struct offsets_job *job = state;
-    tile_place(&job->all, &job->sum[tile]);
+    job->sum.number[tile] = sum;
 }
 
 static void offsets_tile(void *state, int64_t tile)
 {
     const struct offsets_job *job = state;
     const struct range r = tile_range(tile, job->n);
-    int64_t before = job->sum[tile];
+    int64_t before = job->sum.number[tile];
     for (int64_t i = r.begin; i < r.end; i++) {
         /* offsets and counts may be the same array */
         const int64_t count = expand_count(job->counts, job->count_bits, i);
@@ -51,9 +46,10 @@ static void offsets_tile(void *state, int64_t tile)
 spmv_status expand_offsets_omp(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets, int64_t n,
                                void *scratch)
 {
-    struct offsets_job job = {.counts = counts, .count_bits = count_bits, .offsets = offsets, .sum = scratch, .n = n};
-    tiles_chain(ctx, tiles_of(n), sum_tile, join_tile, offsets_tile, &job);
-    offsets[n] = job.all;
+    struct offsets_job job = {
+        .counts = counts, .count_bits = count_bits, .offsets = offsets, .sum = {.number = scratch}, .n = n};
+    tiles_chain(ctx, tiles_of(n), sum_tile, tiles_place, offsets_tile, &job);
+    offsets[n] = job.sum.all;
     return SPMV_OK;
 }
 

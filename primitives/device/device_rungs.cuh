@@ -178,16 +178,25 @@ template <typename Type, typename In, typename Function> struct source_function 
     }
 };
 
-/* The source of function(in[i]); in is a device pointer or a loader. */
-template <typename Type, typename Function, typename In> auto source_of(Function function, In in)
+/* function(in[i]); in is a device pointer, for which a Pointer is made, or a loader, for which a
+ * Loader is made. */
+template <template <typename, typename, typename> class Pointer, template <typename, typename> class Loader,
+          typename Type, typename Function, typename In>
+auto reader_of(Function function, In in)
 {
     if constexpr (std::is_pointer<In>::value) {
         using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        return source_function<Type, From, Function>{in, function};
+        return Pointer<Type, From, Function>{in, function};
     } else {
         const load_mapped<In, Function> load = {in, function};
-        return source_loaded<Type, load_mapped<In, Function>>{load};
+        return Loader<Type, load_mapped<In, Function>>{load};
     }
+}
+
+/* The source of function(in[i]). */
+template <typename Type, typename Function, typename In> auto source_of(Function function, In in)
+{
+    return reader_of<source_function, source_loaded, Type>(function, in);
 }
 
 /* -------------------------------------------------------------- expressions */
@@ -240,13 +249,7 @@ template <typename Out, typename In, typename Function> struct map_function {
 
 template <typename Out, typename Function, typename In> auto expression_of(Function function, In in)
 {
-    if constexpr (std::is_pointer<In>::value) {
-        using From = typename std::remove_const<typename std::remove_pointer<In>::type>::type;
-        return map_function<Out, From, Function>{in, function};
-    } else {
-        const load_mapped<In, Function> load = {in, function};
-        return map_loaded<Out, load_mapped<In, Function>>{load};
-    }
+    return reader_of<map_function, map_loaded, Out>(function, in);
 }
 
 template <typename Type, typename Function, typename In> auto mapped_loader_of(Function function, In in)

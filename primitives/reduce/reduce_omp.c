@@ -17,35 +17,26 @@ int64_t reduce_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
     return tiles_of(n) * (int64_t)spmv_type_size(type);
 }
 
-struct reduce_job {
-    const struct op_loops *loops;
-    map_loop *map; /* NULL: none */
-    const void *in;
-    void *part; /* the fold of each tile */
-    int64_t n;
+struct map_reduce_job {
+    struct tile_folds folds;
+    map_loop *map;
 };
-
-static void fold_tile(void *state, int64_t tile)
-{
-    const struct reduce_job *job = state;
-    const struct range r = tile_range(tile, job->n);
-    job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
-}
 
 static void fold_mapped_tile(void *state, int64_t tile)
 {
-    const struct reduce_job *job = state;
-    const struct range r = tile_range(tile, job->n);
+    const struct map_reduce_job *job = state;
+    const struct tile_folds *f = &job->folds;
+    const struct range r = tile_range(tile, f->n);
     union any_element mapped[HOST_TILE]; /* 64 KB: stays in the core's cache */
-    job->map(element(job->in, job->loops->size, r.begin), mapped, 0, r.end - r.begin);
-    job->loops->fold(mapped, 0, r.end - r.begin, element_out(job->part, job->loops->size, tile));
+    job->map(element(f->in, f->loops->size, r.begin), mapped, 0, r.end - r.begin);
+    f->loops->fold(mapped, 0, r.end - r.begin, element_out(f->part, f->loops->size, tile));
 }
 
 spmv_status reduce_omp(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n,
                        void *scratch)
 {
-    struct reduce_job job = {.loops = op_loops(op, type), .in = in, .part = scratch, .n = n};
-    tiles_each(ctx, tiles_of(n), fold_tile, &job);
+    struct tile_folds job = {.loops = op_loops(op, type), .in = in, .part = scratch, .n = n};
+    tiles_each(ctx, tiles_of(n), tiles_fold, &job);
     job.loops->fold(scratch, 0, tiles_of(n), out);
     return SPMV_OK;
 }
@@ -53,10 +44,10 @@ spmv_status reduce_omp(spmv_context *ctx, spmv_op op, spmv_type type, const void
 spmv_status map_reduce_omp(spmv_context *ctx, spmv_function function, spmv_op op, spmv_type type, const void *in,
                            void *out, int64_t n, void *scratch)
 {
-    struct reduce_job job = {
-        .loops = op_loops(op, type), .map = map_loop_function(function, type), .in = in, .part = scratch, .n = n};
+    struct map_reduce_job job = {.folds = {.loops = op_loops(op, type), .in = in, .part = scratch, .n = n},
+                                 .map = map_loop_function(function, type)};
     tiles_each(ctx, tiles_of(n), fold_mapped_tile, &job);
-    job.loops->fold(scratch, 0, tiles_of(n), out);
+    job.folds.loops->fold(scratch, 0, tiles_of(n), out);
     return SPMV_OK;
 }
 

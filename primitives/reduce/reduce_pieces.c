@@ -25,26 +25,14 @@ static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells
 spmv_status spmv_reduce_host(spmv_context *ctx, spmv_op op, spmv_type type, const void *host_in, void *host_out,
                              int64_t n, const spmv_pieces_options *options)
 {
-    static const char what[] = "spmv_reduce_host";
-    struct host_pass p = {.what = what,
-                          .op = op,
-                          .type = type,
-                          .size = (int64_t)spmv_type_size(type),
-                          .host_in = host_in,
-                          .host_last = host_out,
-                          .n = n,
-                          .run = run};
-    _Alignas(16) char identity[64];
-    spmv_status st = pieces_check(ctx, what, op, type, host_in, host_out, n, options, &p.piece_bytes);
-    if (st == SPMV_OK && host_out == NULL)
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: host_out is NULL", what);
+    struct host_pass p = {.what = "spmv_reduce_host", .op = op, .type = type, .host_in = host_in, .n = n, .run = run};
+    p.host_last = host_out;
+    const spmv_status st = pieces_check(ctx, &p, host_out, options);
+    if (st == SPMV_OK && n == 0)
+        return host_out != NULL ? spmv_op_identity(op, type, host_out) : context_need(ctx, p.what, "host_out", NULL);
     if (st != SPMV_OK)
         return st;
-    if (n == 0)
-        return spmv_op_identity(op, type, host_out);
     if (ctx->backend->host_pass == NULL) /* the context's memory is host memory */
         return spmv_reduce(ctx, op, type, host_in, host_out, n);
-    st = spmv_op_identity(op, type, identity);
-    p.host_carry = identity;
-    return st != SPMV_OK ? st : ctx->backend->host_pass(ctx, &p);
+    return pieces_run(ctx, &p);
 }

@@ -13,24 +13,14 @@
 #define MASK int32_t
 #define LANES 4
 #define TYPED(name) name##_add_i32
-#include TEMPLATE
-#undef T
-#undef LANE
-#undef MASK
-#undef LANES
-#undef TYPED
+#include "each_sum_one.h"
 
 #define T int64_t
 #define LANE uint64_t
 #define MASK int64_t
 #define LANES 2
 #define TYPED(name) name##_add_i64
-#include TEMPLATE
-#undef T
-#undef LANE
-#undef MASK
-#undef LANES
-#undef TYPED
+#include "each_sum_one.h"
 #undef IS_REAL
 
 #define IS_REAL 1
@@ -39,22 +29,12 @@
 #define MASK int32_t
 #define LANES 4
 #define TYPED(name) name##_add_f32
-#include TEMPLATE
-#undef T
-#undef LANE
-#undef MASK
-#undef LANES
-#undef TYPED
+#include "each_sum_one.h"
 
 #define T double
 #define LANE double
 #define MASK int64_t
 #define LANES 2
 #define TYPED(name) name##_add_f64
-#include TEMPLATE
-#undef T
-#undef LANE
-#undef MASK
-#undef LANES
-#undef TYPED
+#include "each_sum_one.h"
 #undef IS_REAL

@@ -31,12 +31,19 @@ void tiles_each(const spmv_context *ctx, int64_t tiles, tile_fn *body, void *sta
 void tiles_chain(const spmv_context *ctx, int64_t tiles, tile_fn *first, tile_fn *combine, tile_fn *second,
                  void *state);
 
-/* For combine: the number of a tile becomes the sum of the numbers before it, which *all adds up. */
-static inline void tile_place(int64_t *all, int64_t *number)
+/* A number for each tile, and the sum of those that tiles_place has reached. */
+struct tile_numbers {
+    int64_t *number, all;
+};
+
+/* As combine: the number of a tile becomes the sum of the numbers before it. state: a struct
+ * tile_numbers, or a struct that begins with one. */
+static inline void tiles_place(void *state, int64_t tile)
 {
-    const int64_t before = *all;
-    *all += *number;
-    *number = before;
+    struct tile_numbers *const t = state;
+    const int64_t before = t->all;
+    t->all += t->number[tile];
+    t->number[tile] = before;
 }
 
 struct range {

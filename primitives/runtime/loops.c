@@ -36,6 +36,13 @@ const struct op_loops *op_loops(spmv_op op, spmv_type type)
     return &table[op][type];
 }
 
+void tiles_fold(void *state, int64_t tile)
+{
+    const struct tile_folds *f = state;
+    const struct range r = tile_range(tile, f->n);
+    f->loops->fold(f->in, r.begin, r.end, element_out(f->part, f->loops->size, tile));
+}
+
 void carry_restart(const struct op_loops *loops, spmv_scan_kind kind, struct carry *carry)
 {
     carry->some = kind == SPMV_EXCLUSIVE;

@@ -57,6 +57,18 @@ struct carry {
     union any_element value;
 };
 
+/* The folds of the tiles of an array. */
+struct tile_folds {
+    const struct op_loops *loops;
+    const void *in;
+    void *part; /* the fold of each tile */
+    int64_t n;
+};
+
+/* For tiles_each and tiles_chain: folds a tile. state: a struct tile_folds, or a struct that begins
+ * with one. */
+void tiles_fold(void *state, int64_t tile);
+
 /* Sets the carry for a segment's head: none, or in an exclusive scan the identity. */
 void carry_restart(const struct op_loops *loops, spmv_scan_kind kind, struct carry *carry);
 

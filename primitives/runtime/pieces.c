@@ -1,7 +1,9 @@
-/* Argument checks shared by the calls on host arrays, and their options.
+/* What the calls on host arrays share: their options, the checks of arguments, the carry.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "pieces.h"
+
+#include "backend.h"
 
 void spmv_pieces_options_init(spmv_pieces_options *options, size_t size)
 {
@@ -9,9 +11,10 @@ void spmv_pieces_options_init(spmv_pieces_options *options, size_t size)
     result_write(options, size, &defaults, sizeof defaults);
 }
 
-spmv_status pieces_check(spmv_context *ctx, const char *what, spmv_op op, spmv_type type, const void *host_in,
-                         const void *host_out, int64_t n, const spmv_pieces_options *options, int64_t *piece_bytes)
+spmv_status pieces_check(spmv_context *ctx, struct host_pass *pass, const void *host_out,
+                         const spmv_pieces_options *options)
 {
+    const char *const what = pass->what;
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     spmv_pieces_options o;
@@ -21,15 +24,26 @@ spmv_status pieces_check(spmv_context *ctx, const char *what, spmv_op op, spmv_t
                             "%s: options have %zu bytes, this library expects %zu: initialize them with "
                             "spmv_pieces_options_init",
                             what, options->size, sizeof o);
-    if (!spmv_op_takes(op, type))
-        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(op),
-                            spmv_type_name(type));
-    if (n < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)n);
+    if (!spmv_op_takes(pass->op, pass->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "%s: no operator %s for type %s", what, spmv_op_name(pass->op),
+                            spmv_type_name(pass->type));
+    if (pass->n < 0)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: n = %lld is negative", what, (long long)pass->n);
     if (o.piece_bytes < 0)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: pieces of %lld bytes", what, (long long)o.piece_bytes);
-    if (n > 0 && (host_in == NULL || host_out == NULL))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", what, host_in == NULL ? "host_in" : "host_out");
-    *piece_bytes = o.piece_bytes;
+    if (pass->n > 0 && (pass->host_in == NULL || host_out == NULL))
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", what,
+                            pass->host_in == NULL ? "host_in" : "host_out");
+    pass->size = (int64_t)spmv_type_size(pass->type);
+    pass->piece_bytes = o.piece_bytes;
     return SPMV_OK;
+}
+
+spmv_status pieces_run(spmv_context *ctx, const struct host_pass *pass)
+{
+    _Alignas(16) char identity[64];
+    const spmv_status st = spmv_op_identity(pass->op, pass->type, identity);
+    struct host_pass p = *pass;
+    p.host_carry = identity;
+    return st != SPMV_OK ? st : ctx->backend->host_pass(ctx, &p);
 }

@@ -45,9 +45,12 @@ struct host_pass {
     spmv_status (*run)(spmv_context *ctx, const struct host_pass *asked, void *cells, void *spare, int64_t n);
 };
 
-/* Argument checks shared by the calls on host arrays. */
-spmv_status pieces_check(spmv_context *ctx, const char *what, spmv_op op, spmv_type type, const void *host_in,
-                         const void *host_out, int64_t n, const spmv_pieces_options *options, int64_t *piece_bytes);
+/* Argument checks shared by the calls on host arrays. Sets pass->size and pass->piece_bytes. */
+spmv_status pieces_check(spmv_context *ctx, struct host_pass *pass, const void *host_out,
+                         const spmv_pieces_options *options);
+
+/* Runs the pass with the identity as carry, in a context that has memory of its own. */
+spmv_status pieces_run(spmv_context *ctx, const struct host_pass *pass);
 
 /* For the table; NULL there if the context's memory is host memory. */
 spmv_status host_pass_cuda(spmv_context *ctx, const struct host_pass *asked);

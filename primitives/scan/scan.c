@@ -161,62 +161,45 @@ static spmv_status check_block(spmv_context *ctx, const char *what, int64_t bloc
                         (long long)block, SCAN_BLOCK_LEAST, SCAN_BLOCK_MOST);
 }
 
-/* The checks of a call on blocks, and its rung. */
-static spmv_status choose_blocks(spmv_context *ctx, const char *what, const char *rung, spmv_scan_kind kind, spmv_op op,
-                                 spmv_type type, int64_t block, int64_t n, const struct scan_rung **found)
+/* Checks a request of blocks and runs it with a rung. */
+static spmv_status run_blocks(spmv_context *ctx, const char *what, const char *rung, int64_t block,
+                              struct scan_request *r)
 {
-    spmv_status st = scan_check(ctx, what, kind, op, type, n);
+    const struct scan_rung *found = NULL;
+    spmv_status st = scan_check(ctx, what, r->kind, r->op, r->type, r->n);
     if (st == SPMV_OK)
         st = check_block(ctx, what, block);
-    return st == SPMV_OK ? find_by_block(ctx, what, rung, found) : st;
+    if (st == SPMV_OK)
+        st = find_by_block(ctx, what, rung, &found);
+    if (st != SPMV_OK || r->n == 0)
+        return st;
+    const bool sums = r->form == SCAN_SUMS;
+    if (!sums && (r->in == NULL || r->out == NULL))
+        return context_need(ctx, what, r->in == NULL ? "in" : "out", NULL);
+    if (sums && (r->scanned == NULL || r->sums == NULL))
+        return context_need(ctx, what, r->scanned == NULL ? "scanned" : "sums", NULL);
+    if (sums && r->kind == SPMV_EXCLUSIVE && (r->in == NULL || r->in == r->scanned))
+        return context_fail(
+            ctx, SPMV_ERROR_ARGUMENT,
+            "%s: an exclusive scan does not contain each block's last element: pass in, not overwritten", what);
+    r->block = (int)block;
+    return found->run(ctx, r);
 }
 
 spmv_status spmv_block_scan(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,
                             const void *in, void *out, void *sums, int64_t block, int64_t n)
 {
-    static const char what[] = "spmv_block_scan";
-    const struct scan_rung *found = NULL;
-    const spmv_status st = choose_blocks(ctx, what, rung, kind, op, type, block, n, &found);
-    if (st != SPMV_OK || n == 0)
-        return st;
-    if (in == NULL || out == NULL)
-        return context_need(ctx, what, in == NULL ? "in" : "out", NULL);
-    const struct scan_request request = {.form = SCAN_BLOCKS,
-                                         .kind = kind,
-                                         .op = op,
-                                         .type = type,
-                                         .block = (int)block,
-                                         .in = in,
-                                         .out = out,
-                                         .sums = sums,
-                                         .n = n};
-    return found->run(ctx, &request);
+    struct scan_request request = {
+        .form = SCAN_BLOCKS, .kind = kind, .op = op, .type = type, .in = in, .out = out, .sums = sums, .n = n};
+    return run_blocks(ctx, "spmv_block_scan", rung, block, &request);
 }
 
 spmv_status spmv_block_sums(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in,
                             const void *scanned, void *sums, int64_t block, int64_t n)
 {
-    static const char what[] = "spmv_block_sums";
-    const struct scan_rung *found = NULL;
-    const spmv_status st = choose_blocks(ctx, what, NULL, kind, op, type, block, n, &found);
-    if (st != SPMV_OK || n == 0)
-        return st;
-    if (scanned == NULL || sums == NULL)
-        return context_need(ctx, what, scanned == NULL ? "scanned" : "sums", NULL);
-    if (kind == SPMV_EXCLUSIVE && (in == NULL || in == scanned))
-        return context_fail(
-            ctx, SPMV_ERROR_ARGUMENT,
-            "%s: an exclusive scan does not contain each block's last element: pass in, not overwritten", what);
-    const struct scan_request request = {.form = SCAN_SUMS,
-                                         .kind = kind,
-                                         .op = op,
-                                         .type = type,
-                                         .block = (int)block,
-                                         .in = in,
-                                         .scanned = scanned,
-                                         .sums = sums,
-                                         .n = n};
-    return found->run(ctx, &request);
+    struct scan_request request = {
+        .form = SCAN_SUMS, .kind = kind, .op = op, .type = type, .in = in, .scanned = scanned, .sums = sums, .n = n};
+    return run_blocks(ctx, "spmv_block_sums", "auto", block, &request);
 }
 
 spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind kind, spmv_op op, spmv_type type,

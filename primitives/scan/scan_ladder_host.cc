@@ -3,11 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "scan_ladder_host.cuh"
 
-static const struct scan_rung rungs[] = {
-    {"sequential", 0, false, 0, ladder_scratch<scan_ladder, LADDER_SEQUENTIAL>,
-     ladder_on_host<scan_ladder, LADDER_SEQUENTIAL>},
-    SCAN_LADDER_ROWS(scan_ladder, ladder_on_host){NULL, 0, false, 0, NULL, NULL},
-};
+static const struct scan_rung rungs[] = {SCAN_LADDER_ROWS_ON_HOST(scan_ladder)};
 
 extern "C" const struct scan_rung *scan_rungs_ref(void)
 {

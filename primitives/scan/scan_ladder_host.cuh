@@ -24,4 +24,12 @@ template <typename Ladder, int number> spmv_status ladder_on_host(spmv_context *
     return ladder_trace<Ladder>(ctx, number, r, NULL, NULL);
 }
 
+/* The last rows of a table of rungs: the sequential rung, the others of the ladder, and the end. */
+#define SCAN_LADDER_ROWS_ON_HOST(LADDER)                                                                               \
+    {"sequential", 0, false, 0, ladder_scratch<LADDER, LADDER_SEQUENTIAL>, ladder_on_host<LADDER, LADDER_SEQUENTIAL>}, \
+        SCAN_LADDER_ROWS(LADDER, ladder_on_host)                                                                       \
+    {                                                                                                                  \
+        NULL, 0, false, 0, NULL, NULL                                                                                  \
+    }
+
 #endif

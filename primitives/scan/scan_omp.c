@@ -18,73 +18,65 @@ int64_t scan_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
 }
 
 struct scan_job {
-    const struct op_loops *loops;
-    map_loop *map; /* NULL: none */
+    struct tile_folds folds; /* of each tile, then its prefix; first: see tiles_fold */
+    map_loop *map;           /* NULL: none */
     spmv_scan_kind kind;
-    const void *in;
     void *out;
-    void *part; /* the fold of each tile, then its prefix */
-    int64_t n;
     bool stream;        /* bypass the caches */
     struct carry carry; /* prefix of the next tile */
 };
-
-static void fold_tile(void *state, int64_t tile)
-{
-    const struct scan_job *job = state;
-    const struct range r = tile_range(tile, job->n);
-    job->loops->fold(job->in, r.begin, r.end, element_out(job->part, job->loops->size, tile));
-}
 
 /* Maps into out, which the second pass over the tile scans in place. */
 static void map_tile(void *state, int64_t tile)
 {
     const struct scan_job *job = state;
-    const struct range r = tile_range(tile, job->n);
-    job->map(job->in, job->out, r.begin, r.end);
-    job->loops->fold(job->out, r.begin, r.end, element_out(job->part, job->loops->size, tile));
+    const struct tile_folds *f = &job->folds;
+    const struct range r = tile_range(tile, f->n);
+    job->map(f->in, job->out, r.begin, r.end);
+    f->loops->fold(job->out, r.begin, r.end, element_out(f->part, f->loops->size, tile));
 }
 
 static void scan_part(void *state, int64_t tile)
 {
     struct scan_job *job = state;
-    void *part = element_out(job->part, job->loops->size, tile);
+    const struct op_loops *loops = job->folds.loops;
+    void *part = element_out(job->folds.part, loops->size, tile);
     const struct carry before = job->carry;
-    carry_join(job->loops, &job->carry, part);
-    memcpy(part, &before.value, job->loops->size);
+    carry_join(loops, &job->carry, part);
+    memcpy(part, &before.value, loops->size);
 }
 
 static void scan_tile(void *state, int64_t tile)
 {
     const struct scan_job *job = state;
-    const struct range r = tile_range(tile, job->n);
+    const struct tile_folds *f = &job->folds;
+    const struct range r = tile_range(tile, f->n);
     struct carry before = {.some = tile > 0 || job->kind == SPMV_EXCLUSIVE};
-    memcpy(&before.value, element(job->part, job->loops->size, tile), job->loops->size);
-    scan_from(job->loops, job->kind, &before, NULL, job->map != NULL ? job->out : job->in, job->out, r.begin, r.end,
+    memcpy(&before.value, element(f->part, f->loops->size, tile), f->loops->size);
+    scan_from(f->loops, job->kind, &before, NULL, job->map != NULL ? job->out : f->in, job->out, r.begin, r.end,
               job->stream);
 }
 
 spmv_status scan_omp(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                      int64_t n, void *scratch)
 {
-    struct scan_job job = {.loops = op_loops(op, type), .kind = kind, .in = in, .out = out, .part = scratch, .n = n};
-    job.stream = scan_streams(job.loops, in, out, n);
-    carry_restart(job.loops, kind, &job.carry);
-    tiles_chain(ctx, tiles_of(n), fold_tile, scan_part, scan_tile, &job);
+    const struct op_loops *loops = op_loops(op, type);
+    struct scan_job job = {.folds = {.loops = loops, .in = in, .part = scratch, .n = n}, .kind = kind, .out = out};
+    job.stream = scan_streams(loops, in, out, n);
+    carry_restart(loops, kind, &job.carry);
+    tiles_chain(ctx, tiles_of(n), tiles_fold, scan_part, scan_tile, &job);
     return SPMV_OK;
 }
 
 spmv_status map_scan_omp(spmv_context *ctx, spmv_function function, spmv_scan_kind kind, spmv_op op, spmv_type type,
                          const void *in, void *out, int64_t n, void *scratch)
 {
-    struct scan_job job = {.loops = op_loops(op, type),
+    const struct op_loops *loops = op_loops(op, type);
+    struct scan_job job = {.folds = {.loops = loops, .in = in, .part = scratch, .n = n},
                            .map = map_loop_function(function, type),
                            .kind = kind,
-                           .in = in,
-                           .out = out,
-                           .part = scratch,
-                           .n = n};
-    carry_restart(job.loops, kind, &job.carry);
+                           .out = out};
+    carry_restart(loops, kind, &job.carry);
     tiles_chain(ctx, tiles_of(n), map_tile, scan_part, scan_tile, &job);
     return SPMV_OK;
 }

@@ -26,25 +26,15 @@ static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells
 spmv_status spmv_scan_host(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *host_in,
                            void *host_out, int64_t n, const spmv_pieces_options *options)
 {
-    static const char what[] = "spmv_scan_host";
-    struct host_pass p = {.what = what,
-                          .op = op,
-                          .type = type,
-                          .size = (int64_t)spmv_type_size(type),
-                          .host_in = host_in,
-                          .host_out = host_out,
-                          .out_cell = kind == SPMV_INCLUSIVE,
-                          .n = n,
-                          .run = run};
-    _Alignas(16) char identity[64];
-    spmv_status st = pieces_check(ctx, what, op, type, host_in, host_out, n, options, &p.piece_bytes);
+    struct host_pass p = {.what = "spmv_scan_host", .op = op, .type = type, .host_in = host_in, .n = n, .run = run};
+    p.host_out = host_out;
+    p.out_cell = kind == SPMV_INCLUSIVE;
+    spmv_status st = pieces_check(ctx, &p, host_out, options);
     if (st == SPMV_OK && kind != SPMV_INCLUSIVE && kind != SPMV_EXCLUSIVE)
-        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", what, (int)kind);
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %d is not a kind of scan", p.what, (int)kind);
     if (st != SPMV_OK || n == 0)
         return st;
     if (ctx->backend->host_pass == NULL) /* the context's memory is host memory */
         return spmv_scan(ctx, kind, op, type, host_in, host_out, n);
-    st = spmv_op_identity(op, type, identity);
-    p.host_carry = identity;
-    return st != SPMV_OK ? st : ctx->backend->host_pass(ctx, &p);
+    return pieces_run(ctx, &p);
 }

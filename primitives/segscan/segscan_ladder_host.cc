@@ -6,10 +6,7 @@
 
 static const struct scan_rung rungs[] = {
     {"serial", 0, false, 0, scratch_with_segments<segscan_scratch_ref>, run_with_segments<segscan_ref>},
-    {"sequential", 0, false, 0, ladder_scratch<segscan_ladder, LADDER_SEQUENTIAL>,
-     ladder_on_host<segscan_ladder, LADDER_SEQUENTIAL>},
-    SCAN_LADDER_ROWS(segscan_ladder, ladder_on_host){NULL, 0, false, 0, NULL, NULL},
-};
+    SCAN_LADDER_ROWS_ON_HOST(segscan_ladder)};
 
 extern "C" const struct scan_rung *segscan_rungs_ref(void)
 {
