@@ -76,13 +76,10 @@ void job_release(struct job *job)
 {
     for (int i = 0; i < job->attempts && job->attempt != NULL; i++) {
         struct attempt *a = &job->attempt[i];
+        void *const owned[] = {a->watch.residuals, a->x, a->again, a->each, a->error, a->checked};
+        for (size_t k = 0; k < sizeof owned / sizeof owned[0]; k++)
+            free(owned[k]);
         spmv_solver_destroy(a->solver);
-        free(a->watch.residuals);
-        free(a->x);
-        free(a->again);
-        free(a->each);
-        free(a->error);
-        free(a->checked);
     }
     free(job->attempt);
     product_free(&job->p);
