@@ -139,6 +139,14 @@ static inline spmv_context *support_context_of(int device, void *stream)
     return support_context_with(&options);
 }
 
+/* A context without options. */
+static inline spmv_context *support_context_by_default(void)
+{
+    spmv_context *ctx = NULL;
+    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
+    return ctx;
+}
+
 /* A context on omp that tells a function its events. */
 static inline spmv_context *support_context_telling(int threads, spmv_event_fn tell, void *user)
 {
@@ -292,6 +300,18 @@ static inline spmv_csr support_csr(int64_t rows, int64_t cols, const int32_t *ro
                                    const double *val)
 {
     return support_csr_with(rows, cols, row_ptr[rows], row_ptr, 32, col, val, SPMV_F64);
+}
+
+/* An epilogue with these arrays. */
+static inline spmv_epilogue support_epilogue(const void *w, void *dot, const void *gamma, void *z)
+{
+    spmv_epilogue e;
+    spmv_epilogue_init(&e, sizeof e);
+    e.w = w;
+    e.dot = dot;
+    e.gamma = gamma;
+    e.z = z;
+    return e;
 }
 
 /* Copies host data into context memory. */

@@ -51,6 +51,9 @@ static inline spmv_context *context_that_tells(int threads, struct heard *heard)
 enum { TEAMS = 4 };
 static const int teams[TEAMS] = {1, 2, 3, 7};
 
+/* The test on omp, with each of these numbers of threads. */
+#define with_teams(test) with_omp(test, 1), with_omp(test, 2), with_omp(test, 3), with_omp(test, 7)
+
 /* A temporary folder of the test. */
 static char folder[64];
 

@@ -99,26 +99,50 @@ static inline void check_same_bits(spmv_context *ctx, run_rung *run, const char 
     support_free(x, first);
 }
 
-/* The operations of a rung on n elements, as its trace counts them. */
-typedef int64_t rung_operations(const char *rung, spmv_scan_kind kind, int64_t n);
+/* Traces a rung on host arrays. flags: as for run_rung. */
+typedef spmv_status trace_rung(spmv_context *ctx, const char *rung, spmv_scan_kind kind, const struct pair *p,
+                               const uint8_t *flags, const void *in, void *out, int64_t n, spmv_trace_fn tell,
+                               void *user);
+
+/* The operations of a rung on n elements of a pair, as its trace counts them. Checks the result. */
+static inline int64_t operations_of(trace_rung *trace, const struct pair *p, const uint8_t *flags, const char *rung,
+                                    spmv_scan_kind kind, int64_t n)
+{
+    spmv_context *ctx = support_context();
+    struct counted counted = {0};
+    void *in = pair_values(p, n, true, 61), *out = host_array(n * p->size), *want = host_array(n * p->size);
+    assert_ok(ctx, trace(ctx, rung, kind, p, flags, in, out, n, count_step, &counted));
+    oracle_scan(p, kind, flags, in, want, n);
+    assert_same(out, want, p->size, n, rung);
+    assert_true(counted.steps > 0);
+    support_free(in, out, want);
+    spmv_context_destroy(ctx);
+    return counted.operations;
+}
 
 /* N = 1024, log2 N = 10. The definition: N (N - 1) / 2. Hillis and Steele: the sum of N - 2^k for k
  * < 10. Blelloch, inclusive: N - 1 up, the sum of 2^k - 1 for 1 <= k <= 9 down; exclusive: N - 1 up
  * and N - 1 down. In blocks of 32: 32 blocks, their 32 sums (one block), and 31 blocks of 32 to add
  * to. */
-static inline void check_operations(rung_operations *of)
+static inline void check_operations(trace_rung *trace, const struct pair *p, const uint8_t *flags)
 {
-    assert_int_equal(of("sequential", SPMV_INCLUSIVE, 1024), 1023);
-    assert_int_equal(of("sequential", SPMV_EXCLUSIVE, 1024), 1023);
-    assert_int_equal(of("definition", SPMV_INCLUSIVE, 1024), 1023 * 1024 / 2);
-    assert_int_equal(of("hillis-steele", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(of("hillis-steele-double", SPMV_INCLUSIVE, 1024), 9217);
-    assert_int_equal(of("blelloch", SPMV_INCLUSIVE, 1024), 2036);
-    assert_int_equal(of("blelloch-divergent", SPMV_INCLUSIVE, 1024), 2036);
-    assert_int_equal(of("blelloch", SPMV_EXCLUSIVE, 1024), 2046);
-    assert_int_equal(of("blelloch-divergent", SPMV_EXCLUSIVE, 1024), 2046);
-    assert_int_equal(of("hillis-steele:32", SPMV_INCLUSIVE, 1024), 33 * (5 * 32 - 31) + 31 * 32);
-    assert_int_equal(of("blelloch:32", SPMV_INCLUSIVE, 1024), 33 * (2 * 32 - 5 - 2) + 31 * 32);
+    const struct {
+        const char *rung;
+        spmv_scan_kind kind;
+        int64_t operations;
+    } rungs[] = {{"sequential", SPMV_INCLUSIVE, 1023},
+                 {"sequential", SPMV_EXCLUSIVE, 1023},
+                 {"definition", SPMV_INCLUSIVE, 1023 * 1024 / 2},
+                 {"hillis-steele", SPMV_INCLUSIVE, 9217},
+                 {"hillis-steele-double", SPMV_INCLUSIVE, 9217},
+                 {"blelloch", SPMV_INCLUSIVE, 2036},
+                 {"blelloch-divergent", SPMV_INCLUSIVE, 2036},
+                 {"blelloch", SPMV_EXCLUSIVE, 2046},
+                 {"blelloch-divergent", SPMV_EXCLUSIVE, 2046},
+                 {"hillis-steele:32", SPMV_INCLUSIVE, 33 * (5 * 32 - 31) + 31 * 32},
+                 {"blelloch:32", SPMV_INCLUSIVE, 33 * (2 * 32 - 5 - 2) + 31 * 32}};
+    for (size_t r = 0; r < sizeof rungs / sizeof rungs[0]; r++)
+        assert_int_equal(operations_of(trace, p, flags, rungs[r].rung, rungs[r].kind, 1024), rungs[r].operations);
 }
 
 #endif

@@ -268,6 +268,22 @@ static inline void count_step(const spmv_trace *t, void *user)
     counted->operations = t->operations;
 }
 
+/* Checks function f on n elements of a pair. turn: differs from call to call. */
+typedef void map_check(spmv_context *ctx, spmv_function f, const struct pair *p, const void *in, int64_t n, int turn);
+
+/* Every pair with every function, at these sizes. */
+static inline void check_maps(spmv_context *ctx, map_check *check, const int64_t *lengths, int count)
+{
+    FOR_PAIRS(p)
+    for (int k = 0; k < count; k++) {
+        void *in = pair_values(p, lengths[k], false, 61);
+        for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++)
+            if (spmv_function_takes((spmv_function)f, p->type))
+                check(ctx, (spmv_function)f, p, in, lengths[k], f + k);
+        free(in);
+    }
+}
+
 /* A sum, and how far a result in f64 may be from it. */
 struct bounded_sum {
     long double sum, bound;

@@ -134,6 +134,15 @@ static inline void free_segments(spmv_context *ctx, const spmv_segments *segment
     spmv_free(ctx, (void *)(uintptr_t)segments->heads);
 }
 
+/* Compares n results of a type and releases them and the segments. */
+static inline void check_segments(spmv_context *ctx, const spmv_segments *segments, void *got, const void *want,
+                                  int64_t size, int64_t n, const char *what)
+{
+    assert_same(got, want, size, n, what);
+    free(got);
+    free_segments(ctx, segments);
+}
+
 /* All forms and widths; those of segmented reduce come first. */
 static const struct {
     spmv_segment_form form;

@@ -101,12 +101,11 @@ static void as_from_coo(void **state)
  * entries are there. */
 static void crowds_are_counted(void **state)
 {
-    (void)state;
     uint64_t seed = 5;
     struct entries e = support_entries(100000, 100000, 1500000, false, &seed);
     for (int64_t k = 0; k < e.n; k++)
         e.row[k] = e.row[k] % 1000;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, 2);
+    spmv_context *ctx = *state;
     const int64_t said = coo_buckets_bytes(e.rows, e.cols, SPMV_F64, false, e.n, 2);
     for (int more = 0; more < 2; more++) {
         struct coo_buckets buckets = {.ctx = NULL};
@@ -123,7 +122,6 @@ static void crowds_are_counted(void **state)
         coo_buckets_free(&buckets);
     }
     support_entries_free(&e);
-    spmv_context_destroy(ctx);
 }
 
 /* Rows of every length up to the one from which another sort is used, with repeated columns: the
@@ -170,4 +168,4 @@ static void short_rows_in_order(void **state)
     assert_int_equal(col[0], LONGEST);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(as_from_coo), cmocka_unit_test(crowds_are_counted), cmocka_unit_test(short_rows_in_order))
+SUPPORT_MAIN(cmocka_unit_test(as_from_coo), with_omp(crowds_are_counted, 2), cmocka_unit_test(short_rows_in_order))

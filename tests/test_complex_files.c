@@ -431,7 +431,6 @@ static void cache(void **state)
 
 static void vectors_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t n;
@@ -452,25 +451,22 @@ static void vectors_are_read(void **state)
          {6, 0, 3}},
         {"%%MatrixMarket matrix coordinate pattern general\n3 1 1\n2 1\n", 3, {0, 1, 0}, {0, 0, 0}},
     };
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
-            void *wide = NULL, *narrow = NULL;
-            int64_t n = -1;
-            assert_ok(ctx, read_vector(ctx, files[f].text, SPMV_C128, &wide, &n));
-            assert_int_equal(n, files[f].n);
-            assert_ok(ctx, read_vector(ctx, files[f].text, SPMV_C64, &narrow, &n));
-            assert_int_equal(n, files[f].n);
-            for (int64_t i = 0; i < n; i++) {
-                const spmv_c128 w = ((const spmv_c128 *)wide)[i];
-                const spmv_c64 s = ((const spmv_c64 *)narrow)[i];
-                assert_true(w.re == files[f].re[i] && w.im == files[f].im[i]);
-                assert_true((double)s.re == files[f].re[i] && (double)s.im == files[f].im[i]);
-            }
-            spmv_host_free(wide);
-            spmv_host_free(narrow);
+    spmv_context *ctx = *state;
+    for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
+        void *wide = NULL, *narrow = NULL;
+        int64_t n = -1;
+        assert_ok(ctx, read_vector(ctx, files[f].text, SPMV_C128, &wide, &n));
+        assert_int_equal(n, files[f].n);
+        assert_ok(ctx, read_vector(ctx, files[f].text, SPMV_C64, &narrow, &n));
+        assert_int_equal(n, files[f].n);
+        for (int64_t i = 0; i < n; i++) {
+            const spmv_c128 w = ((const spmv_c128 *)wide)[i];
+            const spmv_c64 s = ((const spmv_c64 *)narrow)[i];
+            assert_true(w.re == files[f].re[i] && w.im == files[f].im[i]);
+            assert_true((double)s.re == files[f].re[i] && (double)s.im == files[f].im[i]);
         }
-        spmv_context_destroy(ctx);
+        spmv_host_free(wide);
+        spmv_host_free(narrow);
     }
 }
 
@@ -507,13 +503,7 @@ static void vectors_round_trip(void **state)
     }
     in_folder("x.txt", path);
     spmv_context *ctx = *state;
-    void *back = NULL;
-    int64_t n = 0;
-    assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_C128, values, N, NULL));
-    assert_ok(ctx, spmv_vector_read(ctx, path, SPMV_C128, &back, &n));
-    assert_int_equal(n, N);
-    assert_memory_equal(back, values, sizeof values);
-    spmv_host_free(back);
+    assert_vector_kept(ctx, path, SPMV_C128, values, N);
     /* with a format, and the longest numbers */
     const spmv_c64 small[] = {{0.1f, -2}, {NAN, 3}};
     const spmv_c128 huge = {-1.7e308, 1.7e308};
@@ -596,5 +586,5 @@ SUPPORT_MAIN(with_omp(the_file_decides_by_default, 2), with_omp(parts_are_rounde
              with_omp(real_files_as_complex, 2), cmocka_unit_test(complex_files_are_never_real),
              cmocka_unit_test(large_files_are_their_entries), cmocka_unit_test(hermitian_products),
              in_a_folder(matrices_round_trip), with_folder(written_text, 2), with_folder(binary_form, 2),
-             with_folder(cache, 1), cmocka_unit_test(vectors_are_read), with_omp(vectors_are_refused, 2),
+             with_folder(cache, 1), with_teams(vectors_are_read), with_omp(vectors_are_refused, 2),
              with_folder(vectors_round_trip, 2), with_omp(statistics, 2), with_omp(generated, 2))

@@ -39,6 +39,16 @@ static void negate(spmv_context *ctx)
     spmv_free(ctx, memory);
 }
 
+/* A context without options is on this backend, and its description says this. */
+static void check_default(spmv_backend backend, const char *says)
+{
+    spmv_context *ctx = support_context_by_default();
+    assert_int_equal(spmv_context_backend(ctx), backend);
+    assert_non_null(strstr(spmv_context_describe(ctx), says));
+    assert_string_equal(spmv_last_error(ctx), "");
+    spmv_context_destroy(ctx);
+}
+
 static void describes_the_device(void **state)
 {
     (void)state;
@@ -49,10 +59,7 @@ static void describes_the_device(void **state)
     assert_non_null(strstr(spmv_context_describe(ctx), "sm_"));
     assert_non_null(strstr(spmv_context_describe(ctx), "GiB"));
     spmv_context_destroy(ctx);
-    ctx = NULL;
-    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
-    assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_CUDA);
-    spmv_context_destroy(ctx);
+    check_default(SPMV_BACKEND_CUDA, "GiB");
 }
 
 static void callers_device_is_restored(void **state)
@@ -384,11 +391,7 @@ static void auto_falls_back(void **state)
         else
             host_cuda.launch_error = cudaErrorNoKernelImageForDevice;
         spmv_context *ctx = NULL;
-        assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
-        assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_OMP);
-        assert_non_null(strstr(spmv_context_describe(ctx), why[fault]));
-        assert_string_equal(spmv_last_error(ctx), "");
-        spmv_context_destroy(ctx);
+        check_default(SPMV_BACKEND_OMP, why[fault]);
         spmv_context_options options = support_context_options();
         options.backend = SPMV_BACKEND_CUDA;
         assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);
@@ -491,10 +494,7 @@ static void falls_back(void **state)
 {
     (void)state;
     spmv_context *ctx = NULL;
-    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
-    assert_int_equal(spmv_context_backend(ctx), SPMV_BACKEND_OMP);
-    assert_non_null(strstr(spmv_context_describe(ctx), "no usable CUDA device"));
-    spmv_context_destroy(ctx);
+    check_default(SPMV_BACKEND_OMP, "no usable CUDA device");
     spmv_context_options options = support_context_options();
     options.backend = SPMV_BACKEND_CUDA;
     assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_NO_DEVICE);

@@ -163,13 +163,8 @@ static spmv_status multiply(const struct product *p, const spmv_epilogue *e)
 /* The epilogue of the variant. */
 static spmv_epilogue epilogue_of(const struct product *p)
 {
-    spmv_epilogue e;
-    spmv_epilogue_init(&e, sizeof e);
-    e.w = p->v.w == OWN_W ? p->w : p->v.w == X_AS_W ? p->x : p->v.w == Y_AS_W ? p->y : NULL;
-    e.dot = p->v.w != NO_W ? p->dot : NULL;
-    e.z = p->v.z ? p->z : NULL;
-    e.gamma = p->v.gamma ? p->gamma : NULL;
-    return e;
+    const void *const w = p->v.w == OWN_W ? p->w : p->v.w == X_AS_W ? p->x : p->v.w == Y_AS_W ? p->y : NULL;
+    return support_epilogue(w, p->v.w != NO_W ? p->dot : NULL, p->v.gamma ? p->gamma : NULL, p->v.z ? p->z : NULL);
 }
 
 /* Initializes y, z and dot; dot is NaN. */
@@ -387,34 +382,36 @@ static void any_number_of_threads(void **state)
     free_matrix(&m);
 }
 
+static void check_past_the_caches(spmv_context *ctx, const struct matrix *m, struct variant v)
+{
+    struct product p;
+    assert_true(begin(ctx, m, "tiles", v, &p));
+    struct omp_tiles *tiles = p.plan->state;
+    assert_false(tiles->stream);
+    struct outcome before = run(&p);
+    tiles->stream = true;
+    struct outcome after = run(&p);
+    check_sums(&p, &after);
+    same_bits(&p, "past the caches", &before, &after);
+    free_outcome(&before);
+    free_outcome(&after);
+    end(&p);
+}
+
 /* omp: for large regular matrices y stays in a cache for the epilogue and is written with
  * nontemporal stores. */
 static void past_the_caches(void **state)
 {
     if (support_backend != SPMV_BACKEND_OMP)
         skip();
-    spmv_context *ctx = *state;
     for (int shape = MIXED; shape <= NONE; shape++) {
         struct matrix m = make_matrix(9001, 9001, (enum shape)shape);
-        for (int number = 0; number < 3 * REQUESTS; number++) {
-            const int r = number % REQUESTS;
-            struct product p;
-            const struct variant v = {.types = &all_types[number / REQUESTS],
-                                      .w = requests[r].w,
-                                      .z = requests[r].z,
-                                      .gamma = requests[r].gamma};
-            assert_true(begin(ctx, &m, "tiles", v, &p));
-            struct omp_tiles *tiles = p.plan->state;
-            assert_false(tiles->stream);
-            struct outcome before = run(&p);
-            tiles->stream = true;
-            struct outcome after = run(&p);
-            check_sums(&p, &after);
-            same_bits(&p, "past the caches", &before, &after);
-            free_outcome(&before);
-            free_outcome(&after);
-            end(&p);
-        }
+        for (int t = 0; t < 3; t++)
+            for (int r = 0; r < REQUESTS; r++)
+                check_past_the_caches(
+                    *state, &m,
+                    (struct variant){
+                        .types = &all_types[t], .w = requests[r].w, .z = requests[r].z, .gamma = requests[r].gamma});
         free_matrix(&m);
     }
 }
@@ -430,9 +427,7 @@ static void without_rows(void **state)
             if (!begin(ctx, &m, method, (struct variant){.types = &all_types[t], .w = OWN_W, .z = true}, &p))
                 continue;
             set_up(&p);
-            spmv_epilogue e;
-            spmv_epilogue_init(&e, sizeof e);
-            e.dot = p.dot;
+            const spmv_epilogue e = support_epilogue(NULL, p.dot, NULL, NULL);
             assert_ok(ctx, multiply(&p, &e));
             struct outcome o = outcome_of(&p);
             assert_true(element(all_types[t].sums, o.dot, 0).re == 0 && element(all_types[t].sums, o.dot, 0).im == 0);

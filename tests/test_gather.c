@@ -116,9 +116,7 @@ static void check_round(spmv_context *ctx, const struct pair *p, int bits, int64
     assert_same(gathered, want_gathered, p->size, n, "gather");
     assert_same(scattered, want_scattered, p->size, n, "scatter");
     support_free_in(ctx, in, at);
-    void *const all[] = {index, x, y, gathered, scattered, want_gathered, want_scattered};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        free(all[k]);
+    support_free(index, x, y, gathered, scattered, want_gathered, want_scattered);
 }
 
 static void every_type_at_the_seams(void **state)
@@ -285,12 +283,8 @@ static void check_filtered(spmv_context *ctx, const struct pair *p, const struct
     void *gathered = take_result(ctx, out, bytes, what), *scattered = take_result(ctx, back, bytes, what);
     assert_same(gathered, want_gathered, p->size, n, what);
     assert_same(scattered, want_scattered, p->size, n, what);
-    void *const device[] = {in, at, take};
-    for (int k = 0; k < 3; k++)
-        spmv_free(ctx, device[k]);
-    void *const all[] = {index, mask, x, y, want_gathered, want_scattered, gathered, scattered};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        free(all[k]);
+    support_free_in(ctx, in, at, take);
+    support_free(index, mask, x, y, want_gathered, want_scattered, gathered, scattered);
 }
 
 static void filters_at_the_seams(void **state)

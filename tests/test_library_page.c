@@ -179,8 +179,7 @@ static void readme(void **state)
     (void)state;
     const int32_t R[] = {0, 2, 2, 4}, C[] = {0, 2, 1, 2};
     const double V[] = {3, 1, 2, 4}, x[] = {1, 1, 2}, expected[] = {5, 0, 10};
-    spmv_context *ctx = NULL;
-    assert_int_equal(spmv_context_create(NULL, &ctx), SPMV_OK);
+    spmv_context *ctx = support_context_by_default();
     void *const device_x = support_upload(ctx, x, sizeof x), *const y = support_upload(ctx, V, sizeof expected);
     readme_page(R, C, V, device_x, y);
     expect(ctx, y, expected, 3);

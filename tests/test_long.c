@@ -312,12 +312,7 @@ static void epilogue(void **state)
     void *const dx = support_upload(ctx, x, m.cols * 8), *const dw = support_upload(ctx, w, m.rows * 8);
     void *const dz = support_upload(ctx, z, m.rows * 8), *const dy = support_upload(ctx, got, m.rows * 8);
     void *const dot_there = support_upload(ctx, &dot, 8), *const gamma_there = support_upload(ctx, &gamma, 8);
-    spmv_epilogue e;
-    spmv_epilogue_init(&e, sizeof e);
-    e.w = dw;
-    e.dot = dot_there;
-    e.gamma = gamma_there;
-    e.z = dz;
+    const spmv_epilogue e = support_epilogue(dw, dot_there, gamma_there, dz);
     assert_ok(ctx, spmv_apply_with(p.plan, NULL, dx, NULL, dy, &e));
     assert_ok(ctx, spmv_download(ctx, dy, got, m.rows * 8));
     assert_memory_equal(got, y, (size_t)m.rows * 8);

@@ -173,7 +173,6 @@ static void rounded_integers_are_told(void **state)
  * f64, the ends of the range, long texts. The expected bits are constants, not computed. */
 static void numbers_are_rounded_correctly(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         double f64;
@@ -197,7 +196,7 @@ static void numbers_are_rounded_correctly(void **state)
         {"0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000001e90", 1e3, 1e3f},
         {"123456789012345678901234567890e-29", 0x1.3c0ca428c59fbp0, 0x1.3c0ca4p0f},
     };
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    spmv_context *ctx = *state;
     for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
         void *values = NULL;
         int64_t n = 0;
@@ -211,7 +210,6 @@ static void numbers_are_rounded_correctly(void **state)
             fail_msg("%s: f32 %a", numbers[k].text, (double)*(float *)values);
         spmv_host_free(values);
     }
-    spmv_context_destroy(ctx);
 }
 
 static void information_is_filled(void **state)
@@ -428,29 +426,24 @@ static const struct mangled {
 
 static void refuses(void **state)
 {
-    (void)state;
     spmv_read_options options = support_read_options();
     options.max_bytes = 1000000;
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        for (size_t m = 0; m < sizeof mangled / sizeof mangled[0]; m++) {
-            char expected[512];
-            spmv_matrix *matrix = (spmv_matrix *)ctx;
-            snprintf(expected, sizeof expected, "m.mtx:%s", mangled[m].sentence);
-            const spmv_status st = matrix_read_memory(ctx, "m.mtx", mangled[m].text, (int64_t)mangled[m].bytes,
-                                                      &options, &matrix, NULL, 0);
-            assert_string_equal(spmv_last_error(ctx), expected);
-            assert_int_equal(st, mangled[m].status);
-            assert_null(matrix);
-        }
-        spmv_context_destroy(ctx);
+    spmv_context *ctx = *state;
+    for (size_t m = 0; m < sizeof mangled / sizeof mangled[0]; m++) {
+        char expected[512];
+        spmv_matrix *matrix = (spmv_matrix *)ctx;
+        snprintf(expected, sizeof expected, "m.mtx:%s", mangled[m].sentence);
+        const spmv_status st =
+            matrix_read_memory(ctx, "m.mtx", mangled[m].text, (int64_t)mangled[m].bytes, &options, &matrix, NULL, 0);
+        assert_string_equal(spmv_last_error(ctx), expected);
+        assert_int_equal(st, mangled[m].status);
+        assert_null(matrix);
     }
 }
 
 static void refuses_too_large_for_f32(void **state)
 {
-    (void)state;
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    spmv_context *ctx = *state;
     void *values = NULL;
     int64_t n = 0;
     /* Half an ulp above the largest float rounds up out of range. */
@@ -459,7 +452,6 @@ static void refuses_too_large_for_f32(void **state)
     assert_ok(ctx, vector_read_memory(ctx, "x", "3.4028235677973365e38", 21, SPMV_F32, 0, &values, &n));
     assert_true(*(float *)values == 0x1.fffffep127f);
     spmv_host_free(values);
-    spmv_context_destroy(ctx);
 }
 
 /* Each prefix of a file is refused with a position in it, or lacks only line ends and gives the
@@ -1430,8 +1422,8 @@ static void progress_and_cancelling(void **state)
 }
 
 SUPPORT_MAIN(cmocka_unit_test(reads), cmocka_unit_test(not_a_number_is_read),
-             cmocka_unit_test(rounded_integers_are_told), cmocka_unit_test(numbers_are_rounded_correctly),
-             with_omp(information_is_filled, 3), cmocka_unit_test(refuses), cmocka_unit_test(refuses_too_large_for_f32),
+             cmocka_unit_test(rounded_integers_are_told), with_omp(numbers_are_rounded_correctly, 1),
+             with_omp(information_is_filled, 3), with_teams(refuses), with_omp(refuses_too_large_for_f32, 1),
              with_omp(every_prefix_is_refused_or_equal, 2), cmocka_unit_test(same_for_any_team),
              cmocka_unit_test(same_sentence_for_any_team), with_omp(large_arrays, 3),
              cmocka_unit_test(shapes_of_buckets), cmocka_unit_test(order_and_where_it_ends),

@@ -215,39 +215,33 @@ static void rounding_stays_in_its_bound(void **state)
     free(x);
 }
 
+static void check_map_reduce(spmv_context *ctx, spmv_function f, const struct pair *p, const void *in, int64_t n,
+                             int turn)
+{
+    _Alignas(16) char want[32], got[32];
+    void *block, *const from = upload_behind(ctx, p, in, n, 0, &block);
+    assert_ok(ctx, spmv_map(ctx, f, p->type, from, from, n));
+    void *const to = guarded_result(ctx, p->size);
+    assert_ok(ctx, spmv_reduce(ctx, p->op, p->type, from, to, n));
+    void *const result = take_result(ctx, to, p->size, p->name);
+    memcpy(want, result, (size_t)p->size);
+    free(result);
+    spmv_free(ctx, block);
+    reduce(ctx, "map_reduce", f, p, in, n, turn % 2, got);
+    if (memcmp(got, want, (size_t)p->size) != 0) {
+        double a = 0, b = 0;
+        memcpy(&a, want, 8);
+        memcpy(&b, got, 8);
+        if (!(p->type == SPMV_F64 && a != a && b != b)) /* any NaN equals any other */
+            fail_msg("%s of %s, n = %lld: another result", p->name, spmv_function_name(f), (long long)n);
+    }
+}
+
 /* Gives the bits of a map followed by a reduce, for every function, operator and type. */
 static void map_reduce_is_map_then_reduce(void **state)
 {
-    spmv_context *ctx = *state;
-    const int64_t lengths[] = {1, 33, 4097, 30011};
-    _Alignas(16) char want[32], got[32];
-    FOR_PAIRS(p)
-    for (int k = 0; k < 4; k++) {
-        const int64_t n = lengths[k];
-        void *in = pair_values(p, n, false, 61);
-        for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++) {
-            if (!spmv_function_takes((spmv_function)f, p->type))
-                continue;
-            void *block, *const from = upload_behind(ctx, p, in, n, 0, &block);
-            assert_ok(ctx, spmv_map(ctx, (spmv_function)f, p->type, from, from, n));
-            void *const to = guarded_result(ctx, p->size);
-            assert_ok(ctx, spmv_reduce(ctx, p->op, p->type, from, to, n));
-            void *const result = take_result(ctx, to, p->size, p->name);
-            memcpy(want, result, (size_t)p->size);
-            free(result);
-            spmv_free(ctx, block);
-            reduce(ctx, "map_reduce", (spmv_function)f, p, in, n, (f + k) % 2, got);
-            if (memcmp(got, want, (size_t)p->size) != 0) {
-                double a = 0, b = 0;
-                memcpy(&a, want, 8);
-                memcpy(&b, got, 8);
-                if (!(p->type == SPMV_F64 && a != a && b != b)) /* any NaN equals any other */
-                    fail_msg("%s of %s, n = %lld: another result", p->name, spmv_function_name((spmv_function)f),
-                             (long long)n);
-            }
-        }
-        free(in);
-    }
+    static const int64_t lengths[] = {1, 33, 4097, 30011};
+    check_maps(*state, check_map_reduce, lengths, 4);
 }
 
 static void map_reduce_by_hand(void **state)

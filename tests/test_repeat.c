@@ -226,10 +226,17 @@ static struct data data[2];
     for (int k_ = 0; k_ >= 0; k_ = -1)                                                                                 \
         for (const char *name; (name = list(support_backend, k_)) != NULL; k_++)
 
-static void scans_repeat(void **state)
+/* There is more than one rung to test. */
+static void rungs_are_listed(void **state)
 {
     (void)state;
     assert_non_null(spmv_scan_rung_name(support_backend, 1));
+    assert_non_null(spmv_reduce_rung_name(support_backend, 1));
+}
+
+static void scans_repeat(void **state)
+{
+    (void)state;
     FOR_DATA(d)
     {
         check(d, "scan", "auto", scan);
@@ -261,7 +268,6 @@ static void segments_repeat(void **state)
 static void reduces_repeat(void **state)
 {
     (void)state;
-    assert_non_null(spmv_reduce_rung_name(support_backend, 1));
     FOR_DATA(d)
     {
         check(d, "reduce", "auto", reduce);
@@ -317,11 +323,9 @@ int main(int argc, char **argv)
     assert_ok(other.ctx, spmv_map_index(other.ctx, SPMV_F64, &one, &one, other.values, other.n));
     noise = &other;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scans_repeat),
-        cmocka_unit_test(segments_repeat),
-        cmocka_unit_test(reduces_repeat),
-        cmocka_unit_test(compactions_repeat),
-        cmocka_unit_test(sorts_and_histograms_repeat),
+        cmocka_unit_test(rungs_are_listed),   cmocka_unit_test(scans_repeat),
+        cmocka_unit_test(segments_repeat),    cmocka_unit_test(reduces_repeat),
+        cmocka_unit_test(compactions_repeat), cmocka_unit_test(sorts_and_histograms_repeat),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     support_free_in(other.ctx, other.values, other.sums);

@@ -205,30 +205,25 @@ static bool both_nan(const struct pair *p, const void *a, const void *b)
     return p->type == SPMV_F64 && isnan(u) && isnan(v);
 }
 
+static void check_map_scan(spmv_context *ctx, spmv_function f, const struct pair *p, const void *in, int64_t n,
+                           int turn)
+{
+    const spmv_scan_kind kind = turn % 2 ? SPMV_INCLUSIVE : SPMV_EXCLUSIVE;
+    char *want = map_scan(ctx, false, f, kind, p, in, n, false);
+    char *got = map_scan(ctx, true, f, kind, p, in, n, turn % 3 == 0);
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(got + i * p->size, want + i * p->size, (size_t)p->size) != 0 &&
+            !both_nan(p, got + i * p->size, want + i * p->size))
+            fail_msg("%s of %s, n = %lld: element %lld differs", p->name, spmv_function_name(f), (long long)n,
+                     (long long)i);
+    support_free(want, got);
+}
+
 /* Gives the bits of a map followed by a scan, for every function, operator and type. */
 static void map_scan_is_map_then_scan(void **state)
 {
-    spmv_context *ctx = *state;
-    const int64_t lengths[] = {1, 33, 9217, 30011};
-    FOR_PAIRS(p)
-    for (int k = 0; k < 4; k++) {
-        const int64_t n = lengths[k];
-        void *in = pair_values(p, n, false, 61);
-        for (int f = 1; f < SPMV_FUNCTION_LIMIT; f++) {
-            if (!spmv_function_takes((spmv_function)f, p->type))
-                continue;
-            const spmv_scan_kind kind = (f + k) % 2 ? SPMV_INCLUSIVE : SPMV_EXCLUSIVE;
-            char *want = map_scan(ctx, false, (spmv_function)f, kind, p, in, n, false);
-            char *got = map_scan(ctx, true, (spmv_function)f, kind, p, in, n, (f + k) % 3 == 0);
-            for (int64_t i = 0; i < n; i++)
-                if (memcmp(got + i * p->size, want + i * p->size, (size_t)p->size) != 0 &&
-                    !both_nan(p, got + i * p->size, want + i * p->size))
-                    fail_msg("%s of %s, n = %lld: element %lld differs", p->name, spmv_function_name((spmv_function)f),
-                             (long long)n, (long long)i);
-            support_free(want, got);
-        }
-        free(in);
-    }
+    static const int64_t lengths[] = {1, 33, 9217, 30011};
+    check_maps(*state, check_map_scan, lengths, 4);
 }
 
 static void map_scan_by_hand(void **state)

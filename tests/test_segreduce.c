@@ -28,9 +28,7 @@ static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut 
         void *got = segreduce(ctx, p, &segments, in, cut->n);
         char text[128];
         snprintf(text, sizeof text, "%s, %s, form %d of %d bits", what, p->name, (int)segments.form, segments.bits);
-        assert_same(got, want, p->size, cut->count, text);
-        free(got);
-        free_segments(ctx, &segments);
+        check_segments(ctx, &segments, got, want, p->size, cut->count, text);
     }
     support_free(in, want);
 }
@@ -48,9 +46,7 @@ static void lectures(void **state)
         assert_same(got, sums, 8, 3, "sums");
         free(got);
         got = segreduce(ctx, pair_of(SPMV_MAX, SPMV_I32), &segments, whole, 12);
-        assert_same(got, most, 4, 3, "largest");
-        free(got);
-        free_segments(ctx, &segments);
+        check_segments(ctx, &segments, got, most, 4, 3, "largest");
     }
     free_cut(&cut);
 }

@@ -30,9 +30,7 @@ static void check_cut(spmv_context *ctx, const struct pair *p, const struct cut 
             char text[128];
             snprintf(text, sizeof text, "%s, %s, form %d of %d bits, kind %d", what, p->name, (int)segments.form,
                      segments.bits, kind);
-            assert_same(got, want, p->size, cut->n, text);
-            free(got);
-            free_segments(ctx, &segments);
+            check_segments(ctx, &segments, got, want, p->size, cut->n, text);
         }
     }
     support_free(in, want);
@@ -82,9 +80,7 @@ static void segments_begin_anew(void **state)
     assert_same(got, last, 4, 7, "last");
     free(got);
     got = segscan(ctx, SPMV_EXCLUSIVE, pair_of(SPMV_MIN, SPMV_I32), &segments, in, 7, false);
-    assert_same(got, least, 4, 7, "min");
-    free(got);
-    free_segments(ctx, &segments);
+    check_segments(ctx, &segments, got, least, 4, 7, "min");
 }
 
 /* A NaN or a wrapped value stays in its segment. */
@@ -99,9 +95,7 @@ static void segments_do_not_leak(void **state)
     free(got);
     const int64_t wrap[] = {INT64_MAX, 1, 3, 4, -1, INT64_MIN}, want[] = {INT64_MAX, INT64_MIN, 3, 7, -1, INT64_MAX};
     int64_t *sums = segscan(ctx, SPMV_INCLUSIVE, pair_of(SPMV_ADD, SPMV_I64), &segments, wrap, 6, false);
-    assert_same(sums, want, 8, 6, "wrapping sums");
-    free(sums);
-    free_segments(ctx, &segments);
+    check_segments(ctx, &segments, sums, want, 8, 6, "wrapping sums");
 }
 
 static void every_pair_at_the_seams(void **state)

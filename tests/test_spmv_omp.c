@@ -165,8 +165,8 @@ static void check_ways(const spmv_csr *a, double alpha, double beta)
     support_free(first, x, y0);
 }
 
-/* In both types, with values and as a pattern, scaled and not. */
-static void check_all(const struct matrix *m)
+/* In both types, with values and as a pattern, scaled and not. Releases the matrix. */
+static void check_all(struct matrix *m)
 {
     for (int variant = 0; variant < 4; variant++) {
         spmv_csr a = m->a;
@@ -175,6 +175,7 @@ static void check_all(const struct matrix *m)
         check_ways(&a, variant == 0 ? 1 : -0.75, 0);
         check_ways(&a, 0.5, -3);
     }
+    release(m);
 }
 
 /* ----------------------------------------------------------------------------- tests */
@@ -281,7 +282,6 @@ static void border_of_16_bits(void **state)
             assert_int_equal(narrow.bytes - plain.bytes, wide ? 0 : 2 * m.a.nnz);
             spmv_plan_destroy(plan);
             check_all(&m);
-            release(&m);
         }
 }
 
@@ -307,7 +307,6 @@ static void border_of_a_tile(void **state)
                 for (int32_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++)
                     m.col[k] = (int32_t)((i + 2 * (k - m.row_ptr[i])) % 40000);
             check_all(&m);
-            release(&m);
         }
 }
 
@@ -333,7 +332,6 @@ static void far_columns(void **state)
     }
     spmv_context_destroy(ctx);
     check_all(&m);
-    release(&m);
 }
 
 /* Checks the stretches of a tile against the matrix. Returns the number of rows checked. */
@@ -348,12 +346,18 @@ static int64_t check_tiles(const spmv_plan *plan, const spmv_csr *a, tile_check 
     return rows;
 }
 
-/* The rows of stretch i of the tile. */
-static struct range rows_of(const struct omp_tiles *tiles, const struct tile *tile, int64_t i)
+/* Whether the tile has a stretch of this kind from number *i on; then *i is its number, *in its
+ * rows. */
+static bool find_stretch(const struct omp_tiles *tiles, const struct tile *tile, int kind, int64_t *i, struct range *in)
 {
-    const int64_t first = tile->begin.row + tile->begun;
-    return (struct range){first + tiles->stretch[i].begin,
-                          i + 1 < tile[1].stretch ? first + tiles->stretch[i + 1].begin : tile[1].begin.row};
+    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
+    while (*i < end && (int)tiles->stretch[*i].kind != kind)
+        ++*i;
+    if (*i == end)
+        return false;
+    in->begin = first + tiles->stretch[*i].begin;
+    in->end = *i + 1 < end ? first + tiles->stretch[*i + 1].begin : tile[1].begin.row;
+    return true;
 }
 
 /* Every sorted stretch has each of its rows once, by length and then in matrix order, with its
@@ -365,11 +369,9 @@ static int64_t check_places(const struct omp_tiles *tiles, const struct tile *ti
     const struct group *group = tiles->group + tile->group;
     const struct place *place = tiles->place + tile->place;
     int64_t sorted = 0;
-    for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+    struct range in;
+    for (int64_t i = tile->stretch; find_stretch(tiles, tile, STRETCH_SORTED, &i, &in); i++) {
         const struct stretch stretch = tiles->stretch[i];
-        const struct range in = rows_of(tiles, tile, i);
-        if (stretch.kind != STRETCH_SORTED)
-            continue;
         int64_t rows = 0, before = -1;
         for (int g = 0; g < stretch.n; g++, group++) {
             int64_t last = in.begin - 1;
@@ -450,7 +452,6 @@ static void rows_by_length(void **state)
             spmv_plan_destroy(plan);
         }
         check_all(&m);
-        release(&m);
     }
 }
 
@@ -462,11 +463,9 @@ static int64_t check_spots(const struct omp_tiles *tiles, const struct tile *til
     const struct spots *spot = tiles->spot + tile->spot;
     const uint8_t *code = tiles->code + tile->code;
     int64_t formed = 0;
-    for (int64_t i = tile->stretch; i < tile[1].stretch; i++) {
+    struct range in;
+    for (int64_t i = tile->stretch; find_stretch(tiles, tile, STRETCH_FORMED, &i, &in); i++) {
         const struct stretch stretch = tiles->stretch[i];
-        const struct range in = rows_of(tiles, tile, i);
-        if (stretch.kind != STRETCH_FORMED)
-            continue;
         assert_ptr_equal(spot, tiles->spot + tile->spot + stretch.spot);
         assert_ptr_equal(code, tiles->code + tile->code + stretch.code);
         for (int64_t row = in.begin; row < in.end; row++, code++) {
@@ -558,7 +557,6 @@ static void forms(void **state)
             spmv_plan_destroy(plan);
         }
         check_all(&m);
-        release(&m);
     }
 }
 

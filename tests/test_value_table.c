@@ -194,11 +194,7 @@ static void *outcome(const struct planned *p, bool with, int vectors, int64_t *b
     *bytes = with ? 2 * all + size : all;
     if (with) {
         void *const z = support_upload(ctx, host_y, all), *const dot = support_upload(ctx, host_y, size);
-        spmv_epilogue e;
-        spmv_epilogue_init(&e, sizeof e);
-        e.w = y;
-        e.dot = dot;
-        e.z = z;
+        const spmv_epilogue e = support_epilogue(y, dot, NULL, z);
         assert_ok(ctx, spmv_apply_with(p->plan, a, x, b, y, &e));
         assert_ok(ctx, spmv_download(ctx, z, result + all, all));
         assert_ok(ctx, spmv_download(ctx, dot, result + 2 * all, size));

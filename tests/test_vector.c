@@ -56,7 +56,6 @@ static void vectors_are_read(void **state)
 
 static void vectors_are_refused(void **state)
 {
-    (void)state;
     static const struct refused_vector bad[] = {
         {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number (one per line)"},
         {"1, 2\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"1,\" is not a number"},
@@ -80,12 +79,13 @@ static void vectors_are_refused(void **state)
          "x.txt:1:29: the numbers are complex: they can be read as c128 or c64, not as f64"},
         {"%%MatrixMarket matrix\n", SPMV_ERROR_FORMAT, "x.txt:1:22: bad banner: the format is missing"},
     };
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        assert_vectors_refused(ctx, SPMV_F64, bad, sizeof bad / sizeof bad[0]);
-        spmv_context_destroy(ctx);
-    }
-    spmv_context *ctx = support_context_on(SPMV_BACKEND_REF, 0);
+    spmv_context *ctx = *state;
+    assert_vectors_refused(ctx, SPMV_F64, bad, sizeof bad / sizeof bad[0]);
+}
+
+static void arguments_are_refused(void **state)
+{
+    spmv_context *ctx = *state;
     void *values = NULL;
     int64_t n = 0;
     assert_fails(ctx, read_vector(ctx, "1", SPMV_I32, &values, &n), SPMV_ERROR_TYPE, "i32");
@@ -93,14 +93,12 @@ static void vectors_are_refused(void **state)
     assert_fails(ctx, spmv_vector_read(ctx, "x", SPMV_F64, NULL, &n), SPMV_ERROR_ARGUMENT, "host_values");
     assert_fails(ctx, spmv_vector_read(ctx, "/nonexistent/x", SPMV_F64, &values, &n), SPMV_ERROR_OPEN,
                  "/nonexistent/x: cannot open: No such file or directory");
-    spmv_context_destroy(ctx);
 }
 
 /* Written with the fewest digits and read back with the same bits, also values that a matrix file
  * cannot hold, for any team. */
 static void large_vectors_round_trip(void **state)
 {
-    (void)state;
     enum { N = 300000 };
     static double values[N];
     char path[128];
@@ -114,17 +112,7 @@ static void large_vectors_round_trip(void **state)
     values[0] = INFINITY;
     values[1] = 0x1p-1074;
     in_folder("x.txt", path);
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        void *back = NULL;
-        int64_t n = 0;
-        assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, values, N, NULL));
-        assert_ok(ctx, spmv_vector_read(ctx, path, SPMV_F64, &back, &n));
-        assert_int_equal(n, N);
-        assert_memory_equal(back, values, sizeof values);
-        spmv_host_free(back);
-        spmv_context_destroy(ctx);
-    }
+    assert_vector_kept(*state, path, SPMV_F64, values, N);
     unlink(path);
 }
 
@@ -195,14 +183,31 @@ static spmv_status read_several(spmv_context *ctx, const char *text, spmv_type t
     return vectors_read_memory(ctx, "x", text, (int64_t)strlen(text), type, 1000000, values, n, k);
 }
 
+/* A text of k vectors of n numbers each; values: row by row, a complex number as two. */
+struct several {
+    const char *text;
+    int64_t n, k;
+    double values[9];
+};
+
+static void check_several(spmv_context *ctx, spmv_type type, const struct several *good, size_t count)
+{
+    for (size_t g = 0; g < count; g++) {
+        void *values = NULL;
+        int64_t n = -1, k = -1;
+        assert_ok(ctx, read_several(ctx, good[g].text, type, &values, &n, &k));
+        if (n != good[g].n || k != good[g].k)
+            fail_msg("good[%zu]: %lld x %lld", g, (long long)n, (long long)k);
+        for (int64_t i = 0; i < n * k * type_parts(type); i++)
+            if (((double *)values)[i] != good[g].values[i])
+                fail_msg("good[%zu]: number %lld is %g", g, (long long)i, ((double *)values)[i]);
+        spmv_host_free(values);
+    }
+}
+
 static void several_are_read_row_by_row(void **state)
 {
-    (void)state;
-    static const struct {
-        const char *text;
-        int64_t n, k;
-        double values[9];
-    } good[] = {
+    static const struct several good[] = {
         {"1\n2\n3\n", 3, 1, {1, 2, 3}},
         {"1 2\n3 4\n5 6\n", 3, 2, {1, 2, 3, 4, 5, 6}},
         {"# c\n\n% c\n\t1 2\t3 \r\n\n#\n4 5 6", 2, 3, {1, 2, 3, 4, 5, 6}},
@@ -218,88 +223,58 @@ static void several_are_read_row_by_row(void **state)
         {COORDINATE "3 2 3\n1 2 4\n3 1 5\n3 1 6\n", 3, 2, {0, 4, 0, 0, 11, 0}},
         {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", 2, 2, {0, 1, 1, 0}},
     };
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
-            void *values = NULL;
-            int64_t n = -1, k = -1;
-            assert_ok(ctx, read_several(ctx, good[g].text, SPMV_F64, &values, &n, &k));
-            if (n != good[g].n || k != good[g].k)
-                fail_msg("good[%zu]: %lld x %lld", g, (long long)n, (long long)k);
-            for (int64_t i = 0; i < n * k; i++)
-                if (((double *)values)[i] != good[g].values[i])
-                    fail_msg("good[%zu]: number %lld is %g", g, (long long)i, ((double *)values)[i]);
-            spmv_host_free(values);
-        }
-        spmv_context_destroy(ctx);
-    }
+    check_several(*state, SPMV_F64, good, sizeof good / sizeof good[0]);
 }
 
 static void several_complex_are_read(void **state)
 {
-    static const struct {
-        const char *text;
-        int64_t n, k;
-        spmv_c128 values[4];
-    } good[] = {
-        {"1\n2\n", 2, 1, {{1, 0}, {2, 0}}},
-        {"1 2\n3 4\n", 2, 1, {{1, 2}, {3, 4}}},
-        {"1 2 3 4\n5 6 7 8\n", 2, 2, {{1, 2}, {3, 4}, {5, 6}, {7, 8}}},
-        {ARRAY "2 2\n1\n2\n3\n4\n", 2, 2, {{1, 0}, {3, 0}, {2, 0}, {4, 0}}},
-        {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0\n",
-         2,
-         2,
-         {{1, 0}, {2, -3}, {2, 3}, {4, 0}}},
-        {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n2 1 5 6\n", 2, 2, {{0, 0}, {0, 0}, {5, 6}, {0, 0}}},
+    static const struct several good[] = {
+        {"1\n2\n", 2, 1, {1, 0, 2, 0}},
+        {"1 2\n3 4\n", 2, 1, {1, 2, 3, 4}},
+        {"1 2 3 4\n5 6 7 8\n", 2, 2, {1, 2, 3, 4, 5, 6, 7, 8}},
+        {ARRAY "2 2\n1\n2\n3\n4\n", 2, 2, {1, 0, 3, 0, 2, 0, 4, 0}},
+        {"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0\n", 2, 2, {1, 0, 2, -3, 2, 3, 4, 0}},
+        {"%%MatrixMarket matrix coordinate complex general\n2 2 1\n2 1 5 6\n", 2, 2, {0, 0, 0, 0, 5, 6, 0, 0}},
     };
-    spmv_context *ctx = *state;
-    for (size_t g = 0; g < sizeof good / sizeof good[0]; g++) {
-        void *values = NULL;
-        int64_t n = -1, k = -1;
-        assert_ok(ctx, read_several(ctx, good[g].text, SPMV_C128, &values, &n, &k));
-        assert_true(n == good[g].n && k == good[g].k);
-        assert_memory_equal(values, good[g].values, (size_t)(n * k) * sizeof(spmv_c128));
-        spmv_host_free(values);
+    check_several(*state, SPMV_C128, good, sizeof good / sizeof good[0]);
+}
+
+static void check_several_refused(spmv_context *ctx, spmv_type type, const struct refused_vector *bad, size_t count)
+{
+    for (size_t b = 0; b < count; b++) {
+        void *values = ctx;
+        int64_t n = 5, k = 5;
+        const spmv_status st = read_several(ctx, bad[b].text, type, &values, &n, &k);
+        assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
+        assert_int_equal(st, bad[b].status);
+        assert_true(values == NULL && n == 0 && k == 0);
     }
 }
 
 static void several_are_refused(void **state)
 {
-    (void)state;
-    static const struct {
-        const char *text;
-        spmv_type type;
-        spmv_status status;
-        const char *sentence;
-    } bad[] = {
-        {"1 2\n3\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:2: the line ends after 1 of 2 numbers"},
-        {"1 2\n3 4 5\n", SPMV_F64, SPMV_ERROR_FORMAT,
+    static const struct refused_vector real[] = {
+        {"1 2\n3\n", SPMV_ERROR_FORMAT, "x:2:2: the line ends after 1 of 2 numbers"},
+        {"1 2\n3 4 5\n", SPMV_ERROR_FORMAT,
          "x:2:5: extra text \"5\" after the 2 numbers of a line: the first line has only as many"},
-        {"1\n3 4\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: extra text \"4\" after the number (one per line)"},
-        {"1 2\n3 x\n", SPMV_F64, SPMV_ERROR_FORMAT, "x:2:3: \"x\" is not a number"},
-        {"1 2 3\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:1:6: the imaginary part is missing"},
-        {"1 2 3 4\n5 6\n", SPMV_C128, SPMV_ERROR_FORMAT, "x:2:4: the line ends after 1 of 2 numbers"},
-        {COORDINATE "321166762 0 0\n", SPMV_F64, SPMV_ERROR_MEMORY,
+        {"1\n3 4\n", SPMV_ERROR_FORMAT, "x:2:3: extra text \"4\" after the number (one per line)"},
+        {"1 2\n3 x\n", SPMV_ERROR_FORMAT, "x:2:3: \"x\" is not a number"},
+        {COORDINATE "321166762 0 0\n", SPMV_ERROR_MEMORY,
          "x:2:1: 0 vectors of 321166762 numbers need more than the allowed 1000000 bytes of memory"},
-        {COORDINATE "2000000000 2000000000 1\n4 1 1\n", SPMV_F64, SPMV_ERROR_MEMORY,
+        {COORDINATE "2000000000 2000000000 1\n4 1 1\n", SPMV_ERROR_MEMORY,
          "x:2:1: 2000000000 vectors of 2000000000 numbers need more than the allowed 1000000 bytes of "
          "memory"},
     };
-    for (int t = 0; t < TEAMS; t++) {
-        spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-        for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
-            void *values = ctx;
-            int64_t n = 5, k = 5;
-            const spmv_status st = read_several(ctx, bad[b].text, bad[b].type, &values, &n, &k);
-            assert_string_equal(spmv_last_error(ctx), bad[b].sentence);
-            assert_int_equal(st, bad[b].status);
-            assert_true(values == NULL && n == 0 && k == 0);
-        }
-        void *values = NULL;
-        int64_t n = 0;
-        assert_fails(ctx, spmv_vectors_read(ctx, "x", SPMV_F64, &values, &n, NULL), SPMV_ERROR_ARGUMENT, "k must be");
-        spmv_context_destroy(ctx);
-    }
+    static const struct refused_vector pairs[] = {
+        {"1 2 3\n", SPMV_ERROR_FORMAT, "x:1:6: the imaginary part is missing"},
+        {"1 2 3 4\n5 6\n", SPMV_ERROR_FORMAT, "x:2:4: the line ends after 1 of 2 numbers"},
+    };
+    spmv_context *ctx = *state;
+    void *values = NULL;
+    int64_t n = 0;
+    check_several_refused(ctx, SPMV_F64, real, sizeof real / sizeof real[0]);
+    check_several_refused(ctx, SPMV_C128, pairs, sizeof pairs / sizeof pairs[0]);
+    assert_fails(ctx, spmv_vectors_read(ctx, "x", SPMV_F64, &values, &n, NULL), SPMV_ERROR_ARGUMENT, "k must be");
 }
 
 /* ---------------------------------------------------------------- forms of files */
@@ -436,8 +411,10 @@ static void binary_form_of_a_vector(void **state)
     free(file);
 }
 
-SUPPORT_MAIN(cmocka_unit_test(several_are_read_row_by_row), with_omp(several_complex_are_read, 2),
-             cmocka_unit_test(several_are_refused), in_a_folder(forms_round_trip), with_folder(rows_are_lines, 2),
-             with_folder(binary_form_of_a_vector, 2), with_omp(vectors_are_read, 3),
-             cmocka_unit_test(vectors_are_refused), in_a_folder(large_vectors_round_trip),
-             cmocka_unit_test(not_finite_numbers_warn), with_folder(formats, 1))
+SUPPORT_MAIN(with_teams(several_are_read_row_by_row), with_omp(several_complex_are_read, 2),
+             with_teams(several_are_refused), in_a_folder(forms_round_trip), with_folder(rows_are_lines, 2),
+             with_folder(binary_form_of_a_vector, 2), with_omp(vectors_are_read, 3), with_teams(vectors_are_refused),
+             with_omp(arguments_are_refused, 1), with_folder(large_vectors_round_trip, 1),
+             with_folder(large_vectors_round_trip, 2), with_folder(large_vectors_round_trip, 3),
+             with_folder(large_vectors_round_trip, 7), cmocka_unit_test(not_finite_numbers_warn),
+             with_folder(formats, 1))

@@ -10,19 +10,16 @@
 /* 3 x 3: [3 0 1; 0 0 0; 2 4 0] */
 static const int32_t row_ptr[] = {0, 2, 2, 4}, col[] = {0, 2, 0, 1};
 static const double val[] = {3, 1, 2, 4}, x[] = {1, 2, 3};
-static const spmv_csr lecture = {.rows = 3,
-                                 .cols = 3,
-                                 .nnz = 4,
-                                 .row_ptr = row_ptr,
-                                 .row_ptr_bits = 32,
-                                 .col = col,
-                                 .val = val,
-                                 .type = SPMV_F64,
-                                 .memory = SPMV_MEMORY_HOST};
+static const spmv_csr *lecture(void)
+{
+    static spmv_csr a;
+    a = support_csr(3, 3, row_ptr, col, val);
+    return &a;
+}
 
 static spmv_status verify(spmv_context *ctx, spmv_operation operation, const double *y, spmv_verify_result *result)
 {
-    return spmv_verify(ctx, &lecture, operation, NULL, x, NULL, NULL, y, SPMV_F64, result, sizeof *result);
+    return spmv_verify(ctx, lecture(), operation, NULL, x, NULL, NULL, y, SPMV_F64, result, sizeof *result);
 }
 
 static void right_answers_pass(void **state)
@@ -88,17 +85,17 @@ static void scaling_takes_part(void **state)
     spmv_verify_result result;
     const double alpha = 2, beta = -1, y0[] = {1, 5, 4}, y[] = {11, -5, 16};
     assert_ok(ctx,
-              spmv_verify(ctx, &lecture, SPMV_OPERATION_N, &alpha, x, &beta, y0, y, SPMV_F64, &result, sizeof result));
+              spmv_verify(ctx, lecture(), SPMV_OPERATION_N, &alpha, x, &beta, y0, y, SPMV_F64, &result, sizeof result));
     assert_true(y0[0] == 1); /* not written */
-    assert_fails(ctx,
-                 spmv_verify(ctx, &lecture, SPMV_OPERATION_N, &alpha, x, NULL, y0, y, SPMV_F64, &result, sizeof result),
-                 SPMV_ERROR_CHECK, "rows");
     assert_fails(
-        ctx, spmv_verify(ctx, &lecture, SPMV_OPERATION_N, &alpha, x, &beta, NULL, y, SPMV_F64, &result, sizeof result),
+        ctx, spmv_verify(ctx, lecture(), SPMV_OPERATION_N, &alpha, x, NULL, y0, y, SPMV_F64, &result, sizeof result),
+        SPMV_ERROR_CHECK, "rows");
+    assert_fails(
+        ctx, spmv_verify(ctx, lecture(), SPMV_OPERATION_N, &alpha, x, &beta, NULL, y, SPMV_F64, &result, sizeof result),
         SPMV_ERROR_ARGUMENT, "NULL");
-    assert_fails(ctx,
-                 spmv_verify(ctx, &lecture, SPMV_OPERATION_N, NULL, x, NULL, NULL, y, SPMV_I32, &result, sizeof result),
-                 SPMV_ERROR_TYPE, "i32");
+    assert_fails(
+        ctx, spmv_verify(ctx, lecture(), SPMV_OPERATION_N, NULL, x, NULL, NULL, y, SPMV_I32, &result, sizeof result),
+        SPMV_ERROR_TYPE, "i32");
 }
 
 static void single_precision(void **state)
@@ -106,7 +103,7 @@ static void single_precision(void **state)
     spmv_context *ctx = *state;
     spmv_verify_result result;
     const float val32[] = {0.1f, 1, 2, 4}, x32[] = {1, 2, 3};
-    spmv_csr a = lecture;
+    spmv_csr a = *lecture();
     a.val = val32;
     a.type = SPMV_F32;
     float y[] = {0.1f + 3, 0, 10};
@@ -126,11 +123,11 @@ static void not_finite_in_both(void **state)
     spmv_context *ctx = *state;
     spmv_verify_result result;
     const double big[] = {1, INFINITY, 3}, y[] = {6, 0, NAN}, finite[] = {6, 0, 10};
-    assert_ok(ctx,
-              spmv_verify(ctx, &lecture, SPMV_OPERATION_N, NULL, big, NULL, NULL, y, SPMV_F64, &result, sizeof result));
+    assert_ok(
+        ctx, spmv_verify(ctx, lecture(), SPMV_OPERATION_N, NULL, big, NULL, NULL, y, SPMV_F64, &result, sizeof result));
     assert_fails(
         ctx,
-        spmv_verify(ctx, &lecture, SPMV_OPERATION_N, NULL, big, NULL, NULL, finite, SPMV_F64, &result, sizeof result),
+        spmv_verify(ctx, lecture(), SPMV_OPERATION_N, NULL, big, NULL, NULL, finite, SPMV_F64, &result, sizeof result),
         SPMV_ERROR_CHECK, "row 3");
 }
 

@@ -19,34 +19,22 @@
 
 enum { N = 256 };
 
-__global__ static void wrong(int *cells)
+__device__ static void wrong(int *x, int t)
 {
-    __shared__ int x[N];
-    const int t = (int)threadIdx.x;
-    x[t] = cells[t];
-    __syncthreads();
     for (int d = 1; d < N; d *= 2)
         if (t % (2 * d) == 0) {
             x[t] += x[t + d];
             __syncthreads(); /* half of the threads, then a quarter, do not get here */
         }
-    if (t == 0)
-        cells[0] = x[0];
 }
 
-__global__ static void right(int *cells)
+__device__ static void right(int *x, int t)
 {
-    __shared__ int x[N];
-    const int t = (int)threadIdx.x;
-    x[t] = cells[t];
-    __syncthreads();
     for (int d = 1; d < N; d *= 2) {
         if (t % (2 * d) == 0)
             x[t] += x[t + d];
         __syncthreads();
     }
-    if (t == 0)
-        cells[0] = x[0];
 }
 
 static int expected(int)
@@ -56,5 +44,5 @@ static int expected(int)
 
 int main(int argc, char **argv)
 {
-    return pitfall_main(argc, argv, wrong, right, N, 1, expected);
+    return pitfall_main(argc, argv, pitfall_kernel<N, 1, wrong>, pitfall_kernel<N, 1, right>, N, 1, expected);
 }

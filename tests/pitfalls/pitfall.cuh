@@ -14,6 +14,18 @@
 #include <cuda_runtime.h>
 #include <vector>
 
+/* Loads n cells into shared memory, runs the work of each thread, and stores the first `results`. */
+template <int n, int results, void (*work)(int *x, int t)> __global__ void pitfall_kernel(int *cells)
+{
+    __shared__ int x[n];
+    const int t = (int)threadIdx.x;
+    x[t] = cells[t];
+    __syncthreads();
+    work(x, t);
+    if (t < results)
+        cells[t] = x[t];
+}
+
 /* Runs the kernel on the cells. Returns false after printing what failed. */
 static bool pitfall_run(void (*kernel)(int *), std::vector<int> &cells)
 {

@@ -18,26 +18,17 @@
 
 enum { N = 1024 };
 
-__global__ static void wrong(int *cells)
+__device__ static void wrong(int *x, int t)
 {
-    __shared__ int x[N];
-    const int t = (int)threadIdx.x;
-    x[t] = cells[t];
-    __syncthreads();
     for (int d = 1; d < N; d *= 2) {
         if (t >= d)
             x[t] = x[t - d] + x[t]; /* reads a cell that another thread writes */
         __syncthreads();
     }
-    cells[t] = x[t];
 }
 
-__global__ static void right(int *cells)
+__device__ static void right(int *x, int t)
 {
-    __shared__ int x[N];
-    const int t = (int)threadIdx.x;
-    x[t] = cells[t];
-    __syncthreads();
     for (int d = 1; d < N; d *= 2) {
         int sum = x[t];
         if (t >= d)
@@ -46,7 +37,6 @@ __global__ static void right(int *cells)
         x[t] = sum;
         __syncthreads(); /* all have written */
     }
-    cells[t] = x[t];
 }
 
 static int expected(int i)
@@ -56,5 +46,5 @@ static int expected(int i)
 
 int main(int argc, char **argv)
 {
-    return pitfall_main(argc, argv, wrong, right, N, N, expected);
+    return pitfall_main(argc, argv, pitfall_kernel<N, N, wrong>, pitfall_kernel<N, N, right>, N, N, expected);
 }
