@@ -429,7 +429,8 @@ static void module_is_right(const char *name)
                 continue;
             assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
             assert_int_equal(module->peers[p].probe, 0);
-            for (int threads = 1; threads <= 3; threads += 2)
+            /* Programs of ranks take long to start: one thread with the first shape only. */
+            for (int threads = s > 0 && strcmp(name, "petsc") == 0 ? 3 : 1; threads <= 3; threads += 2)
                 for (int f64 = 0; f64 < 2; f64++) {
                     const struct peer_problem problem =
                         make_problem(op, &shapes[s], &m, f64 ? SPMV_F64 : SPMV_F32, threads, y);
@@ -634,7 +635,7 @@ static void petsc_survives_its_workers(void **state)
     static double y[1000];
     for (size_t s = 0; s < 2; s++) {
         struct open_petsc p = open_petsc(y);
-        setenv("SPMV_PETSC_TIMEOUT", "5", 1);
+        setenv("SPMV_PETSC_TIMEOUT", "3", 1);
         start_petsc(&p);
         assert_int_equal(p.peer->run(p.state), 0);
         assert_int_equal(kill(p.worker, signals[s]), 0);

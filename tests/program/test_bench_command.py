@@ -394,6 +394,10 @@ class Bench(unittest.TestCase):
         self.assertIn("failed", peers["loops-merge"])
         self.assertIn("loops-static", done.stderr)
 
+    def test_a_job_above_the_limit_is_added_up(self):
+        rows = self.path("rows.mtx", "%%MatrixMarket matrix coordinate real general\n2147483647 3 1\n1 1 2\n")
+        self.fails(5, "the whole job needs", rows, "--peers", "none", "--max-memory=1G")
+
     def test_empty_matrices(self):
         sizes = ((0, 0), (3, 0), (0, 4), (5, 5))
         paths = [

@@ -62,7 +62,7 @@ class Memory(LimitsCase):
             done = self.refused(5, command, rows, "--max-memory", "1G", says=["rows.mtx:2:1:", "2147483647 x 3", "--max-memory SIZE"])
             needed[command] = int(done.stderr.split("the whole job needs ")[1].split(" MB")[0])
         self.refused(5, "convert", rows, out, "--max-memory", "1G", says=["the whole job needs"])
-        self.refused(5, "bench", rows, "--peers", "none", "--max-memory=1G", says=["the whole job needs"])
+        # bench: test_bench_command.py, whose program does not measure a bandwidth for seconds first
         # Row offsets take 17 GB, vectors 17 GB each.
         self.assertGreater(needed["info"], 17_000)
         self.assertGreater(needed["mul"], needed["info"] + 2 * 17_000)
