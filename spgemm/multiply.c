@@ -257,12 +257,18 @@ done:
     return st;
 }
 
+spmv_status spgemm_alloc_row_ptr(struct spmv_multiply_plan *plan)
+{
+    return plan->row_ptr != NULL
+               ? SPMV_OK
+               : context_alloc(plan->ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr);
+}
+
 /* The pattern of a product without entries. */
 static spmv_status no_entries(struct spmv_multiply_plan *plan)
 {
     const int64_t zero = 0;
-    const spmv_status st =
-        context_alloc(plan->ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr);
+    const spmv_status st = spgemm_alloc_row_ptr(plan);
     return st != SPMV_OK ? st : spmv_map_index(plan->ctx, SPMV_I64, &zero, NULL, plan->row_ptr, plan->a.rows + 1);
 }
 

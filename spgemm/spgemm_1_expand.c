@@ -321,7 +321,7 @@ spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan)
     TRY(prepare(plan, &e));
     TRY(host_alloc(ctx, e.parts * (int64_t)sizeof *found, "the parts of a product", (void **)&found));
     memset(found, 0, (size_t)e.parts * sizeof *found);
-    TRY(context_alloc(ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr));
+    TRY(spgemm_alloc_row_ptr(plan));
     TRY(spmv_map_scalar(ctx, SPMV_MUL, SPMV_I64, &plan->nnz, e.of_row, plan->row_ptr, plan->a.rows + 1)); /* zeros */
     for (int64_t first = 0; first < plan->a.rows; i++) {
         struct part p = part_from(&e, first);

@@ -314,14 +314,9 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
               threads = blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8);
     stored_columns exactly = w.stored; /* many warps would leave many places unused */
     exactly.at_once = 0;
-    int lanes_log = 0; /* about half as many lanes as entries in a row of A */
-    while (lanes_log < 5 && plan->a.nnz > rows << (lanes_log + 1))
-        lanes_log++;
     return on_device(ctx, [&]() -> spmv_status {
-        spmv_status st =
-            launch(ctx, "spgemm analyse", blocks_for(ctx, ceil_divide(rows, (int64_t)(block_threads >> lanes_log)), 8),
-                   block_threads, analyse, m, lanes_log, expected_columns(plan), w.classes, w.shapes, w.lengths,
-                   w.stored.places, w.found_huge, w.found);
+        spmv_status st = launch(ctx, "spgemm analyse", threads, block_threads, analyse, m, expected_columns(plan),
+                                plan->row_ptr, w.classes, w.shapes, w.lengths, w.stored.places, w.found_huge, w.found);
         if (st == SPMV_OK)
             st = launch(ctx, "spgemm count tiny", threads, block_threads, visit_tiny<false>, m, w.lengths,
                         (int32_t *)nullptr, w.classes, w.stored, w.found);
@@ -353,7 +348,7 @@ spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
     const spmv_status st = spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, w.lengths, plan->row_ptr, rows + 1);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
         return launch(ctx, "spgemm classify", blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8),
-                      block_threads, classify, plan->row_ptr, rows, w.shapes, w.classes, w.found + 1);
+                      block_threads, classify, plan->row_ptr, rows, w.shapes, w.stored.places, w.classes, w.found + 1);
     });
 }
 
@@ -374,7 +369,10 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
             st = launch(ctx, "spgemm fill", grid_for(warps, BLOCK_WARPS), BLOCK, visit_short<true>, m,
                         row_lists{s->items, found->rows}, plan->row_ptr, plan->col, (item *)nullptr, (item *)nullptr,
                         w.stored, found);
-        if (st == SPMV_OK && have.rows[LONG] > 0)
+        if (st == SPMV_OK && have.rows[LONG] > have.unstored)
+            st = launch(ctx, "spgemm copy long", grid_for((int64_t)have.rows[LONG], 1), block_threads, copy_long,
+                        w.longs, &found->rows[LONG], plan->row_ptr, plan->col, w.stored);
+        if (st == SPMV_OK && have.unstored > 0)
             st = launch_long<true>(plan, "spgemm fill long", w, grid_for((int64_t)have.rows[LONG], 1), w.longs,
                                    &found->rows[LONG]);
         return st;
@@ -449,10 +447,14 @@ extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool 
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     const bool same = a->row_ptr == b->row_ptr && a->col == b->col && a->rows == b->rows && a->nnz == b->nnz;
     const operands m = operands_of(plan);
+    spmv_status st = spgemm_alloc_row_ptr(plan);
+    if (st == SPMV_OK)
+        st = clear(ctx, plan->row_ptr, a->rows * (int64_t)sizeof *plan->row_ptr);
     *valid = a->rows > 0 && b->rows > 0;
     if (!*valid)
-        return SPMV_OK;
-    spmv_status st = context_scratch(ctx, (int64_t)sizeof here, (void **)&there);
+        return st;
+    if (st == SPMV_OK)
+        st = context_scratch(ctx, (int64_t)sizeof here, (void **)&there);
     if (st == SPMV_OK)
         st = clear(ctx, there, (int64_t)sizeof here);
     if (st == SPMV_OK)
@@ -461,9 +463,10 @@ extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool 
         st = csr_faults_queue_cuda(ctx, b, &there->faults[1]);
     if (st == SPMV_OK && a->nnz > 0)
         st = on_device(ctx, [=] {
-            return launch(
-                ctx, "spgemm survey", SURVEY_BLOCKS + blocks_for(ctx, ceil_divide(a->nnz, (int64_t)block_threads), 8),
-                block_threads, survey, doubtful{m.a, a->rows, a->nnz}, doubtful{m.b, b->rows, b->nnz}, &there->found);
+            return launch(ctx, "spgemm survey",
+                          SURVEY_BLOCKS + blocks_for(ctx, ceil_divide(a->nnz, (int64_t)block_threads), 8),
+                          block_threads, survey, doubtful{m.a, a->rows, a->nnz}, doubtful{m.b, b->rows, b->nnz},
+                          plan->row_ptr, &there->found);
         });
     if (st == SPMV_OK)
         st = ctx->backend->download(ctx, there, &here, (int64_t)sizeof here);
@@ -477,15 +480,12 @@ extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool 
 extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
 {
     spmv_context *const ctx = plan->ctx;
-    const int64_t rows = plan->a.rows;
     spmv_status st = SPMV_OK;
     void *memory = nullptr, *huge_memory = nullptr;
     counters have[2] = {};
     working w = {};
     plan->nnz = 0;
-    plan->row_ptr = nullptr;
     plan->col = nullptr;
-    TRY(context_alloc(ctx, (rows + 1) * 8, (void **)&plan->row_ptr));
     TRY(make_room(plan, &w, &memory));
     TRY(queue_counts(plan, w));
     TRY(queue_offsets(plan, w));

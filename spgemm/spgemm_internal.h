@@ -27,7 +27,7 @@ struct spmv_multiply_plan {
     int64_t sampled_products, sampled_columns;
     /* C, set by the method's symbolic function, from context_alloc */
     int64_t nnz;
-    int64_t *row_ptr; /* a.rows + 1 */
+    int64_t *row_ptr; /* a.rows + 1; on a device, before the symbolic phase: the products of each row */
     int32_t *col;     /* nnz */
 
     void *state;           /* of the method; NULL: none */
@@ -50,6 +50,9 @@ struct spgemm_method {
     spmv_status (*at_once)(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c);
     void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
 };
+
+/* Allocates row_ptr, unless there is one. */
+spmv_status spgemm_alloc_row_ptr(struct spmv_multiply_plan *plan);
 
 /* offsets[k] = the number of products of the entries of A before entry k, 0 <= k <= nnz of A, by the
  * primitives, in new memory from context_alloc. */
@@ -87,8 +90,8 @@ void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 #ifdef SPMV_HAVE_CUDA
-/* spgemm_cuda.cu. Checks the arrays of A and B, which are on the device, counts the products, and
- * takes the sample. *valid: no fault was found, and neither matrix has 0 rows. Waits once. */
+/* spgemm_cuda.cu. Checks the arrays of A and B, which are on the device, counts the products, for each
+ * row in row_ptr, and takes the sample. *valid: no fault was found, and neither matrix has 0 rows. Waits once. */
 spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool *valid);
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);

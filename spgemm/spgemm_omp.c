@@ -287,11 +287,10 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     struct rows_state *state = NULL;
     struct symbolic s = {.plan = plan};
     int64_t bytes = 0, chunks = 0;
-    const int64_t offsets_bytes = (plan->a.rows + 1) * (int64_t)sizeof(int64_t);
     TRY(host_alloc(ctx, sizeof *state, "a plan", &plan->state));
     memset(plan->state, 0, sizeof *state);
     state = plan->state;
-    TRY(context_alloc(ctx, offsets_bytes, (void **)&plan->row_ptr));
+    TRY(spgemm_alloc_row_ptr(plan));
     TRY(spgemm_cut_rows(plan, &state->chunks));
     s.state = state;
     s.lengths = plan->row_ptr;

@@ -194,7 +194,7 @@ static spmv_status alloc_shared(struct spmv_multiply_plan *plan, struct at_once 
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = plan->ctx;
     const int64_t n = s->chunks.n;
-    TRY(context_alloc(ctx, (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr));
+    TRY(spgemm_alloc_row_ptr(plan));
     TRY(context_alloc(ctx, s->room * (int64_t)sizeof *s->col, (void **)&s->col));
     TRY(context_alloc(ctx, s->room * s->size, (void **)&s->val));
     TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the chunks of a product", (void **)&s->start));

@@ -51,7 +51,7 @@ spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan)
     int64_t *last = NULL;
     TRY(spgemm_working_bytes(plan, bytes));
     TRY(host_alloc(ctx, bytes, "marks of the columns of C", (void **)&last));
-    TRY(context_alloc(ctx, (rows + 1) * (int64_t)sizeof *plan->row_ptr, (void **)&plan->row_ptr));
+    TRY(spgemm_alloc_row_ptr(plan));
     forget(last, cols);
     plan->row_ptr[0] = 0;
     for (int64_t i = 0; i < rows; i++)

@@ -3,10 +3,11 @@
  *     c_ij = sum over ascending k of a_ik b_kj
  *
  * Symbolic phase, all on the device:
- *   survey     counts all products, and for parts of some rows also the columns: how many products
- *              one column has
- *   analyse    counts the products of each row of C and finds the mean length of its rows of B
- *   partition  lists the rows by class, which follows from the expected number of columns
+ *   survey     counts the products of each row of C, and for parts of some rows also the columns: how
+ *              many products one column has
+ *   analyse    assigns classes by the expected number of columns, and finds the mean length of a row's
+ *              rows of B
+ *   partition  lists the rows by class
  *   count      counts the columns of each row of C; a scan makes row_ptr. If a row has too many
  *              columns for its class, a later kernel counts them in another one. Columns of rows in
  *              tables are stored as far as there is room.
@@ -144,6 +145,7 @@ struct counters {
     unsigned long long again[LEVELS];
     unsigned long long huge;        /* rows of the class HUGE_ROW */
     unsigned long long unsorted[2]; /* LONG rows that each launch of count_sorted leaves */
+    unsigned long long unstored;    /* LONG rows of which count has not stored the columns */
     unsigned long long stored;      /* columns for which count asked for a place (stored_columns) */
     int64_t nnz;                    /* of C */
 };
@@ -256,9 +258,8 @@ __device__ inline int warp_most(int value)
 
 /* -------------------------------------------------------- classes of rows */
 
-/* Entries of a row of A: a lane of a group reads at most OF_LANE, a warp OF_WARP; a block reads longer
- * rows. Rows with more than IN_TABLE are LONG. */
-enum { OF_LANE = 16, OF_WARP = 4096, IN_TABLE = 512 };
+/* Rows of A with more entries are LONG. */
+enum { IN_TABLE = 512 };
 
 /* How many columns of C rows are expected to have. */
 struct expectation {
@@ -312,8 +313,7 @@ __device__ inline int level_of_shape(uint8_t shape)
     return shape >> 4;
 }
 
-/* The class of a row for count. products: of its first SPMV_SPGEMM_HUGE entries of A. A table has
- * room for half as many columns again as expected. */
+/* The class of a row for count. A table has room for half as many columns again as expected. */
 __device__ inline int class_for(int64_t entries, int64_t products, expectation expected)
 {
     if (entries > SPMV_SPGEMM_HUGE || products > (int64_t)64 * SPMV_SPGEMM_HUGE)
@@ -336,25 +336,21 @@ __device__ inline int class_for(int64_t entries, int64_t products, expectation e
 /* classes[i]: the class of row i for count. shapes[i]: log2 of the width of its teams, up to a
  * block, and its least level. Lists the huge rows, in any order. lengths: rows + 1 numbers; the last
  * one and those of rows without products become 0, those of huge rows 1, until their columns are
- * counted.
- * lanes_log: log2 of the lanes for a row, up to a warp. */
+ * counted. products: of each row. */
 __global__ void __launch_bounds__(block_threads)
-    analyse(operands m, int lanes_log, expectation expected, uint8_t *classes, uint8_t *shapes, int64_t *lengths,
-            uint32_t *places, huge_row *huge, counters *found)
+    analyse(operands m, expectation expected, const int64_t *products, uint8_t *classes, uint8_t *shapes,
+            int64_t *lengths, uint32_t *places, huge_row *huge, counters *found)
 {
     __shared__ unsigned counts[CLASSES];
-    enum { LATER = 64 };
-    __shared__ int64_t later[LATER]; /* rows for the whole block; if there are more, for a warp */
-    __shared__ int later_count;
-    __shared__ unsigned long long sum;
-    const int thread = (int)threadIdx.x, lane = thread & ((1 << lanes_log) - 1), each = block_threads >> lanes_log;
-    if (thread < CLASSES)
-        counts[thread] = 0;
-    if (thread == 0 && blockIdx.x == 0)
+    if (threadIdx.x < CLASSES)
+        counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0 && blockIdx.x == 0)
         lengths[m.rows] = 0;
-    const auto store = [&](int64_t row, int64_t entries, int64_t products) {
-        const int width_log = width_for(products, entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE);
-        const int level = class_for(entries, products, expected);
+    __syncthreads();
+    for (int64_t row = (int64_t)blockIdx.x * block_threads + threadIdx.x; row < m.rows;
+         row += (int64_t)gridDim.x * block_threads) {
+        const int64_t entries = m.a.offset(row + 1) - m.a.offset(row), count = products[row];
+        const int width_log = width_for(count, entries), level = class_for(entries, count, expected);
         if (level == HUGE_ROW)
             huge[atomicAdd(&found->huge, 1ull)] = {row, entries, 0, width_log};
         if (level == EMPTY_ROW || level == HUGE_ROW)
@@ -362,83 +358,12 @@ __global__ void __launch_bounds__(block_threads)
         if (level == LONG) /* fill may find it in another class */
             places[row] = NOT_STORED;
         classes[row] = (uint8_t)level;
-        shapes[row] = make_shape(width_log, level_for(products));
+        shapes[row] = make_shape(width_log, level_for(count));
         atomicAdd(&counts[level], 1u);
-    };
-    /* of entries begin + me, begin + me + lanes, ... before end; AT_ONCE columns are loaded, then where
-     * their rows begin and end, also at the end of a row: most rows are short */
-    const auto products_from = [&](int64_t begin, int64_t end, int me, int lanes) {
-        enum { AT_ONCE = 4 };
-        int64_t products = 0;
-        for (int64_t k = begin + me; k < end; k += AT_ONCE * lanes) {
-            int32_t col[AT_ONCE];
-            int64_t from[AT_ONCE], to[AT_ONCE];
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                col[i] = k + i * lanes < end ? m.a.col[k + i * lanes] : -1;
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++) {
-                from[i] = col[i] >= 0 ? m.b.offset(col[i]) : 0;
-                to[i] = col[i] >= 0 ? m.b.offset(col[i] + (int64_t)1) : 0;
-            }
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                products += to[i] - from[i];
-        }
-        return products;
-    };
-    const auto sum_of = [&](int64_t products, int lanes) {
-        for (int distance = lanes / 2; distance > 0; distance /= 2)
-            products += __shfl_xor_sync(all_lanes, (long long)products, distance);
-        return products;
-    };
-    const int in_warp = thread % warp_lanes;
-    const int64_t most = (int64_t)OF_LANE << lanes_log; /* entries of a row for a group of lanes */
-    constexpr int64_t most_of_warp = OF_WARP < SPMV_SPGEMM_HUGE ? OF_WARP : SPMV_SPGEMM_HUGE;
-    if (thread == 0)
-        later_count = 0;
-    __syncthreads();
-    for (int64_t first = (int64_t)blockIdx.x * each; first < m.rows; first += (int64_t)gridDim.x * each) {
-        const int64_t row = first + (thread >> lanes_log);
-        const int64_t begin = row < m.rows ? m.a.offset(row) : 0, end = row < m.rows ? m.a.offset(row + 1) : 0;
-        const bool is_short = end - begin <= most;
-        const int64_t own = sum_of(is_short ? products_from(begin, end, lane, 1 << lanes_log) : 0, 1 << lanes_log);
-        if (lane == 0 && row < m.rows && is_short)
-            store(row, end - begin, own);
-        int place = LATER; /* of a row for the whole block, if there is one left */
-        if (lane == 0 && end - begin > most_of_warp)
-            place = atomicAdd(&later_count, 1);
-        if (place < LATER)
-            later[place] = row;
-        /* the rows in between, one after the other, by the whole warp */
-        unsigned left = __ballot_sync(all_lanes, lane == 0 && !is_short && place >= LATER);
-        for (; left != 0; left &= left - 1) {
-            const int whose = __ffs((int)left) - 1;
-            const int64_t from = __shfl_sync(all_lanes, (long long)begin, whose);
-            const int64_t to = __shfl_sync(all_lanes, (long long)end, whose);
-            const int64_t counted = to - from < SPMV_SPGEMM_HUGE ? to : from + SPMV_SPGEMM_HUGE;
-            const int64_t products = sum_of(products_from(from, counted, in_warp, warp_lanes), warp_lanes);
-            if (in_warp == 0)
-                store(first + ((thread + whose) >> lanes_log), to - from, products);
-        }
     }
     __syncthreads();
-    for (int i = 0; i < later_count && i < LATER; i++) {
-        const int64_t from = m.a.offset(later[i]), entries = m.a.offset(later[i] + 1) - from;
-        const int64_t counted = entries < SPMV_SPGEMM_HUGE ? entries : SPMV_SPGEMM_HUGE;
-        if (thread == 0)
-            sum = 0;
-        __syncthreads();
-        const int64_t products = sum_of(products_from(from, from + counted, thread, block_threads), warp_lanes);
-        if (in_warp == 0)
-            atomicAdd(&sum, (unsigned long long)products);
-        __syncthreads();
-        if (thread == 0)
-            store(later[i], entries, (int64_t)sum);
-    }
-    __syncthreads();
-    if (thread < CLASSES && counts[thread] != 0)
-        atomicAdd(&found->rows[thread], (unsigned long long)counts[thread]);
+    if (threadIdx.x < CLASSES && counts[threadIdx.x] != 0)
+        atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }
 
 __device__ inline int64_t segments_of(int64_t n)
@@ -458,14 +383,14 @@ __device__ inline int width_in_segment(int width_log, int64_t segments)
 
 /* classes[i]: the class of row i of C for fill and the numeric phase. HUGE_ROW
  * and TINY remain. */
-__global__ void __launch_bounds__(block_threads)
-    classify(const int64_t *row_ptr, int64_t rows, const uint8_t *shapes, uint8_t *classes, counters *found)
+__global__ void __launch_bounds__(block_threads) classify(const int64_t *row_ptr, int64_t rows, const uint8_t *shapes,
+                                                          const uint32_t *places, uint8_t *classes, counters *found)
 {
-    __shared__ unsigned counts[CLASSES], segments;
+    __shared__ unsigned counts[CLASSES], segments, unstored;
     if (threadIdx.x < CLASSES)
         counts[threadIdx.x] = 0;
     if (threadIdx.x == 0)
-        segments = 0;
+        segments = unstored = 0;
     if (threadIdx.x == 0 && blockIdx.x == 0)
         found->nnz = row_ptr[rows];
     __syncthreads();
@@ -479,14 +404,19 @@ __global__ void __launch_bounds__(block_threads)
             level = EMPTY_ROW;
         else if (classes[row] == HUGE_ROW || classes[row] == TINY)
             level = classes[row];
-        if (level == LONG)
+        if (level == LONG) {
             atomicAdd(&segments, (unsigned)segments_of(n));
+            if (places[row] == NOT_STORED)
+                atomicAdd(&unstored, 1u);
+        }
         classes[row] = (uint8_t)level;
         atomicAdd(&counts[level], 1u);
     }
     __syncthreads();
     if (threadIdx.x == 0 && segments != 0)
         atomicAdd(&found->segments, (unsigned long long)segments);
+    if (threadIdx.x == 0 && unstored != 0)
+        atomicAdd(&found->unstored, (unsigned long long)unstored);
     if (threadIdx.x < CLASSES && counts[threadIdx.x] != 0)
         atomicAdd(&found->rows[threadIdx.x], (unsigned long long)counts[threadIdx.x]);
 }

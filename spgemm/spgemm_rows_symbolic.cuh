@@ -458,11 +458,10 @@ struct doubtful {
     }
 };
 
-/* *begin: the first entry of the row of B that entry k of A needs. Returns its length; 0 if the
- * column or the row is not valid. */
-__device__ inline int64_t products_of(const doubtful &a, const doubtful &b, int64_t k, int64_t *begin)
+/* *begin: the first entry of row c of B. Returns its length; 0 if there is no such row, or if its
+ * offsets are not valid. */
+__device__ inline int64_t length_of(const doubtful &b, int32_t c, int64_t *begin)
 {
-    const int32_t c = a.p.col[k];
     if (c < 0 || c >= b.rows)
         return 0;
     *begin = b.offset(c);
@@ -479,7 +478,7 @@ __device__ inline void sample_row(const doubtful &a, const doubtful &b, int64_t 
     const int lane = (int)threadIdx.x % warp_lanes, log = 5 + slots_log();
     const int64_t begin = a.offset(row), end = a.offset(row + 1), k = begin + lane;
     int64_t from = 0;
-    const int64_t length = k < end ? products_of(a, b, k, &from) : 0;
+    const int64_t length = k < end ? length_of(b, a.p.col[k], &from) : 0;
     constexpr int enough = warp_lanes * SURVEY_STEPS;
     const int mine = length < enough ? (int)length : enough, through = warp_inclusive(add_counts(), mine);
     const int sum = __shfl_sync(all_lanes, through, warp_lanes - 1), all = sum < enough ? sum : enough;
@@ -509,9 +508,72 @@ __device__ inline void sample_row(const doubtful &a, const doubtful &b, int64_t 
     __syncwarp();
 }
 
-/* Counts all products, and in the first SURVEY_BLOCKS blocks those and the columns of a sample. Rows
- * of the sample are evenly spaced. */
-__global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, totals *found)
+/* Counts the products of entries begin ... end - 1 of A, by a block: products[row] for each row, which
+ * is 0 before. Rows that continue outside these entries, or in another tile of them, are added to.
+ * Returns the number of all. Each thread loads the lengths of several rows of B at the same time; their
+ * running sums over a tile give those of the rows of A. */
+__device__ inline int64_t count_products(const doubtful &a, const doubtful &b, int64_t begin, int64_t end,
+                                         int64_t *products)
+{
+    enum { AT_ONCE = 4, ENTRIES = AT_ONCE * block_threads };
+    using add = add_counts_of<int64_t>;
+    __shared__ int64_t before[ENTRIES + 1], of_warps[block_warps]; /* products before each entry of the tile */
+    const int thread = (int)threadIdx.x;
+    /* the first row from `row` on that ends after this entry begins */
+    const auto first_after = [&](int64_t row, int64_t entry) {
+        return block_lower_bound([&](int64_t r) { return a.offset(r + 1); }, row, a.rows, entry + 1);
+    };
+    int64_t first = first_after(0, begin), count = 0;
+    for (int64_t tile = begin; tile < end; tile += ENTRIES) {
+        const int64_t stop = tile + ENTRIES < end ? tile + ENTRIES : end;
+        int32_t col[AT_ONCE];
+        int64_t length[AT_ONCE], from, sum = 0, all;
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            col[u] = tile + thread * AT_ONCE + u < stop ? a.p.col[tile + thread * AT_ONCE + u] : -1;
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            length[u] = length_of(b, col[u], &from);
+            sum += length[u];
+        }
+        int64_t through = block_exclusive(add(), sum, of_warps, &all);
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            before[thread * AT_ONCE + u] = through;
+            through += length[u];
+        }
+        if (thread == block_threads - 1)
+            before[ENTRIES] = through;
+        __syncthreads();
+        count += all;
+        for (int ended = block_threads; ended == block_threads;) { /* rows of the tile, one for each thread */
+            const int64_t row = first + thread, reached = first < a.rows ? a.offset(first) : end;
+            int64_t row_begin = end, row_end = end + 1;
+            if (row < a.rows) {
+                row_begin = a.offset(row);
+                row_end = a.offset(row + 1);
+            }
+            if (row_begin < stop && row_end > tile) {
+                const bool whole = row_begin >= tile && row_end <= stop;
+                const int64_t n = before[(row_end < stop ? row_end : stop) - tile] -
+                                  before[(row_begin > tile ? row_begin : tile) - tile];
+                if (whole)
+                    products[row] = n;
+                else
+                    atomicAdd((unsigned long long *)&products[row], (unsigned long long)n);
+            }
+            ended = __syncthreads_count(row_end <= stop);
+            first += ended;
+            if (ended == block_threads && first < a.rows && a.offset(first) <= reached) /* all were empty */
+                first = first_after(first, reached);
+        }
+    }
+    return count;
+}
+
+/* Counts the products of each row, which are 0 before, and all of them; in the first SURVEY_BLOCKS blocks
+ * those and the columns of a sample. Rows of the sample are evenly spaced. */
+__global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, int64_t *products, totals *found)
 {
     alignas(16) __shared__ int keys_of_warps[block_warps][TABLE];
     __shared__ int found_of_warps[block_warps];
@@ -523,19 +585,13 @@ __global__ void __launch_bounds__(block_threads) survey(doubtful a, doubtful b, 
             sample_row(a, b, i * (a.rows / rows), keys_of_warps[warp], &found_of_warps[warp], found);
         return;
     }
-    __shared__ int64_t of_block;
-    const int64_t stride = (int64_t)(gridDim.x - SURVEY_BLOCKS) * block_threads;
-    int64_t mine = 0, from;
+    const int64_t blocks = gridDim.x - SURVEY_BLOCKS, each = (a.nnz + blocks - 1) / blocks,
+                  begin = (blockIdx.x - SURVEY_BLOCKS) * each, end = begin + each < a.nnz ? begin + each : a.nnz;
+    if (begin >= end)
+        return;
+    const int64_t count = count_products(a, b, begin, end, products);
     if (threadIdx.x == 0)
-        of_block = 0;
-    __syncthreads();
-#pragma unroll 4
-    for (int64_t k = (int64_t)(blockIdx.x - SURVEY_BLOCKS) * block_threads + threadIdx.x; k < a.nnz; k += stride)
-        mine += products_of(a, b, k, &from);
-    atomic_add_of_warp(mine, &of_block);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        atomicAdd(&found->products, (unsigned long long)of_block);
+        atomicAdd(&found->products, (unsigned long long)count);
 }
 
 /* Rows of the levels.
@@ -726,10 +782,84 @@ __device__ int for_columns_dealt(const operands &m, int64_t begin, int64_t end, 
     return done;
 }
 
+/* A row of C for a block: the entries of its row of A, the columns lowest ... limit - 1 that it may
+ * have, and whether one bitmap has room for them. */
+struct long_row {
+    int64_t begin, end, lowest, limit, products;
+    bool single;
+};
+
+/* The row with these entries of A. cols: the columns of B; window: those of a bitmap. If a bitmap has no
+ * room for all columns of B, lowest is a multiple of 32 not above the row's first column, limit follows
+ * its last one, and products is their number; otherwise these are 0, cols, and 0. */
+__device__ inline long_row take_long_row(const operands &m, int64_t begin, int64_t end, int64_t cols, int64_t window)
+{
+    __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
+    __shared__ unsigned long long products;
+    if (cols <= window)
+        return {begin, end, 0, cols, 0, true};
+    if (threadIdx.x == 0) {
+        last = from_last = -1;
+        products = 0;
+    }
+    __syncthreads();
+    int high = -1, from_high = -1;
+    int64_t mine = 0;
+    for (int64_t k = begin + threadIdx.x; k < end; k += block_threads) {
+        const int32_t c = m.a.col[k];
+        const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
+        if (p < stop) {
+            const int least = m.b.col[p], most = m.b.col[stop - 1];
+            mine += stop - p;
+            high = most > high ? most : high;
+            from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
+        }
+    }
+    high = warp_most(high);
+    from_high = warp_most(from_high);
+    atomic_add_of_warp(mine, (int64_t *)&products);
+    if (threadIdx.x % warp_lanes == 0) {
+        atomicMax(&last, high);
+        atomicMax(&from_last, from_high);
+    }
+    __syncthreads();
+    const int64_t limit = (int64_t)last + 1, lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
+    return {begin, end, lowest, limit, (int64_t)products, limit - lowest <= window};
+}
+
+/* Sets the bits of the row's columns from ... to - 1, by teams of 2^width_log threads. Returns how many
+ * this thread has set. The bits are 0 before. */
+__device__ inline int mark_window(const operands &m, const long_row &r, int64_t from, int64_t to, bool few,
+                                  int width_log, unsigned *bits)
+{
+    const int thread = (int)threadIdx.x, width = 1 << width_log;
+    const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
+    int added = 0;
+    const auto set = [&](int32_t c) {
+        if (r.single || (c >= from && c < to))
+            added += set_bit<true>(&bits[(unsigned)(c - from) / 32], (unsigned)(c - from));
+        return true;
+    };
+    if (few && width < warp_lanes) {
+        for_columns_dealt<block_threads>(m, r.begin, r.end, INT32_MAX - 1, [&](int32_t c, int) { set(c); });
+    } else if (r.single) {
+        for_columns(m, r.begin, r.end, team, teams, tlane, width, set);
+    } else {
+        for (int64_t k = r.begin + team; k < r.end; k += teams) {
+            const int32_t c = m.a.col[k];
+            const int64_t stop = m.b.offset(c + (int64_t)1);
+            for (int64_t p = first_column_from(m.b.col, m.b.offset(c), stop, from) + tlane; p < stop && m.b.col[p] < to;
+                 p += width)
+                set(m.b.col[p]);
+        }
+    }
+    return added;
+}
+
 /* Rows of a list. Other parameters: as for visit_short, and
  *
  *   stored        counting stores the columns, if there is room: for all products of the row if it
- *                 needs several windows
+ *                 needs several windows. FILL = true: these rows are left out (copy_long)
  *   window_words  words of the bitmap, in dynamic shared memory; a multiple of EACH
  *   cols          of B */
 template <bool FILL>
@@ -739,86 +869,31 @@ __global__ void __launch_bounds__(block_threads, 4)
 {
     SPMV_DYNAMIC_SHARED(memory);
     unsigned *const bits = (unsigned *)memory;
-    __shared__ int last, from_last; /* the largest column, and the largest INT32_MAX - column */
-    __shared__ unsigned long long reserved, products;
+    __shared__ unsigned long long reserved;
     const int thread = (int)threadIdx.x;
     const int64_t window = (int64_t)window_words * 32;
     for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
-        const int64_t row = row_of(rows[i]), begin = m.a.offset(row), end = m.a.offset(row + 1);
-        if (FILL && stored.places[row] != NOT_STORED) {
-            const int64_t to = row_ptr[row], n = row_ptr[row + 1] - to;
-            for (int64_t e = thread; e < n; e += block_threads)
-                col[to + e] = stored.columns[stored.places[row] + e];
+        const int64_t row = row_of(rows[i]);
+        if (FILL && stored.places[row] != NOT_STORED)
             continue;
-        }
-        const int width_log = width_of_shape(shapes[row]), width = 1 << width_log;
-        const int team = thread >> width_log, teams = block_threads >> width_log, tlane = thread & (width - 1);
-        int64_t lowest = 0, limit = cols;
-        if (cols > window) {
-            if (thread == 0) {
-                last = from_last = -1;
-                products = 0;
-            }
-            __syncthreads();
-            int high = -1, from_high = -1;
-            int64_t mine = 0;
-            for (int64_t k = begin + thread; k < end; k += block_threads) {
-                const int32_t c = m.a.col[k];
-                const int64_t p = m.b.offset(c), stop = m.b.offset(c + (int64_t)1);
-                if (p < stop) {
-                    const int least = m.b.col[p], most = m.b.col[stop - 1];
-                    mine += stop - p;
-                    high = most > high ? most : high;
-                    from_high = INT32_MAX - least > from_high ? INT32_MAX - least : from_high;
-                }
-            }
-            high = warp_most(high);
-            from_high = warp_most(from_high);
-            atomic_add_of_warp(mine, (int64_t *)&products);
-            if (thread % warp_lanes == 0) {
-                atomicMax(&last, high);
-                atomicMax(&from_last, from_high);
-            }
-            __syncthreads();
-            limit = (int64_t)last + 1;
-            lowest = limit > 0 ? (INT32_MAX - from_last) / 32 * 32 : 0;
-        }
-        const bool single = limit - lowest <= window;
-        if (!FILL && !single) { /* not more columns than products, and than there are */
+        const long_row r = take_long_row(m, m.a.offset(row), m.a.offset(row + 1), cols, window);
+        const int64_t columns = r.limit - r.lowest;
+        if (!FILL && !r.single) { /* not more columns than products, and than there are */
             if (thread == 0)
-                reserved =
-                    reserve(stored, found, (int64_t)products < limit - lowest ? (int64_t)products : limit - lowest);
+                reserved = reserve(stored, found, r.products < columns ? r.products : columns);
             __syncthreads();
         }
-        const bool few = limit - lowest <= FEW_WINDOWS * window;
-        const bool stores = !FILL && !single && reserved != UINT64_MAX;
+        const bool stores = !FILL && !r.single && reserved != UINT64_MAX;
         int words = 0;
         int64_t n = 0; /* written: of all threads; else of this thread */
-        for (int64_t from = lowest; from < limit; from += window) {
-            const int64_t columns = limit - from < window ? limit - from : window, to = from + columns;
-            words = (int)((columns + 32 * EACH - 1) / (32 * EACH)) * EACH;
+        for (int64_t from = r.lowest; from < r.limit; from += window) {
+            const int64_t to = r.limit - from < window ? r.limit : from + window;
+            words = (int)((to - from + 32 * EACH - 1) / (32 * EACH)) * EACH;
             for (int w = thread * EACH; w < words; w += TILE)
                 *(int4 *)&bits[w] = {0, 0, 0, 0};
             __syncthreads();
-            int added = 0;
-            const auto set = [&](int32_t c) {
-                if (single || (c >= from && c < to))
-                    added += set_bit<true>(&bits[(unsigned)(c - from) / 32], (unsigned)(c - from));
-                return true;
-            };
-            if (few && width < warp_lanes) {
-                for_columns_dealt<block_threads>(m, begin, end, INT32_MAX - 1, [&](int32_t c, int) { set(c); });
-            } else if (single) {
-                for_columns(m, begin, end, team, teams, tlane, width, set);
-            } else {
-                for (int64_t k = begin + team; k < end; k += teams) {
-                    const int32_t c = m.a.col[k];
-                    const int64_t stop = m.b.offset(c + (int64_t)1);
-                    for (int64_t p = first_column_from(m.b.col, m.b.offset(c), stop, from) + tlane;
-                         p < stop && m.b.col[p] < to; p += width)
-                        set(m.b.col[p]);
-                }
-            }
+            const int added =
+                mark_window(m, r, from, to, columns <= FEW_WINDOWS * window, width_of_shape(shapes[row]), bits);
             if (FILL || stores) {
                 __syncthreads();
                 n += write_window(bits, words, from, (FILL ? col + row_ptr[row] : stored.columns + reserved) + n);
@@ -833,15 +908,31 @@ __global__ void __launch_bounds__(block_threads, 4)
                 block_places((int)n, &all);
             if (thread == 0) {
                 row_ptr[row] = all;
-                reserved = single ? reserve(stored, found, all) : reserved;
+                reserved = r.single ? reserve(stored, found, all) : reserved;
                 if (reserved != UINT64_MAX)
                     stored.places[row] = (uint32_t)reserved;
             }
             __syncthreads();
-            if (single && reserved != UINT64_MAX)
-                write_window(bits, words, lowest, stored.columns + reserved);
+            if (r.single && reserved != UINT64_MAX)
+                write_window(bits, words, r.lowest, stored.columns + reserved);
         }
         __syncthreads();
+    }
+}
+
+/* Copies the stored columns of the rows of a list, a block for each. Needs no shared memory, so more
+ * rows are copied at a time than visit_long has. */
+__global__ void __launch_bounds__(block_threads) copy_long(const item *rows, const unsigned long long *count,
+                                                           const int64_t *row_ptr, int32_t *col, stored_columns stored)
+{
+    for (int64_t i = blockIdx.x; i < (int64_t)*count; i += gridDim.x) {
+        const int64_t row = row_of(rows[i]), to = row_ptr[row], n = row_ptr[row + 1] - to;
+        const uint32_t place = stored.places[row];
+        if (place == NOT_STORED)
+            continue;
+#pragma unroll 4
+        for (int64_t e = threadIdx.x; e < n; e += block_threads)
+            col[to + e] = stored.columns[place + e];
     }
 }
 

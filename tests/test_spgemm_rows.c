@@ -179,6 +179,22 @@ static int64_t first_difference(const void *x, const void *y, int64_t n, int64_t
     return n;
 }
 
+/* The products of each row, and of all, that the survey has counted for a plan. */
+static void check_survey(const struct spmv_multiply_plan *plan, const struct matrix *a, const struct matrix *b)
+{
+    int64_t *const counted = support_zeros(a->rows, 8);
+    if (a->rows > 0)
+        assert_ok(ctx, spmv_download(ctx, plan->row_ptr, counted, a->rows * 8));
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t products = 0;
+        for (int64_t k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++)
+            products += b->row_ptr[a->col[k] + 1] - b->row_ptr[a->col[k]];
+        assert_int_equal(counted[i], products);
+    }
+    assert_int_equal(plan->products, products_of(a, b));
+    free(counted);
+}
+
 /* Compares C = A B of one type with the definition. */
 static void check_as(const struct matrix *a, const struct matrix *b, spmv_type type, bool a_pattern, bool b_pattern,
                      int a_bits, int b_bits, const char *what)
@@ -188,14 +204,14 @@ static void check_as(const struct matrix *a, const struct matrix *b, spmv_type t
     struct product c = multiply(a, b, type, a_values, b_values);
     struct uploaded ua = upload(a, a_bits, type, a_pattern ? NULL : a_values);
     struct uploaded ub = upload(b, b_bits, type, b_pattern ? NULL : b_values);
+    struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = type};
+    bool valid = false;
+    assert_ok(ctx, spgemm_survey_cuda(&plan, &valid));
+    assert_int_equal(valid, a->rows > 0 && b->rows > 0);
+    check_survey(&plan, a, b);
     /* the sample that the classes follow from: any is right; here unknown, all different, 20 equal */
-    struct spmv_multiply_plan plan = {.ctx = ctx,
-                                      .a = ua.view,
-                                      .b = ub.view,
-                                      .type = type,
-                                      .products = products_of(a, b),
-                                      .sampled_products = type == SPMV_F64 ? 0 : 20,
-                                      .sampled_columns = type == SPMV_C64 ? 20 : 1};
+    plan.sampled_products = type == SPMV_F64 ? 0 : 20;
+    plan.sampled_columns = type == SPMV_C64 ? 20 : 1;
     assert_ok(ctx, spgemm_rows_symbolic_cuda(&plan));
     if (plan.nnz != c.nnz)
         fail_msg("%s: %lld entries instead of %lld", what, (long long)plan.nnz, (long long)c.nnz);
@@ -472,6 +488,33 @@ static void test_brief(void **state)
     test_empty(state);
 }
 
+/* The products of rows that begin and end anywhere in a block's part of the entries: a row of several
+ * blocks, many short ones, and more empty ones than a block has threads. */
+static void test_survey(void **state)
+{
+    (void)state;
+    enum { ROWS = 11000, INNER = 10000, LONG_ROW = 1500 };
+    int64_t *const lengths = support_zeros(ROWS, 8);
+    uint64_t seed = 7;
+    for (int i = LONG_ROW; i < 9000; i++)
+        lengths[i] = i == LONG_ROW ? 9000 : (int64_t)(support_random(&seed) % (i < 4500 ? 4 : i < 8800 ? 1 : 800));
+    struct matrix a = make_rows(lengths, ROWS, INNER, 0, INNER, 3), b = make_random(INNER, 50, 0, 4, 4);
+    for (int bits = 32; bits <= 64; bits += 32) {
+        struct uploaded ua = upload(&a, bits, SPMV_F64, NULL), ub = upload(&b, 96 - bits, SPMV_F64, NULL);
+        struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
+        bool valid = false;
+        assert_ok(ctx, spgemm_survey_cuda(&plan, &valid));
+        assert_true(valid);
+        check_survey(&plan, &a, &b);
+        spmv_free(ctx, plan.row_ptr);
+        release(&ua);
+        release(&ub);
+    }
+    free(lengths);
+    free_matrix(&a);
+    free_matrix(&b);
+}
+
 #ifdef HOST_CUDA
 /* Each allocation fails in turn; nothing leaks. */
 static void test_memory(void **state)
@@ -480,10 +523,11 @@ static void test_memory(void **state)
     struct matrix a = make_random(30, 3 * LONGEST, 0, 3 * LONGEST, 1);
     struct matrix b = make_random(3 * LONGEST, 900, 0, 4, 2);
     struct uploaded ua = upload(&a, 64, SPMV_F64, a.val), ub = upload(&b, 64, SPMV_F64, b.val);
-    struct spmv_multiply_plan plan = {
-        .ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64, .products = products_of(&a, &b)};
+    struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
     const size_t most = host_cuda.most_bytes;
-    const int64_t before = host_cuda.allocations;
+    bool valid = false;
+    assert_ok(ctx, spgemm_survey_cuda(&plan, &valid)); /* the context keeps its working memory */
+    const int64_t before = host_cuda.allocations - 1;  /* without row_ptr */
     plan.max_bytes = 100;
     assert_fails(ctx, spgemm_rows_symbolic_cuda(&plan), SPMV_ERROR_MEMORY, "bytes");
     assert_int_equal(host_cuda.allocations, before);
@@ -491,7 +535,9 @@ static void test_memory(void **state)
     int failures = 0;
     for (size_t bytes = 64;; bytes += bytes / 3) {
         host_cuda.most_bytes = bytes;
-        const spmv_status st = spgemm_rows_symbolic_cuda(&plan);
+        spmv_status st = spgemm_survey_cuda(&plan, &valid);
+        if (st == SPMV_OK)
+            st = spgemm_rows_symbolic_cuda(&plan);
         host_cuda.most_bytes = most;
         if (st == SPMV_OK)
             break;
@@ -550,7 +596,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_empty),
                                        cmocka_unit_test(test_limits), cmocka_unit_test(test_windows),
                                        cmocka_unit_test(test_dense),  cmocka_unit_test(test_band),
-                                       cmocka_unit_test(test_memory)};
+                                       cmocka_unit_test(test_survey), cmocka_unit_test(test_memory)};
     return support_brief(argc, argv) ? cmocka_run_group_tests(brief, open_context, close_context)
                                      : cmocka_run_group_tests(tests, open_context, close_context);
 }
