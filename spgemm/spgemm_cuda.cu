@@ -84,17 +84,33 @@ expectation expected_columns(const spmv_multiply_plan *plan)
 #endif
 constexpr int64_t STORED_MOST = SPMV_SPGEMM_STORED;
 
-/* Room for a quarter more columns than expected. */
-int64_t room_for_columns(const spmv_multiply_plan *plan)
-{
-    const int64_t expected = expected_columns(plan).of(plan->products) / 4 * 5 + (1 << 20);
-    return min_i64(min_i64(plan->products, expected), STORED_MOST);
-}
-
 /* Blocks for count_few: as many as run at once. */
 int few_blocks(const spmv_multiply_plan *plan)
 {
     return blocks_for(plan->ctx, ceil_divide(plan->a.rows, (int64_t)BLOCK_WARPS), COUNT_RESIDENT);
+}
+
+/* Blocks for kernels with a thread for each row. */
+int row_blocks(const spmv_multiply_plan *plan)
+{
+    return blocks_for(plan->ctx, ceil_divide(plan->a.rows, (int64_t)block_threads), 8);
+}
+
+/* Columns for which a warp of visit_tiny or count_few reserves room at a time, if there is room for so
+ * many columns. */
+int columns_at_once(const spmv_multiply_plan *plan, int64_t room)
+{
+    return (int)min_i64(room / (8 * BLOCK_WARPS * (int64_t)few_blocks(plan)), 1024);
+}
+
+/* Room for a quarter more columns than expected; at most for all products, and for the columns that
+ * warps reserve and do not need. */
+int64_t room_for_columns(const spmv_multiply_plan *plan)
+{
+    const int64_t warps = BLOCK_WARPS * (int64_t)few_blocks(plan) + block_warps * (int64_t)row_blocks(plan);
+    const int64_t expected = expected_columns(plan).of(plan->products) / 4 * 5 + (1 << 20);
+    const int64_t all = plan->products + warps * columns_at_once(plan, plan->products);
+    return min_i64(min_i64(all, expected), STORED_MOST);
 }
 
 spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
@@ -138,7 +154,7 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
     w->found_huge = (huge_row *)(at += parts[7]);
     w->stored.columns = (int32_t *)(at + parts[8]);
     w->stored.room = room;
-    w->stored.at_once = (int)min_i64(room / (8 * BLOCK_WARPS * (int64_t)few_blocks(plan)), 1024);
+    w->stored.at_once = columns_at_once(plan, min_i64(room, plan->products));
     return clear(plan->ctx, w->found, parts[0]);
 }
 
@@ -310,8 +326,7 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
     const int64_t rows = m.rows;
-    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64),
-              threads = blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8);
+    const int warps = blocks_for(ctx, ceil_divide(rows, (int64_t)BLOCK_WARPS), 64), threads = row_blocks(plan);
     stored_columns exactly = w.stored; /* many warps would leave many places unused */
     exactly.at_once = 0;
     return on_device(ctx, [&]() -> spmv_status {
@@ -347,8 +362,8 @@ spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
     const int64_t rows = plan->a.rows;
     const spmv_status st = spmv_scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I64, w.lengths, plan->row_ptr, rows + 1);
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spgemm classify", blocks_for(ctx, ceil_divide(rows, (int64_t)block_threads), 8),
-                      block_threads, classify, plan->row_ptr, rows, w.shapes, w.stored.places, w.classes, w.found + 1);
+        return launch(ctx, "spgemm classify", row_blocks(plan), block_threads, classify, plan->row_ptr, rows, w.shapes,
+                      w.stored.places, w.classes, w.found + 1);
     });
 }
 

@@ -459,14 +459,13 @@ struct doubtful {
 };
 
 /* *begin: the first entry of row c of B. Returns its length; 0 if there is no such row, or if its
- * offsets are not valid. */
+ * offsets are not valid. There is no branch, so several lengths are loaded at the same time. */
 __device__ inline int64_t length_of(const doubtful &b, int32_t c, int64_t *begin)
 {
-    if (c < 0 || c >= b.rows)
-        return 0;
-    *begin = b.offset(c);
-    const int64_t end = b.offset(c + (int64_t)1);
-    return end > *begin ? end - *begin : 0;
+    const bool there = c >= 0 && c < b.rows;
+    const int64_t row = there ? c : 0, from = b.offset(row), end = b.offset(row + 1);
+    *begin = from;
+    return there && end > from ? end - from : 0;
 }
 
 /* The products and the columns of a part of one row, by a warp. The columns are in a table. The
@@ -523,7 +522,13 @@ __device__ inline int64_t count_products(const doubtful &a, const doubtful &b, i
     const auto first_after = [&](int64_t row, int64_t entry) {
         return block_lower_bound([&](int64_t r) { return a.offset(r + 1); }, row, a.rows, entry + 1);
     };
-    int64_t first = first_after(0, begin), count = 0;
+    int64_t first = first_after(0, begin), count = 0, row_begin = 0, row_end = 0;
+    const auto take_row = [&] { /* the thread's row; there is none: a row after all entries */
+                                const int64_t row = first + thread;
+                                row_begin = row < a.rows ? a.offset(row) : end;
+                                row_end = row < a.rows ? a.offset(row + 1) : end + 1;
+    };
+    take_row();
     for (int64_t tile = begin; tile < end; tile += ENTRIES) {
         const int64_t stop = tile + ENTRIES < end ? tile + ENTRIES : end;
         int32_t col[AT_ONCE];
@@ -532,10 +537,11 @@ __device__ inline int64_t count_products(const doubtful &a, const doubtful &b, i
         for (int u = 0; u < AT_ONCE; u++)
             col[u] = tile + thread * AT_ONCE + u < stop ? a.p.col[tile + thread * AT_ONCE + u] : -1;
 #pragma unroll
-        for (int u = 0; u < AT_ONCE; u++) {
+        for (int u = 0; u < AT_ONCE; u++)
             length[u] = length_of(b, col[u], &from);
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
             sum += length[u];
-        }
         int64_t through = block_exclusive(add(), sum, of_warps, &all);
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -547,25 +553,21 @@ __device__ inline int64_t count_products(const doubtful &a, const doubtful &b, i
         __syncthreads();
         count += all;
         for (int ended = block_threads; ended == block_threads;) { /* rows of the tile, one for each thread */
-            const int64_t row = first + thread, reached = first < a.rows ? a.offset(first) : end;
-            int64_t row_begin = end, row_end = end + 1;
-            if (row < a.rows) {
-                row_begin = a.offset(row);
-                row_end = a.offset(row + 1);
-            }
             if (row_begin < stop && row_end > tile) {
-                const bool whole = row_begin >= tile && row_end <= stop;
+                unsigned long long *const to = (unsigned long long *)&products[first + thread];
                 const int64_t n = before[(row_end < stop ? row_end : stop) - tile] -
                                   before[(row_begin > tile ? row_begin : tile) - tile];
-                if (whole)
-                    products[row] = n;
+                if (row_begin >= tile && row_end <= stop)
+                    *to = (unsigned long long)n;
                 else
-                    atomicAdd((unsigned long long *)&products[row], (unsigned long long)n);
+                    atomicAdd(to, (unsigned long long)n);
             }
             ended = __syncthreads_count(row_end <= stop);
-            first += ended;
-            if (ended == block_threads && first < a.rows && a.offset(first) <= reached) /* all were empty */
-                first = first_after(first, reached);
+            if (ended == block_threads && __syncthreads_count(row_begin < row_end) == 0) /* all are empty */
+                first = first_after(first + ended, a.offset(first));
+            else
+                first += ended;
+            take_row();
         }
     }
     return count;
