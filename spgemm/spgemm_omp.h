@@ -99,22 +99,22 @@ enum { INSERTION_MOST = 8, RANKED_MOST = 64 };
 
 /* Sorts up to RANKED_MOST columns that differ. The place of a column is the number of smaller ones,
  * which vectors count without a branch. */
-
 static inline void sort_by_ranks(int32_t *col, int64_t n)
 {
-    enum { LANES = 4 };
+    enum { LANES = 4, VECTORS = 4, AT_ONCE = LANES * VECTORS };
     typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
     int32_t copy[RANKED_MOST], rank[RANKED_MOST];
-    const int64_t whole = ceil_divide(n, LANES) * LANES;
+    const int64_t whole = ceil_divide(n, AT_ONCE) * AT_ONCE;
     memcpy(copy, col, (size_t)n * sizeof *col);
     for (int64_t e = n; e < whole; e++)
         copy[e] = INT32_MAX;
-    for (int64_t e = 0; e < whole; e += LANES) {
-        lanes mine, smaller = {0};
-        memcpy(&mine, &copy[e], sizeof mine);
+    for (int64_t e = 0; e < whole; e += AT_ONCE) {
+        lanes mine[VECTORS], smaller[VECTORS] = {{0}};
+        memcpy(mine, &copy[e], sizeof mine);
         for (int64_t f = 0; f < n; f++)
-            smaller -= copy[f] < mine; /* a comparison of vectors is -1 where it holds */
-        memcpy(&rank[e], &smaller, sizeof smaller);
+            for (int v = 0; v < VECTORS; v++)
+                smaller[v] -= copy[f] < mine[v]; /* a comparison of vectors is -1 where it holds */
+        memcpy(&rank[e], smaller, sizeof smaller);
     }
     for (int64_t e = 0; e < n; e++)
         col[rank[e]] = copy[e];

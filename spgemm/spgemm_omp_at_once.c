@@ -5,6 +5,10 @@
  * stored. The sum starts with its first product and k ascends, so the bits are those of the two
  * phases.
  *
+ * Rows with many products and long rows of B have no list: sums start from -0, each product sets the
+ * byte, and the bytes are read from the row's first column to its last one. No branch depends on
+ * whether a column is new, and nothing is sorted.
+ *
  * C gets room for all products; the system provides only pages that are written, and unused ones are
  * given back. A chunk is written to its place in C if the lengths of all chunks before it are known,
  * as they always are with one thread. Otherwise it goes to a buffer, and the thread that finishes the
@@ -45,12 +49,62 @@ struct at_once {
     atomic_int failed; /* an allocation failed */
 };
 
+/* Columns whose bytes in `found` are read at a time. */
+enum { BLOCK = 64 };
+
 /* What a thread has. */
 struct worker {
-    uint8_t *found; /* for each column of B: whether the present row has it; all 0 between rows */
-    void *sums;     /* for each column of B */
+    uint8_t *found; /* for each column of B, in whole blocks: 1 if the present row has it, else 0 */
+    void *sums;     /* for each column of B; if `dense`, all are -0 between rows */
     uint64_t *marks;
+    bool dense; /* rows may be computed without a list of their columns */
 };
+
+/* Bit b of the result is byte b of the block, which is 0 or 1. Clears the block. The product moves the
+ * bits of 8 bytes to the highest byte. */
+static inline uint64_t take_found(uint8_t *found)
+{
+    uint64_t words[BLOCK / 8], any = 0, bits = 0;
+    memcpy(words, found, BLOCK);
+    for (int w = 0; w < BLOCK / 8; w++)
+        any |= words[w];
+    if (any == 0)
+        return 0;
+    memset(found, 0, BLOCK);
+    for (int w = 0; w < BLOCK / 8; w++) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        words[w] = __builtin_bswap64(words[w]);
+#endif
+        bits |= (words[w] * UINT64_C(0x0102040810204080)) >> 56 << 8 * w;
+    }
+    return bits;
+}
+
+/* The first and the last column of a row of C. */
+struct span {
+    int64_t first, last;
+};
+
+/* Whether row i of C is computed without a list of its columns: rows of B are so long that it costs
+ * little to look at their ends first, and the bytes of all columns are not many for its products.
+ * *span: its columns. */
+static inline bool is_dense(const struct spmv_multiply_plan *plan, int64_t i, struct span *span)
+{
+    enum { LEAST = 128, LEAST_EACH = 16, COLUMNS_EACH = 16 };
+    const int64_t products = plan->products_before[i + 1] - plan->products_before[i];
+    const int64_t begin = row_first(&plan->a, i), end = row_first(&plan->a, i + 1);
+    if (products < LEAST || products < LEAST_EACH * (end - begin))
+        return false;
+    *span = (struct span){INT64_MAX, -1};
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t row = plan->a.col[k], first = row_first(&plan->b, row), last = row_first(&plan->b, row + 1) - 1;
+        if (first <= last) {
+            span->first = min_i64(span->first, plan->b.col[first]);
+            span->last = max_i64(span->last, plan->b.col[last]);
+        }
+    }
+    return span->last - span->first < COLUMNS_EACH * products;
+}
 
 #define TEMPLATE "spgemm_omp_at_once_typed.h"
 #include "each_floating.h"
@@ -115,24 +169,19 @@ static void finish_chunk(struct at_once *s, int64_t c, const struct piece *piece
     }
 }
 
-/* The first chunk tells how many entries C will have, and so whether large pages are worth it. */
-static void ask_for_large_pages(const struct at_once *s, int64_t n)
-{
-    const double all =
-        (double)n * (double)s->plan->products / (double)max_i64(s->plan->products_before[s->chunks.first_row[1]], 1);
-    const int64_t expected = min_i64(s->room, (int64_t)all);
-    pages_ask_large(s->col, expected * (int64_t)sizeof *s->col);
-    pages_ask_large(s->val, expected * s->size);
-}
-
 /* ------------------------------------------------------------------------- the threads */
 
-static spmv_status make_worker(const struct at_once *s, struct worker *w)
+/* threads: at least as many as there are workers */
+static spmv_status make_worker(const struct at_once *s, int threads, struct worker *w)
 {
+    static void (*const neutral[SPMV_TYPE_LIMIT])(void *, int64_t) = FLOATING_TABLE(neutral_sums);
     const int64_t cols = s->plan->b.cols;
-    w->found = calloc((size_t)cols, 1);
+    w->found = calloc((size_t)(ceil_divide(cols, BLOCK) * BLOCK), 1);
     w->marks = calloc((size_t)marks_words(cols), sizeof *w->marks);
+    w->dense = cols <= s->plan->products / threads; /* so that it pays to write all sums */
     const spmv_status st = host_alloc(NULL, cols * s->size, "", &w->sums);
+    if (st == SPMV_OK && w->dense)
+        neutral[s->plan->type](w->sums, cols);
     return w->found == NULL || w->marks == NULL ? SPMV_ERROR_MEMORY : st;
 }
 
@@ -151,8 +200,6 @@ static void compute_chunk(struct at_once *s, int64_t c, struct worker *w)
         return;
     }
     finish_chunk(s, c, &piece);
-    if (c == 0)
-        ask_for_large_pages(s, piece.n);
 }
 
 static void compute_all(struct at_once *s, int threads)
@@ -160,7 +207,7 @@ static void compute_all(struct at_once *s, int threads)
 #pragma omp parallel num_threads(threads)
     {
         struct worker w = {.found = NULL};
-        if (make_worker(s, &w) != SPMV_OK)
+        if (make_worker(s, threads, &w) != SPMV_OK)
             atomic_store(&s->failed, 1);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t c = 0; c < s->chunks.n; c++)
@@ -197,6 +244,8 @@ static spmv_status alloc_shared(struct spmv_multiply_plan *plan, struct at_once 
     TRY(spgemm_alloc_row_ptr(plan));
     TRY(context_alloc(ctx, s->room * (int64_t)sizeof *s->col, (void **)&s->col));
     TRY(context_alloc(ctx, s->room * s->size, (void **)&s->val));
+    pages_ask_large(s->col, s->room * (int64_t)sizeof *s->col);
+    pages_ask_large(s->val, s->room * s->size);
     TRY(host_alloc(ctx, (n + 1) * (int64_t)sizeof *s->start, "the chunks of a product", (void **)&s->start));
     TRY(host_alloc(ctx, n * (int64_t)sizeof *s->length, "the chunks of a product", (void **)&s->length));
     TRY(host_alloc(ctx, n * (int64_t)sizeof *s->spare, "the chunks of a product", (void **)&s->spare));

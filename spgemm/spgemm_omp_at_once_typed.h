@@ -3,25 +3,42 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "floating_typed.h"
 
+#undef ALWAYS
+#define ALWAYS __attribute__((always_inline))
+
+/* All sums become -0. */
+static void TYPED(neutral_sums)(void *sums, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        ((T *)sums)[j] = TYPED(neutral)();
+}
+
+/* The row of B of an entry of A a few entries after k comes into a cache. bits: those of the offsets of
+ * B. */
+static inline ALWAYS void TYPED(load_ahead)(const struct spmv_multiply_plan *plan, int64_t k, int bits, const T *b)
+{
+    const int64_t later = offset_at(plan->b.row_ptr, bits, plan->a.col[min_i64(k + AHEAD, plan->a.nnz - 1)]);
+    __builtin_prefetch(&plan->b.col[later]);
+    if (b != NULL)
+        __builtin_prefetch(&b[later]);
+}
+
 /* Writes the columns of the row of C of the entries begin <= k < end of A, in the order of their first
- * products, and returns their number. bits: those of the offsets of B. */
-static inline int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end, int bits,
-                                          const T *a, const T *b, uint8_t *restrict found, T *restrict sums,
-                                          int32_t *restrict col)
+ * products, and returns their number. */
+static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+                                                 int bits, const T *a, const T *b, uint8_t *restrict found,
+                                                 T *restrict sums, int32_t *restrict col)
 {
     const int32_t *const a_col = plan->a.col, *const b_col = plan->b.col;
-    const void *const b_row_ptr = plan->b.row_ptr;
     int64_t n = 0;
     for (int64_t k = begin; k < end; k++) {
-        const int64_t last = offset_at(b_row_ptr, bits, a_col[k] + 1);
-        const int64_t later = offset_at(b_row_ptr, bits, a_col[min_i64(k + AHEAD, plan->a.nnz - 1)]);
-        __builtin_prefetch(&b_col[later]);
-        if (b != NULL)
-            __builtin_prefetch(&b[later]);
-        for (int64_t l = offset_at(b_row_ptr, bits, a_col[k]); l < last; l++) {
+        const int64_t last = offset_at(plan->b.row_ptr, bits, a_col[k] + 1);
+        const T factor = TYPED(term)(a, k, NULL, 0);
+        TYPED(load_ahead)(plan, k, bits, b);
+        for (int64_t l = offset_at(plan->b.row_ptr, bits, a_col[k]); l < last; l++) {
             const int32_t j = b_col[l];
-            const T term = TYPED(term)(a, k, b, l);
-            if (found[j] != 0) {
+            const T term = TYPED(term)(a != NULL ? &factor : NULL, 0, b, l);
+            if (__builtin_expect(found[j] != 0, 1)) {
                 sums[j] = TYPED(plus)(sums[j], term);
             } else {
                 found[j] = 1;
@@ -33,13 +50,44 @@ static inline int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan,
     return n;
 }
 
-/* The row of C of these entries of A. Returns the number of its entries. */
-static inline int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end, int bits,
-                                         const T *a, const T *b, const struct worker *w, int32_t *restrict col,
-                                         T *restrict val)
+/* The row of C of the entries begin <= k < end of A, without a list of its columns. Returns the number of
+ * its entries. */
+static inline ALWAYS int64_t TYPED(dense_row)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+                                              int bits, const T *a, const T *b, uint8_t *restrict found,
+                                              T *restrict sums, struct span span, int32_t *restrict col,
+                                              T *restrict val)
+{
+    const int32_t *const a_col = plan->a.col, *const b_col = plan->b.col;
+    int64_t n = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t last = offset_at(plan->b.row_ptr, bits, a_col[k] + 1);
+        const T factor = TYPED(term)(a, k, NULL, 0);
+        TYPED(load_ahead)(plan, k, bits, b);
+        for (int64_t l = offset_at(plan->b.row_ptr, bits, a_col[k]); l < last; l++) {
+            const int32_t j = b_col[l];
+            sums[j] = TYPED(plus)(sums[j], TYPED(term)(a != NULL ? &factor : NULL, 0, b, l));
+            found[j] = 1;
+        }
+    }
+    for (int64_t from = span.first / BLOCK * BLOCK; from <= span.last; from += BLOCK)
+        for (uint64_t there = take_found(found + from); there != 0; n++) {
+            const int64_t j = from + take_bit(&there);
+            col[n] = (int32_t)j;
+            val[n] = sums[j];
+            sums[j] = TYPED(neutral)();
+        }
+    return n;
+}
+
+/* Row i of C. Returns the number of its entries. */
+static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, int64_t i, int bits, const T *a,
+                                                const T *b, const struct worker *w, int32_t *restrict col,
+                                                T *restrict val)
 {
     uint8_t *const restrict found = w->found;
     T *const restrict sums = w->sums;
+    const int64_t begin = row_first(&plan->a, i), end = row_first(&plan->a, i + 1);
+    struct span span;
     if (end - begin == 1) { /* a multiple of a row of B */
         const int64_t row = plan->a.col[begin], first = row_first(&plan->b, row);
         const int64_t n = row_first(&plan->b, row + 1) - first;
@@ -49,24 +97,26 @@ static inline int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, 
         }
         return n;
     }
+    if (w->dense && is_dense(plan, i, &span))
+        return TYPED(dense_row)(plan, begin, end, bits, a, b, found, sums, span, col, val);
     const int64_t n = TYPED(add_products)(plan, begin, end, bits, a, b, found, sums, col);
     sort_columns(col, n, marks_in(w->marks, plan->b.cols));
     for (int64_t e = 0; e < n; e++) {
         val[e] = sums[col[e]];
+        sums[col[e]] = TYPED(neutral)();
         found[col[e]] = 0;
     }
     return n;
 }
 
 /* The rows of a chunk. */
-static inline int64_t TYPED(rows_at_once)(const struct at_once *s, int64_t c, int bits, const T *a, const T *b,
-                                          const struct worker *w, int32_t *col, T *val)
+static inline ALWAYS int64_t TYPED(rows_at_once)(const struct at_once *s, int64_t c, int bits, const T *a, const T *b,
+                                                 const struct worker *w, int32_t *col, T *val)
 {
     const struct spmv_multiply_plan *const plan = s->plan;
     int64_t n = 0;
     for (int64_t i = s->chunks.first_row[c]; i < s->chunks.first_row[c + 1]; i++) {
-        const int64_t length = TYPED(row_at_once)(plan, row_first(&plan->a, i), row_first(&plan->a, i + 1), bits, a, b,
-                                                  w, col + n, val + n);
+        const int64_t length = TYPED(row_at_once)(plan, i, bits, a, b, w, col + n, val + n);
         plan->row_ptr[i] = length;
         n += length;
     }
@@ -74,8 +124,8 @@ static inline int64_t TYPED(rows_at_once)(const struct at_once *s, int64_t c, in
 }
 
 /* With NULL and the bits as constants the compiler leaves factors and branches out of the loops. */
-static inline int64_t TYPED(values_at_once)(const struct at_once *s, int64_t c, int bits, const struct worker *w,
-                                            int32_t *col, T *val)
+static inline ALWAYS int64_t TYPED(values_at_once)(const struct at_once *s, int64_t c, int bits, const struct worker *w,
+                                                   int32_t *col, T *val)
 {
     if (s->a != NULL && s->b != NULL)
         return TYPED(rows_at_once)(s, c, bits, s->a, s->b, w, col, val);

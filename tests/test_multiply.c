@@ -223,6 +223,7 @@ static const char *const pairs[][2] = {
     {"dense:37,41", "dense:41,43"},
     {"longrows:30,900,200", "longrows:900,700,33"},
     {"rmat:8,6", "rmat:8,6"},
+    {"uniform:200,100,2", "uniform:100,4000,64"}, /* many columns for a row's products */
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
