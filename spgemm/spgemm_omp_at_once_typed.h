@@ -13,33 +13,30 @@ static void TYPED(neutral_sums)(void *sums, int64_t n)
         ((T *)sums)[j] = TYPED(neutral)();
 }
 
-/* The row of B of an entry of A a few entries after k comes into a cache. bits: those of the offsets of
- * B. */
-static inline ALWAYS void TYPED(load_ahead)(const struct spmv_multiply_plan *plan, int64_t k, int bits, const T *b)
-{
-    const int64_t later = offset_at(plan->b.row_ptr, bits, plan->a.col[min_i64(k + AHEAD, plan->a.nnz - 1)]);
-    __builtin_prefetch(&plan->b.col[later]);
-    if (b != NULL)
-        __builtin_prefetch(&b[later]);
-}
-
-/* Writes the columns of the row of C of the entries begin <= k < end of A, in the order of their first
- * products, and returns their number. */
+/* Adds the products of the entries begin <= k < end of A to the sums of their columns. listed: writes
+ * the columns in the order of their first products, and returns their number; otherwise sums start
+ * from -0. bits: those of the offsets of B. */
 static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
-                                                 int bits, const T *a, const T *b, uint8_t *restrict found,
+                                                 int bits, bool listed, const T *a, const T *b, uint8_t *restrict found,
                                                  T *restrict sums, int32_t *restrict col)
 {
     const int32_t *const a_col = plan->a.col, *const b_col = plan->b.col;
+    const void *const b_row_ptr = plan->b.row_ptr;
     int64_t n = 0;
     for (int64_t k = begin; k < end; k++) {
-        const int64_t last = offset_at(plan->b.row_ptr, bits, a_col[k] + 1);
+        const int64_t last = offset_at(b_row_ptr, bits, a_col[k] + 1);
+        const int64_t later = offset_at(b_row_ptr, bits, a_col[min_i64(k + AHEAD, plan->a.nnz - 1)]);
         const T factor = TYPED(term)(a, k, NULL, 0);
-        TYPED(load_ahead)(plan, k, bits, b);
-        for (int64_t l = offset_at(plan->b.row_ptr, bits, a_col[k]); l < last; l++) {
+        __builtin_prefetch(&b_col[later]);
+        if (b != NULL)
+            __builtin_prefetch(&b[later]);
+        for (int64_t l = offset_at(b_row_ptr, bits, a_col[k]); l < last; l++) {
             const int32_t j = b_col[l];
             const T term = TYPED(term)(a != NULL ? &factor : NULL, 0, b, l);
-            if (__builtin_expect(found[j] != 0, 1)) {
+            if (!listed || __builtin_expect(found[j] != 0, 1)) {
                 sums[j] = TYPED(plus)(sums[j], term);
+                if (!listed)
+                    found[j] = 1;
             } else {
                 found[j] = 1;
                 sums[j] = term;
@@ -50,25 +47,12 @@ static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan
     return n;
 }
 
-/* The row of C of the entries begin <= k < end of A, without a list of its columns. Returns the number of
- * its entries. */
-static inline ALWAYS int64_t TYPED(dense_row)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
-                                              int bits, const T *a, const T *b, uint8_t *restrict found,
-                                              T *restrict sums, struct span span, int32_t *restrict col,
-                                              T *restrict val)
+/* Writes the entries of a row whose sums are ready and whose columns have a byte in found. Returns their
+ * number. */
+static inline int64_t TYPED(take_row)(uint8_t *restrict found, T *restrict sums, struct span span,
+                                      int32_t *restrict col, T *restrict val)
 {
-    const int32_t *const a_col = plan->a.col, *const b_col = plan->b.col;
     int64_t n = 0;
-    for (int64_t k = begin; k < end; k++) {
-        const int64_t last = offset_at(plan->b.row_ptr, bits, a_col[k] + 1);
-        const T factor = TYPED(term)(a, k, NULL, 0);
-        TYPED(load_ahead)(plan, k, bits, b);
-        for (int64_t l = offset_at(plan->b.row_ptr, bits, a_col[k]); l < last; l++) {
-            const int32_t j = b_col[l];
-            sums[j] = TYPED(plus)(sums[j], TYPED(term)(a != NULL ? &factor : NULL, 0, b, l));
-            found[j] = 1;
-        }
-    }
     for (int64_t from = span.first / BLOCK * BLOCK; from <= span.last; from += BLOCK)
         for (uint64_t there = take_found(found + from); there != 0; n++) {
             const int64_t j = from + take_bit(&there);
@@ -97,9 +81,11 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan 
         }
         return n;
     }
-    if (w->dense && is_dense(plan, i, &span))
-        return TYPED(dense_row)(plan, begin, end, bits, a, b, found, sums, span, col, val);
-    const int64_t n = TYPED(add_products)(plan, begin, end, bits, a, b, found, sums, col);
+    if (w->dense && is_dense(plan, i, &span)) {
+        TYPED(add_products)(plan, begin, end, bits, false, a, b, found, sums, col);
+        return TYPED(take_row)(found, sums, span, col, val);
+    }
+    const int64_t n = TYPED(add_products)(plan, begin, end, bits, true, a, b, found, sums, col);
     sort_columns(col, n, marks_in(w->marks, plan->b.cols));
     for (int64_t e = 0; e < n; e++) {
         val[e] = sums[col[e]];
