@@ -192,6 +192,8 @@ static spmv_status gather_one(spmv_group_matrix *m)
 static spmv_status meet(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
+    if (m->exchange.is_free)
+        return SPMV_OK;
     TRY(exchange_await(m, NULL));
     TRY(gather_one(m));
 done:
@@ -234,7 +236,7 @@ done:
 
 spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x)
 {
-    if (m->halo.sends == 0 && m->halo.receives == 0)
+    if (m->all_ghosts == 0)
         return SPMV_OK;
     return m->exchange.is_free ? fetch_aside(m, x) : m->exchange.kind->put(m, x);
 }
@@ -313,6 +315,52 @@ spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int 
     TRY(exchange_await(m, NULL));
 done:
     m->seconds += group_now() - begin;
+    return st;
+}
+
+/* ------------------------------------------------------------- kernels that exchange by themselves */
+
+const struct exchange_view *exchange_view_of(const spmv_group_matrix *m)
+{
+    const struct exchange_kind *kind = m->exchange.kind;
+    return kind != NULL && kind->view != NULL && m->group->transport.ranks > 1 ? kind->view(m) : NULL;
+}
+
+spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows)
+{
+    spmv_group_matrix *m = matrix;
+    return m->exchange.kind->sum(m, type, &(const struct exchange_parts){numbers, 1, unit_rows}, NULL,
+                                 EXCHANGE_PUBLISH);
+}
+
+spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, const void *b)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    TRY(group_chunk_dots_cuda(m->ctx, type, m->context_chunk, m->ranks.chunks, a, b, m->context_parts));
+    TRY(exchange_publish(m, type, m->context_parts, 0));
+done:
+    return st;
+}
+
+spmv_status exchange_meet(void *matrix)
+{
+    spmv_group_matrix *m = matrix;
+    const double begin = group_now();
+    const spmv_status st = meet(m);
+    m->seconds += group_now() - begin;
+    return st;
+}
+
+spmv_status exchange_take_sent(void *matrix, void *x)
+{
+    spmv_status st = SPMV_OK;
+    spmv_group_matrix *m = matrix;
+    if (m->all_ghosts == 0)
+        return SPMV_OK;
+    TRY(exchange_meet(m));
+    TRY(m->exchange.kind->take_sent(m, x));
+done:
     return st;
 }
 

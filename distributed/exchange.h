@@ -46,10 +46,14 @@ struct exchange_kind {
     spmv_status (*open)(spmv_group_matrix *m);
     void (*close)(spmv_group_matrix *m);
 
-    /* put sends own elements of x, take stores those of other ranks in x. For ranks with something to
-     * send or to get. */
+    /* put sends own elements of x, take stores those of other ranks in x. */
     spmv_status (*put)(spmv_group_matrix *m, const void *x);
     spmv_status (*take)(spmv_group_matrix *m, void *x);
+
+    /* What kernels need to exchange by themselves; NULL: not possible. take_sent: as take, for elements that
+     * such a kernel has sent. */
+    const struct exchange_view *(*view)(const spmv_group_matrix *m);
+    spmv_status (*take_sent)(spmv_group_matrix *m, void *x);
 
     /* PUBLISH sends this rank's parts to all ranks, COLLECT adds the parts of all: sums[v] in the
      * context's memory. Both at once only in free mode. */
@@ -86,6 +90,11 @@ spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x);
 spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to);
 spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
 bool exchange_let_wait(void *matrix, bool free);
+spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows);
+spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, const void *b);
+spmv_status exchange_take_sent(void *matrix, void *x);
+spmv_status exchange_meet(void *matrix);
+const struct exchange_view *exchange_view_of(const spmv_group_matrix *m);
 
 /* Waits until the event, or with NULL all work queued on the context's stream, is done. Returns the
  * failure of the group, if there is one; then kernels no longer wait for other ranks. */

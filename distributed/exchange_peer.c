@@ -24,11 +24,12 @@ struct peer {
     struct exchange_view view;
     struct board_memory *board;
     void *tables; /* boards, targets and sources of the view */
+    void *sends;  /* order, run_of and runs of the view */
 };
 
 /* Offsets within a board, in bytes. Others write the flags, the parts and what arrives. */
 struct layout {
-    int64_t put, sum, parts[2], arrived[2], end;
+    int64_t put, parts[2], arrived[2], end;
 };
 
 /* What a rank tells the others. */
@@ -45,11 +46,10 @@ static int64_t padded(int64_t bytes)
 static struct layout layout_of(const spmv_group_matrix *m)
 {
     const int64_t flags = padded(m->group->transport.ranks * (int64_t)sizeof(struct exchange_flag));
-    const int64_t parts = padded(EXCHANGE_SUMS * max_i64(1, m->all_chunks) * 8);
+    const int64_t parts = padded(EXCHANGE_SUMS * max_i64(1, m->all_chunks) * 16); /* exchange_view.cuh, "Parts" */
     const int64_t arrived = padded((m->halo.before + m->halo.after) * (int64_t)spmv_type_size(m->type));
     struct layout l = {.put = padded((int64_t)sizeof(struct exchange_counters))};
-    l.sum = l.put + flags;
-    l.parts[0] = l.sum + flags;
+    l.parts[0] = l.put + flags;
     l.parts[1] = l.parts[0] + parts;
     l.arrived[0] = l.parts[1] + parts;
     l.arrived[1] = l.arrived[0] + arrived;
@@ -81,11 +81,23 @@ static spmv_status allow(spmv_context *ctx, int own, int other)
     return cuda_check(ctx, error, "cudaDeviceEnablePeerAccess");
 }
 
+/* Whether elements arrive from all ranks to which some go. Then a rank that has got those of fetch k + 1
+ * knows that its targets have stored those of fetch k, also without a sum between: a preconditioner may
+ * multiply several times. */
+static int is_mutual(const struct halo *h)
+{
+    int mutual = h->sends == h->receives;
+    for (int i = 0; i < h->sends && mutual; i++)
+        mutual = h->send[i].rank == h->receive[i].rank;
+    return mutual;
+}
+
 /* Together: lets this rank's GPU write to all others. */
 static spmv_status allow_all(spmv_group_matrix *m)
 {
     spmv_status st = SPMV_OK;
-    const int ranks = m->group->transport.ranks, own = device_of(m);
+    const int ranks = m->group->transport.ranks;
+    int own = device_of(m);
     int *device = NULL;
     const char *obstacle = NULL;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *device, what, (void **)&device));
@@ -99,7 +111,11 @@ static spmv_status allow_all(spmv_group_matrix *m)
     }
     TRY(spmv_group_agree(m->group, st));
     TRY(exchange_find_obstacle(m, &obstacle));
-    m->exchange.may_wait = obstacle == NULL;
+    own = is_mutual(&m->halo);
+    TRY(group_gather_equal(m->group, &own, device, sizeof own));
+    m->exchange.may_wait = obstacle == NULL && m->all_chunks >= ranks;
+    for (int r = 0; r < ranks; r++)
+        m->exchange.may_wait = m->exchange.may_wait && device[r];
 done:
     host_free(device);
     return st;
@@ -161,9 +177,8 @@ static void describe_own(const spmv_group_matrix *m, struct peer *p, const struc
     v->ranks = m->group->transport.ranks;
     v->counters = (struct exchange_counters *)board;
     v->put = (struct exchange_flag *)(board + l->put);
-    v->sum = (struct exchange_flag *)(board + l->sum);
     for (int k = 0; k < 2; k++) {
-        v->parts[k] = board + l->parts[k];
+        v->parts[k] = (const uint64_t *)(board + l->parts[k]);
         v->arrived[k] = board + l->arrived[k];
     }
     v->sent = m->halo.context_index;
@@ -189,9 +204,9 @@ static void fill_tables(const spmv_group_matrix *m, const struct layout *l, cons
     const int64_t size = (int64_t)spmv_type_size(m->type);
     int64_t first = 0;
     for (int r = 0; r < ranks; r++)
-        boards[r] = (struct exchange_board){.put = (struct exchange_flag *)(told[r].board + l->put),
-                                            .sum = (struct exchange_flag *)(told[r].board + l->sum),
-                                            .parts = {told[r].board + l->parts[0], told[r].board + l->parts[1]}};
+        boards[r] = (struct exchange_board){
+            .put = (struct exchange_flag *)(told[r].board + l->put),
+            .parts = {(uint64_t *)(told[r].board + l->parts[0]), (uint64_t *)(told[r].board + l->parts[1])}};
     for (int t = 0; t < m->halo.sends; t++) {
         const int to = m->halo.send[t].rank;
         const int64_t at = places[(int64_t)to * ranks + rank] * size;
@@ -258,7 +273,95 @@ done:
     return st;
 }
 
+/* ------------------------------------------------------------- elements of chunks */
+
+/* The runs of the elements that are sent, target by target; runs: room for sends * chunks, or NULL: only
+ * counts. count[c]: the runs of chunk c. Returns the number of all. */
+static int64_t find_runs(const spmv_group_matrix *m, int32_t *count, struct exchange_run *runs, int32_t *chunk_of)
+{
+    const int64_t size = (int64_t)spmv_type_size(m->type);
+    int64_t i = 0, all = 0;
+    for (int t = 0; t < m->halo.sends; t++) {
+        const int64_t end = i + m->halo.send[t].bytes / size;
+        for (int64_t c = 0, begin; i < end; all++) {
+            while (m->chunk[c + 1] <= m->halo.index[i])
+                c++;
+            for (begin = i; i < end && m->halo.index[i] < m->chunk[c + 1]; i++)
+                continue;
+            count[c]++;
+            if (runs != NULL) {
+                runs[all] = (struct exchange_run){.first = begin, .count = i - begin, .target = t};
+                chunk_of[all] = (int32_t)c;
+            }
+        }
+    }
+    return all;
+}
+
+/* Sorts the runs by chunk. order: the chunks that have some first; returns their number. first: the first run
+ * of each chunk. */
+static int sort_runs(int64_t chunks, const int32_t *count, int64_t all, const struct exchange_run *runs,
+                     const int32_t *chunk_of, int32_t *order, int32_t *first, int32_t *run_of,
+                     struct exchange_run *sorted)
+{
+    int sending = 0;
+    int32_t at = 0;
+    for (int64_t c = 0; c < chunks; c++)
+        if (count[c] > 0) {
+            order[sending] = (int32_t)c;
+            run_of[sending++] = first[c] = at;
+            at += count[c];
+        }
+    run_of[sending] = at;
+    for (int64_t c = 0, k = sending; c < chunks; c++)
+        if (count[c] == 0)
+            order[k++] = (int32_t)c;
+    for (int64_t r = 0; r < all; r++)
+        sorted[first[chunk_of[r]]++] = runs[r];
+    return sending;
+}
+
+/* Makes order, sending, run_of and runs of the view. */
+static spmv_status make_sends(spmv_group_matrix *m, struct peer *p)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t chunks = m->ranks.chunks, numbers = padded((chunks + 1) * (int64_t)sizeof(int32_t));
+    int32_t *count = NULL, *chunk_of = NULL;
+    struct exchange_run *runs = NULL;
+    char *tables = NULL;
+    TRY(host_alloc(m->ctx, 2 * numbers, what, (void **)&count));
+    memset(count, 0, 2 * (size_t)numbers);
+    const int64_t all = find_runs(m, count, NULL, NULL), bytes = 2 * numbers + (all + 1) * (int64_t)sizeof *runs;
+    TRY(host_alloc(m->ctx, (all + 1) * (int64_t)sizeof *runs, what, (void **)&runs));
+    TRY(host_alloc(m->ctx, (all + 1) * (int64_t)sizeof *chunk_of, what, (void **)&chunk_of));
+    TRY(host_alloc(m->ctx, bytes, what, (void **)&tables));
+    memset(tables, 0, (size_t)bytes);
+    memset(count, 0, (size_t)numbers);
+    (void)find_runs(m, count, runs, chunk_of);
+    p->view.sending =
+        sort_runs(chunks, count, all, runs, chunk_of, (int32_t *)tables, count + numbers / (int64_t)sizeof *count,
+                  (int32_t *)(tables + numbers), (struct exchange_run *)(tables + 2 * numbers));
+    TRY(spmv_alloc(m->ctx, bytes, &p->sends));
+    TRY(spmv_upload(m->ctx, tables, p->sends, bytes));
+    p->view.order = p->sends;
+    p->view.run_of = (const int32_t *)((char *)p->sends + numbers);
+    p->view.runs = (const struct exchange_run *)((char *)p->sends + 2 * numbers);
+done:
+    host_free(count);
+    host_free(runs);
+    host_free(chunk_of);
+    host_free(tables);
+    return st;
+}
+
 /* ------------------------------------------------------------- the kind */
+
+/* Whether kernels of a solve can exchange by themselves. Ranks without a chunk publish no parts, so others
+ * would not know when these have collected a sum. */
+static bool has_view(const spmv_group_matrix *m)
+{
+    return m->ranks.rows == m->cols && m->all_chunks >= m->group->transport.ranks;
+}
 
 static spmv_status open_peer(spmv_group_matrix *m)
 {
@@ -280,6 +383,8 @@ static spmv_status open_peer(spmv_group_matrix *m)
     TRY(spmv_group_agree(m->group, allocate_board(m, p, &l)));
     describe_own(m, p, &l);
     TRY(make_tables(m, p, &l));
+    if (has_view(m))
+        TRY(spmv_group_agree(m->group, make_sends(m, p)));
 done:
     return st;
 }
@@ -299,6 +404,7 @@ static void close_peer(spmv_group_matrix *m)
     if (p->view.stop != NULL && cudaFreeHost(p->view.stop) != cudaSuccess)
         cudaGetLastError();
     spmv_free(m->ctx, p->tables);
+    spmv_free(m->ctx, p->sends);
     host_free(p);
 }
 
@@ -323,11 +429,27 @@ static spmv_status put(spmv_group_matrix *m, const void *x)
     return v->target_count > 0 ? exchange_put_cuda(m->ctx, m->type, v, x) : SPMV_OK;
 }
 
-static spmv_status take(spmv_group_matrix *m, void *x)
+/* Together, also for ranks to which nothing arrives: all count alike. */
+static spmv_status take_from(spmv_group_matrix *m, bool finishes, void *x)
 {
     const struct exchange_view *v = &peer_of(m)->view;
     const spmv_status st = check_lost(m);
-    return st == SPMV_OK && v->source_count > 0 ? exchange_take_cuda(m->ctx, m->type, v, x) : st;
+    return st == SPMV_OK ? exchange_take_cuda(m->ctx, m->type, v, finishes, x) : st;
+}
+
+static spmv_status take(spmv_group_matrix *m, void *x)
+{
+    return take_from(m, true, x);
+}
+
+static spmv_status take_sent(spmv_group_matrix *m, void *x)
+{
+    return take_from(m, false, x);
+}
+
+static const struct exchange_view *view_of(const spmv_group_matrix *m)
+{
+    return has_view(m) ? &peer_of(m)->view : NULL;
 }
 
 static spmv_status sum(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *sums, int phases)
@@ -341,5 +463,12 @@ static void abandon(spmv_group_matrix *m)
     *(volatile int *)peer_of(m)->view.stop = EXCHANGE_STOPPED;
 }
 
-const struct exchange_kind exchange_peer = {
-    .name = "peer", .open = open_peer, .close = close_peer, .put = put, .take = take, .sum = sum, .abandon = abandon};
+const struct exchange_kind exchange_peer = {.name = "peer",
+                                            .open = open_peer,
+                                            .close = close_peer,
+                                            .put = put,
+                                            .take = take,
+                                            .view = view_of,
+                                            .take_sent = take_sent,
+                                            .sum = sum,
+                                            .abandon = abandon};

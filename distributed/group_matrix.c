@@ -466,6 +466,11 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
         m->ranks.queue_parts = m->exchange.kind != NULL && group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
         m->ranks.let_wait = exchange_let_wait;
         m->ranks.await = exchange_await;
+        m->ranks.view = exchange_view_of(m);
+        m->ranks.publish = exchange_publish;
+        m->ranks.publish_dot = exchange_publish_dot;
+        m->ranks.take = exchange_take_sent;
+        m->ranks.meet = exchange_meet;
     }
 #endif
     write_note(m);

@@ -38,7 +38,7 @@
 #define CG_2_FUSED_CUH
 
 #include "cg_blocks.cuh"
-#include "part_sums.cuh"
+#include "exchange_view.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
 
 /* The least number of elements for two directions: vectors that exceed the last-level cache. Tests build
@@ -100,6 +100,12 @@ template <typename T> struct system {
     }
 };
 
+/* The same where the kernels of a step exchange parts of sums and elements with those of other ranks
+ * (exchange_view.cuh). */
+template <typename T> struct system_of_ranks : system<T> {
+    exchange_view view;
+};
+
 /* The sum of the parts. All threads get it. */
 template <typename T> __device__ T sum_parts(const parts_of<T> &parts)
 {
@@ -112,6 +118,101 @@ template <typename T> __device__ void leave(const system<T> &a, int k, two<T> pa
     const two<T> sum = part_sums::sum_block(part);
     if (threadIdx.x == 0)
         a.left[k] = sum;
+}
+
+/* Where a step gets sums, and where it hands on parts of sums and its direction. Without other ranks, or
+ * where kernels between exchange them: memory. */
+template <typename T> __device__ int chunk_at(const system<T> &, int turn)
+{
+    return turn;
+}
+
+template <typename T> __device__ unsigned sums_before(const system<T> &)
+{
+    return 0;
+}
+
+template <typename T> __device__ unsigned sums_begun(const system<T> &)
+{
+    return 0;
+}
+
+template <typename T> __device__ T sum_pq(const system<T> &a, unsigned)
+{
+    return sum_parts(a.pq);
+}
+
+template <typename T> __device__ two<T> sum_squares(const system<T> &a, unsigned)
+{
+    return sum_parts(a.squares);
+}
+
+template <typename T> __device__ void hand_on(const system<T> &a, int k, two<T> part, unsigned)
+{
+    leave(a, k, part);
+}
+
+template <typename T> __device__ void put_turn(const system<T> &, int, unsigned)
+{
+}
+
+template <typename T> __device__ void set_begun(const system<T> &, unsigned)
+{
+}
+
+template <typename T> __device__ void set_sums(const system<T> &, unsigned)
+{
+}
+
+/* With kernels of other ranks. p'q has the number sums_before + 1, the squares have the next one. */
+template <typename T> __device__ int chunk_at(const system_of_ranks<T> &a, int turn)
+{
+    return a.view.order[turn];
+}
+
+template <typename T> __device__ unsigned sums_before(const system_of_ranks<T> &a)
+{
+    return a.view.counters->sums;
+}
+
+template <typename T> __device__ unsigned sums_begun(const system_of_ranks<T> &a)
+{
+    return a.view.counters->begun;
+}
+
+template <typename T> __device__ T sum_pq(const system_of_ranks<T> &a, unsigned number)
+{
+    return exchanging::collect<T>(a.view, number);
+}
+
+template <typename T> __device__ two<T> sum_squares(const system_of_ranks<T> &a, unsigned number)
+{
+    return exchanging::collect<two<T>>(a.view, number);
+}
+
+template <typename T> __device__ void hand_on(const system_of_ranks<T> &a, int k, two<T> part, unsigned number)
+{
+    const two<T> sum = part_sums::broadcast(part_sums::sum_block(part));
+    if (threadIdx.x < warp_lanes)
+        exchanging::publish(a.view, k, sum, number);
+}
+
+/* Sends the elements of the direction in the block's chunk that others need. Chunks with some come first,
+ * so they arrive while the kernel goes on. */
+template <typename T> __device__ void put_turn(const system_of_ranks<T> &a, int turn, unsigned number)
+{
+    if (turn < a.view.sending)
+        exchanging::put_chunk(a.view, turn, (const T *)a.next, number + a.view.counters->fetches);
+}
+
+template <typename T> __device__ void set_begun(const system_of_ranks<T> &a, unsigned number)
+{
+    a.view.counters->begun = number;
+}
+
+template <typename T> __device__ void set_sums(const system_of_ranks<T> &a, unsigned number)
+{
+    a.view.counters->sums = number;
 }
 
 /* Folds count parts to FOLDED: each block adds up a contiguous range. */
@@ -134,12 +235,12 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
  * this order, so sums do not depend on EACH. */
 template <int EACH> struct own_elements {
     int64_t i, behind;
-    int part;
+    int turn;
 
-    template <typename T> __device__ explicit own_elements(const system<T> &a) : part((int)blockIdx.x)
+    template <typename System> __device__ explicit own_elements(const System &a) : turn((int)blockIdx.x)
     {
         if (a.chunk != nullptr) {
-            begin_chunk(a.chunk);
+            begin_chunk(a);
             return;
         }
         const int64_t n = a.n;
@@ -149,30 +250,31 @@ template <int EACH> struct own_elements {
         behind = end < n ? end : n;
     }
 
-    __device__ void begin_chunk(const int64_t *chunk)
+    template <typename System> __device__ void begin_chunk(const System &a)
     {
-        i = chunk[part] + threadIdx.x;
-        behind = chunk[part + 1];
+        const int chunk = chunk_at(a, turn);
+        i = a.chunk[chunk] + threadIdx.x;
+        behind = a.chunk[chunk + 1];
     }
 
-    /* Moves on to the next elements. *ended: the part has none left; part_before is its number. False
+    /* Moves on to the next elements. *ended: the part has none left; it was that of turn_before. False
      * when the block has none left. */
-    template <typename T> __device__ bool next(const system<T> &a, bool *ended)
+    template <typename System> __device__ bool next(const System &a, bool *ended)
     {
         i += BLOCK * EACH;
         *ended = i - (int)threadIdx.x >= behind;
         if (!*ended)
             return true;
-        part += (int)gridDim.x;
-        if (part >= a.chunks)
+        turn += (int)gridDim.x;
+        if (turn >= a.chunks)
             return false;
-        begin_chunk(a.chunk);
+        begin_chunk(a);
         return true;
     }
 
-    __device__ int part_before() const
+    __device__ int turn_before() const
     {
-        return part - (int)gridDim.x;
+        return turn - (int)gridDim.x;
     }
 
     template <typename T> __device__ void load(const T *from, T (&to)[EACH]) const
@@ -213,7 +315,7 @@ __global__ void __launch_bounds__(BLOCK) begin(system<T> a, bool continues, T *p
         });
         more = own.next(a, &ended);
         if (ended) {
-            leave(a, own.part_before(), part);
+            leave(a, own.turn_before(), part);
             part = {};
         }
     }
@@ -254,7 +356,8 @@ __global__ void __launch_bounds__(BLOCK) begin_state(system<T> a, double toleran
 }
 
 /* alpha = rho / p'q, r = r - alpha q, and parts of the squares. */
-template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step_residual(system<T> a)
+template <typename T, int EACH, typename System = system<T>>
+__global__ void __launch_bounds__(BLOCK, 2) step_residual(System a)
 {
     state<T> *const s = a.s;
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
@@ -267,7 +370,8 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
     const long long iterations = s->iterations, most = s->most;
     own.load(a.r, r);
     own.load(a.q, q);
-    const T pq = sum_parts(a.pq);
+    const unsigned sums = sums_before(a);
+    const T pq = sum_pq(a, sums + 1);
     const bool broken = !isfinite(rr) || !isfinite(rho) || !isfinite(pq) || rho <= 0 || pq <= 0;
     const bool limit = iterations == most;
     /* All blocks decide alike: a block that reads `ending` late sees the 1 that block 0 set for
@@ -298,11 +402,12 @@ template <typename T, int EACH> __global__ void __launch_bounds__(BLOCK, 2) step
             own.load(a.q, q);
         }
         if (ended) {
-            leave(a, own.part_before(), part);
+            hand_on(a, chunk_at(a, own.turn_before()), part, sums + 2);
             part = {};
         }
     }
     if (first) {
+        set_begun(a, sums + 2);
         s->pq = pq;
         s->alpha_before = s->alpha;
         s->alpha = alpha;
@@ -337,8 +442,8 @@ enum class parts_of_x { ONE, NONE, TWO };
 
 /* beta = rho / (previous rho), x as above, next = z + beta p. With two directions `next` still has
  * the direction of the step before, which this step replaces. */
-template <typename T, int EACH, parts_of_x PARTS>
-__global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
+template <typename T, int EACH, parts_of_x PARTS, typename System = system<T>>
+__global__ void __launch_bounds__(BLOCK, 2) step_direction(System a)
 {
     constexpr bool ADDS = PARTS != parts_of_x::NONE, TWO = PARTS == parts_of_x::TWO;
     state<T> *const s = a.s;
@@ -358,7 +463,8 @@ __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
         return;
     const T alpha = s->alpha, alpha_before = s->alpha_before, rho_before = s->rho_before;
     load();
-    const two<T> squares = sum_parts(a.squares);
+    const unsigned number = sums_begun(a);
+    const two<T> squares = sum_squares(a, number);
     const T rho = a.z != nullptr ? sum_parts(a.rz) : squares.im;
     const T beta = rho / rho_before;
     for (;;) {
@@ -370,11 +476,15 @@ __global__ void __launch_bounds__(BLOCK, 2) step_direction(system<T> a)
             a.next[i] = a.z_of(i, r[k]) + beta * p[k];
         });
         bool ended;
-        if (!own.next(a, &ended))
+        const bool more = own.next(a, &ended);
+        if (ended)
+            put_turn(a, own.turn_before(), number);
+        if (!more)
             break;
         load();
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
+        set_sums(a, number);
         s->rr = squares.re;
         s->rho = rho;
         s->iterations = s->iterations_then;

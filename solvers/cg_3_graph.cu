@@ -15,8 +15,10 @@
  * Ranks (struct plan_ranks): each rank runs these kernels on its rows, with one part of a sum for each
  * chunk. The parts go to all ranks, which add them in the same order (queue_sum), so all ranks see the
  * same numbers and end with the same step. A step is then: fetch the elements of other ranks, product,
- * p'q, step_residual, the squares, step_direction. The host waits for other ranks in the first step
- * only. If there is one rank, the next kernel adds the parts in that order, as without ranks.
+ * p'q, step_residual, the squares, step_direction. The host waits for other ranks in the first steps
+ * only. If there is one rank, the next kernel adds the parts in that order, as without ranks. Where a rank's
+ * kernels can write into the memory of other GPUs (plan_ranks, view), step_residual and step_direction
+ * exchange the parts by themselves, and step_direction sends the elements that others need.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
@@ -36,6 +38,7 @@ struct workspace {
     void *memory, *z;
     void *other;                           /* the second of two directions; NULL: one */
     bool odd;                              /* the next step to be queued is the second, fourth, ... of the run */
+    bool sent;                             /* a kernel has sent elements of the direction to other ranks */
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
     int64_t squares_at, rho_at;            /* with several ranks: the squares and r'z of all ranks */
 };
@@ -54,6 +57,16 @@ bool is_small(const struct cg *cg)
 int64_t chunks_of(const struct plan_ranks *ranks)
 {
     return max_i64(1, ranks->chunks);
+}
+
+/* Whether the kernels of a step exchange with those of other ranks: the same on all ranks. A preconditioner
+ * with kernels of its own comes between. With many rows, kernels between the others pay: their few blocks
+ * collect the parts once, and elements travel during the product. */
+bool exchanges(const struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    return ranks != nullptr && ranks->view != nullptr && workspace_of(cg)->z == nullptr &&
+           ranks->rows < (int64_t)SPMV_CG_TWO_FROM * ranks->view->ranks;
 }
 
 /* With ranks, bits do not depend on the number of blocks. */
@@ -147,12 +160,26 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
     return system;
 }
 
-/* Launches the kernel on the system of this solve. */
-template <typename T, typename Kernel, typename... Arguments>
-spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, Kernel kernel, Arguments... arguments)
+template <typename T> void set_system(const struct cg *cg, cg_fused::system<T> *system)
 {
+    *system = system_of<T>(cg);
+}
+
+template <typename T> void set_system(const struct cg *cg, cg_fused::system_of_ranks<T> *system)
+{
+    (cg_fused::system<T> &)*system = system_of<T>(cg);
+    system->view = *cg->s.plan->ranks->view;
+}
+
+/* Launches the kernel on the system of this solve. */
+template <typename T, typename System, typename... Parameters, typename... Arguments>
+spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, void (*kernel)(System, Parameters...),
+                         Arguments... arguments)
+{
+    System system;
+    set_system(cg, &system);
     return on_device(cg->s.ctx, [&] {
-        return launch_early(cg->s.ctx, name, (int)blocks, cg_fused::BLOCK, kernel, system_of<T>(cg), arguments...);
+        return launch_early(cg->s.ctx, name, (int)blocks, cg_fused::BLOCK, kernel, system, arguments...);
     });
 }
 
@@ -193,13 +220,25 @@ template <typename T> spmv_status queue_dot_of_ranks(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
     T *const dot = dot_of<T>(cg);
+    const void *const p = direction_of(cg, workspace_of(cg)->odd);
     int64_t count = 0;
     if (cg->s.plan->method->dot_parts == nullptr)
-        return ranks->dot(ranks->self, cg->s.type, direction_of(cg, workspace_of(cg)->odd), cg->s.q, dot);
+        return exchanges(cg) ? ranks->publish_dot(ranks->self, cg->s.type, p, cg->s.q)
+                             : ranks->dot(ranks->self, cg->s.type, p, cg->s.q, dot);
     const T *const parts = pq_parts<T>(cg, &count);
+    if (exchanges(cg))
+        return ranks->publish(ranks->self, cg->s.type, parts, PLAN_UNIT_ROWS);
     return ranks->queue_parts != nullptr
                ? ranks->queue_parts(ranks->self, cg->s.type, parts, PLAN_UNIT_ROWS, (T *)system_of<T>(cg).pq.at)
                : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, PLAN_UNIT_ROWS, dot);
+}
+
+/* The product, whose elements of other ranks have been sent. */
+spmv_status multiply_sent(const spmv_plan *plan, struct plan_product product)
+{
+    const spmv_status st = plan->ranks->take(plan->ranks->self, (void *)product.x);
+    product.x = plan_x_of(plan, product.x);
+    return st != SPMV_OK || plan->a.rows == 0 ? st : plan_multiply(plan, &product);
 }
 
 /* q = A p and p'q with ranks. */
@@ -207,22 +246,46 @@ template <typename T> spmv_status queue_product_of_ranks(const struct cg *cg, st
 {
     if (cg->s.plan->method->dot_parts == nullptr)
         product.epilogue = nullptr;
-    const spmv_status st = plan_multiply_together(cg->s.plan, product);
+    const spmv_status st =
+        workspace_of(cg)->sent ? multiply_sent(cg->s.plan, product) : plan_multiply_together(cg->s.plan, product);
     return st != SPMV_OK ? st : queue_dot_of_ranks<T>(cg);
 }
 
+/* The kernel for one element a thread, or for several at a time. */
+template <typename T, typename System> spmv_status queue_residual(const struct cg *cg)
+{
+    return queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg),
+                           is_small(cg) ? cg_fused::step_residual<T, 1, System>
+                                        : cg_fused::step_residual<T, 8, System>);
+}
+
 /* The last kernel of a step. */
-template <typename T> spmv_status queue_direction(const struct cg *cg)
+template <typename T, typename System> spmv_status queue_direction(const struct cg *cg)
 {
     using cg_fused::parts_of_x;
     workspace *const own = workspace_of(cg);
     const auto queue = [&](auto kernel) { return queue_kernel<T>(cg, "cg p", blocks_of(cg), kernel); };
     if (own->other == nullptr)
-        return is_small(cg) ? queue(cg_fused::step_direction<T, 1, parts_of_x::ONE>)
-                            : queue(cg_fused::step_direction<T, 4, parts_of_x::ONE>);
-    const spmv_status st = own->odd ? queue(cg_fused::step_direction<T, 4, parts_of_x::TWO>)
-                                    : queue(cg_fused::step_direction<T, 4, parts_of_x::NONE>);
+        return is_small(cg) ? queue(cg_fused::step_direction<T, 1, parts_of_x::ONE, System>)
+                            : queue(cg_fused::step_direction<T, 4, parts_of_x::ONE, System>);
+    const spmv_status st = own->odd ? queue(cg_fused::step_direction<T, 4, parts_of_x::TWO, System>)
+                                    : queue(cg_fused::step_direction<T, 4, parts_of_x::NONE, System>);
     own->odd = !own->odd;
+    return st;
+}
+
+/* The vector kernels of a step that exchange with those of other ranks. */
+template <typename T> spmv_status queue_vectors_of_ranks(const struct cg *cg)
+{
+    const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    spmv_status st = ranks->meet(ranks->self);
+    if (st == SPMV_OK)
+        st = queue_residual<T, cg_fused::system_of_ranks<T>>(cg);
+    if (st == SPMV_OK)
+        st = ranks->meet(ranks->self);
+    if (st == SPMV_OK)
+        st = queue_direction<T, cg_fused::system_of_ranks<T>>(cg);
+    workspace_of(cg)->sent = true;
     return st;
 }
 
@@ -243,8 +306,10 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     spmv_status st = ranks ? queue_product_of_ranks<T>(cg, product) : plan_multiply(cg->s.plan, &product);
     if (st == SPMV_OK && !ranks)
         st = queue_fold<T>(cg);
+    if (exchanges(cg))
+        return st != SPMV_OK ? st : queue_vectors_of_ranks<T>(cg);
     if (st == SPMV_OK)
-        st = queue_kernel<T>(cg, "cg r - alpha q", blocks_of(cg), KERNEL_FOR(cg_fused::step_residual, 8));
+        st = queue_residual<T, cg_fused::system<T>>(cg);
     if (st == SPMV_OK)
         st = sum_squares<T>(cg);
     if (st == SPMV_OK && own->z != nullptr) {
@@ -255,13 +320,14 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
         if (st == SPMV_OK)
             st = sum_ranks<T>(cg, system_of<T>(cg).rz_parts, 1, own->rho_at);
     }
-    return st != SPMV_OK ? st : queue_direction<T>(cg);
+    return st != SPMV_OK ? st : queue_direction<T, cg_fused::system<T>>(cg);
 }
 
 template <typename T> spmv_status queue_begin(struct cg *cg)
 {
     workspace *const own = workspace_of(cg);
     own->odd = false;
+    own->sent = false;
     const double roundoff = sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-53;
     int64_t count = 0;
     T *const product_parts = pq_parts<T>(cg, &count);
@@ -277,13 +343,13 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
                                            roundoff, (long long)cg->s.column->limit);
 }
 
-/* The same for several ranks, and the first step, in which the host waits: each kernel is then loaded,
- * and no rank allocates any more. */
+/* The same for several ranks, and the first step, or two where some rank may have two directions, in which
+ * the host waits: each kernel is then loaded, and no rank allocates any more. */
 template <typename T> spmv_status queue_begin_of_ranks(struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
     spmv_status st = queue_begin<T>(cg);
-    if (st == SPMV_OK)
+    for (int k = 0; k < (ranks->rows >= SPMV_CG_TWO_FROM ? 2 : 1) && st == SPMV_OK; k++)
         st = queue_step<T>(cg);
     if (st == SPMV_OK && !ranks->let_wait(ranks->self, true))
         workspace_of(cg)->queue.graphs = false;
@@ -358,7 +424,7 @@ spmv_status prepare(struct cg *cg)
     own->rho_at = own->squares_at + 2 * size;
     st = context_lend(cg->s.ctx, own->rho_at + size, &own->memory);
     if (st == SPMV_OK && cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
-        st = context_lend(cg->s.ctx, cg->s.n * size, &own->z);
+        st = context_lend(cg->s.ctx, max_i64(1, cg->s.n) * size, &own->z); /* not NULL for a rank without rows */
     if (st == SPMV_OK)
         st = lend_direction(cg, own);
     if (st != SPMV_OK)

@@ -13,7 +13,7 @@ namespace part_sums
 
 enum { BLOCK = 512 };
 
-/* The sum of a block's values. Only the first warp gets it. */
+/* The sum of a block's values. Lane 0 of each warp gets it. */
 template <typename T> __device__ T sum_block(T value)
 {
     constexpr int BLOCK_WARPS = BLOCK / warp_lanes;
@@ -27,6 +27,12 @@ template <typename T> __device__ T sum_block(T value)
     return warp_sum(thread % warp_lanes < BLOCK_WARPS ? of_warps[thread % warp_lanes] : T(), BLOCK_WARPS);
 }
 
+/* All threads of a block get what sum_block returned. */
+template <typename T> __device__ T broadcast(T sum)
+{
+    return shuffle_by(sum, [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
+}
+
 /* The sum of number(i), 0 <= i < count. All threads get it. */
 template <typename T, typename Number> __device__ T sum_numbers(int count, const Number &number)
 {
@@ -34,7 +40,7 @@ template <typename T, typename Number> __device__ T sum_numbers(int count, const
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < count; i += BLOCK)
         sum += number(i);
-    return shuffle_by(sum_block(sum), [](auto word) { return __shfl_sync(0xffffffffu, word, 0); });
+    return broadcast(sum_block(sum));
 }
 
 } // namespace part_sums

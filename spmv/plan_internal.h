@@ -78,12 +78,22 @@ struct plan_ranks {
      *   before. Between two fetches there is a sum, and nothing is allocated or freed. Returns
      *   whether that is so. With false they wait again, as they do at first.
      * - await: waits for an event (cudaEvent_t), or NULL: for all queued work. Returns the failure
-     *   of another rank, if there is one. Replaces other waits while let_wait is in force. */
+     *   of another rank, if there is one. Replaces other waits while let_wait is in force.
+     * - view: NULL, or what a solve's kernels need to exchange parts and elements with those of other
+     *   ranks by themselves (exchange_view.cuh). Then publish and publish_dot send the parts of own
+     *   chunks, of numbers as in queue_sum and of a'b, to all ranks; take stores elements that a kernel
+     *   has sent; and meet comes before a kernel that collects parts: the host waits for all ranks,
+     *   unless let_wait is in force. */
     const int64_t *context_chunk;
     spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
     spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
+    const struct exchange_view *view;
+    spmv_status (*publish)(void *self, spmv_type type, const void *numbers, int64_t unit_rows);
+    spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
+    spmv_status (*take)(void *self, void *x);
+    spmv_status (*meet)(void *self);
 };
 enum { PLAN_SUMS = 4, PLAN_UNIT_ROWS = 256 };
 
