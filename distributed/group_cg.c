@@ -110,9 +110,6 @@ static spmv_status check_name(const spmv_group_matrix *m, const char *name)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                             "preconditioner hypre-amg is not supported on several ranks: hypre needs the MPI that it "
                             "was built with, and a process for each rank; take amg");
-    if (strcmp(name, "chebyshev") == 0 && group_on_device(m->ctx))
-        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner chebyshev is not supported on several ranks on cuda: take jacobi");
     return SPMV_OK;
 }
 

@@ -38,6 +38,7 @@ struct chebyshev {
     struct precond_coefficients step[PRECOND_DEGREE + 1];
 };
 
+/* A rank without rows takes part in products only. */
 static spmv_status apply(void *self, const void *r, void *z)
 {
     spmv_status st = SPMV_OK;
@@ -47,7 +48,8 @@ static spmv_status apply(void *self, const void *r, void *z)
     struct precond_step step = {.first = true, .inverse = c->inverse, .residual = r, .d = c->d, .z = z};
     for (int k = 0; k <= c->degree; k++) {
         if (k == 1) {
-            TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, c->residual, m->rows));
+            if (m->rows > 0)
+                TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, c->residual, m->rows));
             step.first = false;
             step.residual = c->residual;
         }
@@ -55,7 +57,8 @@ static spmv_status apply(void *self, const void *r, void *z)
             TRY(spmv_apply(c->plan, &minus, c->d, &one, c->residual));
         step.before = c->step[k].before;
         step.factor = c->step[k].factor;
-        TRY(precond_smooth_step(m->ctx, m->type, &step, m->rows));
+        if (m->rows > 0)
+            TRY(precond_smooth_step(m->ctx, m->type, &step, m->rows));
     }
 done:
     return st;
@@ -118,20 +121,47 @@ void precond_chebyshev_steps(double lowest, double highest, int degree, struct p
 
 /* ----------------------------------------------------------------- interval */
 
-/* The largest row sum of |D^-1 A|. A plan of ranks has whole rows, on a host backend. */
+/* Copies offsets and values of the plan's matrix to the host, for the view a. */
+static spmv_status read_rows(const struct chebyshev *c, spmv_csr *a, void **row_ptr, void **val)
+{
+    spmv_status st = SPMV_OK;
+    static const char *const what = "row sums";
+    const int64_t offsets = (a->rows + 1) * (a->row_ptr_bits / 8);
+    const int64_t values = a->val != NULL ? a->nnz * (int64_t)spmv_type_size(a->type) : 0;
+    TRY(host_alloc(c->m->ctx, offsets, what, row_ptr));
+    TRY(host_alloc(c->m->ctx, values, what, val));
+    TRY(spmv_download(c->m->ctx, a->row_ptr, *row_ptr, offsets));
+    if (values > 0)
+        TRY(spmv_download(c->m->ctx, a->val, *val, values));
+    a->row_ptr = *row_ptr;
+    a->val = values > 0 ? *val : a->val;
+done:
+    return st;
+}
+
+/* The largest row sum of |D^-1 A|. The plan of a rank has whole rows. */
 static spmv_status row_sum_bound(const struct chebyshev *c, const struct precond_source *source, double *largest)
 {
+    spmv_status st = SPMV_OK;
     const struct plan_ranks *ranks = ranks_of(c);
-    const spmv_csr *a = ranks != NULL ? &c->plan->a : &source->host;
+    spmv_csr a = ranks != NULL ? c->plan->a : source->host;
+    void *row_ptr = NULL, *val = NULL;
     double bound = 0;
-    for (int64_t i = 0; i < a->rows; i++) {
+    if (ranks != NULL && c->m->ctx->backend->id == SPMV_BACKEND_CUDA)
+        TRY(read_rows(c, &a, &row_ptr, &val));
+    for (int64_t i = 0; i < a.rows; i++) {
         double sum = 0;
-        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            sum += fabs(precond_value(a, k));
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            sum += fabs(precond_value(&a, k));
         bound = fmax(bound, sum / source->diagonal[i]);
     }
     *largest = bound;
-    return ranks != NULL ? ranks->largest(ranks->self, largest) : SPMV_OK;
+    if (ranks != NULL)
+        TRY(ranks->largest(ranks->self, largest));
+done:
+    host_free(row_ptr);
+    host_free(val);
+    return st;
 }
 
 /* The number of eigenvalues of the tridiagonal matrix below x: the number of negative pivots of T -
