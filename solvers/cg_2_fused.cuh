@@ -24,6 +24,8 @@
  * every second step adds the parts of two steps to x, in their order: x = (x + alpha' p') + alpha p.
  * So the bits of x stay. After an odd number of steps `catch_up` adds the missing part.
  *
+ * Ranks: cg_3_graph.cu. Where kernels of other ranks can be reached, the kernels take a system_of_ranks.
+ *
  * Block 0 writes scalars for later kernels only: step_residual reads what step_direction wrote, and
  * the reverse.
  *
