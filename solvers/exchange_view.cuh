@@ -8,9 +8,10 @@
  *
  * Nothing that is still needed is overwritten. A rank publishes parts of sum k + 2 only after it has
  * collected sum k + 1 of all ranks, which these publish after they have collected sum k. (Each block that
- * publishes parts of the squares has collected p'q before.) There is a sum between two fetches, which a
- * rank publishes after it has stored the elements of the first one; or the host waits for all ranks
- * (exchange.h, "careful"). For this each rank must have a chunk.
+ * publishes parts of the squares has collected p'q before.) Between two fetches either there is a sum,
+ * which a rank publishes after it has stored the elements of the first one; or elements come from all ranks
+ * to which some go (exchange_peer.c, is_mutual); or the host waits for all ranks (exchange.h, "careful").
+ * For this each rank must have a chunk.
  *
  * Source: PTX ISA, "Memory consistency model": a release at system scope makes what a block has
  * written, and what it has seen of others by a fence, visible to the one that acquires.

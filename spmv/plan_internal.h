@@ -75,7 +75,7 @@ struct plan_ranks {
      *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
-     *   before. Between two fetches there is a sum, and nothing is allocated or freed. Returns
+     *   before. What orders fetches: exchange_view.cuh. Nothing is allocated or freed. Returns
      *   whether that is so. With false they wait again, as they do at first.
      * - await: waits for an event (cudaEvent_t), or NULL: for all queued work. Returns the failure
      *   of another rank, if there is one. Replaces other waits while let_wait is in force.
