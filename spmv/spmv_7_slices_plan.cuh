@@ -295,8 +295,8 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
     __shared__ window<uint8_t> near[WARPS];
     const int64_t warps = (int64_t)gridDim.x * WARPS;
     int64_t slots = 0, longest = 0, spare = SPARE_PLACES;
-    const volatile int *const others = &m.found->unsuited; /* what other warps found */
-    bool unsorted = false, unsuited = *others != 0;
+    const volatile int *const others = &m.found->unsuited;                       /* what other warps found */
+    bool unsorted = false, unsuited = __shfl_sync(0xffffffffu, *others, 0) != 0; /* the same in all lanes */
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices && !unsuited;
          slice += warps) {
         merging<Offset, uint8_t, no_values> rows_of(row_ptr, col, rows, slice, {}, near + threadIdx.x / warp_lanes);
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
             if (k % window<uint8_t>::AHEAD == 0) { /* uses what was loaded that many slots ago */
                 if (ends != 0)
                     break;
-                ends = *others;
+                ends = __shfl_sync(0xffffffffu, *others, 0);
             }
             const slot s = rows_of.take(&unsorted);
             if (s.offset == NO_OFFSET)
