@@ -28,11 +28,11 @@ __host__ __device__ constexpr staged staged_by(amg_step step)
 {
     return step == AMG_MIS_SPREAD || step == AMG_MIS_DECIDE ? COLUMNS_OF_F
            : step == AMG_DIAGONAL || step == AMG_BOUND || step == AMG_POWER || step == AMG_SMOOTHER ||
-                   step == AMG_STRONGEST || step == AMG_STRONG_COUNT || step == AMG_STRONG_COLUMNS ||
+                   step == AMG_STRONGEST || step == AMG_STRONG_COUNT || step == AMG_STRONG_FILL ||
                    step == AMG_STRONG_VALUES
                ? ALL_OF_A
            : step == AMG_JOIN_NEAR     ? ALL_OF_F
-           : step == AMG_COARSE_CHECK  ? ALL_OF_R
+           : step == AMG_COARSE_MASS   ? ALL_OF_R
            : step == AMG_PROLONG_COUNT ? AGGREGATES_OF_F
            : step == AMG_PROLONG_FILL  ? TERMS_OF_F
                                        : NOTHING;
@@ -48,6 +48,13 @@ __host__ __device__ constexpr bool gathers(staged matrix)
 __host__ __device__ constexpr bool has_values(staged matrix)
 {
     return matrix != COLUMNS_OF_F && matrix != AGGREGATES_OF_F;
+}
+
+/* Whether the step makes a value for each entry of A. They replace those in shared memory, and then the
+ * block writes them at once. */
+__host__ __device__ constexpr bool replaces(amg_step step)
+{
+    return step == AMG_SMOOTHER;
 }
 
 template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
@@ -96,8 +103,18 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
                 if (has_values(STAGED))
                     m->val = val - begin;
                 s.gathered = gathers(STAGED);
+                if (replaces(STEP))
+                    s.to = val - begin;
             }
             __syncthreads();
+            if constexpr (replaces(STEP)) {
+                if (i < n)
+                    Row(&s, i);
+                __syncthreads();
+                for (int64_t k = threadIdx.x; k < end - begin && s.to != rows.to; k += THREADS)
+                    ((T *)rows.to)[begin + k] = val[k];
+                continue;
+            }
         }
         if (i < n)
             Row(&s, i);

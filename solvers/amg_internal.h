@@ -30,6 +30,8 @@ struct amg_pool {
 
 spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory);
 void amg_release(struct amg_pool *pool);
+/* Releases the block that was allocated last, with so many bytes. */
+void amg_release_last(struct amg_pool *pool, int64_t bytes);
 
 /* A level: the matrix A, its smoother, and the transfer to the next level. All arrays are in the
  * context's memory and have the type of the hierarchy, unless struct amg_rows says otherwise. */
@@ -51,6 +53,7 @@ struct amg_level {
     spmv_csr f, p0, p, r; /* strong couplings; tentative and smoothed interpolation; transpose */
     void *f_values, *p0_values, *p_values, *r_values;
     void *f_inverse; /* reciprocals of f's diagonal, during set-up */
+    void *strongest; /* the strongest coupling of each row, during set-up; NULL: not known */
     double omega;
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
@@ -111,7 +114,34 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
 /* Inverts a symmetric matrix, times -1, and sets its pivots; see struct amg_dense. Queued. */
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense);
 
+/* C = R (A P) in one pass for each product (amg_product_cuda.cu). All arrays are in the context's memory,
+ * those that are not const are scratch. */
+struct amg_galerkin {
+    struct amg_csr a, p, r;
+    int64_t fine, coarse; /* rows of A and of R */
+    int64_t a_nnz, p_nnz;
+    int64_t room[2]; /* for A P and for C: entries of the arrays, with two values of the type each */
+    void *entries[2];
+    uint64_t *places[2]; /* fine, and coarse */
+    int32_t *list;       /* fine */
+    void *counters;      /* AMG_GALERKIN_COUNTERS bytes */
+    const void *diagonal;
+    double *mass;     /* coarse: see the step coarse_mass */
+    int64_t *lengths; /* coarse: entries of each row of C; more than room[1] if C could not be made */
+};
+
+enum { AMG_GALERKIN_COUNTERS = 32 };
+
 #ifdef SPMV_HAVE_CUDA
+/* The room for this many entries. */
+int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries);
+
+/* Sets lengths and mass. Queued. */
+spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g);
+
+/* Sets columns and values of C, which has its row offsets. Queued. */
+spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c);
+
 spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
 #endif

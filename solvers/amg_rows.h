@@ -35,7 +35,7 @@
     X(NODE_FILL, node_fill)                                                                                            \
     X(STRONGEST, strongest)                                                                                            \
     X(STRONG_COUNT, strong_count)                                                                                      \
-    X(STRONG_COLUMNS, strong_columns)                                                                                  \
+    X(STRONG_FILL, strong_fill)                                                                                        \
     X(STRONG_VALUES, strong_values)                                                                                    \
     X(MIS_BEGIN, mis_begin)                                                                                            \
     X(MIS_SPREAD, mis_spread)                                                                                          \
@@ -53,6 +53,7 @@
     X(BASIS_FILL, basis_fill)                                                                                          \
     X(SMOOTH, smooth)                                                                                                  \
     X(TRANSPOSE, transpose)                                                                                            \
+    X(COARSE_MASS, coarse_mass)                                                                                        \
     X(COARSE_CHECK, coarse_check)                                                                                      \
     X(DENSE_CLEAR, dense_clear)                                                                                        \
     X(DENSE_FILL, dense_fill)                                                                                          \
@@ -126,6 +127,7 @@ struct amg_rows {
     void *ratio_out;      /* see the step */
     const void *weight;   /* T: see bound */
     void *weight_out;     /* the same */
+    void *strongest_out;  /* T: the strongest coupling of a row; NULL: not wanted */
     double strength;      /* threshold of a strong coupling */
     double factor, other; /* see the step */
     int l1;               /* inverse_out: of the row sums of |a_ij| */
@@ -150,6 +152,7 @@ struct amg_rows {
     void *to;               /* T: the values converted */
     struct amg_dense dense; /* the last level */
     double tolerance;       /* see the step */
+    double *mass;           /* see coarse_mass */
     const void *largest;    /* source_type: max |r_i| */
     const void *from;       /* vectors of narrow and widen */
 };
@@ -201,6 +204,12 @@ AMG_ROW int amg_spread_is_final(uint64_t near_key)
 {
     const uint64_t state = amg_state(near_key);
     return state == AMG_ROOT_STATE || (state == AMG_EXCLUDED && near_key != 0);
+}
+
+/* A sum of a_ii p_i^2 with one more term. */
+AMG_ROW double amg_add_mass(double sum, double diagonal, double p)
+{
+    return sum + diagonal * (p * p);
 }
 
 /* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not

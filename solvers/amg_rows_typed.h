@@ -57,19 +57,36 @@ AMG_ROW void TYPED(amg_diagonal)(const struct amg_rows *s, int64_t i)
     ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : 1;
 }
 
+/* |a_ij| / sqrt(a_ii a_jj) for entry k of row i; 0 for the diagonal entry and rows that are left out. */
+AMG_ROW T TYPED(amg_coupling)(const struct amg_rows *s, int64_t i, int64_t k)
+{
+    const T *root = (const T *)s->root;
+    const int64_t j = s->a.col[k];
+    const T own = root[i], other = root[j];
+    return own > 0 && other > 0 && j != i ? TYPED(amg_abs)(((const T *)s->a.val)[k]) / own / other : 0;
+}
+
 /* weight_out_i = sum_j |a_ij| w_j / a_ii and ratio_out_i = weight_out_i / w_i. For any w > 0 the
- * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). */
+ * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). strongest_out as in
+ * amg_strongest. */
 AMG_ROW void TYPED(amg_bound)(const struct amg_rows *s, int64_t i)
 {
     const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
     const T diagonal = ((const T *)s->diagonal)[i];
     const int64_t end = amg_offset(&s->a, i + 1);
-    T sum = 0;
+    T sum = 0, most = 0;
     if (diagonal > 0)
-        for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
             sum += TYPED(amg_abs)(val[k]) * weight[s->a.col[k]];
+            if (s->strongest_out != (void *)0) {
+                const T coupling = TYPED(amg_coupling)(s, i, k);
+                most = coupling > most ? coupling : most;
+            }
+        }
     ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : weight[i];
     ((T *)s->ratio_out)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
+    if (s->strongest_out != (void *)0)
+        ((T *)s->strongest_out)[i] = most;
 }
 
 /* A start vector for the power iteration: numbers of -1 to 1 from the hash of the row. */
@@ -106,19 +123,16 @@ AMG_ROW void TYPED(amg_smoother)(const struct amg_rows *s, int64_t i)
 
 /* ----------------------------------------------------------------- strength */
 
-/* weight_out_i = the largest |a_ij| / sqrt(a_ii a_jj), j != i */
+/* strongest_out_i = the largest |a_ij| / sqrt(a_ii a_jj), j != i */
 AMG_ROW void TYPED(amg_strongest)(const struct amg_rows *s, int64_t i)
 {
-    const T *val = (const T *)s->a.val, *root = (const T *)s->root;
     const int64_t end = amg_offset(&s->a, i + 1);
     T most = 0;
-    if (root[i] > 0)
-        for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
-            const T other = root[s->a.col[k]];
-            const T coupling = other > 0 && s->a.col[k] != i ? TYPED(amg_abs)(val[k]) / root[i] / other : 0;
-            most = coupling > most ? coupling : most;
-        }
-    ((T *)s->weight_out)[i] = most;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const T coupling = TYPED(amg_coupling)(s, i, k);
+        most = coupling > most ? coupling : most;
+    }
+    ((T *)s->strongest_out)[i] = most;
 }
 
 /* |a_ij| > strength min(w_i, w_j) sqrt(a_ii a_jj), with the weights of amg_strongest: symmetric, and
@@ -133,54 +147,89 @@ AMG_ROW int TYPED(amg_is_strong)(const struct amg_rows *s, int64_t i, int64_t k)
            TYPED(amg_abs)(((const T *)s->a.val)[k]) > (T)s->strength * least * root[i] * root[j];
 }
 
-/* count_i = strong couplings and the diagonal entry */
+/* The diagonal entry of F: weak couplings are added to that of A, which keeps the row's sum, unless that
+ * halves it. */
+AMG_ROW T TYPED(amg_lump)(T diagonal, T weak)
+{
+    const T lumped = diagonal + weak;
+    return lumped > diagonal / 2 ? lumped : diagonal;
+}
+
+/* inverse_out: the reciprocal of F's diagonal entry; ratio_out: sum_j |f_ij| / f_ii. strong: the sum of
+ * |f_ij| beside the diagonal. */
+AMG_ROW void TYPED(amg_store_strong)(const struct amg_rows *s, int64_t i, T diagonal, T lumped, T strong)
+{
+    ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / lumped : 0;
+    ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + strong) / lumped : 1;
+}
+
+/* count_i = strong couplings and the diagonal entry; see also amg_store_strong */
 AMG_ROW void TYPED(amg_strong_count)(const struct amg_rows *s, int64_t i)
 {
+    const T *val = (const T *)s->a.val;
+    const T diagonal = ((const T *)s->diagonal)[i];
     const int64_t end = amg_offset(&s->a, i + 1);
+    T weak = 0, strong = 0;
     int64_t count = 0;
-    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
-        count += s->a.col[k] == i || TYPED(amg_is_strong)(s, i, k);
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const int own = s->a.col[k] == i, is_strong = TYPED(amg_is_strong)(s, i, k);
+        count += own || is_strong;
+        if (!own && is_strong)
+            strong += TYPED(amg_abs)(val[k]);
+        else if (!own)
+            weak += val[k];
+    }
     s->count[i] = count;
+    TYPED(amg_store_strong)(s, i, diagonal, TYPED(amg_lump)(diagonal, weak), strong);
 }
 
-AMG_ROW void TYPED(amg_strong_columns)(const struct amg_rows *s, int64_t i)
+/* Columns and values of F. */
+AMG_ROW void TYPED(amg_strong_fill)(const struct amg_rows *s, int64_t i)
 {
+    const T *val = (const T *)s->a.val;
+    T *to = (T *)s->f.val;
     const int64_t end = amg_offset(&s->a, i + 1);
-    int64_t to = amg_offset(&s->f, i);
-    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
-        if (s->a.col[k] == i || TYPED(amg_is_strong)(s, i, k))
-            s->f.col[to++] = s->a.col[k];
+    int64_t at = amg_offset(&s->f, i), middle = -1;
+    T weak = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const int own = s->a.col[k] == i;
+        if (own || TYPED(amg_is_strong)(s, i, k)) {
+            middle = own ? at : middle;
+            s->f.col[at] = s->a.col[k];
+            to[at++] = val[k];
+        } else {
+            weak += val[k];
+        }
+    }
+    const T diagonal = ((const T *)s->diagonal)[i];
+    if (diagonal > 0)
+        to[middle] = TYPED(amg_lump)(diagonal, weak);
 }
 
-/* The values of the strong couplings. The others are added to the diagonal entry, which keeps the
- * row's sum, unless that halves it. If f is a, nothing is written to it. inverse_out: the reciprocal of the new diagonal entry;
- * ratio_out: sum_j |f_ij| / f_ii. */
+/* New values of F, whose pattern stays. If f is a, nothing is written to it. */
 AMG_ROW void TYPED(amg_strong_values)(const struct amg_rows *s, int64_t i)
 {
     const T *val = (const T *)s->a.val;
     T *to = (T *)s->f.val;
     const int64_t begin = amg_offset(&s->f, i), end = amg_offset(&s->f, i + 1), last = amg_offset(&s->a, i + 1);
     const T diagonal = ((const T *)s->diagonal)[i];
-    T weak = 0, sum = 0;
+    T weak = 0, strong = 0;
     int64_t at = begin, middle = begin;
     for (int64_t k = amg_offset(&s->a, i); k < last; k++)
         if (at < end && s->f.col[at] == s->a.col[k]) {
             if (s->a.col[k] == i)
                 middle = at;
             else
-                sum += TYPED(amg_abs)(val[k]);
+                strong += TYPED(amg_abs)(val[k]);
             if (!s->all_strong)
                 to[at] = val[k];
             at++;
         } else
             weak += val[k];
-    T lumped = diagonal + weak;
-    if (!(lumped > diagonal / 2))
-        lumped = diagonal;
+    const T lumped = TYPED(amg_lump)(diagonal, weak);
     if (diagonal > 0 && !s->all_strong)
         to[middle] = lumped;
-    ((T *)s->inverse_out)[i] = diagonal > 0 ? 1 / lumped : 0;
-    ((T *)s->ratio_out)[i] = diagonal > 0 ? (lumped + sum) / lumped : 1;
+    TYPED(amg_store_strong)(s, i, diagonal, lumped, strong);
 }
 
 /* -------------------------------------------------------------------- nodes */
@@ -226,14 +275,11 @@ AMG_ROW void TYPED(amg_node_fill)(const struct amg_rows *s, int64_t i)
 
 /* --------------------------------------------------------------- aggregates */
 
-/* Rows without a strong coupling are excluded: the smoother suffices for them. */
+/* Rows without a strong coupling are excluded: the smoother suffices for them. count: of strong couplings
+ * and the diagonal entry. */
 AMG_ROW void TYPED(amg_mis_begin)(const struct amg_rows *s, int64_t i)
 {
-    const int64_t end = amg_offset(&s->f, i + 1);
-    int coupled = 0;
-    if (((const T *)s->diagonal)[i] > 0)
-        for (int64_t k = amg_offset(&s->f, i); k < end && !coupled; k++)
-            coupled = s->f.col[k] != i;
+    const int coupled = ((const T *)s->diagonal)[i] > 0 && s->count[i] > 1;
     s->key[i] = amg_key(coupled ? AMG_UNDECIDED : AMG_EXCLUDED, i);
     s->near_key[i] = 0;
 }
@@ -477,17 +523,24 @@ AMG_ROW void TYPED(amg_transpose)(const struct amg_rows *s, int64_t k)
     ((T *)s->r.val)[k] = ((const T *)s->p.val)[amg_number(s->entry, s->entry_bits, k)];
 }
 
-/* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the sum of
- * a_ii p_i^2. ratio_out (f64): p'Ap over this sum, -2 for numbers that are not finite. least (f64,
- * in to): the largest entry that counts as 0. Row and column of a near-null-space vector that was left
- * out of an aggregate are 0; its diagonal entry becomes 1, so the matrix stays regular. */
-AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
+/* mass_out_j: the sum of a_ii p_i^2 over column j of P. */
+AMG_ROW void TYPED(amg_coarse_mass)(const struct amg_rows *s, int64_t j)
 {
     const T *r = (const T *)s->r.val, *diagonal = (const T *)s->diagonal;
-    T *val = (T *)s->c.val;
     double mass = 0;
     for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
-        mass += (double)diagonal[s->r.col[k]] * ((double)r[k] * (double)r[k]);
+        mass = amg_add_mass(mass, (double)diagonal[s->r.col[k]], (double)r[k]);
+    s->mass[j] = mass;
+}
+
+/* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the mass of p.
+ * ratio_out (f64): p'Ap over the mass, -2 for numbers that are not finite. least (f64, in to): the
+ * largest entry that counts as 0. Row and column of a near-null-space vector that was left out of an
+ * aggregate are 0; its diagonal entry becomes 1, so the matrix stays regular. */
+AMG_ROW void TYPED(amg_coarse_check)(const struct amg_rows *s, int64_t j)
+{
+    T *val = (T *)s->c.val;
+    const double mass = s->mass[j];
     const int64_t last = amg_offset(&s->c, j + 1);
     const int64_t at = first_column_from(s->c.col, amg_offset(&s->c, j), last, j);
     const int left_out = s->nulls > 0 && mass == 0 && at < last && s->c.col[at] == j;

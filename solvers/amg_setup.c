@@ -66,6 +66,12 @@ spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory)
     return st;
 }
 
+void amg_release_last(struct amg_pool *pool, int64_t bytes)
+{
+    context_free(pool->ctx, pool->block[--pool->blocks]);
+    pool->bytes -= bytes;
+}
+
 void amg_release(struct amg_pool *pool)
 {
     for (int i = 0; i < pool->blocks; i++)
@@ -278,8 +284,9 @@ done:
     return st;
 }
 
-/* The diagonal, the bound of the eigenvalues of D^-1 A, and the smoother. */
-static spmv_status find_smoother(struct amg *amg, struct amg_level *l)
+/* The diagonal, the bound of the eigenvalues of D^-1 A, and the smoother. coarsens: also the strongest
+ * couplings. */
+static spmv_status find_smoother(struct amg *amg, struct amg_level *l, bool coarsens)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
@@ -304,6 +311,10 @@ static spmv_status find_smoother(struct amg *amg, struct amg_level *l)
     s.weight = sums;
     s.weight_out = next;
     s.ratio_out = ratio;
+    if (coarsens)
+        TRY(alloc_vector(amg, &l->work, l->rows, &l->strongest));
+    s.root = l->root;
+    s.strongest_out = l->strongest;
     TRY(run(amg, AMG_BOUND, &s, l->rows));
     TRY(reduce(amg, &work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
     l->bound = real_at(amg->type, &bound, 0);
@@ -321,31 +332,36 @@ done:
     return st;
 }
 
-/* The values of F, and omega. */
-static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
+/* Runs a step that finds the reciprocals of F's diagonal, and omega. */
+static spmv_status find_omega(struct amg *amg, struct amg_level *l, enum amg_step step, struct amg_rows *s)
 {
     spmv_status st = SPMV_OK;
-    struct amg_rows s = arguments_of(l);
     union real bound = {0};
-    void *ratio = NULL;
     TRY(alloc_vector(amg, &l->work, l->rows, &l->f_inverse));
-    TRY(alloc_vector(amg, &l->work, l->rows, &ratio));
-    if (l->f_values == NULL) { /* all couplings are strong */
-        l->f.val = s.f.val = (void *)l->a.val;
-        s.all_strong = 1;
-    }
-    s.inverse_out = l->f_inverse;
-    s.ratio_out = ratio;
-    TRY(run(amg, AMG_STRONG_VALUES, &s, l->rows));
-    TRY(reduce(amg, &l->work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
-    if (l->nulls == 0)
+    TRY(alloc_vector(amg, &l->work, l->rows, &s->ratio_out));
+    s->inverse_out = l->f_inverse;
+    TRY(run(amg, step, s, l->rows));
+    if (l->nulls == 0) {
+        TRY(reduce(amg, &l->work, SPMV_MAX, amg->type, s->ratio_out, l->rows, &bound));
         l->omega = 4.0 / 3 / real_at(amg->type, &bound, 0);
+    }
 done:
     return st;
 }
 
-/* Checks the diagonal of the next level's matrix; sets next->least. */
-static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_level *next, bool *imprecise)
+/* The values of F, and omega. */
+static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
+{
+    if (l->f_values == NULL) /* all couplings are strong */
+        l->f.val = l->a.val;
+    struct amg_rows s = arguments_of(l);
+    return find_omega(amg, l, AMG_STRONG_VALUES, &s);
+}
+
+/* Checks the diagonal of the next level's matrix; sets next->least. mass: see the step coarse_mass; NULL:
+ * not known yet. */
+static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_level *next, double *mass,
+                              bool *imprecise)
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
@@ -353,6 +369,11 @@ static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_l
     double least = 0;
     const double tolerance = 256 * real_limits_of(amg->type).roundoff;
     TRY(amg_alloc(&l->work, next->rows * 8, &ratio));
+    s.mass = mass;
+    if (mass == NULL) {
+        TRY(amg_alloc(&l->work, next->rows * 8, (void **)&s.mass));
+        TRY(run(amg, AMG_COARSE_MASS, &s, next->rows));
+    }
     s.c = rows_of(&next->a);
     s.ratio_out = ratio;
     s.to = next->least;
@@ -365,23 +386,24 @@ done:
     return st;
 }
 
-/* The values of R and the next level's matrix, from A and P. */
-static spmv_status find_transfer_values(struct amg *amg, struct amg_level *l, bool *imprecise)
+/* The values of R. */
+static spmv_status find_transposed_values(const struct amg *amg, const struct amg_level *l)
+{
+    const struct amg_rows s = arguments_of(l);
+    return run(amg, AMG_TRANSPOSE, &s, l->r.nnz);
+}
+
+/* The values of the next level's matrix, by the plans of the products. */
+static spmv_status find_product_values(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
-    struct amg_level *next = l + 1;
-    struct amg_rows s = arguments_of(l);
     void *ap_values = NULL;
     spmv_csr ap;
     spmv_multiply_pattern(l->ap, &ap);
-    TRY(run(amg, AMG_TRANSPOSE, &s, l->r.nnz));
     TRY(alloc_vector(amg, &l->work, ap.nnz, &ap_values));
     TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
-    TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, next->values));
-    TRY(check_next(amg, l, next, imprecise));
+    TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, l[1].values));
 done:
-    amg_release(&l->work);
-    l->f_inverse = NULL;
     return st;
 }
 
@@ -397,19 +419,21 @@ done:
     return st;
 }
 
-/* *m = a matrix with these numbers of entries in the rows of the level, without columns and values
- * yet. If there are more than `most` in all, it gets no columns and values. */
-static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t cols, int64_t most,
-                            spmv_csr *m, void **values)
+/* *m = a matrix of the level with these numbers of entries in its rows, without columns and values
+ * yet. If there are more than `most` in all, it gets no arrays, only their number. */
+static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t rows, int64_t *counts, int64_t cols,
+                            int64_t most, spmv_csr *m, void **values)
 {
     spmv_status st = SPMV_OK;
     int64_t total = 0;
     void *offsets = NULL, *col = NULL;
-    TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, &offsets));
-    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
-    *m = new_view(amg, l->rows, cols, total);
-    if (total > most)
+    TRY(amg_alloc(&l->pool, (rows + 1) * 8, &offsets));
+    TRY(sum_counts(amg, counts, rows, offsets, &total));
+    *m = new_view(amg, rows, cols, total);
+    if (total > most) {
+        amg_release_last(&l->pool, (rows + 1) * 8);
         goto done;
+    }
     TRY(amg_alloc(&l->pool, total * 4, &col));
     TRY(alloc_vector(amg, &l->pool, total, values));
     m->row_ptr = offsets;
@@ -419,25 +443,26 @@ done:
     return st;
 }
 
+/* F, and omega. counts: gets the entries of its rows. */
 static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *counts)
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
-    int64_t total = 0;
-    void *offsets = NULL;
-    TRY(alloc_vector(amg, &l->work, l->rows, &s.weight_out));
-    TRY(run(amg, AMG_STRONGEST, &s, l->rows));
-    s.weight = s.weight_out;
+    if (l->strongest == NULL) {
+        TRY(alloc_vector(amg, &l->work, l->rows, &l->strongest));
+        s.strongest_out = l->strongest;
+        TRY(run(amg, AMG_STRONGEST, &s, l->rows));
+    }
+    s.weight = l->strongest;
     s.strength = amg->strength;
     s.count = counts;
-    TRY(run(amg, AMG_STRONG_COUNT, &s, l->rows));
-    TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &offsets));
-    TRY(sum_counts(amg, counts, l->rows, offsets, &total));
-    l->f = l->a;
-    if (total < l->a.nnz) {
-        TRY(new_rows(amg, l, counts, l->rows, total, &l->f, &l->f_values));
+    TRY(find_omega(amg, l, AMG_STRONG_COUNT, &s));
+    TRY(new_rows(amg, l, l->rows, counts, l->rows, l->a.nnz - 1, &l->f, &l->f_values));
+    if (l->f.nnz < l->a.nnz) {
         s.f = rows_of(&l->f);
-        TRY(run(amg, AMG_STRONG_COLUMNS, &s, l->rows));
+        TRY(run(amg, AMG_STRONG_FILL, &s, l->rows));
+    } else {
+        l->f = l->a;
     }
 done:
     return st;
@@ -494,7 +519,7 @@ static spmv_status find_tentative(struct amg *amg, struct amg_level *l, int64_t 
     struct amg_rows s = arguments_of(l);
     s.count = counts;
     TRY(run(amg, AMG_TENTATIVE_COUNT, &s, l->rows));
-    TRY(new_rows(amg, l, counts, aggregates, l->rows, &l->p0, &l->p0_values));
+    TRY(new_rows(amg, l, l->rows, counts, aggregates, l->rows, &l->p0, &l->p0_values));
     s.p0 = rows_of(&l->p0);
     TRY(run(amg, AMG_TENTATIVE_FILL, &s, l->rows));
 done:
@@ -532,7 +557,7 @@ static spmv_status find_p(struct amg *amg, struct amg_level *l, int64_t *counts,
     struct amg_rows s = arguments_of(l);
     s.count = counts;
     TRY(run(amg, AMG_PROLONG_COUNT, &s, l->rows));
-    TRY(new_rows(amg, l, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
+    TRY(new_rows(amg, l, l->rows, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
     if (l->p.nnz <= l->a.nnz)
         return find_p_values(amg, l);
     TRY(find_tentative(amg, l, counts, aggregates));
@@ -541,47 +566,100 @@ done:
     return st;
 }
 
-/* The patterns of R, AP and the next level's matrix. */
-static spmv_status find_patterns(struct amg *amg, struct amg_level *l)
+/* R, the transpose of P. */
+static spmv_status find_r(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
-    struct amg_level *next = l + 1;
-    spmv_csr ap;
     TRY(amg_alloc(amg->updates ? &l->pool : &l->work, l->p.nnz * entry_bits(&l->p) / 8, &l->entry));
     TRY(matrix_transpose_pattern(amg->ctx, &l->p, &l->transpose, (struct entry_numbers){l->entry, entry_bits(&l->p)}));
     spmv_matrix_view(l->transpose, &l->r);
     TRY(alloc_vector(amg, &l->pool, l->r.nnz, &l->r_values));
     l->r = with_values(amg, l->r, l->r_values);
+    TRY(find_transposed_values(amg, l));
+done:
+    return st;
+}
+
+/* The next level's matrix by general products, whose plans can compute other values. */
+static spmv_status multiply(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *next = l + 1;
+    spmv_csr ap;
     TRY(spmv_multiply_plan_create(amg->ctx, &l->a, &l->p, NULL, &l->ap));
     spmv_multiply_pattern(l->ap, &ap);
     ap = with_values(amg, ap, l->p_values); /* not a pattern; the plan reads no values */
     TRY(spmv_multiply_plan_create(amg->ctx, &l->r, &ap, NULL, &l->rap));
     spmv_multiply_pattern(l->rap, &next->a);
-    next->rows = next->a.rows;
-    next->pool.ctx = next->work.ctx = amg->ctx;
     TRY(alloc_vector(amg, &next->pool, next->a.nnz, &next->values));
-    TRY(amg_alloc(&next->pool, next->rows * 8, &next->least));
     next->a = with_values(amg, next->a, next->values);
+    TRY(find_product_values(amg, l));
+    if (!amg->updates) {
+        spmv_multiply_plan_destroy(l->ap);
+        l->ap = NULL;
+    }
 done:
     return st;
 }
 
-/* Releases what only new values would need. */
-static void keep_patterns_of_plans(struct amg *amg, struct amg_level *l)
+#ifdef SPMV_HAVE_CUDA
+/* The next level's matrix with one pass for each product. *made: false if that takes too much memory,
+ * or a row has too many columns. mass: see the step coarse_mass. */
+static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, double *mass, bool *made)
 {
-    if (amg->updates)
-        return;
-    spmv_multiply_plan_destroy(l->ap);
-    l->ap = NULL;
+    spmv_status st = SPMV_OK;
+    struct amg_level *next = l + 1;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int64_t coarse = l->r.rows, most = amg_galerkin_room_cuda(amg->ctx, l->a.nnz);
+    struct amg_galerkin g = {.a = rows_of(&l->a),
+                             .p = rows_of(&l->p),
+                             .r = rows_of(&l->r),
+                             .fine = l->rows,
+                             .coarse = coarse,
+                             .a_nnz = l->a.nnz,
+                             .p_nnz = l->p.nnz,
+                             .room = {2 * most, most},
+                             .diagonal = l->diagonal,
+                             .mass = mass};
+    *made = false;
+    for (int k = 0; k < 2; k++) {
+        TRY(amg_alloc(&work, 2 * g.room[k] * size_of(amg), &g.entries[k]));
+        TRY(amg_alloc(&work, (k == 0 ? l->rows : coarse) * 8, (void **)&g.places[k]));
+    }
+    TRY(amg_alloc(&work, l->rows * 4, (void **)&g.list));
+    TRY(amg_alloc(&work, AMG_GALERKIN_COUNTERS, &g.counters));
+    TRY(amg_alloc(&work, (coarse + 1) * 8, (void **)&g.lengths));
+    TRY(amg_galerkin_cuda(amg->ctx, amg->type, &g));
+    TRY(new_rows(amg, next, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
+    *made = next->a.nnz <= g.room[1];
+    if (*made)
+        TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, rows_of(&next->a)));
+done:
+    amg_release(&work);
+    return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
 }
+#endif
 
-/* The next level, for the pattern and the values of P. */
+/* Makes the next level, for P. */
 static spmv_status make_next(struct amg *amg, struct amg_level *l, bool *imprecise)
 {
     spmv_status st = SPMV_OK;
-    TRY(find_patterns(amg, l));
-    TRY(find_transfer_values(amg, l, imprecise));
-    keep_patterns_of_plans(amg, l);
+    struct amg_level *next = l + 1;
+    double *mass = NULL;
+    bool made = false;
+    next->pool.ctx = next->work.ctx = amg->ctx;
+    TRY(find_r(amg, l));
+    next->rows = l->r.rows;
+#ifdef SPMV_HAVE_CUDA
+    if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates) {
+        TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
+        TRY(multiply_at_once(amg, l, mass, &made));
+    }
+#endif
+    if (!made)
+        TRY(multiply(amg, l));
+    TRY(amg_alloc(&next->pool, next->rows * 8, &next->least));
+    TRY(check_next(amg, l, next, made ? mass : NULL, imprecise));
 done:
     return st;
 }
@@ -606,7 +684,7 @@ static spmv_status find_nodes(struct amg *amg, struct amg_level *l, int64_t *cou
     }
     s.count = counts;
     TRY(run(amg, AMG_NODE_COUNT, &s, nodes->rows));
-    TRY(new_rows(amg, nodes, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
+    TRY(new_rows(amg, nodes, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
     s.c = rows_of(&nodes->a);
     TRY(run(amg, AMG_NODE_FILL, &s, nodes->rows));
     s = arguments_of(nodes);
@@ -645,7 +723,7 @@ static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *cou
     s.aggregate = nodes->aggregate;
     s.count = counts;
     TRY(run(amg, AMG_BASIS_COUNT, &s, l->rows));
-    TRY(new_rows(amg, l, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
+    TRY(new_rows(amg, l, l->rows, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
     s.p0 = rows_of(&l->p0);
     TRY(run(amg, AMG_BASIS_FILL, &s, l->rows));
 done:
@@ -663,7 +741,6 @@ static spmv_status coarsen_nodes(struct amg *amg, struct amg_level *l, bool *coa
     TRY(amg_alloc(&nodes.work, (l->rows + 1) * 8, &counts));
     TRY(find_nodes(amg, l, counts, &nodes));
     TRY(find_strong(amg, &nodes, counts));
-    TRY(find_strong_values(amg, &nodes));
     TRY(find_aggregates(amg, &nodes, counts, &aggregates));
     *coarser = few_enough(aggregates * l->nulls, l->rows);
     if (*coarser) {
@@ -690,7 +767,6 @@ static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, 
     *coarser = false;
     TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &counts));
     TRY(find_strong(amg, l, counts));
-    TRY(find_strong_values(amg, l));
     TRY(find_aggregates(amg, l, counts, &aggregates));
     *coarser = few_enough(aggregates, l->rows);
     if (*coarser) {
@@ -699,6 +775,7 @@ static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, 
     }
 done:
     amg_release(&l->work);
+    l->strongest = NULL;
     return st;
 }
 
@@ -851,7 +928,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
     TRY(take_near_null(amg));
     for (;;) {
         struct amg_level *l = &amg->level[amg->levels - 1];
-        TRY(find_smoother(amg, l));
+        TRY(find_smoother(amg, l, l->nulls == 0 && l->rows > AMG_BOTTOM && amg->levels < AMG_LEVELS));
         if (l->rows <= AMG_BOTTOM) {
             TRY(invert_last(amg, imprecise));
             break;
@@ -876,13 +953,17 @@ spmv_status amg_renew(struct amg *amg, bool *imprecise)
     TRY(take_values(amg));
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
-        TRY(find_smoother(amg, l));
+        TRY(find_smoother(amg, l, false));
         if (k + 1 < amg->levels) {
             st = find_strong_values(amg, l);
             if (st == SPMV_OK)
                 st = find_p_values(amg, l);
             if (st == SPMV_OK)
-                st = find_transfer_values(amg, l, imprecise);
+                st = find_transposed_values(amg, l);
+            if (st == SPMV_OK)
+                st = find_product_values(amg, l);
+            if (st == SPMV_OK)
+                st = check_next(amg, l, l + 1, NULL, imprecise);
             amg_release(&l->work);
             TRY(st);
         }

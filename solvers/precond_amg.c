@@ -366,8 +366,7 @@ static void drop_given_values(struct amg *amg, const spmv_csr *a)
 {
     struct amg_pool *pool = &amg->given_pool;
     if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
-        context_free(amg->ctx, pool->block[--pool->blocks]); /* taken last */
-        pool->bytes -= amg->given.nnz * (int64_t)spmv_type_size(amg->given.type);
+        amg_release_last(pool, amg->given.nnz * (int64_t)spmv_type_size(amg->given.type));
         amg->given.val = NULL;
     }
 }
