@@ -447,6 +447,10 @@ spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, in
 /* n ones; release with free. */
 spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 
+/* Element i of a known solution: 1, or with `random` a fixed pseudo-random number in [-1, 1). Complex
+ * numbers have two elements each. */
+double solution_element(bool random, int64_t i);
+
 /* Whether a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);
 

@@ -11,6 +11,7 @@
 
 #include "app.h"
 #include "bandwidth_cache.h"
+#include "splitmix.h"
 
 bool file_exists(const char *path)
 {
@@ -314,6 +315,11 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
     for (int64_t i = 0; i < n * parts; i++)
         real_set(type_part(type), *host_values, i, i % parts == 0);
     return SPMV_OK;
+}
+
+double solution_element(bool random, int64_t i)
+{
+    return random ? (double)(int64_t)splitmix_at(1, i) * 0x1p-63 : 1;
 }
 
 json_t *json_load(const struct input *in)

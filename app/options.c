@@ -123,7 +123,7 @@ static const struct row rows[] = {
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
     {"block", .argument = "N", COUNT(block, 1, 64), .group = GROUP_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: 1)"},
-    {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "ones",
+    {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "random",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,
      .help = "iterate in f32, and correct in f64 until f64's tolerance is reached (default: all in f64)"},

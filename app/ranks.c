@@ -334,8 +334,8 @@ static const char *refuse_solve(const struct options *o)
         return "--plot is not supported on several ranks; --history writes the residuals";
     if (o->near_null != NULL || o->block > 0)
         return "--near-null and --block are not supported on several ranks";
-    if (strcmp(o->solution, "ones") != 0)
-        return "--solution random is not supported on several ranks";
+    if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0)
+        return "--solution must be ones or random";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
                "ic0, ilu0 and block-jacobi";
@@ -375,13 +375,32 @@ spmv_status rank_make_preconditioner(struct rank *r)
     return rank_passed(r, st);
 }
 
-spmv_status rank_make_b(struct rank *r)
+/* x = the known solution */
+static spmv_status fill_solution(struct rank *r)
+{
+    enum { AT_ONCE = 4096 };
+    double host[AT_ONCE]; /* or floats */
+    const int64_t n = r->info.own_cols;
+    spmv_status st = SPMV_OK;
+    if (!r->random)
+        return rank_fill(r, r->x, n, 1);
+    for (int64_t first = 0; first < n && st == SPMV_OK; first += AT_ONCE) {
+        const int64_t count = n - first < AT_ONCE ? n - first : (int64_t)AT_ONCE;
+        for (int64_t i = 0; i < count; i++)
+            real_set(r->info.type, host, i, solution_element(true, r->info.first_col + first + i));
+        st = spmv_upload(r->ctx, host, (char *)r->x + first * r->size, count * r->size);
+    }
+    return st;
+}
+
+spmv_status rank_make_b(struct rank *r, bool random)
 {
     const struct ranks_job *job = r->job;
     r->makes_b = job->count < 2;
+    r->random = random;
     if (!r->makes_b)
         return load_vector(r, job->arguments[1], "b", SPMV_GROUP_ROWS, r->b);
-    spmv_status st = rank_agreed(r, rank_fill(r, r->x, r->info.own_cols, 1), false);
+    spmv_status st = rank_agreed(r, fill_solution(r), false);
     if (st == SPMV_OK)
         st = rank_multiply(r, 1, r->x, 0, r->b);
     return st == SPMV_OK ? rank_check(r, 1, r->x, 0, NULL, r->b) : st;
@@ -451,12 +470,13 @@ static spmv_status check_residual(struct rank *r)
     return st;
 }
 
-/* The largest |x_i - 1|, where the solution is ones; on rank 0, which has all of x. */
+/* The largest error of x, where the solution is known; on rank 0, which has all of x. */
 static void find_error(struct rank *r)
 {
     r->largest_error = -1;
     for (int64_t i = 0; r->makes_b && r->all != NULL && i < r->info.rows; i++)
-        r->largest_error = fmax(r->largest_error, fabs(real_at(r->info.type, r->all, i) - 1));
+        r->largest_error = fmax(r->largest_error, fabs(real_at(r->info.type, r->all, i) -
+                                                       real_rounded(r->info.type, solution_element(r->random, i))));
 }
 
 static spmv_status compute_solution(struct rank *r)
@@ -473,7 +493,7 @@ static spmv_status compute_solution(struct rank *r)
     }
     st = rank_make_preconditioner(r);
     if (st == SPMV_OK)
-        st = rank_make_b(r);
+        st = rank_make_b(r, strcmp(job->o->solution, "random") == 0);
     if (st == SPMV_OK)
         st = load_vector(r, job->o->x0, "x0", SPMV_GROUP_COLS, r->x);
     if (st == SPMV_OK)
@@ -507,7 +527,7 @@ static void tell_solution(const struct rank *r)
     remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", result->true_residual,
            result->recurrence_residual, result->tolerance, result->norm_b);
     if (r->largest_error >= 0)
-        remark(LEVEL_NORMAL, "largest error against ones: %.3g", r->largest_error);
+        remark(LEVEL_NORMAL, "largest error against %s: %.3g", r->random ? "the solution" : "ones", r->largest_error);
     rank_tell_check(r, "b - A x");
     if (r->verdict != SPMV_OK && r->check.failed_rows == 0)
         complain("CHECK FAILED: the solver reports a true residual of %.17g; computed again, it is %.17g",

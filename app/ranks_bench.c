@@ -83,7 +83,7 @@ static spmv_status measure_solves(struct rank *r)
     if (option_given(r->job->o, "precond"))
         st = rank_make_preconditioner(r);
     if (st == SPMV_OK)
-        st = rank_make_b(r);
+        st = rank_make_b(r, false);
     if (st == SPMV_OK)
         st = solve(r, FEW_ITERATIONS, &few); /* loads the kernels */
     r->seconds = 0;

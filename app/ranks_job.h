@@ -45,7 +45,8 @@ struct rank {
     int64_t size;    /* bytes of a number */
     void *x, *y, *b; /* vectors of this rank in the context's memory */
     void *all;       /* rank 0: the answer, in host memory */
-    bool makes_b;    /* b = A ones */
+    bool makes_b;    /* b = A times a known solution */
+    bool random;     /* the solution is --solution random, else ones */
     spmv_preconditioner *precond;
     const char *precond_name;
     spmv_verify_result check;
@@ -82,7 +83,7 @@ void rank_tell_check(const struct rank *r, const char *what);
 spmv_status rank_make_preconditioner(struct rank *r);
 
 /* r->b from its file, or A times ones. Together. */
-spmv_status rank_make_b(struct rank *r);
+spmv_status rank_make_b(struct rank *r, bool random);
 
 /* Runs the job on the ranks of the options, or of the launcher. */
 spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, const char *const *arguments,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "solve_job.h"
-#include "splitmix.h"
 
 spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
 {
@@ -100,9 +99,8 @@ static spmv_status make_solution(struct job *job)
     if (strcmp(job->o->solution, "ones") == 0)
         return vector_ones(type, n, &job->solution);
     const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
-    uint64_t seed = 1;
     for (int64_t i = 0; i < n * type_parts(type) && st == SPMV_OK; i++)
-        real_set(type_part(type), job->solution, i, (double)(int64_t)splitmix_next(&seed) * 0x1p-63);
+        real_set(type_part(type), job->solution, i, solution_element(true, i));
     return st;
 }
 

@@ -24,4 +24,10 @@ static inline uint64_t splitmix_next(uint64_t *state)
     return splitmix_mix(*state += SPLITMIX_STEP);
 }
 
+/* Random number i, i = 0, 1, 2, ..., of those that a state gives. */
+static inline uint64_t splitmix_at(uint64_t state, int64_t i)
+{
+    return splitmix_mix(state + ((uint64_t)i + 1) * SPLITMIX_STEP);
+}
+
 #endif

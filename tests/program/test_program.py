@@ -235,8 +235,8 @@ class MainJob(Case):
         self.assertIn("f32 with vectors and sums in f64", self.ok("poisson2d:3", "--type", "mixed").stderr)
         self.ok("info", "poisson2d:3", "--type", "mixed")
         for backend in ("ref", "omp"):
-            done = self.ok("solve", "poisson2d:20", "--type", "mixed", "--rtol", "1e-12", "--backend", backend,
-                           "--format", "%.9f")
+            done = self.ok("solve", "poisson2d:20", "--solution", "ones", "--type", "mixed", "--rtol", "1e-12",
+                           "--backend", backend, "--format", "%.9f")
             self.assertEqual(done.stdout, "1.000000000\n" * 400)
         self.fails(1, "bench", "poisson2d:3", "--type", "mixed", says="mixed is not for bench")
         self.fails(1, "gen", "poisson2d:3", "--type", "mixed", says="mixed is not for gen")
@@ -1066,7 +1066,7 @@ class Solve(Case):
             for method, size, known in [(m, 32, 62) for m in methods] + [("auto", 100, 183)]:
                 spec = f"poisson2d:{size}"
                 with self.subTest((backend, method, spec)):
-                    result = self.cg(spec, "--backend", backend, "--method", method)
+                    result = self.cg(spec, "--solution", "ones", "--backend", backend, "--method", method)
                     cg = result["cg"]
                     self.assertLessEqual(abs(cg["iterations"] - known), 2 + known // 50)
                     self.assertEqual((result["backend"], cg["status"]), (backend, "ok"))
@@ -1074,7 +1074,7 @@ class Solve(Case):
                     self.assertLessEqual(cg["true_residual"], 1e-8 * norm_b)
 
     def test_x_and_summary(self):
-        done = self.ok("solve", "poisson2d:20", "--rtol", "1e-12")
+        done = self.ok("solve", "poisson2d:20", "--solution", "ones", "--rtol", "1e-12")
         x = numbers(done.stdout)
         self.assertEqual(len(x), 400)
         self.assertLess(max(abs(v - 1) for v in x), 1e-9)
@@ -1083,7 +1083,7 @@ class Solve(Case):
             self.assertIn(words, done.stderr)
         self.assertTrue(all(line.startswith(("spmv: ", "  ")) for line in done.stderr.splitlines()))
         self.assertEqual(self.ok("solve", "-q", "poisson2d:20").stderr, "")
-        self.assertEqual(self.ok("solve", "poisson2d:20", "--rtol", "1e-12", "--threads", "1").stdout, done.stdout)
+        self.assertEqual(self.ok("solve", "poisson2d:20", "--solution", "ones", "--rtol", "1e-12", "--threads", "1").stdout, done.stdout)
 
     def test_b_x0_and_exact_start(self):
         a = symmetric([[4.0, -1.0, 0.0], [-1.0, 4.0, -0.5], [0.0, -0.5, 2.0]])
@@ -1102,7 +1102,7 @@ class Solve(Case):
         self.fails(1, "solve", matrix, "-", "--x0", "-", says="once")
 
     def test_own_matrix_and_tiny_ones(self):
-        x = numbers(self.ok("solve", self.data("symmetric4.mtx")).stdout)
+        x = numbers(self.ok("solve", self.data("symmetric4.mtx"), "--solution", "ones").stdout)
         self.assertEqual(len(x), 4)
         self.assertLess(max(abs(v - 1) for v in x), 1e-8)
         empty = "%%MatrixMarket matrix coordinate real general\n0 0 0\n"
@@ -1110,17 +1110,17 @@ class Solve(Case):
         self.assertEqual(none.stdout, "")
         self.assertIn("no rows", none.stderr)
         self.assertNotIn("solved after", none.stderr)
-        self.assertEqual(self.ok("solve", "-", stdin=symmetric([[4.0]]).text()).stdout, "1\n")
+        self.assertEqual(self.ok("solve", "-", "--solution", "ones", stdin=symmetric([[4.0]]).text()).stdout, "1\n")
         zero = self.vector("zero.txt", [0.0] * 9)
         self.assertEqual(self.ok("solve", "poisson2d:3", zero).stdout, "0\n" * 9)
         pattern = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1\n2 2\n"
         for type_name in ("f64", "f32"):
-            self.assertEqual(self.ok("solve", "-", "--type", type_name, stdin=pattern).stdout, "1\n1\n")
+            self.assertEqual(self.ok("solve", "-", "--solution", "ones", "--type", type_name, stdin=pattern).stdout, "1\n1\n")
 
     def test_single_precision(self):
-        result = self.cg("poisson2d:20", "--type", "f32", "--rtol", "1e-5")
+        result = self.cg("poisson2d:20", "--solution", "ones", "--type", "f32", "--rtol", "1e-5")
         self.assertEqual((result["type"], result["cg"]["precision"]), ("f32", "f32"))
-        exact = self.ok("solve", "poisson2d:20", "--type", "f32", "--rtol", "1e-5", "--format", "%.1f").stdout
+        exact = self.ok("solve", "poisson2d:20", "--solution", "ones", "--type", "f32", "--rtol", "1e-5", "--format", "%.1f").stdout
         self.assertEqual(exact, "1.0\n" * 400)
 
     def test_tolerances(self):
@@ -1133,8 +1133,8 @@ class Solve(Case):
         self.assertEqual(self.cg("poisson2d:20", "--atol", "1e9")["cg"]["iterations"], 0)
 
     def test_history_has_a_line_for_each_iteration_and_the_start(self):
-        residuals = self.history("poisson2d:32")
-        cg = self.cg("poisson2d:32")["cg"]
+        residuals = self.history("poisson2d:32", "--solution", "ones")
+        cg = self.cg("poisson2d:32", "--solution", "ones")["cg"]
         self.assertEqual(len(residuals), cg["iterations"] + 1)
         self.assertEqual(residuals[-1], cg["recurrence_residual"])
         self.assertAlmostEqual(residuals[0], sum(v * v for v in poisson2d(32)) ** 0.5, places=9)
@@ -1162,7 +1162,8 @@ class Solve(Case):
 
     def test_json(self):
         x = os.path.join(self.folder, "x.txt")
-        words = ["solve", "poisson2d:30", "--json", "-o", x, "--verify=bitwise", "--precond", "none"]
+        words = ["solve", "poisson2d:30", "--solution", "ones", "--json", "-o", x, "--verify=bitwise"]
+        words += ["--precond", "none"]
         text = self.ok(*words, *self.quick).stdout
         self.assertEqual(text.count("\n"), 1)
         result = json.loads(text)
@@ -1195,7 +1196,7 @@ class Solve(Case):
         self.fails(1, "solve", "poisson2d:3", "--json", "-o", "-", says="--json=FILE")
 
     def test_7_limit(self):
-        done = run("solve", "poisson2d:20", "--max-iterations", "5")
+        done = run("solve", "poisson2d:20", "--solution", "ones", "--max-iterations", "5")
         self.assertEqual(done.returncode, 7)
         self.assertIn("5 iterations", done.stderr)
         self.assertIn("stopped after 5", done.stderr)
@@ -1203,19 +1204,19 @@ class Solve(Case):
         self.assertEqual(len(x), 400)
         # The corners, where b is largest.
         self.assertTrue(all(0 < v < 3 for v in (x[0], x[19], x[-1])))
-        cg = self.cg("poisson2d:20", "--max-iterations", "5", code=7)["cg"]
+        cg = self.cg("poisson2d:20", "--solution", "ones", "--max-iterations", "5", code=7)["cg"]
         self.assertEqual((cg["status"], cg["iterations"]), ("iterations", 5))
         # The solution so far is the start of the next run.
         start = self.write("x0.txt", done.stdout)
-        again = self.cg("poisson2d:20", "--max-iterations", "5", "--x0", start, code=7)["cg"]
+        again = self.cg("poisson2d:20", "--solution", "ones", "--max-iterations", "5", "--x0", start, code=7)["cg"]
         self.assertLess(again["true_residual"], cg["true_residual"])
 
     def test_7_stagnation(self):
-        done = run("solve", "poisson2d:20", "--type", "f32", "--rtol", "1e-12", "--format", "%.3f")
+        done = run("solve", "poisson2d:20", "--solution", "ones", "--type", "f32", "--rtol", "1e-12", "--format", "%.3f")
         self.assertEqual(done.returncode, 7)
         self.assertEqual(done.stderr.count("true residual stays at"), 1)
         self.assertEqual(done.stdout, "1.000\n" * 400)
-        cg = self.cg("poisson2d:20", "--type", "f32", "--rtol", "1e-12", "--verify=bitwise", code=7)
+        cg = self.cg("poisson2d:20", "--solution", "ones", "--type", "f32", "--rtol", "1e-12", "--verify=bitwise", code=7)
         self.assertEqual(cg["cg"]["status"], "stagnation")
         self.assertTrue(cg["bitwise"]["equal"])
 
@@ -1283,7 +1284,7 @@ class Solve(Case):
 
     def test_9_planted_errors_are_found(self):
         plant = Checks.plant("5")
-        self.fails(9, "solve", "poisson2d:4", says=["CHECK FAILED", "b = A ones", "row 6: "], **plant)
+        self.fails(9, "solve", "poisson2d:4", says=["CHECK FAILED", "b = A solution", "row 6: "], **plant)
         b = self.vector("b.txt", poisson2d(4))
         for (backend, _), type_name in itertools.product(self.usable_backends(), ["f64", "f32"]):
             words = ["solve", "poisson2d:4", b, "--rtol", "1e-4", "--backend", backend, "--type", type_name]
@@ -1349,7 +1350,7 @@ class Solve(Case):
     def test_all_preconditioners(self):
         matrix, x = self.scaled(), os.path.join(self.folder, "x.txt")
         history = os.path.join(self.folder, "h.csv")
-        done = self.ok("solve", matrix, "--precond", "all", "--json", "-o", x, "--history", history)
+        done = self.ok("solve", matrix, "--solution", "ones", "--precond", "all", "--json", "-o", x, "--history", history)
         results = [json.loads(line) for line in done.stdout.splitlines()]
         names = [r["result"]["cg"]["precond"] for r in results]
         self.assertEqual(names[:2], ["none", "jacobi"])
@@ -1376,14 +1377,14 @@ class Solve(Case):
             cg = r["result"]["cg"]
             self.assertEqual(sum(line.startswith(cg["precond"] + ",") for line in lines), cg["iterations"] + 1)
         # No preconditioner solves it: the exit code is that of the written x.
-        done = run("solve", matrix, "--precond", "all", "--max-iterations", "1", "-o", x)
+        done = run("solve", matrix, "--solution", "ones", "--precond", "all", "--max-iterations", "1", "-o", x)
         self.assertEqual(done.returncode, 7)
         self.assertIn("1 iteration", done.stderr)
         self.assertEqual(len(numbers(self.read("x.txt"))), 144)
 
     def test_all_preconditioners_unsolved_write_the_x_of_the_smallest_residual(self):
         matrix, x = self.scaled(), os.path.join(self.folder, "x.txt")
-        done = run("solve", matrix, "--precond", "all", "--max-iterations", "1", "--json", "-o", x)
+        done = run("solve", matrix, "--solution", "ones", "--precond", "all", "--max-iterations", "1", "--json", "-o", x)
         self.assertEqual(done.returncode, 7)
         results = [json.loads(line)["result"]["cg"] for line in done.stdout.splitlines()]
         self.assertNotIn("ok", [cg["status"] for cg in results])
@@ -1413,7 +1414,8 @@ class Solve(Case):
         self.assertEqual(self.cg("poisson2d:20", "--inner", "--precond", "jacobi")["cg"]["precond"], "jacobi")
 
     def test_manufactured_solutions(self):
-        done = self.ok("solve", "poisson2d:20", "--solution", "random", "--rtol", "1e-12")
+        done = self.ok("solve", "poisson2d:20", "--rtol", "1e-12")
+        self.assertEqual(self.ok("solve", "poisson2d:20", "--solution", "random", "--rtol", "1e-12").stdout, done.stdout)
         x = numbers(done.stdout)
         self.assertTrue(min(x) < -0.9 and max(x) > 0.9 and abs(sum(x)) < 60)
         self.assertRegex(done.stderr, r"largest error against the solution: [.0-9]+e-1[0-3]")
@@ -1553,7 +1555,8 @@ class SolveSeveral(Case):
         self.assertEqual(len(set(errors)), 3)
         for r, error in zip(stopped, errors):
             self.assertLess(abs(r["largest_error"] - error), 1e-9)
-        self.assertEqual(self.ok("solve", "poisson2d:2", "--vectors", "2", "--format", "%.4f").stdout, "1.0000 1.0000\n" * 4)
+        ones = self.ok("solve", "poisson2d:2", "--vectors", "2", "--solution", "ones", "--format", "%.4f")
+        self.assertEqual(ones.stdout, "1.0000 1.0000\n" * 4)
 
     def test_summary_has_the_worst_first(self):
         done = self.ok("solve", self.spec, self.path)
