@@ -1,10 +1,9 @@
 /* compact, rung 3: one pass with persistent blocks; the copy engine loads.
  *
- * idea      as scan, rung 6. The copy engine loads the next tile (and its flags) into shared
- *           memory. The block counts the kept elements of the current tile, publishes the count,
- *           and compacts them in the tile's own buffer. It then writes the previous tile, whose
- *           place has arrived from the chain in the meantime (pipeline.cuh), with coalesced
- *           accesses.
+ * idea      the roles of scan, rung 6 (pipeline.cuh). The copy engine loads tiles and their flags
+ *           into shared memory. Takers count a tile's kept elements and compact them in the tile's
+ *           own buffer. Finishers write them with coalesced accesses, to the place that has arrived
+ *           from the chain in the meantime.
  * work      2 n
  * depth     that of a tile, and the chain
  * launches  1
@@ -23,7 +22,7 @@
 #include "pipeline.cuh"
 
 /* 28 KiB of elements per tile. */
-using compact_3_shape = lookback_shape<block_threads, 7, 2>;
+using compact_3_shape = pipeline_shape<7>;
 
 /* Bit j: the thread's element j is kept. The thread has ITEMS neighbouring elements, at items; the
  * first is element i of the array. staged: the thread's flags in shared memory, or NULL. */
@@ -86,76 +85,68 @@ template <typename T> struct has_flags<keep_flagged<T>> {
     static constexpr bool YES = true;
 };
 
-/* A block's shared memory. */
-template <typename Keep, typename Shape> struct compact_3_stage {
-    using T = typename Keep::type;
-    using tile = vector_tile<T, Shape>;
-    struct alignas(16) buffer {
-        typename tile::vector elements[Shape::threads * tile::vectors];
-        unsigned char flags[has_flags<Keep>::YES ? tile::size : 16];
-    };
-    buffer stage[PIPELINE_BUFFERS];
-    int warp_sums[2][Shape::warps]; /* used alternately */
+/* A tile in shared memory. */
+template <typename Keep, typename Shape> struct compact_3_buffer {
+    using tile = vector_tile<typename Keep::type, Shape>;
+    alignas(128) typename tile::vector elements[Shape::threads * tile::vectors];
+    alignas(16) unsigned char flags[has_flags<Keep>::YES ? tile::size : 16];
 };
 
-template <typename Keep, typename Shape>
-struct compact_memory : compact_3_stage<Keep, Shape>, pipeline_state<chain_plain<add_places>> {
+template <typename Keep, typename Shape> struct compact_3_memory {
+    using buffer = compact_3_buffer<Keep, Shape>;
+    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), CHAIN_HELD);
+    buffer stage[BUFFERS];
+    pipeline_state<chain_plain<add_places>, BUFFERS> state;
 };
 
-/* The work of a block on a tile. */
+/* The work of the roles on a tile. */
 template <typename Keep, typename Shape> struct compact_3_work {
     using T = typename Keep::type;
-    using memory = compact_memory<Keep, Shape>;
-    using tile = typename memory::tile;
+    using memory = compact_3_memory<Keep, Shape>;
+    using tile = vector_tile<T, Shape>;
     using fold = chain_plain<add_places>;
-    static constexpr int THREADS = Shape::threads, ITEMS = tile::items;
-    static constexpr bool ENGINE_STORES = false;
+    static constexpr int TAKERS = Shape::takers, FINISHERS = 1, BUFFERS = memory::BUFFERS, ITEMS = tile::items;
+    static constexpr bool LOADS_APART = false, ENGINE_STORES = false;
     static constexpr unsigned BYTES = tile::size * sizeof(T);
     static_assert(ITEMS <= 32, "a word of bits a thread");
-    struct left {
-        int kept = 0; /* kept elements of the tile, in its buffer */
-    };
 
-    memory &m;
+    pipeline_state<fold, BUFFERS> &m;
+    typename memory::buffer *stage;
     const Keep &keep;
     const T *in;
     T *out;
     int64_t *count;
-    const chain<fold> &tiles;
     int64_t n, whole;     /* elements; tiles without a short last one */
     const uint8_t *flags; /* NULL: the engine loads none */
     bool engine;
 
-    __device__ __forceinline__ void bring(int64_t number, int buffer) const
+    __device__ __forceinline__ void bring(int64_t number, int buffer, int) const
     {
-        if (number >= tiles.tiles)
-            return;
         if (!engine || number >= whole) {
-            engine_expect_nothing(&m.arrived[buffer]);
+            engine_expect_nothing(&m.full[buffer]);
             return;
         }
-        engine_expect(&m.arrived[buffer], BYTES + (flags != NULL ? tile::size : 0));
-        engine_load(m.stage[buffer].elements, in + number * tile::size, BYTES, &m.arrived[buffer]);
+        engine_expect(&m.full[buffer], BYTES + (flags != NULL ? tile::size : 0));
+        engine_load(stage[buffer].elements, in + number * tile::size, BYTES, &m.full[buffer]);
         if (flags != NULL)
-            engine_load(m.stage[buffer].flags, flags + number * tile::size, tile::size, &m.arrived[buffer]);
+            engine_load(stage[buffer].flags, flags + number * tile::size, tile::size, &m.full[buffer]);
     }
 
-    /* Counts the tile's kept elements, publishes the count, and compacts them in the buffer. */
-    __device__ __forceinline__ left take(int64_t number, int step) const
+    /* Counts the tile's kept elements and compacts them in the buffer. */
+    __device__ __forceinline__ void take(int64_t number, int buffer, unsigned phase, int) const
     {
-        const int buffer = step % PIPELINE_BUFFERS;
         const int64_t begin = number * tile::size;
         const bool by_engine = engine && number < whole;
-        T *const cells = m.stage[buffer].elements[0].at;
-        engine_await(&m.arrived[buffer], (unsigned)(step / PIPELINE_BUFFERS));
+        const int thread = pipeline_thread(), warp = thread / warp_lanes;
+        T *const cells = stage[buffer].elements[0].at;
         if (!by_engine) {
-            for (int i = (int)threadIdx.x; i < tile::size; i += Shape::threads)
+            for (int i = thread; i < tile::size; i += Shape::threads)
                 if (begin + i < n)
                     cells[i] = in[begin + i];
-            __syncthreads();
+            pipeline_sync();
         }
         T item[ITEMS];
-        const auto *const row = tile_row<Shape, T>(m.stage[buffer].elements);
+        const auto *const row = stage[buffer].elements + thread * tile::vectors;
 #pragma unroll
         for (int k = 0; k < tile::vectors; k++) {
             const typename tile::vector v = row[k];
@@ -163,37 +154,43 @@ template <typename Keep, typename Shape> struct compact_3_work {
             for (int j = 0; j < tile::each; j++)
                 item[k * tile::each + j] = v.at[j];
         }
-        const unsigned char *const staged =
-            by_engine && flags != NULL ? m.stage[buffer].flags + (int)threadIdx.x * ITEMS : NULL;
-        const unsigned set = kept_items<ITEMS>(keep, staged, item, begin + (int)threadIdx.x * ITEMS, n);
-        left mine;
-        int to = block_exclusive_once<Shape::warps>(add_counts(), __popc(set), m.warp_sums[step % 2], &mine.kept);
-        if (threadIdx.x == 0 && tiles.tiles != 1)
-            tiles.publish(number, mine.kept, false);
+        const unsigned char *const staged = by_engine && flags != NULL ? stage[buffer].flags + thread * ITEMS : NULL;
+        const unsigned set = kept_items<ITEMS>(keep, staged, item, begin + thread * ITEMS, n);
+        const int through = warp_inclusive(add_counts(), __popc(set));
+        __syncwarp(); /* the warp has read its rows */
+        m.hand_sum(buffer, through);
+        engine_await(&m.summed[buffer], phase); /* all have read their rows */
+        int to = through - __popc(set);
+#pragma unroll
+        for (int w = 0; w < block_warps - 1; w++)
+            to += w < warp ? (int)m.warp_sums[buffer][w] : 0;
 #pragma unroll
         for (int j = 0; j < ITEMS; j++)
             if (set >> j & 1u)
                 cells[to++] = item[j];
-        return mine;
     }
 
     /* Writes the tile's kept elements to their place. */
-    __device__ __forceinline__ void finish(int64_t number, int buffer, left of) const
+    __device__ __forceinline__ void finish(int64_t number, int buffer) const
     {
-        const int64_t place = m.before;
-        const T *const cells = m.stage[buffer].elements[0].at;
+        const int64_t place = m.before[buffer];
+        int kept = 0;
+#pragma unroll
+        for (int w = 0; w < block_warps; w++)
+            kept += (int)m.warp_sums[buffer][w];
+        const T *const cells = stage[buffer].elements[0].at;
         /* each warp writes whole lines of 128 bytes; the first may be partial */
         const int skew = (int)(((uintptr_t)(out + place) / sizeof(T)) % warp_lanes);
-        for (int i = (int)threadIdx.x - skew; i < of.kept; i += Shape::threads)
+        for (int i = pipeline_thread() - skew; i < kept; i += Shape::threads)
             if (i >= 0)
                 out[place + i] = cells[i];
-        if (threadIdx.x == 0 && number == tiles.tiles - 1)
-            *count = place + of.kept;
+        if (pipeline_thread() == 0 && number * tile::size + tile::size >= n)
+            *count = place + kept;
     }
 };
 
 template <typename Keep, typename Shape>
-__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+__global__ void __launch_bounds__(pipeline_threads(Shape::takers, 1), 1)
     compact_pipeline([[maybe_unused]] Keep keep, [[maybe_unused]] const typename Keep::type *in,
                      [[maybe_unused]] typename Keep::type *out, [[maybe_unused]] int64_t *count,
                      [[maybe_unused]] int64_t n, [[maybe_unused]] chain<chain_plain<add_places>> tiles)
@@ -202,9 +199,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     using work = compact_3_work<Keep, Shape>;
     extern __shared__ unsigned char dynamic_shared[];
     const uint8_t *const flags = flags_for_engine(keep);
-    work of_block = {
-        *(typename work::memory *)dynamic_shared,    keep, in, out, count, tiles, n, n / work::tile::size, flags,
-        in_vectors(in) && (uintptr_t)flags % 16 == 0};
+    auto &memory = *(typename work::memory *)dynamic_shared;
+    work of_block = {memory.state,
+                     memory.stage,
+                     keep,
+                     in,
+                     out,
+                     count,
+                     n,
+                     n / work::tile::size,
+                     flags,
+                     in_vectors(in) && (uintptr_t)flags % 16 == 0};
     pipeline_run(of_block, tiles);
 #endif
 }
@@ -216,9 +221,10 @@ spmv_status compact_3_launch(spmv_context *ctx, Keep keep, const void *in, void 
     using T = typename Keep::type;
     const int64_t size = vector_tile<T, Shape>::size, tiles = n / size + (n % size != 0);
     const chain<chain_plain<add_places>> states = {chain_of(ctx), tiles, 0};
-    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, Shape::blocks, tiles);
+    const int blocks = tiles == 1 ? 1 : chain_blocks(ctx, 1, tiles);
     return launch_with_shared<compact_pipeline<Keep, Shape>>(
-        ctx, "compact_pipeline", {blocks, Shape::threads, (int)sizeof(compact_memory<Keep, Shape>), true}, keep,
+        ctx, "compact_pipeline",
+        {blocks, pipeline_threads(Shape::takers, 1), (int)sizeof(compact_3_memory<Keep, Shape>), true}, keep,
         (const T *)in, (T *)out, count, n, states);
 }
 

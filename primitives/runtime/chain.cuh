@@ -35,7 +35,7 @@
 #include "copy_engine.cuh"
 #include "lookback.cuh"
 
-enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 11, CHAIN_WARPS = block_warps + 1 };
+enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 24, CHAIN_WARPS = 32 };
 
 /* Rounds are 31-bit numbers above 0. When they reach this limit, the aggregates are cleared and
  * counting restarts. */
@@ -129,11 +129,12 @@ template <typename Fold> struct chain_cells {
     arrival handed[CHAIN_WARPS];
     typename Fold::type carry[CHAIN_WARPS]; /* the fold of all windows before the warp's next one */
 
-    /* Called by one thread, before a barrier. */
+    /* Called by all lanes of a warp, then engine_prepared, then a barrier. */
     __device__ void prepare()
     {
         engine_prepare(handed, CHAIN_WARPS);
-        hand(0, Fold::identity());
+        if (threadIdx.x % warp_lanes == 0)
+            hand(0, Fold::identity());
     }
 
     __device__ void hand(int warp, typename Fold::type carry_of_all_before)

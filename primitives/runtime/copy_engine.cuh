@@ -25,8 +25,8 @@ inline bool engine_there(const spmv_context *ctx)
     return code >= SPMV_ENGINE_FROM && code < SPMV_ENGINE_BELOW;
 }
 
-/* An mbarrier. A phase ends when engine_expect (or engine_expect_nothing) has been called once and
- * that many bytes have arrived. */
+/* An mbarrier. A phase ends when engine_expect or engine_expect_nothing has been called as often as
+ * engine_prepare was told, and the bytes have arrived. */
 using arrival = uint64_t;
 
 __device__ inline unsigned shared_address(const void *shared)
@@ -39,17 +39,27 @@ __device__ inline unsigned shared_address(const void *shared)
 #endif
 }
 
-/* Called by one thread, before a barrier. */
-__device__ inline void engine_prepare(arrival *arrivals, int count)
+/* Called by all lanes of a warp, then engine_prepared, then a barrier. calls: those that end a
+ * phase. */
+__device__ inline void engine_prepare(arrival *arrivals, int count, int calls = 1)
 {
 #if SPMV_HAVE_COPY_ENGINE
-    for (int a = 0; a < count; a++)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrivals + a)) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    for (int a = (int)threadIdx.x % 32; a < count; a += 32)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(arrivals + a)), "r"(calls)
+                     : "memory");
 #else
     (void)arrivals;
     (void)count;
+    (void)calls;
+#endif
+}
+
+__device__ inline void engine_prepared()
+{
+#if SPMV_HAVE_COPY_ENGINE
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
 #endif
 }
 

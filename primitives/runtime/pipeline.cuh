@@ -1,29 +1,48 @@
-/* The pipeline: persistent blocks that process tile after tile, with the copy engine loading ahead
- * and the chain computing the prefixes.
+/* The pipeline: persistent blocks whose warps have roles, with the copy engine loading ahead and the
+ * chain computing the prefixes.
  *
- * While the engine loads the next tile into shared memory, a block works on the current tile and
- * publishes its aggregate. Then it finishes the previous tile, whose prefix the chain block
- * (chain.cuh) has computed in the meantime. Three buffers: one being loaded, one with the current
- * tile, one being finished or stored. The work class defines what is done with a tile:
+ * A block has a ring of buffers in shared memory. Tiles pass through it in the order in which the
+ * block draws them. Each role processes tile after tile:
+ *
+ *     drawer     one thread: draws a number for each free buffer; starts the engine's loads, unless
+ *                the work reads where the tile is (LOADS_APART): then the loader, another thread, does
+ *     takers     a group of block_threads threads, or several that take tiles in turn: fold the tile
+ *     publisher  one thread: joins the folds of a tile's warps and publishes its aggregate
+ *     fetcher    one thread: waits for the tile's prefix, which the chain block (chain.cuh) computes
+ *     finishers  a group: write the results, starting with the prefix. A work without finishers
+ *                writes them when it takes the tile
+ *     storer     one thread: starts the engine's stores, and frees the buffer when they are read
+ *
+ * Roles hand over by mbarriers, one for each buffer and hand-over; no barrier stops the block. So
+ * loads, folds, prefixes on their way through the chain, and stores of several tiles overlap, and a
+ * late prefix delays no fold of a later tile until the ring is full. A number is drawn when its
+ * buffer is free, not before: all later tiles wait for a tile that is drawn but not folded.
+ *
+ * The work class defines what is done with a tile:
  *
  *     struct work {
- *         static constexpr int THREADS;         of a block
- *         static constexpr bool ENGINE_STORES;  finish stores by the engine; else a
- *                                               barrier follows it
- *         using fold = ...;                     of the chain
- *         struct left;                          what a thread keeps of a tile for finish;
- *                                               left() for no tile
- *         memory &m;                            in shared memory: the work's data, then
- *                                               pipeline_state
- *         void bring(number, buffer)            first thread: starts loading the tile, or signals
- *                                               that none follows
- *         left take(number, step)               works on the current tile, in buffer
- *                                               step % PIPELINE_BUFFERS; publishes its aggregate
- *         void finish(number, buffer, left)     finishes the previous tile; m.before is its prefix
+ *         static constexpr int TAKERS, FINISHERS;  groups; FINISHERS: 0 or 1
+ *         static constexpr int BUFFERS;            in the ring
+ *         static constexpr bool ENGINE_STORES;     a storer calls send
+ *         static constexpr bool LOADS_APART;       there is a loader, and no storer
+ *         using fold = ...;                        of the chain
+ *         pipeline_state<fold, BUFFERS> &m;        in shared memory
+ *         void bring(number, buffer, index)        starts the loads; the phase of m.full[buffer]
+ *                                                  ends when they are complete
+ *         void take(number, buffer, phase, index)  folds the tile; each warp calls
+ *                                                  m.hand_sum(buffer, its fold)
+ *         void finish(number, buffer)              m.before[buffer] is the tile's prefix
+ *         void send(number, buffer)                starts the stores
  *     };
  *
+ * index counts the tiles of the block, and phase how often their buffer was used before. Threads of
+ * a group have the number pipeline_thread(). Without finishers, the class also defines prepare()
+ * (a warp, at the beginning), fetch(tiles), the fetcher's whole work, and end(index), called by each
+ * group of takers after its last tile.
+ *
  * Source: Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013
- * (persistent blocks, adjacent synchronisation).
+ * (persistent blocks, adjacent synchronisation); M. Bauer, H. Cook, B. Khailany, "CudaDMA", SC 2011
+ * (warps that only copy).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_PIPELINE_CUH
@@ -33,101 +52,294 @@
 #include "copy_engine.cuh"
 #include "vector_tiles.cuh"
 
-enum { PIPELINE_BUFFERS = 3 };
+/* The threads of a block: groups of takers, the group of finishers, and a warp for each role of one
+ * thread. */
+enum { PIPELINE_DRAWER, PIPELINE_PUBLISHER, PIPELINE_FETCHER, PIPELINE_STORER_OR_LOADER, PIPELINE_SINGLES };
 
-/* In a block's shared memory. */
-template <typename Fold> struct pipeline_state {
-    arrival arrived[PIPELINE_BUFFERS];
-    typename Fold::value before; /* the prefix of the previous tile */
-    int64_t number[2];           /* of the current tile and of the next, alternating */
-    chain_cells<Fold> cells;
+constexpr int pipeline_threads(int takers, int finishers)
+{
+    return (takers + finishers) * (int)block_threads + (int)PIPELINE_SINGLES * (int)warp_lanes;
+}
+
+/* Shared memory of a block on each architecture with a copy engine, and the part that is not for
+ * tiles. */
+enum { PIPELINE_BYTES = 227 * 1024, PIPELINE_STATE_BYTES = 6 * 1024 };
+
+/* A block has a multiprocessor for itself, and as many buffers as fit. */
+constexpr int pipeline_buffers(int tile_bytes, int most)
+{
+    const int fit = ((int)PIPELINE_BYTES - (int)PIPELINE_STATE_BYTES) / tile_bytes;
+    return fit < most ? fit : most;
+}
+
+/* A tile has Vectors times 16 bytes for each thread of a group: an odd number, for few bank
+ * conflicts. Takers: groups of them. */
+template <int Vectors, int Takers = 1> struct pipeline_shape {
+    static_assert(Vectors % 2 == 1, "odd");
+    static constexpr int threads = block_threads, vectors = Vectors, takers = Takers;
 };
 
-/* Prepares the block and loads the first tile. The chain block does all its work here and returns
- * false. */
-template <typename Work> __device__ __forceinline__ bool pipeline_begin(Work &work, chain<typename Work::fold> &tiles)
+/* The thread's number in its group. */
+__device__ inline int pipeline_thread()
+{
+    return (int)threadIdx.x % block_threads;
+}
+
+/* A barrier of one group of block_threads threads. */
+__device__ inline void pipeline_sync()
+{
+#if SPMV_HAVE_COPY_ENGINE
+    __syncwarp();
+    asm volatile("barrier.sync %0, %1;" ::"r"(1 + (int)threadIdx.x / block_threads), "n"((int)block_threads)
+                 : "memory");
+#endif
+}
+
+/* All that the threads of a warp have done is visible after the phase. */
+__device__ inline void pipeline_arrive(arrival *at)
+{
+    __syncwarp();
+    if (threadIdx.x % warp_lanes == 0)
+        engine_expect_nothing(at);
+}
+
+/* In a block's shared memory. */
+template <typename Fold, int Buffers> struct pipeline_state {
+    arrival drawn[Buffers];    /* the number is there; only for a loader */
+    arrival full[Buffers];     /* the tile is in the buffer, or the number is that of no tile */
+    arrival summed[Buffers];   /* the folds of the tile's warps are there */
+    arrival taken[Buffers];    /* the takers have finished */
+    arrival known[Buffers];    /* the prefix is there */
+    arrival finished[Buffers]; /* finishers and publisher, or takers and publisher, have finished */
+    arrival empty[Buffers];    /* the engine has read the buffer; only with a storer */
+    int64_t first;             /* the first number drawn */
+    int64_t number[Buffers];
+    typename Fold::value before[Buffers];
+    typename Fold::type warp_sums[Buffers][block_warps];
+    chain_cells<Fold> cells;
+
+    /* Called by all lanes of a warp, then engine_prepared, then a barrier. */
+    __device__ void prepare()
+    {
+        engine_prepare(drawn, Buffers);
+        engine_prepare(full, Buffers);
+        engine_prepare(summed, Buffers, block_warps);
+        engine_prepare(taken, Buffers, block_warps);
+        engine_prepare(known, Buffers);
+        engine_prepare(finished, Buffers, block_warps + 1);
+        engine_prepare(empty, Buffers);
+        cells.prepare();
+    }
+
+    /* sum: the fold of the warp's elements, in its last lane. */
+    __device__ void hand_sum(int buffer, typename Fold::type sum)
+    {
+        if (threadIdx.x % warp_lanes == warp_lanes - 1) {
+            warp_sums[buffer][pipeline_thread() / warp_lanes] = sum;
+            engine_expect_nothing(&summed[buffer]);
+        }
+    }
+};
+
+/* The fold of all elements of a tile before the thread's. through: the fold of those of the warp's
+ * lanes up to this one. The same operations in the same order as block_exclusive_second. */
+template <typename Op>
+__device__ __forceinline__ typename Op::type pipeline_earlier(Op op, typename Op::type through,
+                                                              const typename Op::type *warp_sums)
+{
+    using Type = typename Op::type;
+    const int warp = pipeline_thread() / warp_lanes;
+    const Type lanes_before = shuffle_up(through, 1);
+    if (warp == 0)
+        return threadIdx.x % warp_lanes == 0 ? Op::identity() : lanes_before;
+    Type before = warp_sums[0];
+    for (int w = 1; w < warp; w++)
+        before = op(before, warp_sums[w]);
+    return threadIdx.x % warp_lanes == 0 ? before : op(before, lanes_before);
+}
+
+/* Calls body(number, buffer, phase, index) for the block's tiles first, first + stride, ... Returns
+ * the index after them. */
+template <typename Work, typename Body>
+__device__ __forceinline__ int pipeline_each(Work &work, int64_t tiles, const Body &body, int first = 0, int stride = 1)
+{
+    static_assert(Work::BUFFERS > Work::TAKERS, "one buffer for each group, and one more");
+    int buffer = first, index = first;
+    for (unsigned phase = 0;;) {
+        engine_await(&work.m.full[buffer], phase);
+        const int64_t number = work.m.number[buffer];
+        if (number >= tiles)
+            return index;
+        body(number, buffer, phase, index);
+        index += stride;
+        buffer += stride;
+        if (buffer >= Work::BUFFERS) {
+            buffer -= Work::BUFFERS;
+            phase++;
+        }
+    }
+}
+
+/* Announces the number and starts the loads, or leaves them to the loader. */
+template <typename Work>
+__device__ __forceinline__ void pipeline_announce(Work &work, int64_t tiles, int64_t number, int buffer, int index)
 {
     auto &m = work.m;
-    const bool first = threadIdx.x == 0, alone = tiles.tiles == 1;
-    let_next_begin();
-    await_kernel_before();
-    if (!alone)
-        tiles.begin();
-    if (first) {
-        engine_prepare(m.arrived, PIPELINE_BUFFERS);
-        m.cells.prepare();
-        m.number[0] = alone ? 0 : tiles.draw();
-        if (m.number[0] >= 0)
-            work.bring(m.number[0], 0);
-    }
-    __syncthreads();
-    if (m.number[0] >= 0)
-        return true;
-    tiles.run(&m.cells);
-    __syncthreads();
-    if (first)
-        tiles.end();
-    return false;
+    m.number[buffer] = number;
+    if (Work::LOADS_APART)
+        engine_expect_nothing(&m.drawn[buffer]);
+    else if (number < tiles)
+        work.bring(number, buffer, index);
+    else
+        engine_expect_nothing(&m.full[buffer]);
 }
 
-/* First thread: starts loading the next tile into the free buffer. */
+/* The drawer, after the first tile. At the end each group of takers gets the number of no tile. */
 template <typename Work>
-__device__ __forceinline__ void pipeline_bring_next(Work &work, const chain<typename Work::fold> &tiles, int step,
-                                                    bool in_hand)
+__device__ __forceinline__ void pipeline_draw(Work &work, const chain<typename Work::fold> &tiles)
 {
-    int64_t next = tiles.tiles;
-    if (in_hand && tiles.tiles != 1)
-        next = tiles.draw();
-    work.m.number[(step + 1) % 2] = next;
-    if constexpr (Work::ENGINE_STORES)
-        if (next < tiles.tiles)
-            engine_await_reads<PIPELINE_BUFFERS - 3>(); /* stores from that buffer */
-    work.bring(next, (step + 1) % PIPELINE_BUFFERS);
+    auto &m = work.m;
+    int ends = m.first >= tiles.tiles;
+    for (int index = 1, buffer = 1; ends < Work::TAKERS; index++) {
+        if (index >= Work::BUFFERS)
+            engine_await(Work::ENGINE_STORES ? &m.empty[buffer] : &m.finished[buffer],
+                         (unsigned)(index / Work::BUFFERS - 1));
+        const int64_t number = tiles.tiles == 1 ? 1 : tiles.draw();
+        ends += number >= tiles.tiles;
+        pipeline_announce(work, tiles.tiles, number, buffer, index);
+        buffer = buffer + 1 < Work::BUFFERS ? buffer + 1 : 0;
+    }
 }
 
-/* The whole work of a block. */
+/* The loader. */
+template <typename Work> __device__ __forceinline__ void pipeline_load(Work &work, int64_t tiles)
+{
+    auto &m = work.m;
+    for (int index = 0, ends = 0; ends < Work::TAKERS; index++) {
+        const int buffer = index % Work::BUFFERS;
+        engine_await(&m.drawn[buffer], (unsigned)(index / Work::BUFFERS));
+        const int64_t number = m.number[buffer];
+        if (number < tiles) {
+            work.bring(number, buffer, index);
+        } else {
+            engine_expect_nothing(&m.full[buffer]);
+            ends++;
+        }
+    }
+}
+
+/* The publisher. */
+template <typename Work>
+__device__ __forceinline__ void pipeline_publish(Work &work, const chain<typename Work::fold> &tiles)
+{
+    using fold = typename Work::fold;
+    pipeline_each(work, tiles.tiles, [&](int64_t number, int buffer, unsigned phase, int) {
+        engine_await(&work.m.summed[buffer], phase);
+        typename fold::type all = work.m.warp_sums[buffer][0];
+#pragma unroll
+        for (int w = 1; w < block_warps; w++)
+            all = fold()(all, work.m.warp_sums[buffer][w]);
+        engine_expect_nothing(&work.m.finished[buffer]);
+        if (tiles.tiles != 1)
+            tiles.publish(number, fold::value_of(all), fold::starts(all));
+    });
+}
+
+/* The fetcher of a work with finishers. */
+template <typename Work>
+__device__ __forceinline__ void pipeline_fetch(Work &work, const chain<typename Work::fold> &tiles)
+{
+    using fold = typename Work::fold;
+    pipeline_each(work, tiles.tiles, [&](int64_t number, int buffer, unsigned, int) {
+        auto before = fold::value_of(fold::identity());
+        while (tiles.tiles != 1 && !tiles.pick_up(number, &before)) {
+        }
+        work.m.before[buffer] = before;
+        engine_expect_nothing(&work.m.known[buffer]);
+    });
+}
+
+/* The roles of one thread. */
+template <typename Work>
+__device__ __forceinline__ void pipeline_single(Work &work, const chain<typename Work::fold> &tiles, int role)
+{
+    static_assert(!Work::ENGINE_STORES || !Work::LOADS_APART, "one role or the other");
+    auto &m = work.m;
+    if (role == PIPELINE_DRAWER) {
+        pipeline_draw(work, tiles);
+    } else if (role == PIPELINE_PUBLISHER) {
+        pipeline_publish(work, tiles);
+    } else if (role == PIPELINE_FETCHER) {
+        if constexpr (Work::FINISHERS == 0)
+            work.fetch(tiles);
+        else
+            pipeline_fetch(work, tiles);
+    } else if (role == PIPELINE_STORER_OR_LOADER) {
+        if constexpr (Work::LOADS_APART)
+            pipeline_load(work, tiles.tiles);
+        if constexpr (Work::ENGINE_STORES)
+            pipeline_each(work, tiles.tiles, [&](int64_t number, int buffer, unsigned phase, int) {
+                engine_await(&m.finished[buffer], phase);
+                work.send(number, buffer);
+                engine_await_reads<0>();
+                engine_expect_nothing(&m.empty[buffer]);
+            });
+    }
+}
+
+/* The whole work of a block of pipeline_threads(TAKERS, FINISHERS). */
 template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work, chain<typename Work::fold> &tiles)
 {
     auto &m = work.m;
-    const bool first = threadIdx.x == 0, last = threadIdx.x == Work::THREADS - 1, alone = tiles.tiles == 1;
-    if (!pipeline_begin(work, tiles))
-        return;
-    int64_t behind = -1; /* the tile before the current one, -1: none */
-    typename Work::left left{};
-    for (int step = 0;; step++) {
-        const int64_t number = m.number[step % 2];
-        const bool in_hand = number < tiles.tiles;
-        if (!in_hand && behind < 0)
-            break;
-        if (first)
-            pipeline_bring_next(work, tiles, step, in_hand);
-        auto before = Work::fold::value_of(Work::fold::identity());
-        bool known = alone;
-        if (last && behind >= 0 && !known)
-            known = tiles.pick_up(behind, &before);
-        typename Work::left mine{};
-        if (in_hand)
-            mine = work.take(number, step);
-        if (behind >= 0) {
-            if (last) {
-                while (!known)
-                    known = tiles.pick_up(behind, &before);
-                m.before = before;
-            }
-            __syncthreads();
-            work.finish(behind, (step + PIPELINE_BUFFERS - 1) % PIPELINE_BUFFERS, left);
-        }
-        if (behind < 0 || !Work::ENGINE_STORES)
-            __syncthreads(); /* the buffer is free; the next number is written */
-        behind = in_hand ? number : -1;
-        left = mine;
+    const int group = (int)threadIdx.x / block_threads;
+    const int single = (int)threadIdx.x - (Work::TAKERS + Work::FINISHERS) * (int)block_threads;
+    const int role = single >= 0 && single % warp_lanes == 0 ? single / warp_lanes : -1;
+    const bool alone = tiles.tiles == 1;
+    let_next_begin();
+    if (single >= 0 && single < warp_lanes) { /* the drawer's warp; needs no result of the kernel before */
+        m.prepare();
+        if constexpr (Work::FINISHERS == 0)
+            work.prepare();
+        engine_prepared();
     }
-    if (first) {
-        if constexpr (Work::ENGINE_STORES)
-            engine_await_reads<0>();
-        if (!alone)
-            tiles.end();
+    await_kernel_before();
+    if (!alone)
+        tiles.begin();
+    if (role == PIPELINE_DRAWER) {
+        m.first = alone ? 0 : tiles.draw();
+        if (m.first >= 0)
+            pipeline_announce(work, tiles.tiles, m.first, 0, 0);
     }
+    __syncthreads();
+    if (m.first < 0) {
+        tiles.run(&m.cells);
+    } else if (group < Work::TAKERS) {
+        [[maybe_unused]] const int last = pipeline_each(
+            work, tiles.tiles,
+            [&](int64_t number, int buffer, unsigned phase, int index) {
+                work.take(number, buffer, phase, index);
+                if constexpr (Work::FINISHERS == 0)
+                    engine_fence();
+                pipeline_arrive(Work::FINISHERS == 0 ? &m.finished[buffer] : &m.taken[buffer]);
+            },
+            group, Work::TAKERS);
+        if constexpr (Work::FINISHERS == 0)
+            work.end(last);
+    } else if (group < Work::TAKERS + Work::FINISHERS) {
+        pipeline_each(work, tiles.tiles, [&](int64_t number, int buffer, unsigned phase, int) {
+            engine_await(&m.taken[buffer], phase);
+            engine_await(&m.known[buffer], phase);
+            if constexpr (Work::FINISHERS > 0)
+                work.finish(number, buffer);
+            engine_fence();
+            pipeline_arrive(&m.finished[buffer]);
+        });
+    } else {
+        pipeline_single(work, tiles, role);
+    }
+    __syncthreads();
+    if (role == PIPELINE_DRAWER && !alone)
+        tiles.end();
 }
 
 #endif

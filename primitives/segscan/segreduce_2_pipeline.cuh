@@ -3,12 +3,12 @@
  * idea      the n + count steps of the walk (segments.cuh) are divided into tiles. A first launch
  *           finds for every tile the number of segments closed before it, which determines its
  *           elements and segment ends. In the second launch, which starts while the first one
- *           finishes, the copy engine loads both into shared memory one tile ahead. A thread finds
- *           its place there by a binary search (merge path), walks its steps once, and writes a
- *           result at each closing except its first, which needs the open value of earlier threads.
- *           The block scans the threads' open values. Only the tile's first closing waits for the
- *           chain (chain.cuh), as one number, while the block continues with the next tile. One
- *           additional warp loads tiles and waits for that number.
+ *           finishes, the warps have the roles of scan, rung 6 (pipeline.cuh), and the copy engine
+ *           loads elements and ends into shared memory. Groups of takers process tiles in turn: a
+ *           thread finds its place by a binary search (merge path), walks its steps once, and
+ *           writes a result at each closing except its first, which needs the open value of earlier
+ *           threads. The results take the place of the ends. Only the tile's first closing waits
+ *           for the chain, as one number in a ring of its own, so that it holds no buffer.
  * work      n + count operations and a few per thread
  * depth     that of a tile, and the chain
  * launches  2
@@ -23,21 +23,18 @@
 #ifndef SPMV_SEGREDUCE_2_PIPELINE_CUH
 #define SPMV_SEGREDUCE_2_PIPELINE_CUH
 
-#include "chain.cuh"
-#include "copy_engine.cuh"
+#include "pipeline.cuh"
 #include "segments.cuh"
-#include "vector_tiles.cuh"
 
 /* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
- * threads have few bank conflicts. */
-template <int Bytes, int Blocks> struct merge_shape {
-    static constexpr int bytes = Bytes, blocks = Blocks;
+ * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. */
+template <int Bytes, int Groups> struct merge_shape {
+    static constexpr int bytes = Bytes, groups = Groups;
 };
-using segreduce_2_shape = merge_shape<124, 2>;
+using segreduce_2_shape = merge_shape<124, 3>;
 
-/* Tiles of a block that may wait for their prefixes. Together with the current tile and the next
- * two, a block holds CHAIN_HELD. */
-enum { MERGE_WAITING = CHAIN_HELD - 3 };
+/* Tiles of a block that may wait for their prefixes. */
+enum { MERGE_WAITING = 12 };
 
 template <typename Shape> constexpr int64_t merge_items(int64_t cell)
 {
@@ -49,9 +46,9 @@ template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int items = (int)merge_items<Shape>(cell);
     static_assert(items <= 32, "a word of bits a thread");
     static constexpr int size = block_threads * items;
-    /* both runs start and end at multiples of 16 bytes, so they need extra space */
+    /* Both runs start and end at multiples of 16 bytes, so they need extra space. The results take
+     * the place of the ends. */
     static constexpr int buffer_bytes = size * cell + 64;
-    static constexpr int buffers = 2;
 
     static int64_t count(int64_t steps)
     {
@@ -75,6 +72,13 @@ struct engine_run {
     }
 };
 
+/* The first segment that ends in a tile, which waits for the tile's prefix. */
+template <typename T> struct merge_first {
+    int64_t number, segment; /* number: of the tile */
+    T part;                  /* the segment's part in the tile */
+    bool closes;             /* whether it ends in the tile; otherwise there is none */
+};
+
 template <typename Op, typename P, typename Shape> struct merge_memory {
     using T = typename Op::type;
     using fold = chain_segmented<Op>;
@@ -82,14 +86,18 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     struct alignas(16) buffer {
         unsigned char bytes[tile::buffer_bytes];
     };
-    buffer stage[tile::buffers];
-    alignas(16) T results[tile::size];
-    arrival arrived[tile::buffers];
-    typename fold::type warp_sums[block_warps];
-    /* of the current tile and of the next, alternating */
-    int64_t number[2], closed[2], closed_behind[2];
-    T first_part;
-    chain_cells<fold> cells;
+    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), CHAIN_HELD - MERGE_WAITING);
+    buffer stage[BUFFERS];
+    pipeline_state<fold, BUFFERS> state;
+    int64_t closed[BUFFERS], closed_behind[BUFFERS];
+    merge_first<T> first[MERGE_WAITING];
+    arrival waits[MERGE_WAITING], stored[MERGE_WAITING]; /* first is there; is stored */
+
+    __device__ void prepare()
+    {
+        engine_prepare(waits, MERGE_WAITING, block_warps);
+        engine_prepare(stored, MERGE_WAITING);
+    }
 };
 
 /* The index of a step among the closings if all segments had the same length. */
@@ -143,20 +151,17 @@ __device__ typename Op::type walk(const typename Op::type *__restrict__ element,
     return sum;
 }
 
-/* The result of a thread's walk in a tile. */
-template <typename T> struct thread_walk {
+/* Where a thread's steps begin in a tile. */
+struct thread_steps {
     int first;       /* closings of the tile before the thread's steps */
     unsigned closes; /* bit j: step j of the thread closes a segment */
-    T open;          /* the fold of the elements after the last closing */
 };
 
-/* closing_step(c): the step of the tile that closes its segment c < closing. elements: those of the
- * tile. The tile has valid steps. Writes results[c] for the thread's own closings, as walk does. */
-template <typename Op, int ITEMS, typename ClosingStep>
-__device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type *elements, typename Op::type *results,
-                                                         const ClosingStep &closing_step, int closing, int valid)
+/* closing_step(c): the step of the tile that closes its segment c < closing. */
+template <int ITEMS, typename ClosingStep>
+__device__ __forceinline__ thread_steps steps_of_thread(int thread, const ClosingStep &closing_step, int closing)
 {
-    const int begin = (int)threadIdx.x * ITEMS;
+    const int begin = thread * ITEMS;
     int lo = 0, hi = closing;
     while (lo < hi) {
         const int middle = (lo + hi) / 2;
@@ -172,10 +177,20 @@ __device__ thread_walk<typename Op::type> walk_of_thread(const typename Op::type
             break;
         closes |= 1u << j;
     }
-    const typename Op::type *const element = elements + (begin - lo);
-    return {lo, closes,
-            valid == block_threads * ITEMS ? walk<Op, ITEMS, true>(element, results + lo, closes, 0)
-                                           : walk<Op, ITEMS, false>(element, results + lo, closes, valid - begin)};
+    return {lo, closes};
+}
+
+/* elements: those of the tile, which has valid steps. Writes results[c] for the thread's own
+ * closings, as walk does. Returns the fold of the elements after the last closing. */
+template <typename Op, int ITEMS>
+__device__ __forceinline__ typename Op::type walk_of_thread(int thread, const typename Op::type *elements,
+                                                            typename Op::type *results, thread_steps at, int valid)
+{
+    const int begin = thread * ITEMS;
+    const typename Op::type *const element = elements + (begin - at.first);
+    return valid == block_threads * ITEMS
+               ? walk<Op, ITEMS, true>(element, results + at.first, at.closes, 0)
+               : walk<Op, ITEMS, false>(element, results + at.first, at.closes, valid - begin);
 }
 
 /* The elements and segments of a tile, and where the engine finds them. */
@@ -213,247 +228,171 @@ template <typename T, typename P, typename Load>
 __device__ __forceinline__ void merge_stage_in(const Load &load, const segment_closings &closings,
                                                const merge_share &mine, T *elements, P *ends)
 {
-    for (int i = (int)threadIdx.x; i < mine.taking; i += block_threads)
+    for (int i = pipeline_thread(); i < mine.taking; i += block_threads)
         elements[i] = load(mine.element + i);
-    for (int c = (int)threadIdx.x; c < mine.closing; c += block_threads)
+    for (int c = pipeline_thread(); c < mine.closing; c += block_threads)
         ends[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
 }
 
-/* The second half of the block's scan of the threads' open values. Publishes the tile, and joins
- * the thread's first closing with the part before it. */
-template <typename Op, typename Memory>
-__device__ __forceinline__ void merge_join(Memory &m, const chain<chain_segmented<Op>> &tiles, int64_t number,
-                                           const thread_walk<typename Op::type> &walked,
-                                           typename chain_segmented<Op>::type through)
-{
-    using fold = chain_segmented<Op>;
-    typename fold::type all;
-    const typename fold::type earlier = block_exclusive_second(fold(), through, m.warp_sums, &all);
-    if (threadIdx.x == 0 && tiles.tiles != 1)
-        tiles.publish(number, fold::value_of(all), fold::starts(all));
-    if (walked.closes != 0) {
-        const typename Op::type part = Op()(fold::value_of(earlier), m.results[walked.first]);
-        if (walked.first == 0)
-            m.first_part = part;
-        else
-            m.results[walked.first] = part;
-    }
-}
-
-/* Stores the results of a tile's segments except the first, which waits for the tile's prefix. */
-template <typename T, typename Store>
-__device__ __forceinline__ void merge_store(const Store &store, const merge_share &mine, const T *results)
-{
-    for (int c = (int)threadIdx.x + 1; c < mine.closing; c += block_threads)
-        store(mine.closed + c, results[c]);
-}
-
-/* The number of a tile, and the segments closed before it and up to its end. */
+/* The segments closed before a tile and up to its end. */
 struct merge_order {
-    int64_t number, closed, closed_behind;
+    int64_t closed, closed_behind;
 };
 
-/* The carrier draws the next tile. alone: there is only one. */
-template <typename Tiles>
-__device__ __forceinline__ merge_order merge_draw(const Tiles &tiles, const int64_t *starts, bool alone)
-{
-    merge_order drawn = {alone ? 0 : tiles.draw(), 0, 0};
-    if (drawn.number >= 0 && drawn.number < tiles.tiles) {
-        drawn.closed = starts[drawn.number];
-        drawn.closed_behind = starts[drawn.number + 1];
+/* The work of the roles on a tile. */
+template <typename Op, typename P, typename Shape, typename Load, typename Store> struct merge_work {
+    using T = typename Op::type;
+    using fold = chain_segmented<Op>;
+    using memory = merge_memory<Op, P, Shape>;
+    using tile = merge_tile<T, P, Shape>;
+    static constexpr int TAKERS = Shape::groups, FINISHERS = 0, BUFFERS = memory::BUFFERS;
+    static constexpr bool ENGINE_STORES = false, LOADS_APART = true; /* the place of a tile is read from memory */
+
+    pipeline_state<fold, BUFFERS> &m;
+    memory &own;
+    const Load &load;
+    const Store &store;
+    const segment_closings &closings;
+    const int64_t *starts;
+    int64_t tiles;
+    const T *from;
+    const P *ends; /* of segment s: ends[s]; the last may not exist */
+
+    __device__ void prepare() const
+    {
+        own.prepare();
     }
-    return drawn;
-}
 
-/* The carrier announces the tile of the next turn, 0 or 1. */
-template <typename Memory> __device__ __forceinline__ void merge_announce(Memory &m, const merge_order &what, int turn)
-{
-    m.number[turn] = what.number;
-    m.closed[turn] = what.closed;
-    m.closed_behind[turn] = what.closed_behind;
-}
+    __device__ __forceinline__ merge_share share_of(int64_t number, merge_order order) const
+    {
+        return merge_share_of<tile::size>(closings, tiles, from, ends, number, order.closed, order.closed_behind);
+    }
 
-/* The engine loads a tile's share into a buffer, if it can. */
-template <typename Memory> __device__ __forceinline__ void merge_load(Memory &m, const merge_share &s, int buffer)
-{
-    if (s.by_engine) {
+    /* Waits until the fetcher has read the cell of own.first that the block's tile `index` uses. */
+    __device__ __forceinline__ void await_cell(int index) const
+    {
+        if (index >= MERGE_WAITING)
+            engine_await(&own.stored[index % MERGE_WAITING], (unsigned)(index / MERGE_WAITING - 1));
+    }
+
+    __device__ __forceinline__ void bring(int64_t number, int buffer, int index) const
+    {
+        await_cell(index);
+        const merge_order order = {starts[number], starts[number + 1]};
+        own.closed[buffer] = order.closed;
+        own.closed_behind[buffer] = order.closed_behind;
+        const merge_share s = share_of(number, order);
+        if (!s.by_engine) {
+            engine_expect_nothing(&m.full[buffer]);
+            return;
+        }
         const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
         const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
-        engine_expect(&m.arrived[buffer], in + ends_in);
+        engine_expect(&m.full[buffer], in + ends_in);
+        unsigned char *const bytes = own.stage[buffer].bytes;
         if (in > 0)
-            engine_load(m.stage[buffer].bytes, (const void *)s.elements.from, in, &m.arrived[buffer]);
+            engine_load(bytes, (const void *)s.elements.from, in, &m.full[buffer]);
         if (ends_in > 0)
-            engine_load(m.stage[buffer].bytes + in, (const void *)s.ends.from, ends_in, &m.arrived[buffer]);
-    } else {
-        engine_expect_nothing(&m.arrived[buffer]);
+            engine_load(bytes + in, (const void *)s.ends.from, ends_in, &m.full[buffer]);
     }
-}
 
-/* A lane that waits for the prefix of a tile, to store the result of the tile's first segment. */
-template <typename Op> struct merge_waiter {
-    using T = typename Op::type;
-    int64_t tile, segment; /* tile: -1 if the lane waits for none */
-    bool closes;           /* whether the segment ends in the tile */
-    T part;                /* the segment's part in the tile */
-
-    template <typename Tiles, typename Store>
-    __device__ __forceinline__ void look(const Tiles &tiles, const Store &store, bool alone)
+    __device__ __forceinline__ void take(int64_t number, int buffer, unsigned phase, int index) const
     {
-        T before = Op::identity();
-        if (tile < 0 || !(alone || tiles.pick_up(tile, &before)))
-            return;
-        if (closes)
-            store(segment, Op()(before, part));
-        tile = -1;
+        const int thread = pipeline_thread();
+        const merge_share mine = share_of(number, {own.closed[buffer], own.closed_behind[buffer]});
+        unsigned char *const bytes = own.stage[buffer].bytes;
+        int elements_at = mine.elements.skip, results_at = mine.taking > 0 ? mine.elements.bytes : 0,
+            ends_at = results_at + mine.ends.skip;
+        if (!mine.by_engine) {
+            elements_at = 0;
+            results_at = ends_at = (mine.taking * (int)sizeof(T) + 15) & ~15;
+            merge_stage_in(load, closings, mine, (T *)bytes, (P *)(bytes + ends_at));
+            pipeline_sync();
+        }
+        const P *const tile_ends = (const P *)(bytes + ends_at);
+        T *const results = (T *)(bytes + results_at);
+        const unsigned shift = (unsigned)(mine.closed - number * tile::size);
+        const thread_steps steps = steps_of_thread<tile::items>(
+            thread, [=](int c) { return (int)((unsigned)tile_ends[c] + shift) + c; }, mine.closing);
+        pipeline_sync(); /* all have read the ends */
+        const T open = walk_of_thread<Op, tile::items>(thread, (const T *)(bytes + elements_at), results, steps,
+                                                       mine.taking + mine.closing);
+        const typename fold::type through = warp_inclusive(fold(), fold::make(open, steps.closes != 0));
+        m.hand_sum(buffer, through);
+        engine_await(&m.summed[buffer], phase);
+        join(number, buffer, index % MERGE_WAITING, mine, steps, through, results);
+        pipeline_sync(); /* the results are written */
+        for (int c = thread + 1; c < mine.closing; c += block_threads)
+            store(mine.closed + c, results[c]);
+    }
+
+    /* Joins the thread's first closing with the part before it. The tile's first goes to the fetcher. */
+    __device__ __forceinline__ void join(int64_t number, int buffer, int slot, const merge_share &mine,
+                                         thread_steps steps, typename fold::type through, T *results) const
+    {
+        const typename fold::type earlier = pipeline_earlier(fold(), through, m.warp_sums[buffer]);
+        if (steps.closes != 0) {
+            const T part = Op()(fold::value_of(earlier), results[steps.first]);
+            if (steps.first == 0)
+                own.first[slot].part = part;
+            else
+                results[steps.first] = part;
+        }
+        if (pipeline_thread() == 0) {
+            own.first[slot].number = number;
+            own.first[slot].segment = mine.closed;
+            own.first[slot].closes = mine.closing > 0;
+        }
+        pipeline_arrive(&own.waits[slot]);
+    }
+
+    /* Called by a group of takers that gets no further tile. */
+    __device__ __forceinline__ void end(int index) const
+    {
+        await_cell(index);
+        if (pipeline_thread() == 0)
+            own.first[index % MERGE_WAITING].number = tiles;
+        pipeline_arrive(&own.waits[index % MERGE_WAITING]);
+    }
+
+    __device__ __forceinline__ void fetch(const chain<fold> &chain) const
+    {
+        for (int index = 0;; index++) {
+            const int slot = index % MERGE_WAITING;
+            engine_await(&own.waits[slot], (unsigned)(index / MERGE_WAITING));
+            const merge_first<T> first = own.first[slot];
+            if (first.number >= tiles)
+                return;
+            engine_expect_nothing(&own.stored[slot]);
+            T before = Op::identity();
+            while (tiles != 1 && !chain.pick_up(first.number, &before)) {
+            }
+            if (first.closes)
+                store(first.segment, Op()(before, first.part));
+        }
     }
 };
-
-/* Where a tile's elements and ends are in a buffer, in bytes. No pointers: the compiler must see that
- * the memory is shared. */
-struct merge_places {
-    int elements, ends;
-};
-
-/* The block that has no tiles runs the chain. */
-template <typename Tiles, typename Cells>
-__device__ __forceinline__ void merge_run_chain(const Tiles &tiles, Cells *cells, bool carrier)
-{
-    tiles.run(cells);
-    __syncthreads();
-    if (carrier)
-        tiles.end();
-}
-
-/* Waits for the engine, or loads the tile without it. Passed by all threads; those that walk wait. */
-template <typename T, typename P, typename Load>
-__device__ __forceinline__ merge_places merge_arrive(const Load &load, const segment_closings &closings,
-                                                     const merge_share &mine, unsigned char *bytes, arrival *arrived,
-                                                     unsigned phase)
-{
-    const bool walks = threadIdx.x < block_threads;
-    if (walks)
-        engine_await(arrived, phase);
-    merge_places at = {mine.elements.skip, (mine.taking > 0 ? mine.elements.bytes : 0) + mine.ends.skip};
-    if (!mine.by_engine) {
-        at = {0, (mine.taking * (int)sizeof(T) + 15) & ~15};
-        if (walks)
-            merge_stage_in(load, closings, mine, (T *)bytes, (P *)(bytes + at.ends));
-        __syncthreads();
-    }
-    return at;
-}
-
-/* A thread's walk in tile number, by the staged elements and ends. */
-template <typename Op, typename Tile, typename P>
-__device__ __forceinline__ thread_walk<typename Op::type> merge_walk(const typename Op::type *elements, const P *ends,
-                                                                     const merge_share &mine, int64_t number,
-                                                                     typename Op::type *results)
-{
-    const unsigned shift = (unsigned)(mine.closed - number * Tile::size);
-    return walk_of_thread<Op, Tile::items>(
-        elements, results, [=](int c) { return (int)((unsigned)ends[c] + shift) + c; }, mine.closing,
-        mine.taking + mine.closing);
-}
 
 template <typename Op, typename P, typename Shape, typename Load, typename Store>
-__global__ void __launch_bounds__(block_threads + warp_lanes, Shape::blocks)
+__global__ void __launch_bounds__(pipeline_threads(Shape::groups, 0), 1)
     segreduce_pipeline([[maybe_unused]] Load load, [[maybe_unused]] Store store,
                        [[maybe_unused]] segment_closings closings, [[maybe_unused]] const int64_t *starts,
                        [[maybe_unused]] chain<chain_segmented<Op>> tiles)
 {
 #if SPMV_HAVE_COPY_ENGINE
-    using T = typename Op::type;
-    using fold = chain_segmented<Op>;
-    using memory = merge_memory<Op, P, Shape>;
-    using tile = merge_tile<T, P, Shape>;
+    using work = merge_work<Op, P, Shape, Load, Store>;
     extern __shared__ unsigned char dynamic_shared[];
-    memory &m = *(memory *)dynamic_shared;
-    /* Small elements: draw a tile's number and look up its start one tile earlier, because tiles
-     * are processed quickly. Large elements: not worth it, because blocks would hold their tiles
-     * longer. */
-    constexpr bool AHEAD = sizeof(T) <= 4;
-    const bool carrier = threadIdx.x == block_threads, alone = tiles.tiles == 1;
-    const T *const from = array_of<T>(load);
-    /* ends[s]: of segment s; the last may not exist */
-    const P *const ends = (const P *)closings.heads + 1;
-    const auto share_of = [&](int64_t number, int64_t closed, int64_t closed_behind) {
-        return merge_share_of<tile::size>(closings, tiles.tiles, from, ends, number, closed, closed_behind);
-    };
-    const auto bring = [&](const merge_order &what, int turn, int buffer) {
-        merge_announce(m, what, turn);
-        if (what.number >= 0 && what.number < tiles.tiles)
-            merge_load(m, share_of(what.number, what.closed, what.closed_behind), buffer);
-    };
-
-    const merge_order none = {tiles.tiles, 0, 0};
-    merge_order ahead = none;
-    let_next_begin();
-    await_kernel_before();
-    if (!alone)
-        tiles.begin();
-    if (carrier) {
-        engine_prepare(m.arrived, tile::buffers);
-        m.cells.prepare();
-        bring(merge_draw(tiles, starts, alone), 0, 0);
-        if (AHEAD && m.number[0] >= 0 && !alone)
-            ahead = merge_draw(tiles, starts, alone);
-    }
-    __syncthreads();
-    if (m.number[0] < 0) {
-        merge_run_chain(tiles, &m.cells, carrier);
-        return;
-    }
-
-    /* The additional warp: lane 0 loads, MERGE_WAITING other lanes wait for the prefix of one tile
-     * each. */
-    const bool walks = threadIdx.x < block_threads;
-    const int turn_of_lane = (int)threadIdx.x - block_threads - 1;
-    merge_waiter<Op> waiter = {-1, 0, false, Op::identity()};
-
-    /* All warps pass the same barriers: arrival, walk, join, results. */
-    int64_t number;
-    for (int step = 0; (number = m.number[step % 2]) < tiles.tiles; step++) {
-        const int buffer = step % tile::buffers;
-        const merge_share mine = share_of(number, m.closed[step % 2], m.closed_behind[step % 2]);
-        unsigned char *const bytes = m.stage[buffer].bytes;
-        if (carrier) {
-            bring(alone   ? none
-                  : AHEAD ? ahead
-                          : merge_draw(tiles, starts, alone),
-                  1 - step % 2, (step + 1) % tile::buffers);
-            if (AHEAD && !alone)
-                ahead = merge_draw(tiles, starts, alone);
-        }
-        const merge_places at =
-            merge_arrive<T, P>(load, closings, mine, bytes, &m.arrived[buffer], (unsigned)(step / tile::buffers));
-        thread_walk<T> walked = {0, 0, Op::identity()};
-        typename fold::type through = fold::identity();
-        if (walks) {
-            walked = merge_walk<Op, tile>((const T *)(bytes + at.elements), (const P *)(bytes + at.ends), mine, number,
-                                          m.results);
-            through = block_exclusive_first(fold(), fold::make(walked.open, walked.closes != 0), m.warp_sums);
-        }
-        __syncthreads(); /* the warps' sums are written */
-        if (walks) {
-            merge_join<Op>(m, tiles, number, walked, through);
-        } else {
-            waiter.look(tiles, store, alone);
-            while (turn_of_lane == step % MERGE_WAITING && waiter.tile >= 0)
-                waiter.look(tiles, store, alone);
-            __syncwarp();
-        }
-        __syncthreads(); /* the results are written */
-        if (walks)
-            merge_store(store, mine, m.results);
-        else if (turn_of_lane == step % MERGE_WAITING)
-            waiter = {number, mine.closed, mine.closing > 0, m.first_part};
-        __syncthreads(); /* buffers and results are free */
-    }
-    while (waiter.tile >= 0)
-        waiter.look(tiles, store, alone);
-    __syncthreads();
-    if (carrier && !alone)
-        tiles.end();
+    auto &memory = *(typename work::memory *)dynamic_shared;
+    work of_block = {memory.state,
+                     memory,
+                     load,
+                     store,
+                     closings,
+                     starts,
+                     tiles.tiles,
+                     array_of<typename Op::type>(load),
+                     (const P *)closings.heads + 1};
+    pipeline_run(of_block, tiles);
 #endif
 }
 
@@ -476,10 +415,11 @@ spmv_status segreduce_2_launch_ends(spmv_context *ctx, Load load, Store store, s
     if (st != SPMV_OK)
         return st;
     const chain<chain_segmented<Op>> tiles = {chain_of(ctx), count, 0};
-    const int blocks = count == 1 ? 1 : chain_blocks(ctx, Shape::blocks, count);
+    const int blocks = count == 1 ? 1 : chain_blocks(ctx, 1, count);
     return launch_with_shared<segreduce_pipeline<Op, P, Shape, Load, Store>>(
-        ctx, "segreduce_pipeline", {blocks, block_threads + warp_lanes, (int)sizeof(merge_memory<Op, P, Shape>), true},
-        load, store, closings, (const int64_t *)starts, tiles);
+        ctx, "segreduce_pipeline",
+        {blocks, pipeline_threads(Shape::groups, 0), (int)sizeof(merge_memory<Op, P, Shape>), true}, load, store,
+        closings, (const int64_t *)starts, tiles);
 }
 
 /* store(s, the fold of load over segment s), once for every segment; closings.count > 0. Requires

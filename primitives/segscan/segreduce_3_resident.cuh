@@ -116,10 +116,11 @@ __global__ void __launch_bounds__(block_threads, RESIDENT_BLOCKS)
         elements[j * block_threads + (int)threadIdx.x] = in[j];
     __syncthreads();
 
-    const auto walked = walk_of_thread<Op, tile::items>(
-        elements, results, [=](int c) { return closing_steps[c]; }, closing, valid);
+    const thread_steps walked =
+        steps_of_thread<tile::items>((int)threadIdx.x, [=](int c) { return closing_steps[c]; }, closing);
+    const T open = walk_of_thread<Op, tile::items>((int)threadIdx.x, elements, results, walked, valid);
     X all;
-    const X earlier = block_exclusive_once(fold(), fold::make(walked.open, walked.closes != 0), warp_sums, &all);
+    const X earlier = block_exclusive_once(fold(), fold::make(open, walked.closes != 0), warp_sums, &all);
     if (threadIdx.x == 0 && number + 1 < tiles.tiles)
         tiles.publish(number, fold::value_of(all), fold::starts(all));
     if (walked.closes != 0) { /* join the thread's first closing with the part before it */

@@ -49,10 +49,10 @@ __device__ inline unsigned bits_of_thread(const unsigned *words, int items)
     return (unsigned)(two >> (bit % 32)) & (0xffffffffu >> (32 - items));
 }
 
-/* The flags of elements begin + 32 t ... begin + 32 t + 31 of thread t as one word. */
-__device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin, int valid)
+/* The flags of elements begin + 32 t ... begin + 32 t + 31 as one word. */
+__device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin, int valid, int t = (int)threadIdx.x)
 {
-    const int first = 32 * (int)threadIdx.x;
+    const int first = 32 * t;
     unsigned word = 0;
     if (first + 32 <= valid && (uintptr_t)flags % 16 == 0) { /* begin is a multiple of 16 */
         const flag_bytes *const from = (const flag_bytes *)(flags + begin + first);
@@ -70,9 +70,9 @@ __device__ inline unsigned load_flags(const unsigned char *flags, int64_t begin,
 
 /* The same for flags that are bits; begin is a multiple of 32. Bits after the last element affect
  * no stored result. */
-__device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, int valid)
+__device__ inline unsigned load_flag_bits(const unsigned *flags, int64_t begin, int valid, int t = (int)threadIdx.x)
 {
-    const int first = 32 * (int)threadIdx.x;
+    const int first = 32 * t;
     return first < valid ? flags[(begin + first) / 32] : 0;
 }
 

@@ -1,8 +1,8 @@
 /* segmented scan, rung 3: scan, rung 6, on (value, start) pairs.
  *
  * idea      the persistent blocks, the copy engine and the chain of scan, rung 6. The engine loads
- *           flag bytes with the elements; the threads read flags of one bit and positions. The
- *           chain folds pairs.
+ *           flag bytes with the elements; takers read flags of one bit and positions, each warp for
+ *           its own elements. The chain folds pairs.
  * work      as scan, rung 6
  * depth     as scan, rung 6
  * launches  1
@@ -19,15 +19,52 @@
 #include "scan_6_pipeline.cuh"
 #include "segscan_2_lookback.cuh"
 
-/* 28 elements of 4 bytes per thread: their bits fit in one word. */
-using segscan_3_shape = lookback_shape<block_threads, 7, 2>;
+/* 28 elements of 4 bytes per thread: their bits fit in one word. Two groups of takers, because they
+ * wait for positions. */
+using segscan_3_shape = pipeline_shape<7, 2>;
+
+/* Sets words to the bits of the positions cursor, cursor + 1, ... that lie in [begin,
+ * begin + valid). Called by a warp. position(cursor) >= begin. After a batch of positions that are
+ * all inside, further batches are read several at a time, so that their loads overlap. */
+__device__ inline void warp_mark_words(const segment_starts &position, int64_t cursor, int64_t begin, int valid,
+                                       unsigned *words, int words_count)
+{
+    constexpr int MANY = 4;
+    const int lane = (int)threadIdx.x % warp_lanes;
+    if (lane < words_count)
+        words[lane] = 0;
+    __syncwarp();
+    for (int batches = 1;; batches = MANY) {
+        bool inside[MANY] = {};
+#pragma unroll
+        for (int b = 0; b < MANY; b++) {
+            const int64_t s = cursor + b * warp_lanes + lane;
+            if (b >= batches)
+                continue;
+            const int64_t at = s < position.count ? position(s) - begin : valid;
+            inside[b] = at < valid;
+            if (inside[b])
+                atomicOr(&words[at / 32], 1u << (at % 32));
+        }
+        int taken = 0;
+#pragma unroll
+        for (int b = 0; b < MANY; b++)
+            taken += __popc(__ballot_sync(0xffffffffu, inside[b]));
+        cursor += taken;
+        if (taken < batches * warp_lanes)
+            return;
+        const int64_t last = position(cursor - 1);
+        if (position(cursor - warp_lanes) == last) /* a run of empty segments */
+            cursor = warp_lower_bound_near(position, position.count, cursor, last + 1);
+    }
+}
 
 struct segment_heads {
     static constexpr bool ANY = true;
     template <typename Op> using fold = chain_segmented<Op>;
     template <typename Tile> union alignas(16) cells {
-        unsigned char flags[Tile::size];     /* loaded by the engine */
-        unsigned words[Tile::size / 32 + 1]; /* bits */
+        unsigned char flags[Tile::size]; /* loaded by the engine */
+        unsigned words[Tile::size / 32]; /* bits */
     };
 
     segment_starts segments;
@@ -44,27 +81,43 @@ struct segment_heads {
             engine_load(to->flags, (const unsigned char *)segments.heads + begin, Tile::size, at);
     }
 
-    /* Bit j: element j of the thread starts a segment. by_engine: the engine loaded the tile. */
-    template <typename Tile> __device__ unsigned starts(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
+    /* Called by the takers. by_engine: the engine loaded the tile. Otherwise each warp converts the
+     * segment starts of its elements to bits, a word for each of its first Tile::items lanes. */
+    template <typename Tile> __device__ void stage(int64_t begin, int valid, bool by_engine, cells<Tile> *in) const
     {
-        constexpr int ITEMS = Tile::items, WORDS = Tile::size / 32;
-        static_assert(ITEMS <= 32 && WORDS <= block_threads && Tile::size == block_threads * ITEMS,
-                      "a word of bits a thread");
+        constexpr int WORDS = Tile::items;
+        static_assert(WORDS <= warp_lanes, "a word a lane");
         if (engine && by_engine)
-            return bits_of_flags<ITEMS>(in->flags + (int)threadIdx.x * ITEMS);
-        if (segments.form == SPMV_SEGMENT_FLAGS) {
-            if (threadIdx.x < WORDS)
-                in->words[threadIdx.x] = segments.bits == 1
-                                             ? load_flag_bits((const unsigned *)segments.heads, begin, valid)
-                                             : load_flags((const unsigned char *)segments.heads, begin, valid);
-            __syncthreads();
-        } else {
-            block_mark_words(segments,
-                             block_lower_bound_near(segments, segments.count, (double)begin / (double)n, begin),
-                             segments.count, begin, valid, in->words, WORDS);
-            __syncthreads();
+            return;
+        const int lane = (int)threadIdx.x % warp_lanes, first = pipeline_thread() / warp_lanes * WORDS;
+        unsigned *const words = in->words + first;
+        if (segments.form != SPMV_SEGMENT_FLAGS) {
+            const int64_t from = begin + 32 * first;
+            const int64_t likely = (int64_t)((double)from / (double)n * (double)segments.count);
+            warp_mark_words(segments, warp_lower_bound_near(segments, segments.count, likely, from), from,
+                            valid - 32 * first < 32 * WORDS ? valid - 32 * first : 32 * WORDS, words, WORDS);
+        } else if (lane < WORDS) {
+            words[lane] = segments.bits == 1
+                              ? load_flag_bits((const unsigned *)segments.heads, begin, valid, first + lane)
+                              : load_flags((const unsigned char *)segments.heads, begin, valid, first + lane);
         }
-        return bits_of_thread(in->words, ITEMS);
+        __syncwarp();
+    }
+
+    /* Bit j: element j of the thread starts a segment. */
+    template <typename Tile> __device__ unsigned starts(bool by_engine, const cells<Tile> *in) const
+    {
+        return engine && by_engine ? bits_of_flags<Tile::items>(in->flags + pipeline_thread() * Tile::items)
+                                   : bits_of_words<Tile::items>(in->words);
+    }
+
+    /* Reads no word of another warp, which may not be there yet. */
+    template <int ITEMS> static __device__ unsigned bits_of_words(const unsigned *words)
+    {
+        const int bit = pipeline_thread() * ITEMS;
+        const unsigned high = bit % 32 + ITEMS > 32 ? words[bit / 32 + 1] : 0;
+        const uint64_t two = (uint64_t)high << 32 | words[bit / 32];
+        return (unsigned)(two >> (bit % 32)) & (0xffffffffu >> (32 - ITEMS));
     }
 
     /* Reads from shared memory, as many bytes at a time as the alignment allows. */
