@@ -1,14 +1,15 @@
-/* The pipeline: persistent blocks whose warps have roles, with the copy engine loading ahead and the
- * chain computing the prefixes.
+/* The pipeline: persistent blocks whose warps have roles, with the copy engine loading ahead and
+ * the chain computing the prefixes.
  *
  * A block has a ring of buffers in shared memory. Tiles pass through it in the order in which the
  * block draws them. Each role processes tile after tile:
  *
  *     drawer     one thread: draws a number for each free buffer; starts the engine's loads, unless
- *                the work reads where the tile is (LOADS_APART): then the loader, another thread, does
- *     takers     a group of block_threads threads, or several that take tiles in turn: fold the tile
+ *                the work reads where the tile is (LOADS_APART): then another thread, the loader,
+ *                starts them
+ *     takers     a group of block_threads threads, or several that take tiles in turn: fold tiles
  *     publisher  one thread: joins the folds of a tile's warps and publishes its aggregate
- *     fetcher    one thread: waits for the tile's prefix, which the chain block (chain.cuh) computes
+ *     fetcher    one thread: waits for the prefix, which the chain block (chain.cuh) computes
  *     finishers  a group: write the results, starting with the prefix. A work without finishers
  *                writes them when it takes the tile
  *     storer     one thread: starts the engine's stores, and frees the buffer when they are read
@@ -37,7 +38,7 @@
  *
  * index counts the tiles of the block, and phase how often their buffer was used before. Threads of
  * a group have the number pipeline_thread(). Without finishers, the class also defines prepare()
- * (a warp, at the beginning), fetch(tiles), the fetcher's whole work, and end(index), called by each
+ * (a warp, at the beginning), fetch(tiles), the work of the fetcher, and end(index), called by each
  * group of takers after its last tile.
  *
  * Source: Merrill, Garland 2016 (single pass); S. Yan, G. Long, Y. Zhang, "StreamScan", PPoPP 2013
