@@ -442,7 +442,7 @@ class Failures(Case):
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("not supported on several ranks", done.stderr)
         for more in (["--inner"], ["--plot", self.path("p.svg")], ["--precond", "hypre-amg"], ["--solver", "gmres"],
-                     ["--vectors", "2"], ["--solution", "twos"]):
+                     ["--vectors", "2"]):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
