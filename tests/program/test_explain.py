@@ -15,6 +15,7 @@ import re
 import struct
 import subprocess
 import sys
+import threading
 import unittest
 
 import test_program
@@ -321,20 +322,22 @@ out                                             6
 def on_terminal(environment, *arguments):
     """Standard output of the program on a terminal."""
     leader, follower = pty.openpty()
-    with subprocess.Popen([test_program.PROGRAM, *arguments], stdout=follower, env=environment) as child:
+    text = bytearray()
+
+    def read():
+        while not text.endswith(b"\0"):
+            text.extend(os.read(leader, 4096))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        subprocess.run([test_program.PROGRAM, *arguments], stdout=follower, env=environment, timeout=60, check=False)
+    finally:
+        os.write(follower, b"\0")  # comes after the output; when a terminal closes, its last lines can be lost
+        reader.join()
         os.close(follower)
-        text = b""
-        while True:
-            try:
-                part = os.read(leader, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            text += part
-        child.wait(timeout=60)
-    os.close(leader)
-    return text.decode().replace("\r\n", "\n")
+        os.close(leader)
+    return text[:-1].decode().replace("\r\n", "\n")
 
 
 def segmented(values, heads, exclusive):
