@@ -334,8 +334,6 @@ static const char *refuse_solve(const struct options *o)
         return "--plot is not supported on several ranks; --history writes the residuals";
     if (o->near_null != NULL || o->block > 0)
         return "--near-null and --block are not supported on several ranks";
-    if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0)
-        return "--solution must be ones or random";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
                "ic0, ilu0 and block-jacobi";

@@ -1,9 +1,9 @@
 /* For kernels that exchange data with kernels of other ranks, on other GPUs.
  *
  * Parts:     the part of a sum of each chunk goes to all ranks. It travels in words of 64 bits, half
- *            data and half the number of the exchange, which a GPU writes and reads as one. So whoever
- *            reads the right number has the data: no flag, no fence and no last block. (NCCL's protocol
- *            "LL" is the source of this idea.)
+ *            data and half the number of the exchange, which a GPU writes and reads as one. A thread
+ *            that reads the right number thus has the data: no flag, no fence and no last block. (NCCL's
+ *            protocol "LL" is the source of this idea.)
  * Elements:  are written, then a flag is set.
  *
  * Nothing that is still needed is overwritten. A rank publishes parts of sum k + 2 only after it has

@@ -446,6 +446,9 @@ class Failures(Case):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
+        done = run("solve", "poisson2d:4", "--solution", "twos", ranks=2)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--solution twos: must be ones or random", done.stderr)
         for more in (["--op", "scan"], ["--op", "cg", "--peers", "none"], ["--op", "cg", "--precond", "amg"]):
             done = run("bench", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
