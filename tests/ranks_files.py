@@ -4,13 +4,15 @@ generated matrices: y of spmv mul; x and the history of spmv solve for symmetric
 ones. Ranks are threads, and processes of an MPI: of each in turn, because its start takes longer
 than the work.
 
-usage: ranks_files.py SPMV FOLDER MPIS
-SPMV is the program. FOLDER as for matrices.py. MPIS: the modules that were built, such as
-"openmpi,mpich". Takes every third matrix; with SPMV_TEST_ALL_RANKS=1 (check.sh ranks) all, on every
-MPI. Exit code 77: the folder is missing.
+usage: ranks_files.py SPMV FOLDER BACKEND MPIS
+SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU.
+MPIS: the modules that were built, such as "openmpi,mpich"; "": threads only. Takes every third
+matrix; with SPMV_TEST_ALL_RANKS=1 (check.sh ranks), and on cuda, all, on every MPI. Exit code 77: the
+folder is missing or the backend is not available.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -35,7 +37,7 @@ def spread(rows, count):
     return [rows[int(i * step)] for i in range(min(count, len(rows)))]
 
 
-def outputs(program, matrix, solves, ranks, mpi, folder):
+def outputs(program, backend, matrix, solves, ranks, mpi, folder):
     """The bytes of y, and of x and the history; with the exit code."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none")
@@ -47,7 +49,7 @@ def outputs(program, matrix, solves, ranks, mpi, folder):
         jobs.append(["solve", matrix, "--max-iterations", "300", "--history", os.path.join(folder, "history")])
     for job in jobs:
         out = os.path.join(folder, "out")
-        done = subprocess.run([*start, *job, *more, "-o", out, "-q"], capture_output=True, env=environment,
+        done = subprocess.run([*start, *job, *more, "--backend", backend, "-o", out, "-q"], capture_output=True, env=environment,
                               stdin=subprocess.DEVNULL)
         found.append(done.returncode)
         if done.returncode not in (0, 7, 8): # 8: p'Ap <= 0; x and the history are written too
@@ -60,17 +62,21 @@ def outputs(program, matrix, solves, ranks, mpi, folder):
     return found
 
 
-def compare(program, matrix, solves, mpis, folder):
+def compare(program, backend, matrix, solves, mpis):
     """What differs from one rank; []: nothing."""
-    one = outputs(program, matrix, solves, 1, None, folder)
-    ways = [(None, ranks) for ranks in RANKS] + [(mpi, 2) for mpi in mpis]
-    return [f"{matrix}: {ranks} ranks, {mpi or 'threads'}" for mpi, ranks in ways
-            if outputs(program, matrix, solves, ranks, mpi, folder) != one]
+    with tempfile.TemporaryDirectory() as folder:
+        one = outputs(program, backend, matrix, solves, 1, None, folder)
+        ways = [(None, ranks) for ranks in RANKS] + [(mpi, 2) for mpi in mpis]
+        return [f"{matrix}: {ranks} ranks, {mpi or 'threads'}" for mpi, ranks in ways
+                if outputs(program, backend, matrix, solves, ranks, mpi, folder) != one]
 
 
-def main(program, folder, mpis):
+def main(program, folder, backend, mpis):
     rows = rows_of(folder)
     if rows is None:
+        return SKIPPED
+    if subprocess.run([program, "mul", "diagonal:1", "-q", "--backend", backend, "-o", os.devnull]).returncode == 6:
+        print(f"skipped: no {backend}")
         return SKIPPED
     mpis = [mpi for mpi in mpis.split(",") if mpi and shutil.which("mpirun." + mpi)]
     real = [row for row in rows if row["field"] != "complex" and int(row["nnz_expanded"]) > 0]
@@ -84,14 +90,14 @@ def main(program, folder, mpis):
     if len(jobs) < wanted:
         print(f"{len(jobs)} matrices, wanted {wanted}")
         return 1
-    everything = bool(os.environ.get("SPMV_TEST_ALL_RANKS"))
+    everything = backend == "cuda" or bool(os.environ.get("SPMV_TEST_ALL_RANKS"))
     if not everything:
         jobs = jobs[::3]
-    different = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for number, (matrix, solves) in enumerate(jobs):
-            some = mpis if everything or not mpis else [mpis[number % len(mpis)]]
-            different += compare(program, matrix, solves, some, scratch)
+    mpis_of = [mpis if everything or not mpis else [mpis[number % len(mpis)]] for number in range(len(jobs))]
+    # A run on a GPU mostly waits for its start, one on omp uses all cores.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1 if backend == "cuda" else 1) as pool:
+        found = pool.map(lambda job, some: compare(program, backend, *job, some), jobs, mpis_of)
+        different = [line for lines in found for line in lines]
     for line in different:
         print("other bits:", line)
     print(f"{len(jobs)} matrices, {sum(solves for _, solves in jobs)} of them solved; ranks 1, "
@@ -100,4 +106,4 @@ def main(program, folder, mpis):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:4]))
+    sys.exit(main(*sys.argv[1:5]))
