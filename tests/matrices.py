@@ -35,8 +35,8 @@ def rows_of(folder):
 def unpacked(rows, folder, scratch):
     """Unpacks the files of the rows into the folder scratch: the row by the path."""
     paths = {}
-    for number, row in enumerate(rows):
-        path = os.path.join(scratch, f"{number}.mtx")
+    for row in rows:
+        path = os.path.join(scratch, row["file"].removesuffix(".xz"))
         with lzma.open(os.path.join(folder, row["file"])) as packed, open(path, "wb") as plain:
             plain.write(packed.read())
         paths[path] = row

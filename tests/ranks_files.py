@@ -5,7 +5,8 @@ ones. Ranks are threads, and processes of an MPI: of each in turn, because its s
 than the work.
 
 usage: ranks_files.py SPMV FOLDER BACKEND MPIS
-SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU.
+SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU
+and files are unpacked before.
 MPIS: the modules that were built, such as "openmpi,mpich"; "": threads only. Takes every third
 matrix; with SPMV_TEST_ALL_RANKS=1 (check.sh ranks), and on cuda, all, on every MPI. Exit code 77: the
 folder is missing or the backend is not available.
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from matrices import SKIPPED, rows_of
+from matrices import SKIPPED, rows_of, unpacked
 
 FILES, SOLVES = 30, 12
 RANKS = (2, 3, 4, 7, 8)
@@ -81,23 +82,26 @@ def main(program, folder, backend, mpis):
     mpis = [mpi for mpi in mpis.split(",") if mpi and shutil.which("mpirun." + mpi)]
     real = [row for row in rows if row["field"] != "complex" and int(row["nnz_expanded"]) > 0]
     definite = [row for row in real if row["posdef_suitesparse"] == "yes"]
-    jobs = [(os.path.join(folder, row["file"]), True) for row in spread(definite, SOLVES)]
-    chosen = {path for path, _ in jobs}
-    others = [row for row in real if os.path.join(folder, row["file"]) not in chosen]
-    jobs += [(os.path.join(folder, row["file"]), False) for row in spread(others, FILES - len(jobs))]
-    jobs += [(spec, spec.startswith(DEFINITE)) for spec in SPECS]
-    wanted = FILES + len(SPECS)
-    if len(jobs) < wanted:
-        print(f"{len(jobs)} matrices, wanted {wanted}")
+    files = [(row, True) for row in spread(definite, SOLVES)]
+    chosen = [row["file"] for row, _ in files]
+    others = [row for row in real if row["file"] not in chosen]
+    files += [(row, False) for row in spread(others, FILES - len(files))]
+    if len(files) < FILES:
+        print(f"{len(files)} files, wanted {FILES}")
         return 1
     everything = backend == "cuda" or bool(os.environ.get("SPMV_TEST_ALL_RANKS"))
-    if not everything:
-        jobs = jobs[::3]
-    mpis_of = [mpis if everything or not mpis else [mpis[number % len(mpis)]] for number in range(len(jobs))]
-    # A run on a GPU mostly waits for its start, one on omp uses all cores.
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1 if backend == "cuda" else 1) as pool:
-        found = pool.map(lambda job, some: compare(program, backend, *job, some), jobs, mpis_of)
-        different = [line for lines in found for line in lines]
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = [os.path.join(folder, row["file"]) for row, _ in files]
+        if backend == "cuda":
+            paths = list(unpacked([row for row, _ in files], folder, scratch))
+        jobs = list(zip(paths, [solves for _, solves in files]))
+        jobs += [(spec, spec.startswith(DEFINITE)) for spec in SPECS]
+        jobs = jobs if everything else jobs[::3]
+        mpis_of = [mpis if everything or not mpis else [mpis[number % len(mpis)]] for number in range(len(jobs))]
+        # A run on a GPU mostly waits for its start, one on omp uses all cores.
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1 if backend == "cuda" else 1) as pool:
+            found = pool.map(lambda job, some: compare(program, backend, *job, some), jobs, mpis_of)
+            different = [line for lines in found for line in lines]
     for line in different:
         print("other bits:", line)
     print(f"{len(jobs)} matrices, {sum(solves for _, solves in jobs)} of them solved; ranks 1, "
