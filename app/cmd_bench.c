@@ -505,7 +505,7 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
 {
     struct bench b = {.o = o, .began = monotonic_seconds()};
-    if (o->ranks > 0 || o->gpus > 0)
+    if (ranks_wanted(o))
         return ranks_bench(o, arguments, count);
     b.run.o = o;
     b.run.device = &b.device;

@@ -1,7 +1,7 @@
 /* spmv bench on several ranks: the time of a product, and of an iteration of conjugate gradients.
  *
- * The time of an iteration is the difference of two solves with different numbers of iterations,
- * divided by the difference of these numbers: what a solve does once does not count.
+ * The time of an iteration is that of a long solve less the least time of a short one, divided by the
+ * difference of their numbers of iterations: what a solve does once does not count.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -76,7 +76,8 @@ static spmv_status solve(struct rank *r, int64_t limit, double *seconds)
 
 static spmv_status measure_solves(struct rank *r)
 {
-    double samples[SOLVES], few = 0, many = 0;
+    double samples[SOLVES], few = 0, shortest = 0;
+    int64_t iterations = 0; /* of the short solve */
     const int limit = r->job->o->max_iterations > FEW_ITERATIONS ? r->job->o->max_iterations : MANY_ITERATIONS;
     spmv_status st = SPMV_OK;
     r->precond_name = "none";
@@ -89,15 +90,18 @@ static spmv_status measure_solves(struct rank *r)
     r->seconds = 0;
     for (int i = 0; i < SOLVES && st == SPMV_OK; i++) {
         st = solve(r, FEW_ITERATIONS, &few);
-        const int64_t before = r->result.iterations;
+        shortest = i == 0 || few < shortest ? few : shortest;
+        iterations = r->result.iterations;
         if (st == SPMV_OK)
-            st = solve(r, limit, &many);
-        samples[i] = r->result.iterations > before ? (many - few) / (double)(r->result.iterations - before)
-                                                   : many / (double)(r->result.iterations + 1);
+            st = solve(r, limit, &samples[i]);
     }
-    if (st == SPMV_OK)
-        r->timing = timing_summary(samples, SOLVES);
-    return st;
+    if (st != SPMV_OK)
+        return st;
+    const int64_t more = r->result.iterations - iterations;
+    for (int i = 0; i < SOLVES; i++)
+        samples[i] = more > 0 ? (samples[i] - shortest) / (double)more : samples[i] / (double)(iterations + 1);
+    r->timing = timing_summary(samples, SOLVES);
+    return SPMV_OK;
 }
 
 static void tell(const struct rank *r)
