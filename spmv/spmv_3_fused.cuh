@@ -135,6 +135,81 @@ __device__ void store_empty_rows(const rows_view &view, int64_t rows, int64_t ch
             s.store(T(), &y[row]);
 }
 
+/* For each row that ends in the tile, the place of its last element, and a mark there. */
+template <typename T>
+__device__ void mark_ends(const rows_view &rows, int64_t first, int closed, int64_t begin, uint16_t *last,
+                          uint8_t *ends)
+{
+    for (int k = (int)threadIdx.x; k < closed; k += shape<T>::BLOCK) {
+        const int place = (int)(rows.end(first + k) - begin) - 1;
+        last[k] = (uint16_t)place;
+        ends[place] = 1;
+    }
+}
+
+/* The products of a thread's elements, to their cells. */
+template <typename T, typename Stored, int ITEMS>
+__device__ void stage_products(const int32_t (&column)[ITEMS], const Stored (&value)[ITEMS], bool pattern, int count,
+                               const T *x, T *stage)
+{
+    constexpr int BLOCK = shape<T>::BLOCK;
+    const int thread = (int)threadIdx.x;
+    T product[ITEMS];
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        product[i] = T();
+        if (i * BLOCK + thread < count)
+            product[i] = load_gathered(x + column[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        if (!pattern)
+            product[i] = T(value[i]) * product[i];
+        stage[shape<T>::cell(i * BLOCK + thread)] = product[i];
+    }
+}
+
+/* Of a thread's neighbouring elements: the sum that is open after them, and whether a row ended there;
+ * the sum of the first row that ends there, without the elements of threads before, and its cell. */
+template <typename T> struct walked {
+    segmented<T> open;
+    T lead;
+    int lead_cell;
+};
+
+/* Walks along a thread's ITEMS neighbouring elements. The sums of rows that begin and end there go to
+ * their last cells: of the rows that end there, these are all but the first. */
+template <typename T> __device__ walked<T> walk(T *stage, const uint8_t *ends)
+{
+    constexpr int ITEMS = shape<T>::ITEMS;
+    const int thread = (int)threadIdx.x;
+    T item[ITEMS];
+    unsigned end_here = 0;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        item[i] = stage[shape<T>::cell(thread * ITEMS + i)];
+        end_here |= (unsigned)ends[thread * ITEMS + i] << i;
+    }
+    segmented<T> open = {T(), 0};
+    T lead = T();
+    int lead_cell = 0;
+#pragma unroll
+    for (int i = 0; i < ITEMS; i++) {
+        const int cell = shape<T>::cell(thread * ITEMS + i);
+        open.value += item[i];
+        if ((end_here >> i & 1) != 0) {
+            if (open.start == 0) {
+                lead = open.value;
+                lead_cell = cell;
+            } else {
+                stage[cell] = open.value;
+            }
+            open = {T(), 1};
+        }
+    }
+    return {open, lead, lead_cell};
+}
+
 /* Blocks from c.tiles on handle empty rows. */
 template <typename T, typename Stored>
 __global__ void __launch_bounds__(shape<T>::BLOCK)
@@ -175,57 +250,17 @@ __global__ void __launch_bounds__(shape<T>::BLOCK)
     for (int i = 0; i < ITEMS; i++)
         ends[i * BLOCK + thread] = 0;
     __syncthreads();
-    for (int k = thread; k < closed; k += BLOCK) {
-        const int place = (int)(c.rows.end(first + k) - begin) - 1;
-        last[k] = (uint16_t)place;
-        ends[place] = 1;
-    }
+    mark_ends<T>(c.rows, first, closed, begin, last, ends);
 
     await_kernel_before();
-    T product[ITEMS];
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        product[i] = T();
-        if (i * BLOCK + thread < count)
-            product[i] = load_gathered(x + column[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        if (val != nullptr)
-            product[i] = T(value[i]) * product[i];
-        stage[shape<T>::cell(i * BLOCK + thread)] = product[i];
-    }
+    stage_products(column, value, val == nullptr, count, x, stage);
     __syncthreads();
 
-    /* Of the rows that end among a thread's elements, all but the first begin there too. */
-    T item[ITEMS];
-    unsigned end_here = 0;
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        item[i] = stage[shape<T>::cell(thread * ITEMS + i)];
-        end_here |= (unsigned)ends[thread * ITEMS + i] << i;
-    }
-    pair open = {T(), 0};
-    T lead = T();
-    int lead_cell = 0;
-#pragma unroll
-    for (int i = 0; i < ITEMS; i++) {
-        const int cell = shape<T>::cell(thread * ITEMS + i);
-        open.value += item[i];
-        if ((end_here >> i & 1) != 0) {
-            if (open.start == 0) {
-                lead = open.value;
-                lead_cell = cell;
-            } else {
-                stage[cell] = open.value;
-            }
-            open = {T(), 1};
-        }
-    }
+    const walked<T> own = walk(stage, ends);
     pair all;
-    const pair before = block_exclusive_once<BLOCK / warp_lanes>(combine_segments<add<T>>(), open, warp_sums, &all);
-    if (open.start != 0)
-        stage[lead_cell] = before.value + lead;
+    const pair before = block_exclusive_once<BLOCK / warp_lanes>(combine_segments<add<T>>(), own.open, warp_sums, &all);
+    if (own.open.start != 0)
+        stage[own.lead_cell] = before.value + own.lead;
     if (thread == 0)
         to.open[t] = all.value;
     __syncthreads();
