@@ -16,8 +16,8 @@
 #     a _ref or _omp file includes nothing of CUDA.
 #   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
 #     public headers only; examples and python public headers and their own.
-#   - The rungs of a ladder NAME in primitives/, spmv/ and spgemm/ (NAME_NUMBER_WORDS) are numbered
-#     without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
+#   - The rungs of a ladder NAME in primitives/, spmv/, spgemm/ and solvers/ (NAME_NUMBER_WORDS) are
+#     numbered without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
 #     files of a rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its
 #     ladder.
 #   - No path contains "..", and file names are unique, so an include names one file.
@@ -87,7 +87,7 @@ check() {
     function sees_io(path) { return path ~ /^(app|bench|distributed|examples|tests|python)\// || is_io(path) || path ~ /^include\/spmv\/(group|spmv)\.h$/ }
     function backend(path) { return match(path, /_(ref|omp|cuda)[._]/) ? substr(path, RSTART + 1, RLENGTH - 2) : "" }
     # The ladder of a rung (its folder and name), its number, its stem; "" if the file is no rung.
-    function is_rung(path) { return path ~ /^(primitives|spmv|spgemm)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
+    function is_rung(path) { return path ~ /^(primitives|spmv|spgemm|solvers)\// && base(path) ~ /^[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|c|cc)$/ }
     function ladder(path) { sub(/_[0-9]+_[^\/]*$/, "", path); return path }
     function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
     function stem(path) { path = base(path); sub(/\..*/, "", path); return path }
