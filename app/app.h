@@ -108,9 +108,6 @@ bool options_explain_space(const struct options *o, const char *word);
 /* Whether the option of that name (without dashes) was given. */
 bool option_given(const struct options *o, const char *name);
 
-/* Whether the type is c128 or c64. */
-bool is_complex(spmv_type type);
-
 /* The options for loading a matrix: with --type mixed, its type is f32. */
 struct options options_for_matrix(const struct options *o);
 

@@ -615,9 +615,10 @@ static json_t *json_result(const struct bench_run *run, const struct trial *t, c
     if (run->operation->solver && r->checked)
         json_put(result, "cg", json_cg(t, r));
     if (run->operation->on_matrix && !run->operation->solver)
-        json_put(result, "spmv",
-                 json_pack("{s:o}", "gflops",
-                           json_number((is_complex(t->work.type) ? 8e-9 : 2e-9) * t->work.products / r->warm.median)));
+        json_put(
+            result, "spmv",
+            json_pack("{s:o}", "gflops",
+                      json_number((type_is_complex(t->work.type) ? 8e-9 : 2e-9) * t->work.products / r->warm.median)));
     return result;
 }
 

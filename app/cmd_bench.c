@@ -85,7 +85,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
     }
     if (o->right != NULL && o->project != NULL)
         return report(SPMV_ERROR_ARGUMENT, "either --right or --project, not both");
-    if (!b->run.operation->on_matrix && is_complex(o->type)) {
+    if (!b->run.operation->on_matrix && type_is_complex(o->type)) {
         complain("--type %s is for --op spmv and load: the primitives have real numbers", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
     }
@@ -349,7 +349,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     spmv_statistics statistics;
     struct options o = *b->o;
     bool spec = false, factor_spec = false;
-    o.type = is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial converts to its type */
+    o.type = type_is_complex(b->o->type) ? SPMV_C128 : SPMV_F64; /* each trial converts to its type */
     spmv_status st = load_matrix(b, &o, argument, &in, &spec);
     if (st == SPMV_OK && factor != NULL)
         st = load_matrix(b, &o, factor, &other, &factor_spec);
@@ -374,7 +374,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     /* Without --type, a complex file is measured in its own type. */
     const spmv_type own = input_type(&o, &in);
     for (int t = 0; st == SPMV_OK && t < b->type_count && !stops_asked(); t++)
-        st = run_case(b, &operand, &c, is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
+        st = run_case(b, &operand, &c, type_is_complex(own) && !option_given(b->o, "type") ? own : b->types[t]);
     input_free(&in);
     input_free(&other);
     return st;

@@ -82,9 +82,9 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("matrix", "%s", in->argument);
     print_line("size", "%lld x %lld", (long long)s->rows, (long long)s->cols);
     print_line("nonzeros", "%lld%s", (long long)s->nnz,
-               in->view.val == NULL        ? ", a pattern: every entry is 1"
-               : is_complex(in->view.type) ? ", complex"
-                                           : "");
+               in->view.val == NULL             ? ", a pattern: every entry is 1"
+               : type_is_complex(in->view.type) ? ", complex"
+                                                : "");
     print_line("row lengths", "%lld to %lld, mean %.4g, standard deviation %.4g", (long long)s->row_min,
                (long long)s->row_max, s->row_mean, s->row_std);
     if (s->max_row >= 0)
@@ -122,7 +122,7 @@ static json_t *json_info(const struct input *in, const spmv_statistics *s)
                              "explicit_zeros", (json_int_t)s->explicit_zeros, "not_finite", (json_int_t)s->not_finite,
                              "pattern", in->view.val == NULL, "square", s->square, "pattern_symmetric",
                              s->pattern_symmetric, "symmetric", s->symmetric, "skew_symmetric", s->skew_symmetric);
-    if (in->view.val != NULL && is_complex(in->view.type))
+    if (in->view.val != NULL && type_is_complex(in->view.type))
         json_put(info, "hermitian", json_boolean(s->hermitian));
     json_put(info, "bw_frac", json_real(s->bw_frac));
     json_put(info, "avg_neighbours", json_real(s->avg_neighbours));

@@ -230,12 +230,12 @@ spmv_status input_read(spmv_context *ctx, const struct options *o, enum job_kind
 
 spmv_type input_type(const struct options *o, const struct input *in)
 {
-    return in->view.val != NULL && is_complex(in->view.type) ? in->view.type : o->type;
+    return in->view.val != NULL && type_is_complex(in->view.type) ? in->view.type : o->type;
 }
 
 spmv_status input_needs_real(const struct input *in, const char *command)
 {
-    if (in->view.val == NULL || !is_complex(in->view.type))
+    if (in->view.val == NULL || !type_is_complex(in->view.type))
         return SPMV_OK;
     complain("%s holds complex values: %s computes in f64 and f32", in->argument, command);
     return SPMV_ERROR_TYPE;

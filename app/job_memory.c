@@ -115,7 +115,7 @@ static int64_t of_solving(const struct work *w)
     return plus(plus(plus(kept, narrow), plus(of_plan(w), of_product(w))), of_preconditioner(w));
 }
 
-/* Text is written in pieces, one round of them at a time. */
+/* Text is written in portions, one round of them at a time. */
 static int64_t of_text(int64_t numbers)
 {
     const int64_t a_number = 8, a_round = 40 << 20;
@@ -146,7 +146,7 @@ static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
 {
     struct memory *const m = user;
     const struct options *const o = m->o;
-    const spmv_type type = is_complex(matrix->type) ? matrix->type : o->mixed ? SPMV_F64 : o->type;
+    const spmv_type type = type_is_complex(matrix->type) ? matrix->type : o->mixed ? SPMV_F64 : o->type;
     const struct work w = {.o = o,
                            .matrix = matrix,
                            .rows = o->transpose ? matrix->cols : matrix->rows,

@@ -697,7 +697,7 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
         complain("--type mixed is not for %s; spmv mul, spmv solve and spmv info accept it", command);
         return SPMV_ERROR_ARGUMENT;
     }
-    const bool complex = is_complex(o->type);
+    const bool complex = type_is_complex(o->type);
     if (o->type != SPMV_F64 && o->type != SPMV_F32 && !complex) {
         complain("--type %s: products exist for f64, f32, c128 and c64", spmv_type_name(o->type));
         return SPMV_ERROR_TYPE;
@@ -802,11 +802,6 @@ bool option_given(const struct options *o, const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return (o->given >> i & 1) != 0;
     return false;
-}
-
-bool is_complex(spmv_type type)
-{
-    return type == SPMV_C128 || type == SPMV_C64;
 }
 
 struct options options_for_matrix(const struct options *o)

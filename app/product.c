@@ -350,7 +350,7 @@ void tell_check(const struct product *p, const char *what)
 {
     const spmv_verify_result *c = &p->check;
     char im[2][40] = {"", ""}, of[48] = "";
-    if (is_complex(p->type)) {
+    if (type_is_complex(p->type)) {
         snprintf(im[0], sizeof im[0], "%+.17gi", c->worst_value_im);
         snprintf(im[1], sizeof im[1], "%+.17gi", c->worst_reference_im);
     }
@@ -371,7 +371,7 @@ void tell_check(const struct product *p, const char *what)
 
 double product_flops(const struct product *p)
 {
-    return (is_complex(p->type) ? 8.0 : 2.0) * (double)p->info.nnz * p->vectors;
+    return (type_is_complex(p->type) ? 8.0 : 2.0) * (double)p->info.nnz * p->vectors;
 }
 
 json_t *json_check(const struct product *p)

@@ -154,7 +154,7 @@ static void not_positive(struct advice *to, const struct options *o, const spmv_
 {
     if (matrix->val == NULL)
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
-    else if (!is_complex(matrix->type) && has_negative_diagonal(matrix))
+    else if (!type_is_complex(matrix->type) && has_negative_diagonal(matrix))
         add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
     else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
         add(to, "try --precond auto or ilut, which need not be positive definite");

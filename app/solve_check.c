@@ -11,7 +11,7 @@ static double modulus_of_entry(const spmv_csr *a, int64_t k)
 {
     if (a->val == NULL)
         return 1;
-    return is_complex(a->type)
+    return type_is_complex(a->type)
                ? hypot(real_at(type_part(a->type), a->val, 2 * k), real_at(type_part(a->type), a->val, 2 * k + 1))
                : fabs(real_at(a->type, a->val, k));
 }

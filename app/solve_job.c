@@ -20,7 +20,7 @@ static double part_of(const struct job *job, const void *vector, int64_t i, int 
 double job_modulus(const struct job *job, const void *vector, int64_t i)
 {
     const double re = part_of(job, vector, i, 0);
-    return is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1)) : fabs(re);
+    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1)) : fabs(re);
 }
 
 bool job_on_gpu(const struct job *job)
@@ -31,7 +31,7 @@ bool job_on_gpu(const struct job *job)
 double job_difference(const struct job *job, const void *vector, const void *from, int64_t i)
 {
     const double re = part_of(job, vector, i, 0) - part_of(job, from, i, 0);
-    return is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, from, i, 1)) : fabs(re);
+    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, from, i, 1)) : fabs(re);
 }
 
 /* A NaN differs from itself; a matrix with one counts as symmetric if its pattern is, and the

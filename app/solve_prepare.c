@@ -83,7 +83,7 @@ static spmv_status check_symmetry(struct job *job)
     const char *const needs = symmetric_method(job);
     if (needs == NULL || job_is_symmetric(job))
         return SPMV_OK;
-    complain("%s is not %s (%s): %s", job->in.argument, is_complex(job->type) ? "Hermitian" : "symmetric",
+    complain("%s is not %s (%s): %s", job->in.argument, type_is_complex(job->type) ? "Hermitian" : "symmetric",
              s->skew_symmetric      ? "it is skew-symmetric"
              : s->pattern_symmetric ? "the pattern is symmetric, the values are not"
                                     : "an entry a_ij has no a_ji",
@@ -189,7 +189,7 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
         return st;
     job->b = job->b_read;
     job->columns = job->columns > 0 ? job->columns : 1;
-    if ((o->inner || is_complex(job->type)) && job->columns > 1) {
+    if ((o->inner || type_is_complex(job->type)) && job->columns > 1) {
         complain("%s only one right-hand side, not %d", o->inner ? "--inner supports" : "complex systems support",
                  job->columns);
         return SPMV_ERROR_UNSUPPORTED;
@@ -252,7 +252,7 @@ static spmv_status load_near_null(struct job *job)
     void *read = NULL, *made = NULL;
     if (path == NULL)
         return SPMV_OK;
-    if (is_complex(job->type))
+    if (type_is_complex(job->type))
         return report(SPMV_ERROR_UNSUPPORTED, "--near-null is for real matrices");
     spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
                                            : read_near_nulls(job, path, &read, &job->near_nulls);

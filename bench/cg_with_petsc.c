@@ -7,6 +7,7 @@
 #include <petscksp.h>
 #include <string.h>
 
+#include "clock.h"
 #include "precond_system.h"
 
 /* The rows of this rank, in PETSc's integer type. */
@@ -60,12 +61,12 @@ static PetscErrorCode run(const struct precond_system *s, int rank, int ranks, P
     PetscCall(VecRestoreArrayWrite(b, &values));
     PetscCall(make_solver(matrix, most, &solver));
     MPI_Barrier(MPI_COMM_WORLD);
-    double used = precond_system_seconds(CLOCK_PROCESS_CPUTIME_ID), processors = 0;
-    const double begin = precond_system_seconds(CLOCK_MONOTONIC);
+    double used = processor_seconds(), processors = 0;
+    const double begin = monotonic_seconds();
     PetscCall(KSPSolve(solver, b, x));
     MPI_Barrier(MPI_COMM_WORLD);
-    const double done = precond_system_seconds(CLOCK_MONOTONIC);
-    used = precond_system_seconds(CLOCK_PROCESS_CPUTIME_ID) - used;
+    const double done = monotonic_seconds();
+    used = processor_seconds() - used;
     PetscCall(KSPGetIterationNumber(solver, &iterations));
     double *const own_x = calloc((size_t)s->rows + 1, sizeof *own_x), *const all =
                                                                           calloc((size_t)s->rows + 1, sizeof *all);

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct precond_system {
     int64_t rows, nnz;
@@ -47,13 +46,6 @@ static inline int precond_system_read(const char *path, struct precond_system *s
     s->b = number + nnz;
     s->x = s->b + rows;
     return 0;
-}
-
-static inline double precond_system_seconds(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Prints: iterations, seconds of set-up, of the solve, and of all processors, ||b - A x|| / ||b||,

@@ -34,13 +34,6 @@ struct trial {
     double *solution, *solved; /* in host memory */
 };
 
-static double processor_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double median(double *samples, int count)
 {
     return timing_summary(samples, count).median;

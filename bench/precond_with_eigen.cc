@@ -7,6 +7,7 @@
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
 
+#include "clock.h"
 #include "precond_system.h"
 
 int main(int argc, char **argv)
@@ -23,16 +24,15 @@ int main(int argc, char **argv)
     Eigen::setNbThreads(std::atoi(argv[2]));
     const Eigen::Map<const Matrix> a(s.rows, s.rows, s.nnz, s.row_ptr, s.col, s.val);
     const Eigen::Map<const Vector> b(s.b, s.rows);
-    const double used = precond_system_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    const double begin = precond_system_seconds(CLOCK_MONOTONIC);
+    const double used = processor_seconds();
+    const double begin = monotonic_seconds();
     Solver solver;
     solver.setTolerance(1e-8);
     solver.setMaxIterations(std::atoi(argv[3]));
     solver.compute(a);
-    const double made = precond_system_seconds(CLOCK_MONOTONIC);
+    const double made = monotonic_seconds();
     const Vector x = solver.solve(b);
-    const double end = precond_system_seconds(CLOCK_MONOTONIC);
-    precond_system_print(&s, x.data(), solver.iterations(), made - begin, end - made,
-                         precond_system_seconds(CLOCK_PROCESS_CPUTIME_ID) - used);
+    const double end = monotonic_seconds();
+    precond_system_print(&s, x.data(), solver.iterations(), made - begin, end - made, processor_seconds() - used);
     return 0;
 }

@@ -58,13 +58,6 @@ static struct processor_ticks read_ticks(const char *list)
     return ticks;
 }
 
-static double own_seconds(void)
-{
-    struct timespec t = {0};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double load_average(void)
 {
     double load = -1;
@@ -85,12 +78,12 @@ struct machine_load machine_load_measure(void)
      * then all processors are read. */
     const char *const allowed = processors_allowed();
     const char *const list = processor_list_count(allowed) >= load.processors ? allowed : "";
-    const double own = own_seconds();
+    const double own = processor_seconds();
     const struct processor_ticks before = read_ticks(list);
     const long watch = fault_text(FAULT_SHORT_TIMES) != NULL ? WATCH_NANOSECONDS / 10 : WATCH_NANOSECONDS;
     nanosleep(&(struct timespec){.tv_nsec = watch}, NULL);
     const struct processor_ticks after = read_ticks(list);
-    load.others_share = others_share(&before, &after, (own_seconds() - own) * (double)sysconf(_SC_CLK_TCK));
+    load.others_share = others_share(&before, &after, (processor_seconds() - own) * (double)sysconf(_SC_CLK_TCK));
     return load;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exchange_cuda.h"
 #include "group_internal.h"
 #include "runtime_cuda.h"
@@ -308,13 +309,13 @@ spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int 
         return sum_alone(m, type, &parts, to);
     if (e->is_free)
         return e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH | EXCHANGE_COLLECT);
-    const double begin = group_now();
+    const double begin = monotonic_seconds();
     TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_PUBLISH));
     TRY(meet(m));
     TRY(e->kind->sum(m, type, &parts, to, EXCHANGE_COLLECT));
     TRY(exchange_await(m, NULL));
 done:
-    m->seconds += group_now() - begin;
+    m->seconds += monotonic_seconds() - begin;
     return st;
 }
 
@@ -346,9 +347,9 @@ done:
 spmv_status exchange_meet(void *matrix)
 {
     spmv_group_matrix *m = matrix;
-    const double begin = group_now();
+    const double begin = monotonic_seconds();
     const spmv_status st = meet(m);
-    m->seconds += group_now() - begin;
+    m->seconds += monotonic_seconds() - begin;
     return st;
 }
 

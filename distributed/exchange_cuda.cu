@@ -9,6 +9,7 @@
  *            order. If both phases are requested, the last block also collects.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "dispatch.cuh"
 #include "exchange_view.cuh"
 #include "grid_barrier.cuh"
 
@@ -174,9 +175,9 @@ int blocks_for(int64_t items, int64_t each)
 }
 
 /* body(T()) for the real type. */
-template <typename Body> spmv_status with_type(spmv_context *ctx, spmv_type type, const Body &body)
+template <typename Body> spmv_status of_type(spmv_context *ctx, spmv_type type, const Body &body)
 {
-    return on_device(ctx, [&] { return type == SPMV_F32 ? body(float()) : body(double()); });
+    return on_device(ctx, [&] { return with_zero(ctx, "spmv_group", type, body); });
 }
 
 } // namespace
@@ -184,7 +185,7 @@ template <typename Body> spmv_status with_type(spmv_context *ctx, spmv_type type
 extern "C" spmv_status exchange_put_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                                          const void *x)
 {
-    return with_type(ctx, type, [&](auto of) {
+    return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
         return launch_early(ctx, "group put", blocks_for(view->sent_count, BLOCK), BLOCK, put<T>, *view, (const T *)x);
     });
@@ -193,7 +194,7 @@ extern "C" spmv_status exchange_put_cuda(spmv_context *ctx, spmv_type type, cons
 extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, const struct exchange_view *view,
                                           bool finishes, void *x)
 {
-    return with_type(ctx, type, [&](auto of) {
+    return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
         return launch_early(ctx, "group take", blocks_for(view->before + view->after, 2 * BLOCK), BLOCK, take<T>, *view,
                             finishes, (T *)x);
@@ -203,7 +204,7 @@ extern "C" spmv_status exchange_take_cuda(spmv_context *ctx, spmv_type type, con
 extern "C" spmv_status exchange_pack_cuda(spmv_context *ctx, spmv_type type, const int32_t *index, int64_t count,
                                           const void *x, void *packed)
 {
-    return with_type(ctx, type, [&](auto of) {
+    return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
         return launch_early(ctx, "group pack", blocks_for(count, BLOCK), BLOCK, pack<T>, index, count, (const T *)x,
                             (T *)packed);
@@ -214,7 +215,7 @@ extern "C" spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, cons
                                          const struct exchange_parts *parts, void *sums, int phases)
 {
     const int blocks = (phases & EXCHANGE_PUBLISH) != 0 ? blocks_for(view->chunks, WARPS) : 1;
-    return with_type(ctx, type, [&](auto of) {
+    return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
         const auto queue = [&](auto part) {
             using Part = decltype(part);
@@ -228,7 +229,7 @@ extern "C" spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, cons
 extern "C" spmv_status exchange_fold_cuda(spmv_context *ctx, spmv_type type, const struct exchange_gathered *from,
                                           int count, void *sums)
 {
-    return with_type(ctx, type, [&](auto of) {
+    return of_type(ctx, type, [&](auto of) {
         using T = decltype(of);
         return launch_early(ctx, "group fold", 1, BLOCK, fold_gathered<T>, *from, count, (T *)sums);
     });

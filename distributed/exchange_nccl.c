@@ -270,11 +270,13 @@ static void close_nccl(spmv_group_matrix *m)
     host_free(s);
 }
 
-/* The element type; *size: its bytes. */
+/* The element type, of reals; *size: its bytes. */
 static int nccl_type(spmv_type type, int64_t *size)
 {
+    static const int types[SPMV_TYPE_LIMIT] = {[SPMV_F32] = NCCL_FLOAT32, [SPMV_F64] = NCCL_FLOAT64};
+    static_assert(REAL_TYPES == 2, "one row for each real type");
     *size = (int64_t)spmv_type_size(type);
-    return type == SPMV_F32 ? NCCL_FLOAT32 : NCCL_FLOAT64;
+    return types[type];
 }
 
 /* After a call of NCCL: the next kernel does not start early, because NCCL may end with work that is

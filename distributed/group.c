@@ -9,13 +9,6 @@
 
 #include "group_internal.h"
 
-double group_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ------------------------------------------------------------- handles */
 
 spmv_status spmv_group_create_threads(spmv_context *const *ctx, int ranks, spmv_group **group)

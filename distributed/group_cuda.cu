@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
+#include "dispatch.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -37,20 +38,16 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T>
-spmv_status run(spmv_context *ctx, const int64_t *chunk, int64_t chunks, const void *a, const void *b, void *parts)
-{
-    return launch(ctx, "group chunk dots", (unsigned)chunks, THREADS, chunk_dots<T>, chunk, chunks, (const T *)a,
-                  (const T *)b, (T *)parts);
-}
-
 } // namespace
 
 extern "C" spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
                                              const void *a, const void *b, void *parts)
 {
     return on_device(ctx, [&] {
-        return type == SPMV_F32 ? run<float>(ctx, chunk, chunks, a, b, parts)
-                                : run<double>(ctx, chunk, chunks, a, b, parts);
+        return with_zero(ctx, "spmv_group", type, [&](auto zero) {
+            using T = decltype(zero);
+            return launch(ctx, "group chunk dots", (unsigned)chunks, THREADS, chunk_dots<T>, chunk, chunks,
+                          (const T *)a, (const T *)b, (T *)parts);
+        });
     });
 }

@@ -11,7 +11,9 @@
 #include <spmv/primitives.h>
 #include <string.h>
 
+#include "clock.h"
 #include "group_internal.h"
+#include "matrix_internal.h"
 #include "threads.h"
 
 static const char *const what = "the halo of a rank";
@@ -277,6 +279,12 @@ void group_halo_release(spmv_group_matrix *m)
     spmv_free(m->ctx, h->context_index);
 }
 
+static inline void copy_indexed(const struct halo *h, const void *x, size_t size)
+{
+    for (int64_t i = 0; i < h->count; i++)
+        copy_value(h->packed, i, x, h->index[i], size);
+}
+
 /* Copies the elements that others need. */
 static spmv_status pack(const spmv_group_matrix *m, const void *x)
 {
@@ -291,12 +299,7 @@ static spmv_status pack(const spmv_group_matrix *m, const void *x)
     done:
         return st;
     }
-    if (m->type == SPMV_F32)
-        for (int64_t i = 0; i < h->count; i++)
-            ((float *)h->packed)[i] = ((const float *)x)[h->index[i]];
-    else
-        for (int64_t i = 0; i < h->count; i++)
-            ((double *)h->packed)[i] = ((const double *)x)[h->index[i]];
+    SIZED(spmv_type_size(m->type), copy_indexed(h, x, SIZE))
     return SPMV_OK;
 }
 
@@ -306,7 +309,7 @@ spmv_status group_fetch_start(void *matrix, void *x)
     spmv_group_matrix *m = matrix;
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
-    const double begin = group_now();
+    const double begin = monotonic_seconds();
 #ifdef SPMV_HAVE_CUDA
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_start(m, x));
@@ -318,7 +321,7 @@ spmv_status group_fetch_start(void *matrix, void *x)
         h->receive[i].memory = (char *)x + h->receive_at[i] * size;
     TRY(group_start(m->group, h->send, h->sends, h->receive, h->receives));
 done:
-    m->seconds += group_now() - begin;
+    m->seconds += monotonic_seconds() - begin;
     return st;
 }
 
@@ -328,7 +331,7 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     spmv_group_matrix *m = matrix;
     const struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
-    const double begin = group_now();
+    const double begin = monotonic_seconds();
 #ifdef SPMV_HAVE_CUDA
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_finish(m, x));
@@ -339,6 +342,6 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     for (int i = 0; i < h->receives && group_on_device(m->ctx); i++)
         TRY(spmv_upload(m->ctx, h->receive[i].memory, (char *)x + h->receive_at[i] * size, h->receive[i].bytes));
 done:
-    m->seconds += group_now() - begin;
+    m->seconds += monotonic_seconds() - begin;
     return st;
 }

@@ -73,8 +73,6 @@ static inline bool group_on_device(const spmv_context *ctx)
     return spmv_context_backend(ctx) == SPMV_BACKEND_CUDA;
 }
 
-double group_now(void);
-
 /* A function that ranks call together begins and ends with these. A failure that the ranks have not
  * agreed on breaks the group. */
 void group_begin(spmv_group *group);

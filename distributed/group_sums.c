@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "clock.h"
 #include "group_internal.h"
+#include "ops.h"
 #include "threads.h"
 
 /* The parts of a'b: in long double on ref, else in eight sums for each chunk. */
@@ -41,11 +43,12 @@ done:
 
 spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t stride, int count, void *sums)
 {
+    static void (*const fold[SPMV_TYPE_LIMIT])(void *, int64_t, void *) = REAL_TABLE(fold);
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     const int ranks = m->group->transport.ranks;
     const int64_t size = size_of(type), chunks = m->ranks.chunks;
-    const double begin = group_now();
+    const double begin = monotonic_seconds();
     for (int v = 0; v < count && stride != chunks && chunks > 0; v++)
         memcpy((char *)m->parts + v * chunks * size, (const char *)parts + v * stride * size, (size_t)(chunks * size));
     for (int r = 0; r <= ranks; r++)
@@ -58,13 +61,10 @@ spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t s
                 memcpy((char *)m->fold + first * size, (char *)m->all_parts + (first * count + v * its) * size,
                        (size_t)(its * size));
         }
-        if (type == SPMV_F32)
-            ((float *)sums)[v] = fold_f32(m->fold, m->all_chunks);
-        else
-            ((double *)sums)[v] = fold_f64(m->fold, m->all_chunks);
+        fold[type](m->fold, m->all_chunks, (char *)sums + v * size);
     }
 done:
-    m->seconds += group_now() - begin;
+    m->seconds += monotonic_seconds() - begin;
     return st;
 }
 
@@ -84,6 +84,8 @@ done:
 /* The parts of a'b of this rank's chunks, to m->parts. */
 static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const void *a, const void *b)
 {
+    static void (*const run[SPMV_TYPE_LIMIT])(const spmv_group_matrix *, const void *, const void *, void *) =
+        REAL_TABLE(chunk_dots);
 #ifdef SPMV_HAVE_CUDA
     if (group_on_device(m->ctx)) {
         spmv_status st = SPMV_OK;
@@ -95,10 +97,7 @@ static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const 
         return st;
     }
 #endif
-    if (type == SPMV_F32)
-        chunk_dots_f32(m, a, b, m->parts);
-    else
-        chunk_dots_f64(m, a, b, m->parts);
+    run[type](m, a, b, m->parts);
     return SPMV_OK;
 }
 

@@ -2,17 +2,18 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 
-/* The sum of n numbers, which it overwrites: neighbours are added in pairs, then the pairs, and so
- * on. */
-static T TYPED(fold)(T *s, int64_t n)
+/* *sum: the sum of n numbers, which it overwrites: neighbours are added in pairs, then the pairs, and
+ * so on. */
+static void TYPED(fold)(void *numbers, int64_t n, void *sum)
 {
+    T *s = numbers;
     for (; n > 1; n = (n + 1) / 2) {
         for (int64_t i = 0; i < n / 2; i++)
             s[i] = s[2 * i] + s[2 * i + 1];
         if (n % 2 != 0)
             s[n / 2] = s[n - 1];
     }
-    return n > 0 ? s[0] : 0;
+    *(T *)sum = n > 0 ? s[0] : 0;
 }
 
 static T TYPED(chunk_dot)(const T *a, const T *b, int64_t n)
@@ -36,8 +37,10 @@ static T TYPED(chunk_dot_ref)(const T *a, const T *b, int64_t n)
     return (T)sum;
 }
 
-static void TYPED(chunk_dots)(const spmv_group_matrix *m, const T *a, const T *b, T *parts)
+static void TYPED(chunk_dots)(const spmv_group_matrix *m, const void *left, const void *right, void *to)
 {
+    const T *a = left, *b = right;
+    T *parts = to;
     const bool ref = spmv_context_backend(m->ctx) == SPMV_BACKEND_REF;
 #pragma omp parallel for num_threads(team_threads(m->ctx, m->own.rows, TEAM_WORTH_AWAKE)) schedule(static)
     for (int64_t c = 0; c < m->ranks.chunks; c++) {

@@ -6,15 +6,11 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-#define COLUMNS_FN static __host__ __device__ inline
-#else
-#define COLUMNS_FN static inline
-#endif
+#include "host_device_fn.h"
 
 /* The first of the entries low <= k < high, whose columns ascend, with a column of at least wanted;
  * high if there is none. */
-COLUMNS_FN int64_t first_column_from(const int32_t *col, int64_t low, int64_t high, int64_t wanted)
+HOST_DEVICE_FN int64_t first_column_from(const int32_t *col, int64_t low, int64_t high, int64_t wanted)
 {
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
@@ -27,7 +23,7 @@ COLUMNS_FN int64_t first_column_from(const int32_t *col, int64_t low, int64_t hi
 }
 
 /* Sorts a few columns. */
-COLUMNS_FN void sort_by_insertion(int32_t *col, int64_t n)
+HOST_DEVICE_FN void sort_by_insertion(int32_t *col, int64_t n)
 {
     for (int64_t e = 1; e < n; e++) {
         const int32_t j = col[e];

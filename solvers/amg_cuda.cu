@@ -136,6 +136,8 @@ spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *r
                          *rows, n, capacity);
 }
 
+static_assert(REAL_TYPES == 2, "run has a function for each real type");
+
 template <amg_step STEP, row_fn *F32, row_fn *F64>
 spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const struct amg_rows *rows, int64_t n)
 {

@@ -22,6 +22,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "block.cuh"
+#include "dispatch.cuh"
 #include "launch.cuh"
 
 extern "C" {
@@ -458,8 +459,10 @@ extern "C" int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries)
 extern "C" spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
 {
     static_assert(2 * sizeof(counters) <= AMG_GALERKIN_COUNTERS, "room for the counters");
-    return on_device(ctx,
-                     [=] { return type == SPMV_F64 ? queue_products<double>(ctx, g) : queue_products<float>(ctx, g); });
+    return on_device(ctx, [=] {
+        return with_zero(ctx, "preconditioner", type,
+                         [=](auto zero) { return queue_products<decltype(zero)>(ctx, g); });
+    });
 }
 
 extern "C" spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g,

@@ -14,13 +14,11 @@
 #include <stdint.h>
 
 #include "columns.h"
+#include "host_device_fn.h"
 #include "reals.h"
+#include "splitmix.h"
 
-#ifdef __cplusplus
-#define AMG_ROW static __host__ __device__ inline
-#else
-#define AMG_ROW static inline
-#endif
+#define AMG_ROW HOST_DEVICE_FN
 
 /* X(NAME, name) for each step. A new step is one line here and one function in amg_rows_typed.h. */
 #define AMG_STEP_LIST(X)                                                                                               \
@@ -191,11 +189,8 @@ AMG_ROW uint64_t amg_state(uint64_t key)
 
 AMG_ROW uint64_t amg_key(uint64_t state, int64_t row)
 {
-    uint64_t z = (uint64_t)row + UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return state << AMG_STATE_SHIFT | (z >> 34) << 32 | (uint64_t)row;
+    const uint64_t priority = splitmix_mix((uint64_t)row + SPLITMIX_STEP) >> 34;
+    return state << AMG_STATE_SHIFT | priority << 32 | (uint64_t)row;
 }
 
 /* Whether the largest key of a row and its neighbours stays as it is: that of a root, since no other

@@ -360,8 +360,8 @@ template <typename T> spmv_status queue_begin_of_ranks(struct cg *cg)
 spmv_status catch_up(const struct cg *cg)
 {
     workspace_of(cg)->odd = false;
-    return with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) {
-        using T = typename decltype(of)::type;
+    return with_zero(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto zero) {
+        using T = decltype(zero);
         return queue_kernel<T>(cg, "cg x", blocks_of(cg), cg_fused::catch_up<T>);
     });
 }

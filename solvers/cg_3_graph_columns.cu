@@ -158,8 +158,8 @@ spmv_status prepare(struct cg *cg)
     w->inverse_diagonal = cg->s.precond != nullptr ? precond_inverse_diagonal(cg->s.precond) : nullptr;
     cut(w, n, k);
     int64_t column = 0;
-    st = with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) {
-        column = (int64_t)sizeof(cg_columns::column<typename decltype(of)::type>);
+    st = with_zero(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto zero) {
+        column = (int64_t)sizeof(cg_columns::column<decltype(zero)>);
         return SPMV_OK;
     });
     if (st != SPMV_OK)

@@ -88,8 +88,8 @@ inline spmv_status open(queue *q, const struct cg *cg, const void *states, bool 
     q->ctx = cg->s.ctx;
     q->ranks = cg->s.plan->ranks;
     q->states = states;
-    spmv_status st = with_real(q->ctx, "spmv_cg", cg->s.type, [&](auto of) {
-        q->bytes = columns * (int64_t)sizeof(column<typename decltype(of)::type>);
+    spmv_status st = with_zero(q->ctx, "spmv_cg", cg->s.type, [&](auto zero) {
+        q->bytes = columns * (int64_t)sizeof(column<decltype(zero)>);
         return SPMV_OK;
     });
     q->graphs = graphs;
@@ -307,11 +307,10 @@ template <typename T, typename Step> spmv_status run_steps(struct cg *cg, queue 
 /* A run: begin(T()) writes the states, step(T()) queues a step. */
 template <typename Begin, typename Step> spmv_status run(struct cg *cg, queue *q, const Begin &begin, const Step &step)
 {
-    const auto typed = [&](auto type) {
-        const spmv_status st = begin(type);
-        return st != SPMV_OK ? st : run_steps<decltype(type)>(cg, q, [&] { return step(type); });
-    };
-    return with_real(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto of) { return typed(typename decltype(of)::type()); });
+    return with_zero(cg->s.ctx, "spmv_cg", cg->s.type, [&](auto zero) {
+        const spmv_status st = begin(zero);
+        return st != SPMV_OK ? st : run_steps<decltype(zero)>(cg, q, [&] { return step(zero); });
+    });
 }
 
 } // namespace cg_blocks

@@ -628,6 +628,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
     const int64_t blocks = (n - 1) / each + 1, all = blocks > 1 && is_gmres(g) ? blocks + 1 : blocks;
     if (all > most_blocks || n > (is_gmres(g) ? GMRES_MOST_ROWS : BICGSTAB_MOST_ROWS))
         return false;
+    static_assert(REAL_TYPES == 2, "matrix_bytes knows each real type");
     const auto matrix_bytes = [&](int64_t cells) {
         return (int64_t)(a->type == SPMV_F32 ? near_rows<float>::bytes((int)each, (int)cells)
                                              : near_rows<double>::bytes((int)each, (int)cells));

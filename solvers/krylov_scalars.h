@@ -12,11 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define KRYLOV_SHARED __host__ __device__ static inline
-#else
-#define KRYLOV_SHARED static inline
-#endif
+#include "host_device_fn.h"
 
 enum { KRYLOV_RING = 256, KRYLOV_COEFFICIENTS = 16, KRYLOV_MOST_SUMS = 2 };
 
@@ -122,43 +118,43 @@ enum {
     C_NORM = 2 /* 1 / the norm of w */
 };
 
-KRYLOV_SHARED struct krylov_scalar scalar_of(double re)
+HOST_DEVICE_FN struct krylov_scalar scalar_of(double re)
 {
     const struct krylov_scalar z = {re, 0};
     return z;
 }
 
-KRYLOV_SHARED struct krylov_scalar scalar_scaled(double by, struct krylov_scalar a)
+HOST_DEVICE_FN struct krylov_scalar scalar_scaled(double by, struct krylov_scalar a)
 {
     const struct krylov_scalar z = {by * a.re, by * a.im};
     return z;
 }
 
-KRYLOV_SHARED struct krylov_scalar scalar_sum(struct krylov_scalar a, struct krylov_scalar b)
+HOST_DEVICE_FN struct krylov_scalar scalar_sum(struct krylov_scalar a, struct krylov_scalar b)
 {
     const struct krylov_scalar z = {a.re + b.re, a.im + b.im};
     return z;
 }
 
-KRYLOV_SHARED struct krylov_scalar scalar_product(struct krylov_scalar a, struct krylov_scalar b)
+HOST_DEVICE_FN struct krylov_scalar scalar_product(struct krylov_scalar a, struct krylov_scalar b)
 {
     const struct krylov_scalar z = {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
     return z;
 }
 
-KRYLOV_SHARED struct krylov_scalar scalar_conjugate(struct krylov_scalar a)
+HOST_DEVICE_FN struct krylov_scalar scalar_conjugate(struct krylov_scalar a)
 {
     const struct krylov_scalar z = {a.re, -a.im};
     return z;
 }
 
-KRYLOV_SHARED double scalar_modulus(struct krylov_scalar a)
+HOST_DEVICE_FN double scalar_modulus(struct krylov_scalar a)
 {
     return a.im == 0 ? fabs(a.re) : hypot(a.re, a.im);
 }
 
 /* a / b, b != 0 */
-KRYLOV_SHARED struct krylov_scalar scalar_quotient(struct krylov_scalar a, struct krylov_scalar b)
+HOST_DEVICE_FN struct krylov_scalar scalar_quotient(struct krylov_scalar a, struct krylov_scalar b)
 {
     if (a.im == 0 && b.im == 0)
         return scalar_of(a.re / b.re);
@@ -167,12 +163,12 @@ KRYLOV_SHARED struct krylov_scalar scalar_quotient(struct krylov_scalar a, struc
     return scalar_scaled(1 / m, scalar_product(a, unit));
 }
 
-KRYLOV_SHARED bool scalar_is_finite(struct krylov_scalar a)
+HOST_DEVICE_FN bool scalar_is_finite(struct krylov_scalar a)
 {
     return a.re - a.re == 0 && a.im - a.im == 0;
 }
 
-KRYLOV_SHARED void krylov_break(struct krylov_state *s, enum krylov_broken what, double culprit)
+HOST_DEVICE_FN void krylov_break(struct krylov_state *s, enum krylov_broken what, double culprit)
 {
     s->stop = KRYLOV_BROKEN;
     s->broken = what;
@@ -181,7 +177,7 @@ KRYLOV_SHARED void krylov_break(struct krylov_state *s, enum krylov_broken what,
 }
 
 /* Sets s->stop if this residual is small enough or the last one. */
-KRYLOV_SHARED void krylov_judge(struct krylov_state *s, double residual)
+HOST_DEVICE_FN void krylov_judge(struct krylov_state *s, double residual)
 {
     if (residual - residual != 0)
         krylov_break(s, BROKEN_NOT_FINITE, residual);
@@ -192,7 +188,7 @@ KRYLOV_SHARED void krylov_judge(struct krylov_state *s, double residual)
 }
 
 /* Notes the residual of a new iteration, and whether it is the last. */
-KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
+HOST_DEVICE_FN void krylov_iterated(struct krylov_state *s, double residual)
 {
     s->iterations++;
     s->residual = residual;
@@ -202,7 +198,7 @@ KRYLOV_SHARED void krylov_iterated(struct krylov_state *s, double residual)
 }
 
 /* The first residual of a run, or of another cycle of it. False: no step follows. */
-KRYLOV_SHARED bool krylov_begun(struct krylov_state *s, double residual)
+HOST_DEVICE_FN bool krylov_begun(struct krylov_state *s, double residual)
 {
     s->ending = 0;
     s->residual = residual;
@@ -220,7 +216,7 @@ KRYLOV_SHARED bool krylov_begun(struct krylov_state *s, double residual)
 
 /* ----------------------------------------------------------------------- bicgstab */
 
-KRYLOV_SHARED void bicgstab_begin(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void bicgstab_begin(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     krylov_begun(s, sqrt(sum[0].re));
     s->rho = scalar_of(sum[0].re);
@@ -229,13 +225,13 @@ KRYLOV_SHARED void bicgstab_begin(struct krylov_state *s, const struct krylov_sc
 
 /* Whether a product of vectors with these norms is as good as 0. It may be far below the roundoff of
  * the norms and still be right: r leaves the few rows where r0 is large. */
-KRYLOV_SHARED bool bicgstab_vanishes(const struct krylov_state *s, struct krylov_scalar dot, double norms)
+HOST_DEVICE_FN bool bicgstab_vanishes(const struct krylov_state *s, struct krylov_scalar dot, double norms)
 {
     return !(scalar_modulus(dot) > s->roundoff * s->roundoff * norms);
 }
 
 /* alpha = rho / (r0, v) */
-KRYLOV_SHARED void bicgstab_alpha(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void bicgstab_alpha(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     if (!scalar_is_finite(sum[0])) {
         krylov_break(s, BROKEN_NOT_FINITE, sum[0].re);
@@ -251,7 +247,7 @@ KRYLOV_SHARED void bicgstab_alpha(struct krylov_state *s, const struct krylov_sc
 }
 
 /* omega = (t, s) / t't; 0 where t = 0 */
-KRYLOV_SHARED void bicgstab_omega(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void bicgstab_omega(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     const double tt = sum[1].re;
     s->omega = scalar_of(0);
@@ -266,7 +262,7 @@ KRYLOV_SHARED void bicgstab_omega(struct krylov_state *s, const struct krylov_sc
 }
 
 /* beta = rho_new / rho * alpha / omega */
-KRYLOV_SHARED void bicgstab_step(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void bicgstab_step(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     krylov_iterated(s, sqrt(sum[1].re));
     if (s->ending)
@@ -286,7 +282,7 @@ KRYLOV_SHARED void bicgstab_step(struct krylov_state *s, const struct krylov_sca
 /* ----------------------------------------------------------------------- minres */
 
 /* gamma = sqrt(v'z). False: no such number. */
-KRYLOV_SHARED bool minres_norm(struct krylov_state *s, double square, double *norm)
+HOST_DEVICE_FN bool minres_norm(struct krylov_state *s, double square, double *norm)
 {
     *norm = square > 0 ? sqrt(square) : 0;
     if (square - square != 0)
@@ -296,7 +292,7 @@ KRYLOV_SHARED bool minres_norm(struct krylov_state *s, double square, double *no
     return square >= 0 && square - square == 0;
 }
 
-KRYLOV_SHARED void minres_begin(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void minres_begin(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     if (!krylov_begun(s, sqrt(sum[1].re)) || !minres_norm(s, sum[0].re, &s->gamma))
         return;
@@ -309,7 +305,7 @@ KRYLOV_SHARED void minres_begin(struct krylov_state *s, const struct krylov_scal
 }
 
 /* The next v = A z - delta / gamma v - gamma / gamma_old v_old. */
-KRYLOV_SHARED void minres_delta(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void minres_delta(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     const double delta = sum[0].re;
     if (delta - delta != 0) {
@@ -325,7 +321,7 @@ KRYLOV_SHARED void minres_delta(struct krylov_state *s, const struct krylov_scal
  *
  * |A r| / |r| of the residual so far is hypot(a0, cs next). If it is small against the norm of A, r is
  * nearly a null vector: no x reduces it, and the new w would be rounding errors. */
-KRYLOV_SHARED void minres_gamma(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void minres_gamma(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     double next = 0;
     if (!minres_norm(s, sum[0].re, &next))
@@ -356,7 +352,7 @@ KRYLOV_SHARED void minres_gamma(struct krylov_state *s, const struct krylov_scal
 }
 
 /* The space is exhausted if the next v is 0; then the residual is 0 or does not change any more. */
-KRYLOV_SHARED void minres_step(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void minres_step(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     krylov_iterated(s, s->plain ? fabs(s->eta) : sqrt(sum[0].re));
     if (!s->ending && !(s->gamma > 0)) {
@@ -367,7 +363,7 @@ KRYLOV_SHARED void minres_step(struct krylov_state *s, const struct krylov_scala
 
 /* ----------------------------------------------------------------------- gmres */
 
-KRYLOV_SHARED void gmres_begin(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void gmres_begin(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     s->j = 0;
     if (!krylov_begun(s, sqrt(sum[0].re)))
@@ -377,7 +373,7 @@ KRYLOV_SHARED void gmres_begin(struct krylov_state *s, const struct krylov_scala
 }
 
 /* After the first pass; sum[j + 1] is w'w. */
-KRYLOV_SHARED void gmres_first(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void gmres_first(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     for (int i = 0; i <= s->j; i++)
         s->h[i] = s->pass[i] = sum[i];
@@ -386,8 +382,8 @@ KRYLOV_SHARED void gmres_first(struct krylov_state *s, const struct krylov_scala
 
 /* After the second pass: the new column of the Hessenberg matrix, rotated. norm: of w after the pass
  * that follows. h, cosines, sines: copies of those of the state. */
-KRYLOV_SHARED void gmres_column(struct krylov_state *s, double norm, const struct krylov_scalar *h,
-                                const double *cosines, const struct krylov_scalar *sines)
+HOST_DEVICE_FN void gmres_column(struct krylov_state *s, double norm, const struct krylov_scalar *h,
+                                 const double *cosines, const struct krylov_scalar *sines)
 {
     const int j = s->j;
     struct krylov_scalar *const column = s->r + (int64_t)j * s->most;
@@ -428,12 +424,12 @@ KRYLOV_SHARED void gmres_column(struct krylov_state *s, double norm, const struc
 /* The norm of w - V V'w: the sums are v_i'w, i <= j, and w'w. The sums are small against the norm,
  * since w has been made orthogonal once. A rest that is only rounding counts as 0: the Krylov space
  * ends. */
-KRYLOV_SHARED double gmres_norm(double square, double projected)
+HOST_DEVICE_FN double gmres_norm(double square, double projected)
 {
     return square > projected ? sqrt(square - projected) : square - square == 0 ? 0 : square - square;
 }
 
-KRYLOV_SHARED void gmres_second(struct krylov_state *s, const struct krylov_scalar *sum)
+HOST_DEVICE_FN void gmres_second(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     double projected = 0;
     for (int i = 0; i <= s->j; i++) {
@@ -445,7 +441,7 @@ KRYLOV_SHARED void gmres_second(struct krylov_state *s, const struct krylov_scal
 }
 
 /* g = R^-1 g: the coefficients of the basis in x. */
-KRYLOV_SHARED void gmres_solve(struct krylov_state *s)
+HOST_DEVICE_FN void gmres_solve(struct krylov_state *s)
 {
     for (int i = s->j - 1; i >= 0; i--) {
         struct krylov_scalar rest = s->g[i];
@@ -458,8 +454,8 @@ KRYLOV_SHARED void gmres_solve(struct krylov_state *s)
 /* ----------------------------------------------------------------------- all */
 
 /* All but those of a projection. */
-KRYLOV_SHARED void krylov_finish_scalars(enum krylov_finish which, struct krylov_state *s,
-                                         const struct krylov_scalar *sum)
+HOST_DEVICE_FN void krylov_finish_scalars(enum krylov_finish which, struct krylov_state *s,
+                                          const struct krylov_scalar *sum)
 {
     switch (which) {
 #define CASE(NAME, function)                                                                                           \

@@ -282,9 +282,7 @@ spmv_status solve(spmv_context *ctx, const struct precond_triangle *from, const 
 /* On the device: body(zero), with a 0 of this real type. */
 template <typename Body> spmv_status with_scalar_type(spmv_context *ctx, spmv_type type, Body body)
 {
-    return on_device(ctx, [=] {
-        return with_real(ctx, "preconditioner", type, [=](auto of) { return body(typename decltype(of)::type()); });
-    });
+    return on_device(ctx, [=] { return with_zero(ctx, "preconditioner", type, body); });
 }
 
 /* The same for the values of a matrix (f64 of a pattern), and an offset of its type. */

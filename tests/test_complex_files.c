@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <math.h>
 
+#include "reals.h"
 #include "support_vector.h"
 
 #define COMPLEX "%%MatrixMarket matrix coordinate complex general\n"
@@ -12,11 +13,6 @@
 
 static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C128, SPMV_C64};
 enum { TYPES = 4 };
-
-static bool is_complex(spmv_type type)
-{
-    return type == SPMV_C128 || type == SPMV_C64;
-}
 
 static spmv_status read_as(spmv_context *ctx, const char *text, spmv_type type, spmv_matrix **matrix,
                            spmv_read_info *info)
@@ -573,7 +569,7 @@ static void generated(void **state)
         assert_ok(ctx, spmv_matrix_generate(ctx, "uniform:50,40,4", types[t + 2], &wide));
         spmv_matrix_view(real, &a);
         spmv_matrix_view(wide, &b);
-        assert_true(b.type == types[t + 2] && is_complex(b.type) && a.nnz == b.nnz && a.nnz > 0);
+        assert_true(b.type == types[t + 2] && type_is_complex(b.type) && a.nnz == b.nnz && a.nnz > 0);
         assert_memory_equal(a.col, b.col, (size_t)a.nnz * sizeof *a.col);
         for (int64_t k = 0; k < a.nnz; k++)
             assert_true(part_of_values(&b, 2 * k) == part_of_values(&a, k) && part_of_values(&b, 2 * k + 1) == 0);

@@ -114,4 +114,10 @@ template <typename Body> spmv_status with_real(spmv_context *ctx, const char *ca
     });
 }
 
+/* Calls body(0.0) or the like: a zero of a real type. */
+template <typename Body> spmv_status with_zero(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
+{
+    return with_real(ctx, caller, type, [&](auto of) { return body(typename decltype(of)::type()); });
+}
+
 #endif

@@ -8,10 +8,12 @@
 
 #include <stdint.h>
 
+#include "host_device_fn.h"
+
 #define SPLITMIX_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 /* 64 bits that depend on all bits of z. */
-static inline uint64_t splitmix_mix(uint64_t z)
+HOST_DEVICE_FN uint64_t splitmix_mix(uint64_t z)
 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -19,13 +21,13 @@ static inline uint64_t splitmix_mix(uint64_t z)
 }
 
 /* The next 64 random bits. */
-static inline uint64_t splitmix_next(uint64_t *state)
+HOST_DEVICE_FN uint64_t splitmix_next(uint64_t *state)
 {
     return splitmix_mix(*state += SPLITMIX_STEP);
 }
 
 /* Random number i, i = 0, 1, 2, ..., of those that a state gives. */
-static inline uint64_t splitmix_at(uint64_t state, int64_t i)
+HOST_DEVICE_FN uint64_t splitmix_at(uint64_t state, int64_t i)
 {
     return splitmix_mix(state + ((uint64_t)i + 1) * SPLITMIX_STEP);
 }
