@@ -294,7 +294,7 @@ static spmv_status put(spmv_group_matrix *m, const void *x)
                          : exchange_pack_cuda(m->ctx, m->type, h->context_index, h->count, x, h->context_packed);
 }
 
-static int queue_pieces(const spmv_group_matrix *m, void *x)
+static int queue_parcels(const spmv_group_matrix *m, void *x)
 {
     const struct halo *h = &m->halo;
     const nccl_comm comm = m->group->nccl;
@@ -322,7 +322,7 @@ static spmv_status take(spmv_group_matrix *m, void *x)
     TRY(cuda_enter(m->ctx));
     int result = nccl.group_start();
     if (is_fine(result))
-        result = queue_pieces(m, x);
+        result = queue_parcels(m, x);
     const int ended = nccl.group_end();
     result = is_fine(result) ? ended : result;
     st = cuda_leave(m->ctx, after_call(m, result, "ncclSend and ncclRecv"));

@@ -101,8 +101,8 @@ spmv_status group_gather(spmv_group *group, const void *own, void *all, const in
     return transport_result(group, group->transport.gather(&group->transport, own, all, offset));
 }
 
-spmv_status group_start(spmv_group *group, const struct transport_piece *send, int sends,
-                        const struct transport_piece *receive, int receives)
+spmv_status group_start(spmv_group *group, const struct transport_parcel *send, int sends,
+                        const struct transport_parcel *receive, int receives)
 {
     return transport_result(group, group->transport.start(&group->transport, send, sends, receive, receives));
 }

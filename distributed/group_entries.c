@@ -74,7 +74,7 @@ struct way {
     int64_t *first; /* ranks + 1: the first bucket of each rank */
     int64_t step;   /* entries of a message */
     int64_t steps;
-    struct transport_piece *send, *receive;
+    struct transport_parcel *send, *receive;
     char *sent, *received;   /* step entries for each rank */
     struct coo_drain *drain; /* of each rank */
     /* of each rank that sends: the bucket of its next entry, and how many are left in it */
@@ -144,12 +144,12 @@ static spmv_status tell_counts(struct way *w)
     for (int r = 0; r < ranks; r++) {
         const int64_t its = w->first[r + 1] - w->first[r];
         if (its > 0)
-            w->send[sends++] = (struct transport_piece){r, to, turns * its * (int64_t)sizeof *to};
+            w->send[sends++] = (struct transport_parcel){r, to, turns * its * (int64_t)sizeof *to};
         for (int64_t turn = 0; turn < turns && its > 0; turn++, to += its)
             memcpy(to, e->counts + turn * count + w->first[r], (size_t)its * sizeof *to);
         if (own > 0)
             w->receive[receives++] =
-                (struct transport_piece){r, hear + r * turns * own, turns * own * (int64_t)sizeof *hear};
+                (struct transport_parcel){r, hear + r * turns * own, turns * own * (int64_t)sizeof *hear};
     }
     TRY(group_start(e->group, w->send, sends, w->receive, receives));
     TRY(group_finish(e->group));
@@ -201,10 +201,10 @@ static spmv_status send_entries(struct way *w)
             const int64_t out = in_step(w, step, rank, r), in = in_step(w, step, r, rank);
             if (out > 0) {
                 coo_drain_take(&w->drain[r], from, out);
-                w->send[sends++] = (struct transport_piece){r, from, out * size};
+                w->send[sends++] = (struct transport_parcel){r, from, out * size};
             }
             if (in > 0)
-                w->receive[receives++] = (struct transport_piece){r, to, in * size};
+                w->receive[receives++] = (struct transport_parcel){r, to, in * size};
         }
         TRY(group_start(e->group, w->send, sends, w->receive, receives));
         TRY(group_finish(e->group));

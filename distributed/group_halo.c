@@ -90,7 +90,7 @@ static void list_needed(const struct needed *needed, int32_t *list)
             *list++ = (int32_t)(64 * w + __builtin_ctzll(left));
 }
 
-/* The pieces that arrive: the needed columns of each rank are neighbours in the list. at: ranks + 1
+/* The parcels that arrive: the needed columns of each rank are neighbours in the list. at: ranks + 1
  * places of the list. */
 static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t count, int64_t *at)
 {
@@ -104,7 +104,7 @@ static void find_receives(spmv_group_matrix *m, const int32_t *list, int64_t cou
         while (i < count && list[i] < m->col_of_rank[r + 1])
             i++;
         if (i > at[r]) {
-            h->receive[h->receives] = (struct transport_piece){.rank = r, .bytes = i - at[r]};
+            h->receive[h->receives] = (struct transport_parcel){.rank = r, .bytes = i - at[r]};
             h->receive_at[h->receives++] = r < rank ? at[r] - h->before : own + at[r] - h->before;
         }
     }
@@ -118,20 +118,20 @@ static spmv_status exchange_lists(spmv_group_matrix *m, int32_t *list, const int
     spmv_status st = SPMV_OK;
     struct halo *h = &m->halo;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
-    struct transport_piece *tell = NULL, *hear = NULL;
+    struct transport_parcel *tell = NULL, *hear = NULL;
     int tells = 0;
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *tell, what, (void **)&tell));
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *hear, what, (void **)&hear));
     for (int r = 0; r < ranks; r++)
         if (at[r + 1] > at[r])
-            tell[tells++] = (struct transport_piece){r, list + at[r], (at[r + 1] - at[r]) * (int64_t)sizeof *list};
+            tell[tells++] = (struct transport_parcel){r, list + at[r], (at[r + 1] - at[r]) * (int64_t)sizeof *list};
     h->sends = 0;
     h->count = 0;
     for (int r = 0; r < ranks; r++) {
         const int64_t its = counts[r * ranks + rank];
         if (its > 0) {
-            hear[h->sends] = (struct transport_piece){r, h->index + h->count, its * (int64_t)sizeof *h->index};
-            h->send[h->sends++] = (struct transport_piece){.rank = r, .bytes = its};
+            hear[h->sends] = (struct transport_parcel){r, h->index + h->count, its * (int64_t)sizeof *h->index};
+            h->send[h->sends++] = (struct transport_parcel){.rank = r, .bytes = its};
             h->count += its;
         }
     }

@@ -24,9 +24,9 @@ struct halo {
     int64_t count;          /* elements that are sent */
     int32_t *index;         /* count: the own elements that are sent, rank after rank */
     int32_t *context_index; /* on cuda: the same in the context's memory */
-    /* the pieces of an exchange; memory of received ones is set for each vector */
-    struct transport_piece *send, *receive;
-    int64_t *receive_at; /* the first element of each received piece, counted from the own first one */
+    /* the parcels of an exchange; memory of received ones is set for each vector */
+    struct transport_parcel *send, *receive;
+    int64_t *receive_at; /* the first element of each received parcel, counted from the own first one */
     int sends, receives;
     void *packed;         /* count elements that are sent, in host memory */
     void *context_packed; /* on cuda: the same in the context's memory */
@@ -80,8 +80,8 @@ spmv_status group_end(spmv_group *group, spmv_status st);
 
 /* As the functions of struct transport; a failure is stored in the context. */
 spmv_status group_gather(spmv_group *group, const void *own, void *all, const int64_t *offset);
-spmv_status group_start(spmv_group *group, const struct transport_piece *send, int sends,
-                        const struct transport_piece *receive, int receives);
+spmv_status group_start(spmv_group *group, const struct transport_parcel *send, int sends,
+                        const struct transport_parcel *receive, int receives);
 spmv_status group_finish(spmv_group *group);
 
 /* The failure that broke the group, stored in the context; SPMV_OK: none. */

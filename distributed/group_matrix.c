@@ -280,7 +280,7 @@ static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_
 {
     spmv_status st = SPMV_OK;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
-    struct transport_piece *send = NULL, *receive = NULL;
+    struct transport_parcel *send = NULL, *receive = NULL;
     int sends = 0, receives = 0;
     const int64_t kept = max_i64(given[rank], owned[rank]), end_kept = min_i64(given[rank + 1], owned[rank + 1]);
     TRY(host_alloc(m->ctx, ranks * (int64_t)sizeof *send, what, (void **)&send));
@@ -290,13 +290,13 @@ static spmv_status move(spmv_group_matrix *m, const int64_t *given, const int64_
             continue;
         int64_t begin = max_i64(given[rank], owned[r]), end = min_i64(given[rank + 1], owned[r + 1]);
         if (begin < end)
-            send[sends++] = (struct transport_piece){r, (char *)(uintptr_t)from + (begin - given[rank]) * size,
-                                                     (end - begin) * size};
+            send[sends++] = (struct transport_parcel){r, (char *)(uintptr_t)from + (begin - given[rank]) * size,
+                                                      (end - begin) * size};
         begin = max_i64(given[r], owned[rank]);
         end = min_i64(given[r + 1], owned[rank + 1]);
         if (begin < end)
             receive[receives++] =
-                (struct transport_piece){r, (char *)to + (begin - owned[rank]) * size, (end - begin) * size};
+                (struct transport_parcel){r, (char *)to + (begin - owned[rank]) * size, (end - begin) * size};
     }
     TRY(group_start(m->group, send, sends, receive, receives));
     TRY(group_finish(m->group));

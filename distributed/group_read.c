@@ -248,7 +248,7 @@ done:
 /* Sends each rank its part of the turn. *text: that of this rank, in *memory if it has come from
  * rank 0. */
 static spmv_status deal(struct reading *r, const struct dealer *d, const struct turn *turn,
-                        struct transport_piece *pieces, char **memory, const char **text)
+                        struct transport_parcel *parcels, char **memory, const char **text)
 {
     spmv_status st = SPMV_OK;
     const int rank = r->group->transport.rank, ranks = ranks_of(r);
@@ -257,14 +257,14 @@ static spmv_status deal(struct reading *r, const struct dealer *d, const struct 
     if (leads(r))
         for (int i = 1; i < ranks; i++)
             if (turn->at[i + 1] > turn->at[i])
-                pieces[sends++] = (struct transport_piece){i, d->text + turn->at[i], turn->at[i + 1] - turn->at[i]};
+                parcels[sends++] = (struct transport_parcel){i, d->text + turn->at[i], turn->at[i + 1] - turn->at[i]};
     *text = d->text;
     if (!leads(r)) {
         TRY(host_alloc(r->group->ctx, own, what, (void **)memory));
-        pieces[0] = (struct transport_piece){0, *memory, own};
+        parcels[0] = (struct transport_parcel){0, *memory, own};
         *text = *memory;
     }
-    TRY(group_start(r->group, pieces, sends, pieces, !leads(r) && own > 0));
+    TRY(group_start(r->group, parcels, sends, parcels, !leads(r) && own > 0));
     TRY(group_finish(r->group));
 done:
     return st;
@@ -279,13 +279,13 @@ static spmv_status read_dealt(struct reading *r)
     const int64_t bytes = (int64_t)sizeof(struct turn) + (ranks + 1) * (int64_t)sizeof(int64_t);
     struct dealer d = {.text = NULL};
     struct turn *own = NULL, *turn = NULL;
-    struct transport_piece *pieces = NULL;
+    struct transport_parcel *parcels = NULL;
     char *memory = NULL;
     st = host_alloc(ctx, bytes, what, (void **)&own);
     if (st == SPMV_OK)
         st = host_alloc(ctx, bytes, what, (void **)&turn);
     if (st == SPMV_OK)
-        st = host_alloc(ctx, ranks * (int64_t)sizeof *pieces, what, (void **)&pieces);
+        st = host_alloc(ctx, ranks * (int64_t)sizeof *parcels, what, (void **)&parcels);
     TRY(spmv_group_agree(r->group, st));
     memset(own, 0, (size_t)bytes);
     do {
@@ -296,7 +296,7 @@ static spmv_status read_dealt(struct reading *r)
         TRY(broadcast(r->group, 0, own, turn, bytes));
         if (turn->status != SPMV_OK)
             TRY(fail_as(r, 0, turn->status));
-        TRY(deal(r, &d, turn, pieces, &memory, &text));
+        TRY(deal(r, &d, turn, parcels, &memory, &text));
         text_from_lines(ctx, r->path, text, turn->at[rank + 1] - turn->at[rank], &part);
         TRY(read_turn(r, &part, 0, 1));
         host_free(memory);
@@ -309,7 +309,7 @@ done:
     host_free(d.text);
     host_free(own);
     host_free(turn);
-    host_free(pieces);
+    host_free(parcels);
     host_free(memory);
     return st;
 }

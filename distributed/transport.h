@@ -22,11 +22,11 @@ struct transport {
      * bytes, the same on all ranks; rank r has offset[r + 1] - offset[r] bytes. */
     spmv_status (*gather)(struct transport *t, const void *own, void *all, const int64_t *offset);
 
-    /* Sends and receives pieces, at most one in each direction for each pair of ranks, of the same
-     * size on both sides. Between start and finish, the memory of pieces must not change. The
-     * arrays of pieces must live until finish returns. */
-    spmv_status (*start)(struct transport *t, const struct transport_piece *send, int sends,
-                         const struct transport_piece *receive, int receives);
+    /* Sends and receives parcels, at most one in each direction for each pair of ranks, of the same
+     * size on both sides. Between start and finish, the memory of parcels must not change. The
+     * arrays of parcels must live until finish returns. */
+    spmv_status (*start)(struct transport *t, const struct transport_parcel *send, int sends,
+                         const struct transport_parcel *receive, int receives);
     spmv_status (*finish)(struct transport *t);
 
     /* Breaks the transport for all ranks. mpi: does not return. */

@@ -69,8 +69,8 @@ static spmv_status gather(struct transport *t, const void *own, void *all, const
     return result(module_of(t)->gather(own, all, offset, t->why));
 }
 
-static spmv_status start(struct transport *t, const struct transport_piece *send, int sends,
-                         const struct transport_piece *receive, int receives)
+static spmv_status start(struct transport *t, const struct transport_parcel *send, int sends,
+                         const struct transport_parcel *receive, int receives)
 {
     return result(module_of(t)->start(send, sends, receive, receives, t->why));
 }

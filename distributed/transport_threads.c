@@ -29,11 +29,11 @@ enum { POLLS = 500 };
 struct place {
     _Alignas(64) atomic_llong gathered; /* twice the number of gathers: odd: own is valid */
     atomic_llong sent;                  /* the number of exchanges that have begun */
-    atomic_llong taken;                 /* the number of exchanges whose pieces were copied */
+    atomic_llong taken;                 /* the number of exchanges whose parcels were copied */
     atomic_int readers;                 /* ranks that read what own and send point to */
     atomic_bool withdrawn;              /* these must not be read any more */
     const void *own;                    /* of a gather of large contributions */
-    const struct transport_piece *send;
+    const struct transport_parcel *send;
     int sends;
     char copy[2][SMALL]; /* of gathers with an even and an odd number */
 };
@@ -61,7 +61,7 @@ struct board {
 struct thread_rank {
     struct board *board;
     long long gathers, exchanges;
-    const struct transport_piece *receive;
+    const struct transport_parcel *receive;
     int receives;
 };
 
@@ -191,8 +191,8 @@ done:
     return st;
 }
 
-static spmv_status start(struct transport *t, const struct transport_piece *send, int sends,
-                         const struct transport_piece *receive, int receives)
+static spmv_status start(struct transport *t, const struct transport_parcel *send, int sends,
+                         const struct transport_parcel *receive, int receives)
 {
     struct thread_rank *self = t->self;
     struct place *mine = &self->board->place[t->rank];
@@ -204,8 +204,8 @@ static spmv_status start(struct transport *t, const struct transport_piece *send
     return SPMV_OK;
 }
 
-/* Copies the piece that this rank gets from another one. */
-static void take(const struct transport *t, const struct place *from, const struct transport_piece *receive)
+/* Copies the parcel that this rank gets from another one. */
+static void take(const struct transport *t, const struct place *from, const struct transport_parcel *receive)
 {
     for (int i = 0; i < from->sends; i++)
         if (from->send[i].rank == t->rank && receive->bytes > 0)

@@ -14,7 +14,7 @@ struct range {
     int64_t first, end;
 };
 
-/* The part of piece p that lies in this chunk. The chunk's first entry has number offset in the
+/* The part of share p that lies in this chunk. The chunk's first entry has number offset in the
  * list. */
 static struct range range_of(const struct counting *counting, int64_t p, const struct coo_chunk *chunk, int64_t offset)
 {
@@ -68,7 +68,7 @@ static void conjugate(spmv_type type, void *val, int64_t i)
         ((spmv_c128 *)val)[i].im = -((spmv_c128 *)val)[i].im;
 }
 
-/* Moves the entries of the range to their rows. next[row]: where this piece stores its next entry
+/* Moves the entries of the range to their rows. next[row]: where this share stores its next entry
  * of the row. */
 static inline void move_sized(const struct coo *coo, struct range s, int64_t *next, spmv_matrix *m, size_t size)
 {
@@ -95,7 +95,7 @@ static void move(const struct coo *coo, struct range s, int64_t *next, spmv_matr
     SIZED(value_size(m->type, m->pattern), move_sized(coo, s, next, m, SIZE));
 }
 
-static int64_t count_piece(const struct coo *coo, const struct counting *counting, int64_t p)
+static int64_t count_share(const struct coo *coo, const struct counting *counting, int64_t p)
 {
     int64_t *const count = counting_of(counting, p);
     int64_t stored = 0;
@@ -106,7 +106,7 @@ static int64_t count_piece(const struct coo *coo, const struct counting *countin
     return stored;
 }
 
-static void move_piece(const struct coo *coo, const struct counting *counting, int64_t p, spmv_matrix *m)
+static void move_share(const struct coo *coo, const struct counting *counting, int64_t p, spmv_matrix *m)
 {
     for (int64_t c = 0, offset = 0; c < coo->chunks; offset += coo->chunk[c++].n)
         move(coo, range_of(counting, p, &coo->chunk[c], offset), counting_of(counting, p), m);
@@ -123,14 +123,14 @@ static spmv_status sort_by_row(spmv_context *ctx, const struct coo *coo, spmv_ma
     for (int64_t c = 0; c < coo->chunks; c++)
         entries += coo->chunk[c].n;
     TRY(counting_begin(ctx, entries, coo->rows, entries * entry_bytes, &counting));
-#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1) reduction(+ : stored)
-    for (int64_t p = 0; p < counting.pieces; p++)
-        stored += count_piece(coo, &counting, p);
+#pragma omp parallel for num_threads((int)counting.shares) schedule(static, 1) reduction(+ : stored)
+    for (int64_t p = 0; p < counting.shares; p++)
+        stored += count_share(coo, &counting, p);
     TRY(matrix_allocate(ctx, coo->rows, coo->cols, stored, coo->type, coo->pattern, &m));
     TRY(counting_offsets(ctx, &counting, m->row_ptr));
-#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
-    for (int64_t p = 0; p < counting.pieces; p++)
-        move_piece(coo, &counting, p, m);
+#pragma omp parallel for num_threads((int)counting.shares) schedule(static, 1)
+    for (int64_t p = 0; p < counting.shares; p++)
+        move_share(coo, &counting, p, m);
     *matrix = m;
     m = NULL;
 done:

@@ -68,7 +68,7 @@ static spmv_status sort_edges(spmv_context *ctx, const struct rmat *r, spmv_matr
     struct counting counting = {0};
     TRY(counting_begin(ctx, m->nnz, m->rows, m->nnz * (int64_t)sizeof *m->col, &counting));
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static, 1)
-    for (int64_t p = 0; p < counting.pieces; p++) {
+    for (int64_t p = 0; p < counting.shares; p++) {
         int64_t *const count = counting_of(&counting, p);
         memset(count, 0, (size_t)m->rows * sizeof *count);
         for (int64_t k = counting_first(&counting, p); k < counting_first(&counting, p + 1); k++)
@@ -76,7 +76,7 @@ static spmv_status sort_edges(spmv_context *ctx, const struct rmat *r, spmv_matr
     }
     TRY(counting_offsets(ctx, &counting, m->row_ptr));
 #pragma omp parallel for num_threads(host_team(ctx, m->nnz)) schedule(static, 1)
-    for (int64_t p = 0; p < counting.pieces; p++) {
+    for (int64_t p = 0; p < counting.shares; p++) {
         int64_t *const next = counting_of(&counting, p);
         for (int64_t k = counting_first(&counting, p); k < counting_first(&counting, p + 1); k++) {
             const struct edge e = draw_edge(r, k);

@@ -1,7 +1,7 @@
 /* B = transpose(A): the entries of A, sorted by column with the stable counting sort of counting.h.
  *
  * F. G. Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted
- * transposition", ACM TOMS 4(3), 1978, here in parallel pieces of equal numbers of entries.
+ * transposition", ACM TOMS 4(3), 1978, here in parallel shares of equal numbers of entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "counting.h"
@@ -12,7 +12,7 @@ static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t
         count[a->col[k]]++;
 }
 
-/* Moves the entries first <= k < end of A. next: the position of this piece's next entry of a
+/* Moves the entries first <= k < end of A. next: the position of this share's next entry of a
  * column. from (its memory may be NULL): the entry of A at each position of B. */
 static inline void move_sized(const spmv_csr *a, int64_t first, int64_t end, int64_t *next, spmv_matrix *b,
                               struct entry_numbers from, size_t size)
@@ -49,16 +49,16 @@ spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_ma
     *b = NULL;
     TRY(matrix_allocate(ctx, a->cols, a->rows, a->nnz, a->type, pattern, &m));
     TRY(counting_begin(ctx, a->nnz, a->cols, a->nnz * entry_bytes, &counting));
-#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
-    for (int64_t p = 0; p < counting.pieces; p++) {
+#pragma omp parallel for num_threads((int)counting.shares) schedule(static, 1)
+    for (int64_t p = 0; p < counting.shares; p++) {
         int64_t *count = counting_of(&counting, p);
         if (counting.bins > 0)
             memset(count, 0, (size_t)counting.bins * sizeof *count);
         count_columns(a, counting_first(&counting, p), counting_first(&counting, p + 1), count);
     }
     TRY(counting_offsets(ctx, &counting, m->row_ptr));
-#pragma omp parallel for num_threads((int)counting.pieces) schedule(static, 1)
-    for (int64_t p = 0; p < counting.pieces; p++)
+#pragma omp parallel for num_threads((int)counting.shares) schedule(static, 1)
+    for (int64_t p = 0; p < counting.shares; p++)
         move(a, counting_first(&counting, p), counting_first(&counting, p + 1), counting_of(&counting, p), m, from);
     *b = m;
     m = NULL;

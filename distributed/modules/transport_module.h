@@ -12,8 +12,8 @@
 
 enum { TRANSPORT_MODULE_ABI = 1, TRANSPORT_MODULE_WHY = 512 };
 
-/* Memory that is sent to a rank, or received from it. */
-struct transport_piece {
+/* A parcel: memory that is sent to a rank, or received from it. */
+struct transport_parcel {
     int rank;
     void *memory;
     int64_t bytes;
@@ -27,7 +27,7 @@ struct transport_module {
 
     /* As the functions of the same names in transport.h. */
     int (*gather)(const void *own, void *all, const int64_t *offset, char *why);
-    int (*start)(const struct transport_piece *send, int sends, const struct transport_piece *receive, int receives,
+    int (*start)(const struct transport_parcel *send, int sends, const struct transport_parcel *receive, int receives,
                  char *why);
     int (*finish)(char *why);
 

@@ -11,7 +11,7 @@
 
 #include "transport_module.h"
 
-/* MPI counts are of type int: larger pieces are sent in several messages. */
+/* MPI counts are of type int: larger parcels are sent in several messages. */
 enum { MOST_BYTES = 1 << 30 };
 
 static MPI_Comm all_ranks = MPI_COMM_NULL;
@@ -135,31 +135,31 @@ static MPI_Request *next_request(char *why)
     return &request[requests++];
 }
 
-static int start_piece(const struct transport_piece *piece, bool receive, char *why)
+static int start_parcel(const struct transport_parcel *parcel, bool receive, char *why)
 {
-    for (int64_t at = 0; at < piece->bytes; at += MOST_BYTES) {
-        const int64_t left = piece->bytes - at;
+    for (int64_t at = 0; at < parcel->bytes; at += MOST_BYTES) {
+        const int64_t left = parcel->bytes - at;
         const int bytes = (int)(left < MOST_BYTES ? left : MOST_BYTES);
         MPI_Request *one = next_request(why);
         if (one == NULL)
             return 1;
         if (receive)
-            CALL(MPI_Irecv((char *)piece->memory + at, bytes, MPI_BYTE, piece->rank, 0, all_ranks, one), "MPI_Irecv");
+            CALL(MPI_Irecv((char *)parcel->memory + at, bytes, MPI_BYTE, parcel->rank, 0, all_ranks, one), "MPI_Irecv");
         else
-            CALL(MPI_Isend((const char *)piece->memory + at, bytes, MPI_BYTE, piece->rank, 0, all_ranks, one),
+            CALL(MPI_Isend((const char *)parcel->memory + at, bytes, MPI_BYTE, parcel->rank, 0, all_ranks, one),
                  "MPI_Isend");
     }
     return 0;
 }
 
-static int start(const struct transport_piece *send, int sends, const struct transport_piece *receive, int receives,
+static int start(const struct transport_parcel *send, int sends, const struct transport_parcel *receive, int receives,
                  char *why)
 {
     int failed = 0;
     for (int i = 0; i < receives && !failed; i++)
-        failed = start_piece(&receive[i], true, why);
+        failed = start_parcel(&receive[i], true, why);
     for (int i = 0; i < sends && !failed; i++)
-        failed = start_piece(&send[i], false, why);
+        failed = start_parcel(&send[i], false, why);
     return failed;
 }
 

@@ -17,7 +17,7 @@
 enum { BYTES_WORTH_A_TEAM = 8 * TEAM_WORTH_ASLEEP };
 
 /* The numbers of one tile. */
-struct piece {
+struct parsed {
     char *values;
     int64_t n, room;
 };
@@ -31,7 +31,7 @@ struct job {
     struct text_tiles tiles;
     struct text_memory *memory; /* of each thread */
     struct findings *found;     /* of each tile of a round */
-    struct piece *piece;        /* of each tile of a round */
+    struct parsed *parsed;      /* of each tile of a round */
     int64_t room;               /* numbers that fit in entries->values */
     struct entries *entries;
 };
@@ -44,20 +44,20 @@ static bool opens_comment(const struct job *job, char c)
 }
 
 /* Makes room for one more number. */
-static bool piece_grow(struct piece *piece, size_t value_size)
+static bool parsed_grow(struct parsed *parsed, size_t value_size)
 {
     enum { FIRST = 1024 };
     void *larger = NULL;
-    if (piece->n < piece->room)
+    if (parsed->n < parsed->room)
         return true;
-    const int64_t room = max_i64(FIRST, 2 * piece->room);
+    const int64_t room = max_i64(FIRST, 2 * parsed->room);
     if (host_alloc(NULL, room * (int64_t)value_size, "", &larger) != SPMV_OK)
         return false;
-    if (piece->n > 0)
-        memcpy(larger, piece->values, (size_t)piece->n * value_size);
-    host_free(piece->values);
-    piece->values = larger;
-    piece->room = room;
+    if (parsed->n > 0)
+        memcpy(larger, parsed->values, (size_t)parsed->n * value_size);
+    host_free(parsed->values);
+    parsed->values = larger;
+    parsed->room = room;
     return true;
 }
 
@@ -78,7 +78,7 @@ static const char *parse_number(const struct job *job, struct findings *found, c
 
 /* Parses the numbers from p to the end of the line. Returns the first byte of the next line, or
  * NULL. */
-static const char *parse_line(const struct job *job, struct findings *found, struct piece *piece,
+static const char *parse_line(const struct job *job, struct findings *found, struct parsed *parsed,
                               const struct place *place, const char *p, const char *end)
 {
     const int64_t most = job->options->per_line;
@@ -87,12 +87,12 @@ static const char *parse_line(const struct job *job, struct findings *found, str
             return findings_fail_extra(found, place, p, job->header);
         if (k == 1 && most == 0)
             findings_several(found, place, p);
-        if (!piece_grow(piece, job->value_size))
+        if (!parsed_grow(parsed, job->value_size))
             return findings_fail(found, place, p, SPMV_ERROR_MEMORY, "no memory for more numbers");
-        p = parse_number(job, found, place, p, end, piece->values + piece->n * (int64_t)job->value_size);
+        p = parse_number(job, found, place, p, end, parsed->values + parsed->n * (int64_t)job->value_size);
         if (p == NULL)
             return NULL;
-        piece->n++;
+        parsed->n++;
         p = text_skip_blanks(p);
         if (*p == '\n' && k + 1 < most)
             return findings_fail(found, place, p, SPMV_ERROR_FORMAT, "the line ends after %lld of %lld numbers",
@@ -101,12 +101,13 @@ static const char *parse_line(const struct job *job, struct findings *found, str
     return p + 1;
 }
 
-static void parse_tile(const struct job *job, const struct text_tile *tile, struct piece *piece, struct findings *found)
+static void parse_tile(const struct job *job, const struct text_tile *tile, struct parsed *parsed,
+                       struct findings *found)
 {
     struct place place = {.line = 0};
     const char *const end = tile->end;
     findings_clear(found);
-    piece->n = 0;
+    parsed->n = 0;
     for (const char *p = tile->begin; p < end; place.line++) {
         place.line_begin = p;
         p = text_skip_blanks(p);
@@ -115,13 +116,13 @@ static void parse_tile(const struct job *job, const struct text_tile *tile, stru
         else if (opens_comment(job, *p))
             p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
         else
-            p = parse_line(job, found, piece, &place, p, end);
+            p = parse_line(job, found, parsed, &place, p, end);
         if (p == NULL) {
             found->entry_is_bad = true;
             break;
         }
     }
-    found->entries = piece->n;
+    found->entries = parsed->n;
     found->lines = place.line;
     if (tile->too_long && found->status == SPMV_OK)
         findings_fail(found, &(struct place){end, place.line}, end, SPMV_ERROR_LIMIT, "a line of more than %lld bytes",
@@ -188,16 +189,16 @@ static bool imaginary_is_zero(const struct job *job, const char *value)
 static spmv_status check_diagonal(struct job *job, int tile)
 {
     const struct mtx_header *const header = job->header;
-    const struct piece *const piece = &job->piece[tile];
+    const struct parsed *const parsed = &job->parsed[tile];
     const int64_t first = job->entries->n;
-    if (header->symmetry != SPMV_SYMMETRY_HERMITIAN || piece->n == 0)
+    if (header->symmetry != SPMV_SYMMETRY_HERMITIAN || parsed->n == 0)
         return SPMV_OK;
     const struct array_cell cell = array_cell(header, first);
     for (int64_t col = cell.row == cell.col ? cell.col : cell.col + 1; col < header->cols; col++) {
         const int64_t k = array_before(header, col) - first;
-        if (k >= piece->n)
+        if (k >= parsed->n)
             break;
-        if (!imaginary_is_zero(job, piece->values + k * (int64_t)job->value_size)) {
+        if (!imaginary_is_zero(job, parsed->values + k * (int64_t)job->value_size)) {
             struct findings found;
             struct place place;
             const char *p = NULL;
@@ -249,7 +250,7 @@ static spmv_status collect(struct job *job, int n)
         const struct findings *const found = &job->found[t];
         const int64_t left = job->header->entries - entries->n;
         const bool excess = found->entries + found->entry_is_bad > left;
-        job->piece[t].n = min_i64(found->entries, left);
+        job->parsed[t].n = min_i64(found->entries, left);
         spmv_status st = check_diagonal(job, t);
         if (st == SPMV_OK && excess)
             st = fail_excess(job, t, left);
@@ -275,8 +276,8 @@ static spmv_status collect(struct job *job, int n)
     entries->n = after;
 #pragma omp parallel for num_threads(host_team(source->ctx, after - before)) schedule(dynamic, 1)
     for (int t = 0; t < n; t++)
-        if (job->piece[t].n > 0)
-            memcpy((char *)entries->values + place[t] * size, job->piece[t].values, (size_t)(job->piece[t].n * size));
+        if (job->parsed[t].n > 0)
+            memcpy((char *)entries->values + place[t] * size, job->parsed[t].values, (size_t)(job->parsed[t].n * size));
     return SPMV_OK;
 }
 
@@ -287,7 +288,7 @@ static void read_tiles(struct job *job)
         struct text_memory *const memory = &job->memory[omp_get_thread_num()];
         struct text_tile tile;
         while (text_tile_take(&job->tiles, memory, &tile))
-            parse_tile(job, &tile, &job->piece[tile.number], &job->found[tile.number]);
+            parse_tile(job, &tile, &job->parsed[tile.number], &job->found[tile.number]);
     }
 }
 
@@ -323,16 +324,16 @@ static spmv_status prepare(struct job *job)
 {
     spmv_status st = SPMV_OK;
     struct text_source *const source = job->source;
-    void *memory = NULL, *found = NULL, *piece = NULL;
+    void *memory = NULL, *found = NULL, *parsed = NULL;
     const int64_t left = text_left(source);
     job->threads = left < 0 || left >= BYTES_WORTH_A_TEAM ? source->ctx->threads : 1;
     text_tiles_open(source, &job->tiles);
     TRY(host_alloc(source->ctx, job->threads * (int64_t)sizeof *job->memory, "reading a file", &memory));
     job->memory = memory;
     memset(memory, 0, (size_t)job->threads * sizeof *job->memory);
-    TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->piece, "reading a file", &piece));
-    job->piece = piece;
-    memset(piece, 0, TILES_MOST * sizeof *job->piece);
+    TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->parsed, "reading a file", &parsed));
+    job->parsed = parsed;
+    memset(parsed, 0, TILES_MOST * sizeof *job->parsed);
     TRY(host_alloc(source->ctx, TILES_MOST * (int64_t)sizeof *job->found, "reading a file", &found));
     job->found = found;
     /* Not for a pipe, where the length of the text cannot confirm the declared number. */
@@ -347,10 +348,10 @@ static void release(struct job *job)
     text_tiles_close(&job->tiles);
     for (int t = 0; job->memory != NULL && t < job->threads; t++)
         text_memory_free(&job->memory[t]);
-    for (int t = 0; job->piece != NULL && t < TILES_MOST; t++)
-        host_free(job->piece[t].values);
+    for (int t = 0; job->parsed != NULL && t < TILES_MOST; t++)
+        host_free(job->parsed[t].values);
     host_free(job->memory);
-    host_free(job->piece);
+    host_free(job->parsed);
     host_free(job->found);
 }
 

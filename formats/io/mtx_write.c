@@ -15,7 +15,7 @@
 #include "numbers.h"
 #include "output_form.h"
 #include "reals.h"
-#include "text_pieces.h"
+#include "text_portions.h"
 
 /* "ROW COL VALUE\n": 19 and 10 digits, and the two parts of a complex value. */
 enum { LINE = 19 + 1 + 10 + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT + 1 };
@@ -262,7 +262,7 @@ static spmv_status write_text(spmv_context *ctx, const struct text *text, enum c
 {
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
-    struct text_pieces entries = {
+    struct text_portions entries = {
         .make = write_entries, .user = text, .items = text->a->nnz, .item_bytes = LINE, .compression = compression};
     char *head = NULL;
     int64_t bytes = 0;
@@ -270,8 +270,8 @@ static spmv_status write_text(spmv_context *ctx, const struct text *text, enum c
     TRY(check_symmetry(ctx, text, path));
     TRY(make_head(ctx, text, &head, &bytes));
     TRY(output_open(ctx, path, text->a->nnz, &output));
-    TRY(text_pieces_head(&output, head, bytes, compression));
-    TRY(text_pieces_write(&output, &entries));
+    TRY(text_portions_head(&output, head, bytes, compression));
+    TRY(text_portions_write(&output, &entries));
 done:
     host_free(head);
     return output_close(&output, st);

@@ -63,7 +63,7 @@ int64_t packed_taken(const struct packed *packed);
 /* The form of an open text: "gz", "tar.gz" ... */
 const char *packed_form_of(const struct packed *packed);
 
-/* Compresses the text, as a piece that other pieces may follow. Release *to with host_free. The
+/* Compresses the text, as a portion that other portions may follow. Release *to with host_free. The
  * same text gives the same bytes. Any thread may call. False: no libarchive, or out of memory. */
 bool packed_pack(enum compression compression, const char *text, int64_t bytes, char **to, int64_t *to_bytes);
 

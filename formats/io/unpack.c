@@ -1,5 +1,5 @@
 /* Unpacks in stages. Each stage decompresses the output of the stage below; the lowest one reads
- * the input. gzip uses zlib, because it checks length and checksum of every piece and libarchive
+ * the input. gzip uses zlib, because it checks length and checksum of every member and libarchive
  * does not. A caller that reads an archive reads all stages to the end, so that damage after the
  * member is found too.
  *
@@ -25,7 +25,7 @@ struct stage {
     char *buffer;        /* INPUT_BYTES bytes from below */
     bool below_ended;
     /* gzip */
-    bool gzip, zlib_open, in_piece, any_piece;
+    bool gzip, zlib_open, in_member, any_member;
     z_stream zlib;
     /* the other compressions */
     struct archive *archive;
@@ -94,10 +94,10 @@ static int64_t fail_zlib(struct stage *s, int result)
     return fail_damaged(s, why);
 }
 
-/* A piece may be followed by another one, and by zeros as padding. */
+/* A member may be followed by another one, and by zeros as padding. */
 static void skip_zeros(struct stage *s)
 {
-    while (s->any_piece && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {
+    while (s->any_member && s->zlib.avail_in > 0 && *s->zlib.next_in == 0) {
         s->zlib.next_in++;
         s->zlib.avail_in--;
     }
@@ -110,13 +110,13 @@ static int64_t gzip_read(struct stage *s, char *to, int64_t bytes)
     z->next_out = (Bytef *)to;
     z->avail_out = room;
     while (z->avail_out == room) {
-        if (!s->in_piece)
+        if (!s->in_member)
             skip_zeros(s);
         if (z->avail_in == 0) {
             const int64_t n = s->below_ended ? 0 : below_read(s);
             if (n < 0)
                 return -1;
-            if (n == 0 && s->in_piece)
+            if (n == 0 && s->in_member)
                 return fail_damaged(s, "it is truncated");
             if (n == 0)
                 return 0;
@@ -124,10 +124,10 @@ static int64_t gzip_read(struct stage *s, char *to, int64_t bytes)
             z->avail_in = (uInt)n;
             continue;
         }
-        s->in_piece = s->any_piece = true;
+        s->in_member = s->any_member = true;
         const int result = s->all->lib->inflate(z, Z_NO_FLUSH);
         if (result == Z_STREAM_END) {
-            s->in_piece = false;
+            s->in_member = false;
             s->all->lib->inflateReset(z);
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
             return fail_zlib(s, result);

@@ -1,5 +1,5 @@
 /* Unpacks compressed bytes: gzip by zlib, others by libarchive; any number of times.
- * Every checksum is verified, for gzip that of each piece.
+ * Every checksum is verified, for gzip that of each member.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef UNPACK_H

@@ -13,7 +13,7 @@
 #include "numbers.h"
 #include "output_form.h"
 #include "reals.h"
-#include "text_pieces.h"
+#include "text_portions.h"
 
 /* A double has up to 309 digits before the point. A conversion may add sign, point (of the locale)
  * and exponent. */
@@ -173,22 +173,22 @@ static spmv_status write_text(spmv_context *ctx, const char *path, const struct 
     spmv_status st = SPMV_OK;
     struct output_file output = {.fd = -1};
     const bool mtx = text->form.content == OUTPUT_MTX;
-    struct text_pieces pieces = {.make = mtx ? write_columns : write_rows,
-                                 .user = text,
-                                 .items = text->rows * text->cols,
-                                 .item_bytes = 2 * (text->part_bytes + 1),
-                                 .compression = text->form.compression};
+    struct text_portions portions = {.make = mtx ? write_columns : write_rows,
+                                     .user = text,
+                                     .items = text->rows * text->cols,
+                                     .item_bytes = 2 * (text->part_bytes + 1),
+                                     .compression = text->form.compression};
     char head[BANNER_TEXT + 64];
     int64_t bytes = 0;
     if (mtx) {
         TRY(warn_not_finite(ctx, path, text));
         TRY(make_head(ctx, text, head, &bytes));
     }
-    TRY(output_open(ctx, path, pieces.items, &output));
-    /* an empty text still needs a piece, so that a compressed file is valid */
-    if (mtx || pieces.items == 0)
-        TRY(text_pieces_head(&output, head, bytes, pieces.compression));
-    TRY(text_pieces_write(&output, &pieces));
+    TRY(output_open(ctx, path, portions.items, &output));
+    /* an empty text still needs a portion, so that a compressed file is valid */
+    if (mtx || portions.items == 0)
+        TRY(text_portions_head(&output, head, bytes, portions.compression));
+    TRY(text_portions_write(&output, &portions));
 done:
     return output_close(&output, st);
 }
