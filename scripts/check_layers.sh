@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks that includes point one way, that file names are unique, and that the rungs of each ladder
-# are numbered without gaps.
+# are numbered without gaps and named in docs/ladder.md.
 #
 #   app -> bench -> distributed -> solvers -> spgemm -> spmv -> formats -> primitives/NAME
 #       -> primitives/runtime -> include/spmv
@@ -19,7 +19,7 @@
 #   - The rungs of a ladder NAME in primitives/, spmv/, spgemm/ and solvers/ (NAME_NUMBER_WORDS) are
 #     numbered without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
 #     files of a rung start with its stem: spmv_4_tiles_plan). None includes a higher rung of its
-#     ladder.
+#     ladder. docs/ladder.md names each of them, and no other.
 #   - No path contains "..", and file names are unique, so an include names one file.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
@@ -52,7 +52,7 @@ tree_includes() {
 }
 
 check() {
-    tree_includes "$1" | awk '
+    tree_includes "$1" | awk -v page="$1/docs/ladder.md" '
     function fail(message) {
         print (NF == 4 ? $1 ":" $2 ": " : "") message
         failures++
@@ -91,6 +91,24 @@ check() {
     function ladder(path) { sub(/_[0-9]+_[^\/]*$/, "", path); return path }
     function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
     function stem(path) { path = base(path); sub(/\..*/, "", path); return path }
+    # The ladders page, if there is one: it names every rung, and only files that exist.
+    function check_page(  line, name, rung, named, found) {
+        while ((getline line < page) > 0) {
+            found = 1
+            while (match(line, /[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|cc|c)/)) {
+                name = substr(line, RSTART, RLENGTH)
+                line = substr(line, RSTART + RLENGTH)
+                if (!(name in where)) { print "docs/ladder.md: there is no file " name; failures++ }
+                sub(/\..*/, "", name)
+                named[name] = 1
+            }
+        }
+        for (rung in stems)
+            if (found && !(stems[rung] in named)) {
+                print "docs/ladder.md does not name the rung " rungs[rung]
+                failures++
+            }
+    }
     NF == 1 && is_rung($1) {
         rung = ladder($1) SUBSEP number($1)
         if (!(rung in stems) || index(stems[rung], stem($1) "_") == 1) {
@@ -143,6 +161,7 @@ check() {
         }
     }
     END {
+        check_page()
         for (name in highest)
             for (rung = 1; rung < highest[name]; rung++)
                 if (!((name SUBSEP rung) in stems)) { print name "_" rung "_*: the ladder ends at " highest[name] " and has no rung " rung; failures++ }
@@ -191,6 +210,7 @@ primitives/scan/scan_1_step.cuh #include "run.h"\n
 primitives/scan/scan_2_tree.cuh #include "scan_1_step.cuh"\n
 primitives/scan/scan_2_tree_plan.cuh #include "scan_2_tree.cuh"\n
 primitives/scan/scan_cuda.cu #include "scan_1_step.cuh"\n
+docs/ladder.md rungs: `scan_1_step.cuh`, `scan_2_tree.cuh`\n
 formats/csr.h #include <spmv/matrix.h>\n
 formats/io/read.c #include <spmv/io.h>\n
 formats/io/text.h #include "csr.h"\n
@@ -246,11 +266,13 @@ TREE
     plant formats/plan.c '#include <stddef.h>'
     plant primitives/scan/scan_1_step.cuh '#include "scan_2_tree.cuh"'
     plant primitives/scan/scan_2_other.cuh '#include "run.h"'
+    plant docs/ladder.md 'a rung: scan_3_none.cuh'
+    plant primitives/scan/scan_3_new.cuh '#include "run.h"' 'does not name the rung primitives/scan/scan_3_new'
     plant primitives/scan/scan_4_far.cuh '#include "run.h"' primitives/scan/scan_3_
     echo "check_layers.sh: $planted planted violations, all found"
 }
 
 case ${1-} in
 --self-test) self_test ;;
-*) check "${1:-$(cd "$(dirname "$0")/.." && pwd)}" && echo "includes point one way, file names are unique, ladders have no gaps" ;;
+*) check "${1:-$(cd "$(dirname "$0")/.." && pwd)}" && echo "includes point one way, file names are unique, ladders have no gaps and are in docs/ladder.md" ;;
 esac

@@ -10,7 +10,8 @@
 /* X(NAME, name, form, magic, other): NAME and name as libarchive's filter, ARCHIVE_FILTER_NAME and
  * archive_write_add_filter_name. A file's name ends in "." form; the file begins with the bytes of
  * magic or, if that is not "", of other. gzip is unpacked by zlib (unpack.c), the others by
- * libarchive. */
+ * libarchive. Portions of a text are compressed one by one (text_portions.h), so a compressed text
+ * must be able to follow another one in a file. */
 #define COMPRESSION_LIST(X)                                                                                            \
     X(GZIP, gzip, "gz", "\x1f\x8b", "")                                                                                \
     X(XZ, xz, "xz", "\xfd\x37zXZ\0", "")                                                                               \
