@@ -119,26 +119,37 @@ static ALWAYS_INLINE void TYPED(products)(const struct TYPED(job) * job, int64_t
             pq[v] += job->p[row * k + v] * job->q[row * k + v];
 }
 
+/* The loops for one column and for several, with and without a diagonal. */
+static ALWAYS_INLINE void TYPED(residual)(const struct TYPED(job) * job, bool step, int64_t first, int64_t last)
+{
+    if (job->k > 1)
+        TYPED(residual_columns)(job, step, job->d != NULL, first, last);
+    else if (job->d != NULL)
+        TYPED(residual_rows)(job, step, true, first, last);
+    else if (step)
+        TYPED(residual_rows)(job, true, false, first, last);
+    else
+        TYPED(residual_rows)(job, false, false, first, last);
+}
+
+static ALWAYS_INLINE void TYPED(direction)(const struct TYPED(job) * job, int64_t first, int64_t last)
+{
+    if (job->k > 1)
+        TYPED(direction_columns)(job, job->d != NULL, first, last);
+    else if (job->d != NULL)
+        TYPED(direction_rows)(job, true, first, last);
+    else
+        TYPED(direction_rows)(job, false, first, last);
+}
+
 #define PASSES(name, target)                                                                                           \
     static target void TYPED(residual_##name)(const struct TYPED(job) * job, bool step, int64_t first, int64_t last)   \
     {                                                                                                                  \
-        if (job->k > 1)                                                                                                \
-            TYPED(residual_columns)(job, step, job->d != NULL, first, last);                                           \
-        else if (job->d != NULL)                                                                                       \
-            TYPED(residual_rows)(job, step, true, first, last);                                                        \
-        else if (step)                                                                                                 \
-            TYPED(residual_rows)(job, true, false, first, last);                                                       \
-        else                                                                                                           \
-            TYPED(residual_rows)(job, false, false, first, last);                                                      \
+        TYPED(residual)(job, step, first, last);                                                                       \
     }                                                                                                                  \
     static target void TYPED(direction_##name)(const struct TYPED(job) * job, int64_t first, int64_t last)             \
     {                                                                                                                  \
-        if (job->k > 1)                                                                                                \
-            TYPED(direction_columns)(job, job->d != NULL, first, last);                                                \
-        else if (job->d != NULL)                                                                                       \
-            TYPED(direction_rows)(job, true, first, last);                                                             \
-        else                                                                                                           \
-            TYPED(direction_rows)(job, false, first, last);                                                            \
+        TYPED(direction)(job, first, last);                                                                            \
     }                                                                                                                  \
     static target void TYPED(products_##name)(const struct TYPED(job) * job, int64_t t, VALUE * pq)                    \
     {                                                                                                                  \
