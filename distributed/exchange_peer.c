@@ -267,9 +267,7 @@ static spmv_status make_tables(spmv_group_matrix *m, struct peer *p, const struc
     }
     TRY(spmv_group_agree(m->group, st));
 done:
-    host_free(told);
-    host_free(places);
-    host_free(tables);
+    host_free_all(told, places, tables);
     return st;
 }
 
@@ -347,10 +345,7 @@ static spmv_status make_sends(spmv_group_matrix *m, struct peer *p)
     p->view.run_of = (const int32_t *)((char *)p->sends + numbers);
     p->view.runs = (const struct exchange_run *)((char *)p->sends + 2 * numbers);
 done:
-    host_free(count);
-    host_free(runs);
-    host_free(chunk_of);
-    host_free(tables);
+    host_free_all(count, runs, chunk_of, tables);
     return st;
 }
 

@@ -25,9 +25,7 @@ struct block {
 
 static void release_block(struct block *b)
 {
-    host_free(b->row_ptr);
-    host_free(b->col);
-    host_free(b->val);
+    host_free_all(b->row_ptr, b->col, b->val);
 }
 
 /* Whether entry k of row i belongs to the block; its column. */
@@ -60,15 +58,7 @@ static spmv_status make_block(const spmv_group_matrix *m, bool diagonal, struct 
                 copy_value(b->val, count, m->val, k, size);
                 b->col[count++] = (int32_t)column;
             }
-    b->view = (spmv_csr){.rows = a->rows,
-                         .cols = a->rows,
-                         .nnz = count,
-                         .row_ptr = b->row_ptr,
-                         .row_ptr_bits = 64,
-                         .col = b->col,
-                         .val = b->val,
-                         .type = a->type,
-                         .memory = SPMV_MEMORY_HOST};
+    b->view = csr_of(a->rows, a->rows, count, b->row_ptr, b->col, b->val, a->type, SPMV_MEMORY_HOST);
 done:
     return st;
 }

@@ -262,9 +262,7 @@ static void release(struct way *w)
     for (int64_t r = 0; r < ranks_of(w) && w->drain != NULL; r++)
         coo_drain_end(&w->drain[r]);
     coo_buckets_free(&w->own);
-    void *const arrays[] = {w->all, w->first, w->send, w->receive, w->sent, w->received, w->drain, w->bucket, w->left};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        host_free(arrays[i]);
+    host_free_all(w->all, w->first, w->send, w->receive, w->sent, w->received, w->drain, w->bucket, w->left);
 }
 
 spmv_status group_entries_matrix(struct group_entries *e, int64_t max_bytes, spmv_matrix **matrix,

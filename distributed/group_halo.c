@@ -226,12 +226,7 @@ spmv_status group_halo_prepare(spmv_group_matrix *m)
     TRY(exchange_lists(m, list, at, counts));
     renumber(m, &needed);
 done:
-    host_free(needed.bits);
-    host_free(needed.before);
-    host_free(at);
-    host_free(own);
-    host_free(counts);
-    host_free(list);
+    host_free_all(needed.bits, needed.before, at, own, counts, list);
     return st;
 }
 
@@ -269,12 +264,7 @@ done:
 void group_halo_release(spmv_group_matrix *m)
 {
     struct halo *h = &m->halo;
-    host_free(h->index);
-    host_free(h->send);
-    host_free(h->receive);
-    host_free(h->receive_at);
-    host_free(h->packed);
-    host_free(h->arrived);
+    host_free_all(h->index, h->send, h->receive, h->receive_at, h->packed, h->arrived);
     spmv_free(m->ctx, h->context_packed);
     spmv_free(m->ctx, h->context_index);
 }

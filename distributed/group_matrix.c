@@ -143,10 +143,7 @@ static spmv_status learn_last(spmv_group *group, struct source *s)
 
 static void release_source(struct source *s)
 {
-    host_free(s->last);
-    host_free(s->given);
-    host_free(s->first);
-    host_free(s->entry);
+    host_free_all(s->last, s->given, s->first, s->entry);
 }
 
 /* ------------------------------------------------------------- the cut */
@@ -337,15 +334,7 @@ static spmv_status move_rows(spmv_group_matrix *m, const struct source *s, const
     TRY(move(m, s->entry, own_entry, (int64_t)sizeof *m->col, s->own->col, s->given_up, m->col));
     if (!s->pattern)
         TRY(move(m, s->entry, own_entry, size, s->own->val, s->given_up, m->val));
-    m->own = (spmv_csr){.rows = rows,
-                        .cols = s->cols,
-                        .nnz = nnz,
-                        .row_ptr = m->row_ptr,
-                        .row_ptr_bits = 64,
-                        .col = m->col,
-                        .val = m->val,
-                        .type = s->type,
-                        .memory = SPMV_MEMORY_HOST};
+    m->own = csr_of(rows, s->cols, nnz, m->row_ptr, m->col, m->val, s->type, SPMV_MEMORY_HOST);
 done:
     if (!in_place)
         host_free(lengths);
@@ -508,11 +497,8 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 #endif
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
-    void *const host[] = {m->row_ptr,     m->col,    m->val,  m->chunk_of_rank, m->row_of_rank,
-                          m->col_of_rank, m->chunk,  m->edge, m->parts,         m->all_parts,
-                          m->fold,        m->offset, m->met,  m->work_of_rank};
-    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
-        host_free(host[i]);
+    host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge,
+                  m->parts, m->all_parts, m->fold, m->offset, m->met, m->work_of_rank);
     spmv_free(m->ctx, m->x_at);
     spmv_free(m->ctx, m->context_parts);
     spmv_free(m->ctx, m->context_chunk);

@@ -306,11 +306,7 @@ static spmv_status read_dealt(struct reading *r)
         st = text_check_unchanged(r->source);
     TRY(spmv_group_agree(r->group, st));
 done:
-    host_free(d.text);
-    host_free(own);
-    host_free(turn);
-    host_free(parcels);
-    host_free(memory);
+    host_free_all(d.text, own, turn, parcels, memory);
     return st;
 }
 
@@ -390,9 +386,7 @@ static spmv_status sums_match(struct reading *r, const struct binary_sums *sums,
         *match = *match && checksum_join(all, offset[ranks] / (int64_t)sizeof *all) == sums->want[k];
     }
 done:
-    host_free(tiles);
-    host_free(offset);
-    host_free(all);
+    host_free_all(tiles, offset, all);
     return st;
 }
 

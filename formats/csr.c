@@ -228,9 +228,7 @@ void spmv_matrix_destroy(spmv_matrix *matrix)
         spmv_free(matrix->ctx, matrix->val);
         context_freed(matrix->ctx);
     } else {
-        host_free(matrix->row_ptr);
-        host_free(matrix->col);
-        host_free(matrix->val);
+        host_free_all(matrix->row_ptr, matrix->col, matrix->val);
     }
     host_free(matrix->comments);
     free(matrix);

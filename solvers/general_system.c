@@ -173,9 +173,7 @@ static spmv_status sort_entries(const struct general_system *s, const int32_t *r
     for (int64_t k = 0; k < s->nnz; k++)
         entry[next[row_of[k]]++] = by_col[k];
 done:
-    host_free(by_col);
-    host_free(row_of);
-    host_free(next);
+    host_free_all(by_col, row_of, next);
     return st;
 }
 

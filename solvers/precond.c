@@ -92,9 +92,7 @@ done:
 static void source_close(spmv_context *ctx, struct precond_source *source)
 {
     if (source->host.row_ptr != source->a->row_ptr) {
-        host_free((void *)source->host.row_ptr);
-        host_free((void *)source->host.col);
-        host_free((void *)source->host.val);
+        host_free_all((void *)source->host.row_ptr, (void *)source->host.col, (void *)source->host.val);
     }
     host_free(source->diagonal);
     spmv_free(ctx, source->device_diagonal);

@@ -99,9 +99,7 @@ static spmv_status ball_on_host(spmv_context *ctx, const spmv_csr *a, struct pre
     }
     *ball = (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
 done:
-    host_free(queue);
-    host_free(reached);
-    host_free(seen);
+    host_free_all(queue, reached, seen);
     return st;
 }
 
@@ -109,7 +107,7 @@ done:
  * is taken to have c s^g rows; the last one and that of half as many steps determine c and g. */
 static spmv_status estimate_distance(spmv_context *ctx, const struct precond_source *source, double *distance)
 {
-    struct precond_ball ball;
+    struct precond_ball ball = {0};
     spmv_status st = SPMV_OK;
 #ifdef SPMV_HAVE_CUDA
     if (source->device_diagonal != NULL)

@@ -63,9 +63,7 @@ struct triangles {
 
 void host_rows_release(struct host_rows *t)
 {
-    host_free(t->ptr);
-    host_free(t->col);
-    host_free(t->val);
+    host_free_all(t->ptr, t->col, t->val);
 }
 
 spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, struct host_rows *t)

@@ -32,9 +32,7 @@ struct equivalent {
 
 static void equivalent_free(struct equivalent *e)
 {
-    host_free(e->row_ptr);
-    host_free(e->col);
-    host_free(e->val);
+    host_free_all(e->row_ptr, e->col, e->val);
     for (int i = 0; i < 3; i++)
         host_free(e->copies[i]);
 }

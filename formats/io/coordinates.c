@@ -228,9 +228,7 @@ static void close_job(struct job *job)
     text_tiles_close(&job->tiles);
     for (int t = 0; job->memory != NULL && t < job->threads; t++)
         text_memory_free(&job->memory[t]);
-    host_free(job->memory);
-    host_free(job->found);
-    host_free(job);
+    host_free_all(job->memory, job->found, job);
 }
 
 spmv_status coordinates_read(struct text_source *source, const struct mtx_header *header, spmv_type type,

@@ -350,9 +350,7 @@ static void release(struct job *job)
         text_memory_free(&job->memory[t]);
     for (int t = 0; job->parsed != NULL && t < TILES_MOST; t++)
         host_free(job->parsed[t].values);
-    host_free(job->memory);
-    host_free(job->parsed);
-    host_free(job->found);
+    host_free_all(job->memory, job->parsed, job->found);
 }
 
 spmv_status entries_read(struct text_source *source, const struct mtx_header *header,
