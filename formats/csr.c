@@ -329,7 +329,7 @@ static spmv_status check_row_ptr(spmv_context *ctx, const char *name, const spmv
  * one before, of entry begin - 1 too if there is one. The compiler uses vectors. */
 static void count_faults(const spmv_csr *a, int64_t begin, int64_t end, int64_t *outside, int64_t *descents)
 {
-    enum { BLOCK = 1 << 14 };
+    enum { BLOCK = 256, LINE = 16, AHEAD = 1024 }; /* columns */
     const int32_t *const col = a->col;
     const uint32_t cols = (uint32_t)a->cols;
     if (begin == 0 && end > 0)
@@ -337,6 +337,8 @@ static void count_faults(const spmv_csr *a, int64_t begin, int64_t end, int64_t 
     for (int64_t from = begin; from < end; from += BLOCK) {
         const int64_t to = min_i64(end, from + BLOCK);
         int32_t not_here = 0, not_above = 0; /* narrow, for the vectors */
+        for (int64_t k = from; k < to; k += LINE)
+            __builtin_prefetch(&col[k + AHEAD]);
         for (int64_t k = from; k < to; k++) {
             not_here += (uint32_t)col[k] >= cols;
             not_above += col[k] <= col[k - 1];
@@ -346,24 +348,65 @@ static void count_faults(const spmv_csr *a, int64_t begin, int64_t end, int64_t 
     }
 }
 
-/* Whether all columns exist and, for CSR_SORTED, ascend strictly in each row: a column that is not
- * above the one before must be the first of its row. The functions below find the first fault. */
-static bool columns_valid(spmv_context *ctx, const spmv_csr *a, enum csr_order order)
+/* What is found in some rows of a matrix. */
+struct look {
+    bool offsets_valid;
+    int64_t longest; /* row, if the offsets are valid */
+    int64_t outside, descents, descents_at_starts;
+};
+
+/* Looks at the rows first <= row < end, and at their columns if the offsets are valid. bits: those of
+ * the offsets, a constant where it is called. */
+static inline __attribute__((always_inline)) struct look look_at_rows(const spmv_csr *a, int bits, int64_t first,
+                                                                      int64_t end)
+{
+    const void *const row_ptr = a->row_ptr;
+    const int32_t *const col = a->col;
+    const int64_t begin = offset_at(row_ptr, bits, first), stop = offset_at(row_ptr, bits, end);
+    struct look look = {.offsets_valid = 0 <= begin && stop <= a->nnz};
+    bool descends = false;
+    uint64_t longest = 0; /* a difference of wrong offsets may not fit in 63 bits */
+    for (int64_t row = first; row < end; row++) {
+        const int64_t here = offset_at(row_ptr, bits, row), next = offset_at(row_ptr, bits, row + 1);
+        const uint64_t length = (uint64_t)next - (uint64_t)here;
+        descends |= next < here;
+        longest = length > longest ? length : longest;
+    }
+    look.offsets_valid = look.offsets_valid && !descends;
+    if (!look.offsets_valid)
+        return look;
+    look.longest = (int64_t)longest;
+    count_faults(a, begin, stop, &look.outside, &look.descents);
+    for (int64_t row = first; row < end; row++) {
+        const int64_t k = offset_at(row_ptr, bits, row);
+        if (k > 0 && k < offset_at(row_ptr, bits, row + 1))
+            look.descents_at_starts += col[k] <= col[k - 1];
+    }
+    return look;
+}
+
+/* Whether the arrays are valid, in one pass: offsets ascend from 0 to nnz, all columns exist and, for
+ * CSR_SORTED, ascend strictly in each row: a column that is not above the one before must be the first
+ * of its row. The functions below find the first fault. *longest: the length of the longest row. */
+static bool arrays_valid(spmv_context *ctx, const spmv_csr *a, enum csr_order order, int64_t *longest)
 {
     enum { ROWS = 512 };
-    int64_t outside = 0, descents = 0, at_starts = 0;
-#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 1)                            \
-    reduction(+ : outside, descents, at_starts)
+    bool valid = row_first(a, 0) == 0 && row_first(a, a->rows) == a->nnz;
+    int64_t most = 0, outside = 0, descents = 0, at_starts = 0;
+#pragma omp parallel for num_threads(host_team(ctx, a->rows + a->nnz)) schedule(dynamic, 1) reduction(&& : valid)      \
+    reduction(max : most) reduction(+ : outside, descents, at_starts)
     for (int64_t first = 0; first < a->rows; first += ROWS) {
         const int64_t end = min_i64(a->rows, first + ROWS);
-        count_faults(a, row_first(a, first), row_first(a, end), &outside, &descents);
-        for (int64_t row = first; row < end && order == CSR_SORTED; row++) {
-            const int64_t k = row_first(a, row);
-            if (k > 0 && k < row_first(a, row + 1))
-                at_starts += a->col[k] <= a->col[k - 1];
-        }
+        const struct look look =
+            a->row_ptr_bits == 32 ? look_at_rows(a, 32, first, end) : look_at_rows(a, 64, first, end);
+        valid = valid && look.offsets_valid;
+        most = max_i64(most, look.longest);
+        outside += look.outside;
+        descents += look.descents;
+        at_starts += look.descents_at_starts;
     }
-    return outside == 0 && (order != CSR_SORTED || descents == at_starts);
+    *longest = most;
+    return valid && outside == 0 && (order != CSR_SORTED || descents == at_starts);
 }
 
 static spmv_status check_columns(spmv_context *ctx, const char *name, const spmv_csr *a)
@@ -394,26 +437,41 @@ static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_
                         (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (int)a->col[bad - 1]);
 }
 
-spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a)
+/* The shape, and whether the host can read the arrays. */
+static spmv_status check_readable(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
     const spmv_status st = csr_check_shape(ctx, name, a);
-    if (st != SPMV_OK)
+    if (st != SPMV_OK || !csr_on_device(ctx, a))
         return st;
-    if (csr_on_device(ctx, a))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: the arrays are on the device, this needs them in host memory", name);
-    return check_row_ptr(ctx, name, a);
+    return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: the arrays are on the device, this needs them in host memory",
+                        name);
+}
+
+spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a)
+{
+    const spmv_status st = check_readable(ctx, name, a);
+    return st != SPMV_OK ? st : check_row_ptr(ctx, name, a);
+}
+
+spmv_status csr_check_longest(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order,
+                              int64_t *longest)
+{
+    *longest = 0;
+    spmv_status st = check_readable(ctx, name, a);
+    if (st != SPMV_OK || arrays_valid(ctx, a, order, longest))
+        return st;
+    st = check_row_ptr(ctx, name, a);
+    if (st == SPMV_OK)
+        st = check_columns(ctx, name, a);
+    if (st == SPMV_OK && order == CSR_SORTED)
+        st = check_sorted(ctx, name, a);
+    return st;
 }
 
 spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
 {
-    spmv_status st = csr_check_offsets(ctx, name, a);
-    if (st != SPMV_OK || columns_valid(ctx, a, order))
-        return st;
-    st = check_columns(ctx, name, a);
-    if (st == SPMV_OK && order == CSR_SORTED)
-        st = check_sorted(ctx, name, a);
-    return st;
+    int64_t longest = 0;
+    return csr_check_longest(ctx, name, a, order, &longest);
 }
 
 #ifdef SPMV_HAVE_CUDA

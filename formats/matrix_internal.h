@@ -95,6 +95,10 @@ enum csr_order { CSR_ANY_ORDER, CSR_SORTED /* columns ascend strictly in each ro
  * SPMV_ERROR_SIZE names the first wrong row or entry. */
 spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
 
+/* The same. *longest: the entries of the longest row, if there is no error. */
+spmv_status csr_check_longest(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order,
+                              int64_t *longest);
+
 /* The same for arrays in either memory. Waits if they are on the device. */
 spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order);
 
