@@ -130,18 +130,30 @@ static spmv_status check_arrays(struct spmv_multiply_plan *plan, const spmv_csr 
     return st;
 }
 
+/* Whether the products need no count: rows of B have about equal lengths, so that there cannot be many
+ * more products than with rows of the mean length. */
+static bool bound_suffices(const struct spmv_multiply_plan *plan)
+{
+    const spmv_csr *const b = &plan->b;
+    int64_t rows_times_longest = 0, most = 0;
+    return multiply_fits(b->rows, plan->longest, &rows_times_longest) && rows_times_longest / 2 <= b->nnz &&
+           multiply_fits(plan->a.nnz, plan->longest, &most);
+}
+
 /* Arrays on a device are checked later, with the count of the products, and on the host the columns
- * of A. */
-static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+ * of A, if the products are counted. at_once: the pattern and values of C are wanted together. */
+static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, bool at_once)
 {
     spmv_status st = SPMV_OK;
+    const bool same = same_pattern(a, b);
     plan->a = *a;
     plan->b = *b;
     if (csr_on_device(plan->ctx, a))
         return SPMV_OK;
-    TRY(csr_check_offsets(plan->ctx, A_NAME, a));
-    if (!same_pattern(a, b))
-        TRY(csr_check_anywhere(plan->ctx, B_NAME, b, CSR_SORTED));
+    TRY(csr_check_longest(plan->ctx, same ? A_NAME : B_NAME, b, CSR_SORTED, &plan->longest));
+    plan->counted = !at_once || plan->method->at_once == NULL || !bound_suffices(plan);
+    if (!same)
+        TRY(plan->counted ? csr_check_offsets(plan->ctx, A_NAME, a) : csr_check(plan->ctx, A_NAME, a, CSR_SORTED));
     if (a->memory == SPMV_MEMORY_CONTEXT)
         return SPMV_OK;
     TRY(copy_pattern(plan->ctx, &plan->a, &plan->copied[0]));
@@ -232,7 +244,7 @@ static inline bool count_rows(const struct spmv_multiply_plan *plan, int bits, i
     return valid;
 }
 
-/* Checks the columns of A and counts the products: on the host, of each row. */
+/* Checks the columns of A and counts the products: on the host, of each row, unless a bound suffices. */
 static spmv_status count_products(struct spmv_multiply_plan *plan)
 {
     const spmv_csr *const a = &plan->a;
@@ -244,6 +256,10 @@ static spmv_status count_products(struct spmv_multiply_plan *plan)
         return st != SPMV_OK || valid ? st : check_arrays(plan, a, &plan->b);
     }
 #endif
+    if (!plan->counted) {
+        plan->products = spgemm_products_before(plan, a->rows);
+        return check_room(plan);
+    }
     TRY(host_alloc(plan->ctx, (a->rows + 1) * (int64_t)sizeof *plan->products_before, "the products of the rows",
                    (void **)&plan->products_before));
     valid = plan->b.row_ptr_bits == 32 ? count_rows(plan, 32, plan->products_before)
@@ -305,7 +321,7 @@ static spmv_status create_plan(spmv_context *ctx, const spmv_csr *a, const spmv_
     TRY(check_memories(ctx, a, b));
     TRY(check_pair(plan, a, b));
     TRY(choose_method(plan, o.method));
-    TRY(take_matrices(plan, a, b));
+    TRY(take_matrices(plan, a, b, values != NULL));
     TRY(count_products(plan));
     TRY(find_pattern(plan, a, b, values));
     TRY(spmv_synchronize(ctx));

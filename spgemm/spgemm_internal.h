@@ -18,11 +18,13 @@ struct spmv_multiply_plan {
     spmv_type type; /* of C */
     int64_t max_bytes;
 
-    /* set by the front: sum over the entries of A of the lengths of B's rows */
+    /* set by the front: sum over the entries of A of the lengths of B's rows, or a bound of it */
     int64_t products;
     /* the products of the rows before each of the rows + 1 rows, in host memory; NULL if the arrays
-     * are on a device, and after the symbolic phase */
+     * are on a device, if there is a bound only, and after the symbolic phase */
     int64_t *products_before;
+    int64_t longest; /* row of B; on a device: not known */
+    bool counted;    /* false: products is a bound; on a device: not used */
     /* on cuda, of parts of some rows of C: how many products, and how many columns; 0: not known */
     int64_t sampled_products, sampled_columns;
     /* C, set by the method's symbolic function, from context_alloc */
@@ -50,6 +52,13 @@ struct spgemm_method {
     spmv_status (*at_once)(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c);
     void (*destroy)(struct spmv_multiply_plan *plan); /* releases the state; NULL: nothing to do */
 };
+
+/* The products of the rows of A before row i, or as many as there can be at most, 0 <= i <= rows. Arrays on
+ * the host only. */
+static inline int64_t spgemm_products_before(const struct spmv_multiply_plan *plan, int64_t i)
+{
+    return plan->products_before != NULL ? plan->products_before[i] : row_first(&plan->a, i) * plan->longest;
+}
 
 /* Allocates row_ptr, unless there is one. */
 spmv_status spgemm_alloc_row_ptr(struct spmv_multiply_plan *plan);

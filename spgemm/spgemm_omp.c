@@ -44,18 +44,18 @@ struct rows_state {
 /* ------------------------------------------------------------------------------ chunks */
 
 /* The cost of the rows before row i: their products, and 1 for each row. */
-static int64_t cost(const int64_t *products, int64_t i)
+static int64_t cost(const struct spmv_multiply_plan *plan, int64_t i)
 {
-    return products[i] + i;
+    return spgemm_products_before(plan, i) + i;
 }
 
 /* The first row i with a cost of at least this. */
-static int64_t row_at(const int64_t *products, int64_t rows, int64_t wanted)
+static int64_t row_at(const struct spmv_multiply_plan *plan, int64_t wanted)
 {
-    int64_t low = 0, high = rows;
+    int64_t low = 0, high = plan->a.rows;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (cost(products, middle) < wanted)
+        if (cost(plan, middle) < wanted)
             low = middle + 1;
         else
             high = middle;
@@ -65,14 +65,14 @@ static int64_t row_at(const int64_t *products, int64_t rows, int64_t wanted)
 
 spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_chunks *chunks)
 {
-    const int64_t rows = plan->a.rows, all = cost(plan->products_before, rows);
+    const int64_t rows = plan->a.rows, all = cost(plan, rows);
     const int64_t wanted = all / ((int64_t)CHUNKS_EACH * plan->ctx->threads);
     const int64_t each = max_i64(CHUNK_LEAST, min_i64(CHUNK_MOST, wanted));
     chunks->n = min_i64(rows, ceil_divide(all, each));
     const spmv_status st = host_alloc(plan->ctx, (chunks->n + 1) * (int64_t)sizeof *chunks->first_row,
                                       "the chunks of a product", (void **)&chunks->first_row);
     for (int64_t c = 0; st == SPMV_OK && c <= chunks->n; c++)
-        chunks->first_row[c] = c == chunks->n ? rows : row_at(plan->products_before, rows, c * each);
+        chunks->first_row[c] = c == chunks->n ? rows : row_at(plan, c * each);
     return st;
 }
 
@@ -82,7 +82,7 @@ int64_t spgemm_chunk_most(const struct spmv_multiply_plan *plan, const struct ro
     int64_t dense = 0;
     if (!multiply_fits(end - from, plan->b.cols, &dense))
         dense = INT64_MAX;
-    return min_i64(plan->products_before[end] - plan->products_before[from], dense);
+    return min_i64(spgemm_products_before(plan, end) - spgemm_products_before(plan, from), dense);
 }
 
 int64_t spgemm_chunks_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks)
@@ -158,7 +158,7 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
     }
     if (s->used && next_stamp(s, b->cols)) {
         const int64_t n = stamped_columns(a, b, begin, end, s, col);
-        sort_columns(col, n, *m);
+        sort_columns(col, n, m->column, b->cols);
         return n;
     }
     for (int64_t k = begin; k < end; k++) {
@@ -193,7 +193,7 @@ static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, str
         s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, stamps, col + n);
         n += s->lengths[i];
     }
-    stamps->used = s->stamps && s->plan->products_before[end] - s->plan->products_before[first] >= MANY * n;
+    stamps->used = s->stamps && spgemm_products_before(s->plan, end) - spgemm_products_before(s->plan, first) >= MANY * n;
     if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
         atomic_store(&s->failed, 2);
     else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)

@@ -16,7 +16,7 @@ struct row_chunks {
     int64_t *first_row; /* n + 1: chunk c has the rows first_row[c] <= i < first_row[c + 1] */
 };
 
-/* Cuts the rows of a plan with products_before into chunks. Release first_row with host_free. */
+/* Cuts the rows of a plan into chunks. Release first_row with host_free. */
 spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_chunks *chunks);
 
 /* An upper bound of the entries of C in a chunk. */
@@ -120,15 +120,16 @@ static inline void sort_by_ranks(int32_t *col, int64_t n)
         col[rank[e]] = copy[e];
 }
 
-/* Sorts columns that differ. The marks are passed by value, and this is not inlined, so that those of
- * the caller stay in registers. */
-static __attribute__((noinline)) void sort_columns(int32_t *col, int64_t n, struct marks m)
+/* Sorts columns that differ. memory: of marks for this many columns of B, without any. This is not
+ * inlined, so that marks of the caller stay in registers. */
+static __attribute__((noinline)) void sort_columns(int32_t *col, int64_t n, uint64_t *memory, int64_t cols)
 {
     if (n <= INSERTION_MOST) {
         sort_by_insertion(col, n);
     } else if (n <= RANKED_MOST) {
         sort_by_ranks(col, n);
     } else {
+        struct marks m = marks_in(memory, cols);
         for (int64_t e = 0; e < n; e++)
             mark(&m, col[e]);
         take_marks(&m, col);

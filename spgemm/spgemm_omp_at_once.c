@@ -91,7 +91,7 @@ struct span {
 static inline bool is_dense(const struct spmv_multiply_plan *plan, int64_t i, struct span *span)
 {
     enum { LEAST = 128, LEAST_EACH = 16, COLUMNS_EACH = 16 };
-    const int64_t products = plan->products_before[i + 1] - plan->products_before[i];
+    const int64_t products = spgemm_products_before(plan, i + 1) - spgemm_products_before(plan, i);
     const int64_t begin = row_first(&plan->a, i), end = row_first(&plan->a, i + 1);
     if (products < LEAST || products < LEAST_EACH * (end - begin))
         return false;
@@ -104,6 +104,74 @@ static inline bool is_dense(const struct spmv_multiply_plan *plan, int64_t i, st
         }
     }
     return span->last - span->first < COLUMNS_EACH * products;
+}
+
+/* Where columns repeat from row to row, as those of a mesh, the columns of a row are those of the row
+ * before, moved by the difference of their first products. Their bytes are set before the products are
+ * added, so that none is new, and they are in order. */
+struct guess {
+    const int32_t *col; /* n columns of the row before, in ascending order */
+    int64_t n;
+    int64_t first; /* column of the first product of the row before */
+    int64_t shift; /* is added to the columns of the row before */
+    int hits;      /* so many rows in turn agreed with the rows before them */
+};
+
+/* The column of the first product of a row of A that starts with entry k; 0: there is none */
+static inline int64_t first_column(const struct spmv_multiply_plan *plan, int64_t k)
+{
+    const int64_t row = plan->a.col[k], l = row_first(&plan->b, row);
+    return l < row_first(&plan->b, row + 1) ? plan->b.col[l] : 0;
+}
+
+/* Sets the bytes of the columns that a row with entries of A from `begin` on probably has. false: no
+ * guess is made, because it was wrong in the last rows. */
+static inline bool make_guess(struct guess *guess, const struct spmv_multiply_plan *plan, int64_t begin,
+                              int64_t end, uint8_t *restrict found)
+{
+    enum { HITS = 3 };
+    const int64_t first = begin < end ? first_column(plan, begin) : 0;
+    guess->shift = first - guess->first;
+    guess->first = first;
+    if (guess->hits < HITS || guess->col[0] + guess->shift < 0 ||
+        guess->col[guess->n - 1] + guess->shift >= plan->b.cols)
+        return false;
+    for (int64_t e = 0; e < guess->n; e++)
+        found[guess->col[e] + guess->shift] = 1;
+    return true;
+}
+
+/* Whether the guess for a row with these n columns was right, or would have been. */
+static inline void judge_guess(struct guess *guess, const int32_t *col, int64_t n)
+{
+    bool right = n == guess->n && n > INSERTION_MOST;
+    for (int64_t e = 0; right && e < n; e++)
+        right = col[e] == guess->col[e] + guess->shift;
+    guess->hits = right ? guess->hits + 1 : 0;
+}
+
+/* Lists the columns of a row after a wrong guess. col: n columns that were not in the guess. Returns
+ * their number. */
+static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+                                                    const struct guess *guess, uint8_t *restrict found,
+                                                    int32_t *restrict col, int64_t n)
+{
+    for (int64_t e = 0; e < guess->n; e++)
+        found[guess->col[e] + guess->shift] = 0;
+    for (int64_t e = 0; e < n; e++)
+        found[col[e]] = 0;
+    n = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t last = row_first(&plan->b, plan->a.col[k] + 1);
+        for (int64_t l = row_first(&plan->b, plan->a.col[k]); l < last; l++) {
+            const int32_t j = plan->b.col[l];
+            if (found[j] == 0) {
+                found[j] = 1;
+                col[n++] = j;
+            }
+        }
+    }
+    return n;
 }
 
 #define TEMPLATE "spgemm_omp_at_once_typed.h"

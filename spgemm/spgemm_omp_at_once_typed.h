@@ -63,13 +63,57 @@ static inline int64_t TYPED(take_row)(uint8_t *restrict found, T *restrict sums,
     return n;
 }
 
-/* Row i of C. Returns the number of its entries. */
-static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, int64_t i, int bits, const T *a,
-                                                const T *b, const struct worker *w, int32_t *restrict col,
-                                                T *restrict val)
+/* Stores the sums of n columns, and clears what belongs to the row. */
+static inline ALWAYS void TYPED(take_listed)(uint8_t *restrict found, T *restrict sums, int64_t n,
+                                             const int32_t *restrict col, T *restrict val)
+{
+    for (int64_t e = 0; e < n; e++) {
+        val[e] = sums[col[e]];
+        sums[col[e]] = TYPED(neutral)();
+        found[col[e]] = 0;
+    }
+}
+
+/* Whether each column of a guess surely has a product: a sum of none is -0, other sums seldom are. */
+static inline ALWAYS bool TYPED(guess_holds)(const struct guess *guess, const T *restrict sums)
+{
+    const T none = TYPED(neutral)();
+    bool holds = true;
+    for (int64_t e = 0; e < guess->n; e++)
+        holds = holds && memcmp(&sums[guess->col[e] + guess->shift], &none, sizeof none) != 0;
+    return holds;
+}
+
+/* Row i of C with a list of its columns. */
+static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+                                               int bits, const T *a, const T *b, const struct worker *w,
+                                               struct guess *guess, int32_t *restrict col, T *restrict val)
 {
     uint8_t *const restrict found = w->found;
     T *const restrict sums = w->sums;
+    const bool guessed = make_guess(guess, plan, begin, end, found);
+    int64_t n = TYPED(add_products)(plan, begin, end, bits, true, a, b, found, sums, col);
+    if (guessed && n == 0 && TYPED(guess_holds)(guess, sums)) {
+        n = guess->n;
+        for (int64_t e = 0; e < n; e++)
+            col[e] = guess->col[e] + (int32_t)guess->shift;
+    } else {
+        if (guessed)
+            n = list_again(plan, begin, end, guess, found, col, n);
+        sort_columns(col, n, w->marks, plan->b.cols);
+        judge_guess(guess, col, n);
+    }
+    guess->col = col;
+    guess->n = n;
+    TYPED(take_listed)(found, sums, n, col, val);
+    return n;
+}
+
+/* Row i of C. Returns the number of its entries. */
+static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, int64_t i, int bits, const T *a,
+                                                const T *b, const struct worker *w, struct guess *guess,
+                                                int32_t *restrict col, T *restrict val)
+{
     const int64_t begin = row_first(&plan->a, i), end = row_first(&plan->a, i + 1);
     struct span span;
     if (end - begin == 1) { /* a multiple of a row of B */
@@ -82,17 +126,10 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan 
         return n;
     }
     if (w->dense && is_dense(plan, i, &span)) {
-        TYPED(add_products)(plan, begin, end, bits, false, a, b, found, sums, col);
-        return TYPED(take_row)(found, sums, span, col, val);
+        TYPED(add_products)(plan, begin, end, bits, false, a, b, w->found, w->sums, col);
+        return TYPED(take_row)(w->found, w->sums, span, col, val);
     }
-    const int64_t n = TYPED(add_products)(plan, begin, end, bits, true, a, b, found, sums, col);
-    sort_columns(col, n, marks_in(w->marks, plan->b.cols));
-    for (int64_t e = 0; e < n; e++) {
-        val[e] = sums[col[e]];
-        sums[col[e]] = TYPED(neutral)();
-        found[col[e]] = 0;
-    }
-    return n;
+    return TYPED(row_listed)(plan, begin, end, bits, a, b, w, guess, col, val);
 }
 
 /* The rows of a chunk. */
@@ -100,9 +137,10 @@ static inline ALWAYS int64_t TYPED(rows_at_once)(const struct at_once *s, int64_
                                                  const struct worker *w, int32_t *col, T *val)
 {
     const struct spmv_multiply_plan *const plan = s->plan;
+    struct guess guess = {.n = 0};
     int64_t n = 0;
     for (int64_t i = s->chunks.first_row[c]; i < s->chunks.first_row[c + 1]; i++) {
-        const int64_t length = TYPED(row_at_once)(plan, i, bits, a, b, w, col + n, val + n);
+        const int64_t length = TYPED(row_at_once)(plan, i, bits, a, b, w, &guess, col + n, val + n);
         plan->row_ptr[i] = length;
         n += length;
     }
