@@ -174,6 +174,8 @@ static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_p
     return n;
 }
 
+enum new_columns { NEW_LISTED, NEW_MARKED, NEW_COUNTED };
+
 #define TEMPLATE "spgemm_omp_at_once_typed.h"
 #include "each_floating.h"
 

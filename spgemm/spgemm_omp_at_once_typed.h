@@ -13,15 +13,17 @@ static void TYPED(neutral_sums)(void *sums, int64_t n)
         ((T *)sums)[j] = TYPED(neutral)();
 }
 
-/* Adds the products of the entries begin <= k < end of A to the sums of their columns. listed: writes
- * the columns in the order of their first products, and returns their number; otherwise sums start
- * from -0. bits: those of the offsets of B. */
+/* Adds the products of the entries begin <= k < end of A to the sums of their columns. NEW_LISTED: writes
+ * the columns in the order of their first products, and returns their number. Otherwise sums start from
+ * -0. NEW_MARKED: sets the bytes of the columns. NEW_COUNTED: returns 0 if all bytes were set. bits: those
+ * of the offsets of B. */
 static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
-                                                 int bits, bool listed, const T *a, const T *b, uint8_t *restrict found,
-                                                 T *restrict sums, int32_t *restrict col)
+                                                 int bits, enum new_columns mode, const T *a, const T *b,
+                                                 uint8_t *restrict found, T *restrict sums, int32_t *restrict col)
 {
     const int32_t *const a_col = plan->a.col, *const b_col = plan->b.col;
     const void *const b_row_ptr = plan->b.row_ptr;
+    unsigned known = 1;
     int64_t n = 0;
     for (int64_t k = begin; k < end; k++) {
         const int64_t last = offset_at(b_row_ptr, bits, a_col[k] + 1);
@@ -33,18 +35,20 @@ static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan
         for (int64_t l = offset_at(b_row_ptr, bits, a_col[k]); l < last; l++) {
             const int32_t j = b_col[l];
             const T term = TYPED(term)(a != NULL ? &factor : NULL, 0, b, l);
-            if (!listed || __builtin_expect(found[j] != 0, 1)) {
-                sums[j] = TYPED(plus)(sums[j], term);
-                if (!listed)
-                    found[j] = 1;
-            } else {
+            if (mode == NEW_LISTED && __builtin_expect(found[j] == 0, 0)) {
                 found[j] = 1;
                 sums[j] = term;
                 col[n++] = j;
+                continue;
             }
+            sums[j] = TYPED(plus)(sums[j], term);
+            if (mode == NEW_MARKED)
+                found[j] = 1;
+            else if (mode == NEW_COUNTED)
+                known &= found[j];
         }
     }
-    return n;
+    return mode == NEW_COUNTED ? !known : n;
 }
 
 /* Writes the entries of a row whose sums are ready and whose columns have a byte in found. Returns their
@@ -92,14 +96,15 @@ static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *
     uint8_t *const restrict found = w->found;
     T *const restrict sums = w->sums;
     const bool guessed = make_guess(guess, plan, begin, end, found);
-    int64_t n = TYPED(add_products)(plan, begin, end, bits, true, a, b, found, sums, col);
+    int64_t n = guessed ? TYPED(add_products)(plan, begin, end, bits, NEW_COUNTED, a, b, found, sums, col)
+                        : TYPED(add_products)(plan, begin, end, bits, NEW_LISTED, a, b, found, sums, col);
     if (guessed && n == 0 && TYPED(guess_holds)(guess, sums)) {
         n = guess->n;
         for (int64_t e = 0; e < n; e++)
             col[e] = guess->col[e] + (int32_t)guess->shift;
     } else {
         if (guessed)
-            n = list_again(plan, begin, end, guess, found, col, n);
+            n = list_again(plan, begin, end, guess, found, col, 0);
         sort_columns(col, n, w->marks, plan->b.cols);
         judge_guess(guess, col, n);
     }
@@ -126,7 +131,7 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan 
         return n;
     }
     if (w->dense && is_dense(plan, i, &span)) {
-        TYPED(add_products)(plan, begin, end, bits, false, a, b, w->found, w->sums, col);
+        TYPED(add_products)(plan, begin, end, bits, NEW_MARKED, a, b, w->found, w->sums, col);
         return TYPED(take_row)(w->found, w->sums, span, col, val);
     }
     return TYPED(row_listed)(plan, begin, end, bits, a, b, w, guess, col, val);
