@@ -193,7 +193,8 @@ static void find_columns(struct symbolic *s, int64_t chunk, struct marks *m, str
         s->lengths[i] = row_columns(&s->plan->a, &s->plan->b, i, m, stamps, col + n);
         n += s->lengths[i];
     }
-    stamps->used = s->stamps && spgemm_products_before(s->plan, end) - spgemm_products_before(s->plan, first) >= MANY * n;
+    stamps->used =
+        s->stamps && spgemm_products_before(s->plan, end) - spgemm_products_before(s->plan, first) >= MANY * n;
     if (atomic_fetch_add(&s->so_far, n) + n > s->limit)
         atomic_store(&s->failed, 2);
     else if (host_alloc(NULL, n * (int64_t)sizeof *col, "", (void **)&s->found[chunk]) != SPMV_OK)

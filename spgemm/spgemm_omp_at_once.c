@@ -126,8 +126,8 @@ static inline int64_t first_column(const struct spmv_multiply_plan *plan, int64_
 
 /* Sets the bytes of the columns that a row with entries of A from `begin` on probably has. false: no
  * guess is made, because it was wrong in the last rows. */
-static inline bool make_guess(struct guess *guess, const struct spmv_multiply_plan *plan, int64_t begin,
-                              int64_t end, uint8_t *restrict found)
+static inline bool make_guess(struct guess *guess, const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+                              uint8_t *restrict found)
 {
     enum { HITS = 3 };
     const int64_t first = begin < end ? first_column(plan, begin) : 0;

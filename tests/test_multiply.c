@@ -376,6 +376,51 @@ static void in_parts(void **state)
     spmv_matrix_destroy(b);
 }
 
+/* A band that is not the same in all rows: some entries are missing, some last entries of a row lie further
+ * right, and all values of some rows are -0. So the columns of a row of A A mostly are those of the row
+ * before, moved by one, and then have one more, one less, or only sums of -0. */
+static spmv_matrix *make_near_band(spmv_context *ctx, spmv_type type)
+{
+    enum { MISSING = 173, LONGER = 37, FURTHER = 9, ZERO = 29 };
+    spmv_matrix *m = make(ctx, "banded:700,5", type, 7);
+    const int64_t size = (int64_t)spmv_type_size(type), parts = type_is_complex(type) ? 2 : 1;
+    int64_t kept = 0;
+    for (int64_t i = 0, k = 0; i < m->rows; i++) {
+        const int64_t end = m->row_ptr[i + 1];
+        for (; k < end; k++) {
+            if (k % MISSING == 0)
+                continue;
+            m->col[kept] = m->col[k] + (k == end - 1 && i % LONGER == 0 && m->col[k] + FURTHER < m->cols ? FURTHER : 0);
+            memmove((char *)m->val + kept * size, (char *)m->val + k * size, (size_t)size);
+            for (int64_t part = 0; part < parts && i % ZERO == 0; part++)
+                real_set(type_part(type), m->val, parts * kept + part, -0.0);
+            kept++;
+        }
+        m->row_ptr[i + 1] = kept;
+    }
+    m->nnz = kept;
+    return m;
+}
+
+static void near_band(void **state)
+{
+    (void)state;
+    spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
+    for (int t = 0; t < TYPES; t++) {
+        spmv_matrix *a = make_near_band(ref, types[t]), *one = make(ref, "banded:700,5", types[t], 7);
+        for (int64_t k = 0; k < a->nnz; k++) /* positive: products with -0 are -0 */
+            real_set(type_part(types[t]), one->val, k, 1);
+        const spmv_csr va = view_of(a), vo = view_of(one);
+        check_pair(ctx, ref, &va, &va, a->val, a->val);
+        check_pair(ctx, ref, &va, &vo, a->val, one->val);
+        check_pair(ctx, ref, &vo, &va, one->val, a->val);
+        spmv_matrix_destroy(a);
+        spmv_matrix_destroy(one);
+    }
+    spmv_context_destroy(ref);
+    spmv_context_destroy(ctx);
+}
+
 /* A limit of the working memory that does not bind: the same bits, also where the values are otherwise
  * computed with the pattern. Rows have up to 8, up to 64, and more entries. */
 static void phases_apart(void **state)
@@ -420,6 +465,21 @@ static void nothing_at_all(void **state)
             spmv_multiply_plan_destroy(plan);
         }
     }
+}
+
+/* Entries in both factors, but no products: all entries of A meet empty rows of B. */
+static void no_products(void **state)
+{
+    spmv_context *ctx = *state;
+    static const int32_t a_ptr[] = {0, 1, 3}, a_col[] = {2, 0, 2}, b_ptr[] = {0, 0, 1, 1, 2}, b_col[] = {0, 2};
+    const spmv_csr a = support_csr(2, 4, a_ptr, a_col, hand_a_val), b = support_csr(4, 3, b_ptr, b_col, hand_b_val);
+    spmv_matrix *m = NULL;
+    assert_ok(ctx, spmv_multiply(ctx, &a, &b, NULL, &m));
+    const spmv_csr c = view_of(m);
+    assert_true(c.rows == 2 && c.cols == 3 && c.nnz == 0 && c.val != NULL);
+    for (int64_t i = 0; i <= c.rows; i++)
+        assert_int_equal(row_first(&c, i), 0);
+    spmv_matrix_destroy(m);
 }
 
 static void triple(void **state)
@@ -580,6 +640,6 @@ static void names(void **state)
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), with_context(small_by_hand), with_context(order_of_sums),
                       cmocka_unit_test(pairs_against_ref), cmocka_unit_test(same_bits_each_time),
                       with_context(narrow_offsets), cmocka_unit_test(wide_rows), with_context(in_parts),
-                      with_context(phases_apart), with_context(nothing_at_all), cmocka_unit_test(triple),
-                      with_context(wrong_arrays), with_context(wrong_arguments), with_context(too_large),
-                      cmocka_unit_test(names))
+                      with_context(phases_apart), with_context(nothing_at_all), with_context(no_products),
+                      cmocka_unit_test(near_band), cmocka_unit_test(triple), with_context(wrong_arrays),
+                      with_context(wrong_arguments), with_context(too_large), cmocka_unit_test(names))
