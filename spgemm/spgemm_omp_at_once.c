@@ -5,6 +5,9 @@
  * stored. The sum starts with its first product and k ascends, so the bits are those of the two
  * phases.
  *
+ * Rows whose columns are probably known from the row before (struct guess) have no branch for a new
+ * column and no sort: sums start from -0, and afterwards none may be -0 and no column new.
+ *
  * Rows with many products and long rows of B have no list: sums start from -0, each product sets the
  * byte, and the bytes are read from the row's first column to its last one. No branch depends on
  * whether a column is new, and nothing is sorted.
@@ -55,9 +58,9 @@ enum { BLOCK = 64 };
 /* What a thread has. */
 struct worker {
     uint8_t *found; /* for each column of B, in whole blocks: 1 if the present row has it, else 0 */
-    void *sums;     /* for each column of B; if `dense`, all are -0 between rows */
+    void *sums;     /* for each column of B */
     uint64_t *marks;
-    bool dense; /* rows may be computed without a list of their columns */
+    bool neutral; /* between rows all sums are -0, so that rows need no list of their columns */
 };
 
 /* Bit b of the result is byte b of the block, which is 0 or 1. Clears the block. The product moves the
@@ -108,24 +111,25 @@ static inline bool is_dense(const struct spmv_multiply_plan *plan, int64_t i, st
 
 /* Where columns repeat from row to row, as those of a mesh, the columns of a row are those of the row
  * before, moved by the difference of their first products. Their bytes are set before the products are
- * added, so that none is new, and they are in order. */
+ * added, so that none is new, and they are in order. A wrong guess costs a second pass over the columns. */
 struct guess {
     const int32_t *col; /* n columns of the row before, in ascending order */
     int64_t n;
     int64_t first; /* column of the first product of the row before */
     int64_t shift; /* is added to the columns of the row before */
-    int hits;      /* so many rows in turn agreed with the rows before them */
+    int64_t hits;  /* so many rows in turn agreed with the rows before them */
 };
 
-/* The column of the first product of a row of A that starts with entry k; 0: there is none */
+/* The first column of the row of B of entry k of A; 0: there is none. */
 static inline int64_t first_column(const struct spmv_multiply_plan *plan, int64_t k)
 {
     const int64_t row = plan->a.col[k], l = row_first(&plan->b, row);
     return l < row_first(&plan->b, row + 1) ? plan->b.col[l] : 0;
 }
 
-/* Sets the bytes of the columns that a row with entries of A from `begin` on probably has. false: no
- * guess is made, because it was wrong in the last rows. */
+/* Sets the bytes of the columns that a row with the entries begin <= k < end of A probably has. false: it
+ * makes no guess, because the last rows did not agree with those before, or because columns would not
+ * exist. */
 static inline bool make_guess(struct guess *guess, const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
                               uint8_t *restrict found)
 {
@@ -150,17 +154,14 @@ static inline void judge_guess(struct guess *guess, const int32_t *col, int64_t 
     guess->hits = right ? guess->hits + 1 : 0;
 }
 
-/* Lists the columns of a row after a wrong guess. col: n columns that were not in the guess. Returns
- * their number. */
+/* Lists the columns of a row after a wrong guess, and returns their number. */
 static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
                                                     const struct guess *guess, uint8_t *restrict found,
-                                                    int32_t *restrict col, int64_t n)
+                                                    int32_t *restrict col)
 {
+    int64_t n = 0;
     for (int64_t e = 0; e < guess->n; e++)
         found[guess->col[e] + guess->shift] = 0;
-    for (int64_t e = 0; e < n; e++)
-        found[col[e]] = 0;
-    n = 0;
     for (int64_t k = begin; k < end; k++) {
         const int64_t last = row_first(&plan->b, plan->a.col[k] + 1);
         for (int64_t l = row_first(&plan->b, plan->a.col[k]); l < last; l++) {
@@ -174,7 +175,8 @@ static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_p
     return n;
 }
 
-enum new_columns { NEW_LISTED, NEW_MARKED, NEW_COUNTED };
+/* What add_products does with a column that has no byte in found. */
+enum new_columns { NEW_LISTED, NEW_MARKED, NEW_SEEN };
 
 #define TEMPLATE "spgemm_omp_at_once_typed.h"
 #include "each_floating.h"
@@ -248,9 +250,9 @@ static spmv_status make_worker(const struct at_once *s, int threads, struct work
     const int64_t cols = s->plan->b.cols;
     w->found = calloc((size_t)(ceil_divide(cols, BLOCK) * BLOCK), 1);
     w->marks = calloc((size_t)marks_words(cols), sizeof *w->marks);
-    w->dense = cols <= s->plan->products / threads; /* so that it pays to write all sums */
+    w->neutral = cols <= s->plan->products / threads; /* so that it pays to write all sums */
     const spmv_status st = host_alloc(NULL, cols * s->size, "", &w->sums);
-    if (st == SPMV_OK && w->dense)
+    if (st == SPMV_OK && w->neutral)
         neutral[s->plan->type](w->sums, cols);
     return w->found == NULL || w->marks == NULL ? SPMV_ERROR_MEMORY : st;
 }

@@ -15,8 +15,8 @@ static void TYPED(neutral_sums)(void *sums, int64_t n)
 
 /* Adds the products of the entries begin <= k < end of A to the sums of their columns. NEW_LISTED: writes
  * the columns in the order of their first products, and returns their number. Otherwise sums start from
- * -0. NEW_MARKED: sets the bytes of the columns. NEW_COUNTED: returns 0 if all bytes were set. bits: those
- * of the offsets of B. */
+ * -0. NEW_MARKED: sets the bytes of the columns. NEW_SEEN: returns 1 if a column without a byte has a
+ * product, else 0. bits: those of the offsets of B. */
 static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
                                                  int bits, enum new_columns mode, const T *a, const T *b,
                                                  uint8_t *restrict found, T *restrict sums, int32_t *restrict col)
@@ -44,11 +44,11 @@ static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan
             sums[j] = TYPED(plus)(sums[j], term);
             if (mode == NEW_MARKED)
                 found[j] = 1;
-            else if (mode == NEW_COUNTED)
+            else if (mode == NEW_SEEN)
                 known &= found[j];
         }
     }
-    return mode == NEW_COUNTED ? !known : n;
+    return mode == NEW_SEEN ? !known : n;
 }
 
 /* Writes the entries of a row whose sums are ready and whose columns have a byte in found. Returns their
@@ -95,8 +95,8 @@ static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *
 {
     uint8_t *const restrict found = w->found;
     T *const restrict sums = w->sums;
-    const bool guessed = make_guess(guess, plan, begin, end, found);
-    int64_t n = guessed ? TYPED(add_products)(plan, begin, end, bits, NEW_COUNTED, a, b, found, sums, col)
+    const bool guessed = w->neutral && make_guess(guess, plan, begin, end, found);
+    int64_t n = guessed ? TYPED(add_products)(plan, begin, end, bits, NEW_SEEN, a, b, found, sums, col)
                         : TYPED(add_products)(plan, begin, end, bits, NEW_LISTED, a, b, found, sums, col);
     if (guessed && n == 0 && TYPED(guess_holds)(guess, sums)) {
         n = guess->n;
@@ -104,7 +104,7 @@ static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *
             col[e] = guess->col[e] + (int32_t)guess->shift;
     } else {
         if (guessed)
-            n = list_again(plan, begin, end, guess, found, col, 0);
+            n = list_again(plan, begin, end, guess, found, col);
         sort_columns(col, n, w->marks, plan->b.cols);
         judge_guess(guess, col, n);
     }
@@ -130,7 +130,7 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan 
         }
         return n;
     }
-    if (w->dense && is_dense(plan, i, &span)) {
+    if (w->neutral && is_dense(plan, i, &span)) {
         TYPED(add_products)(plan, begin, end, bits, NEW_MARKED, a, b, w->found, w->sums, col);
         return TYPED(take_row)(w->found, w->sums, span, col, val);
     }

@@ -382,7 +382,7 @@ static void in_parts(void **state)
 static spmv_matrix *make_near_band(spmv_context *ctx, spmv_type type)
 {
     enum { MISSING = 173, LONGER = 37, FURTHER = 9, ZERO = 29 };
-    spmv_matrix *m = make(ctx, "banded:700,5", type, 7);
+    spmv_matrix *m = make(ctx, "banded:300,5", type, 7);
     const int64_t size = (int64_t)spmv_type_size(type), parts = type_is_complex(type) ? 2 : 1;
     int64_t kept = 0;
     for (int64_t i = 0, k = 0; i < m->rows; i++) {
@@ -406,13 +406,16 @@ static void near_band(void **state)
 {
     (void)state;
     spmv_context *ctx = support_context(), *ref = support_context_on(SPMV_BACKEND_REF, 1);
-    for (int t = 0; t < TYPES; t++) {
-        spmv_matrix *a = make_near_band(ref, types[t]), *one = make(ref, "banded:700,5", types[t], 7);
+    for (int t = 0; t < TYPES; t += TYPES - 1) { /* f64 and c64 */
+        spmv_matrix *a = make_near_band(ref, types[t]), *one = make(ref, "banded:300,5", types[t], 7);
         for (int64_t k = 0; k < a->nnz; k++) /* positive: products with -0 are -0 */
             real_set(type_part(types[t]), one->val, k, 1);
         const spmv_csr va = view_of(a), vo = view_of(one);
         check_pair(ctx, ref, &va, &va, a->val, a->val);
         check_pair(ctx, ref, &va, &vo, a->val, one->val);
+        spmv_csr wide = vo; /* with more columns than products */
+        wide.cols = 100000;
+        check_pair(ctx, ref, &va, &wide, a->val, one->val);
         check_pair(ctx, ref, &vo, &va, one->val, a->val);
         spmv_matrix_destroy(a);
         spmv_matrix_destroy(one);
