@@ -5,18 +5,16 @@
  * A general sparse product first finds how many entries each row has, then their columns, then their
  * sums (spgemm/). Here most rows have few columns and A P is needed once, so one pass is enough.
  *
- * A lane has a row if there are many rows with few products. It goes through them in their order, and
- * adds them to sums in its table. Otherwise a warp has a row. Its lanes load neighbouring products; a
- * hash of the column says to which lane's table each belongs, and that lane adds it. In both cases only
- * one lane uses a table, and k ascends in each sum. So nothing is atomic, and the values have the same bits
- * as those of a general product. The tables of a block lie side by side: place s of lane t is at s times
- * the threads plus t, so lanes have no bank conflicts.
+ * A group of lanes has a row: as many as a row of the right matrix usually has entries. They take the
+ * entries of one row of the right matrix, which have different columns, and add their products to sums in
+ * the group's hash table. Then they take the next row, so k ascends in each sum: the values have the same
+ * bits as those of a general product. Only the search for a free place is atomic.
  *
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
  * sorted when they are copied to their final places, once all lengths are known.
  *
- * A row with too many columns for its tables goes to a list, for warps with large tables. If these are too
+ * A row with too many columns for its table goes to a list, for warps with large tables. If these are too
  * small, or the common array, the length of a row of C becomes larger than the array, and the caller takes
  * the general products.
  *
@@ -24,6 +22,7 @@
 #include "block.cuh"
 #include "dispatch.cuh"
 #include "launch.cuh"
+#include "relaxed.cuh"
 
 extern "C" {
 #include "amg_internal.h"
@@ -34,22 +33,15 @@ namespace
 
 enum { FREE = -1 };
 
-/* log2 of the places of a lane's table. Tests build with small ones. Small tables let a multiprocessor
- * hold more warps. */
+/* log2 of the places that a large table has for each lane of a warp. Tests build with small ones. */
 #ifndef SPMV_AMG_TABLE_LOG
 #define SPMV_AMG_TABLE_LOG 5
 #endif
-enum { LARGE = SPMV_AMG_TABLE_LOG, SMALL = LARGE - 2 };
+enum { LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of all its places */ };
 
-/* A lane has a row if there are so many products on average at most. On an H200, a lane is faster than a warp
- * for 16 and for 90 products. */
-enum { FEW_PRODUCTS = 120 };
-
-/* Threads of a block with such tables, which fit in 48 KiB. */
-constexpr int threads_for(bool together)
-{
-    return together ? 64 : 128;
-}
+/* Four lanes have a row if the right matrix has so few entries in a row on average; they have the smallest
+ * table if there are so few products. */
+enum { FEW_ENTRIES = 4, FEW_PRODUCTS = 16, SOME_PRODUCTS = 100 };
 
 /* A warp reserves so many entries of the common array at a time. */
 enum { AT_ONCE = 256 };
@@ -126,50 +118,64 @@ template <typename T, typename Right> struct job {
     double *mass;
 };
 
-/* A lane's table of 2^SLOTS_LOG places for columns of a row. TOGETHER: a warp has the row. */
-template <bool TOGETHER, int SLOTS_LOG, typename T> struct table {
+/* A group of LANES lanes and its table of 2^LOG places for the columns of a row. All lanes of a warp call
+ * the functions together. */
+template <int LANES, int LOG, typename T> struct table {
     enum {
-        SLOTS = 1 << SLOTS_LOG,
-        MOST = SLOTS / 4 * 3,
-        THREADS = threads_for(TOGETHER),
-        OWNER_BITS = TOGETHER ? 5 : 0 /* of a hash */
+        SLOTS = 1 << LOG,
+        /* a step adds up to LANES columns before the table is found to be full */
+        MOST = SLOTS / 4 * 3 < SLOTS - LANES ? SLOTS / 4 * 3 : SLOTS - LANES,
+        STRIDE = SLOTS + LANES, /* groups begin in different banks */
+        THREADS = LANES < (int)warp_lanes ? 128 : 64,
+        GROUPS = THREADS / LANES
     };
-    int *keys; /* every THREADS-th one */
+    static_assert(SLOTS % (4 * LANES) == 0, "cleared four at a time");
+    int *keys;
     T *sums;
+    int lane;       /* in the group */
+    unsigned group; /* the lanes of the group */
     int count;
     bool full;
 
     __device__ void clear()
     {
-#pragma unroll
-        for (int s = 0; s < SLOTS; s++)
-            keys[s * THREADS] = FREE;
+        for (int s = 4 * lane; s < SLOTS; s += 4 * LANES)
+            *(int4 *)&keys[s] = {FREE, FREE, FREE, FREE};
         count = 0;
         full = false;
+        __syncwarp();
     }
 
-    /* The high bits of a product (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
-    static __device__ uint32_t hash(int32_t column)
+    /* Returns whether the column is new. The first place is that of the high bits of a product (D. E. Knuth,
+     * "The Art of Computer Programming" 3, section 6.4). */
+    __device__ bool insert(int32_t column, T product)
     {
-        return (uint32_t)column * 2654435769u;
+        for (int s = (int)((uint32_t)column * 2654435769u >> (32 - LOG));; s = (s + 1) & (SLOTS - 1)) {
+            int key = read_relaxed(keys + s);
+            if (key == FREE) {
+                key = atomicCAS(keys + s, (int)FREE, (int)column);
+                if (key == FREE) {
+                    sums[s] = product;
+                    return true;
+                }
+            }
+            if (key == column) {
+                sums[s] += product;
+                return false;
+            }
+        }
     }
 
+    /* Adds the products of lanes with a column. Those of a group are different. */
     __device__ void add(int32_t column, T product)
     {
-        /* the lanes of a warp leave the search together, then none of them branches */
-        int s = (int)(hash(column) >> (32 - OWNER_BITS - SLOTS_LOG)) & (SLOTS - 1), key = keys[s * THREADS];
-        while (key != column && key != FREE) {
-            s = (s + 1) & (SLOTS - 1);
-            key = keys[s * THREADS];
-        }
-        const T before = sums[s * THREADS];
-        const bool fresh = key == FREE;
-        full = fresh && count == MOST;
-        if (!full) {
-            keys[s * THREADS] = column;
-            sums[s * THREADS] = fresh ? product : before + product;
-        }
-        count += fresh;
+        const bool there = column != FREE && !full;
+        if (__ballot_sync(all_lanes, there) == 0)
+            return;
+        const bool fresh = there && insert(column, product);
+        count += __popc(__ballot_sync(all_lanes, fresh) & group);
+        full = full || count > MOST;
+        __syncwarp();
     }
 };
 
@@ -178,25 +184,36 @@ template <typename T> struct part {
     T factor, diagonal;
     int64_t begin;
     int length;
-    entry<T> first;
 };
 
-/* Adds the products of entries k to end - 1 of the left matrix, by one lane. Returns their mass. Columns, rows and first entries of the
- * right matrix are loaded one step before each other and before they are needed. */
-template <typename T, typename Right, typename Table>
-__device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, Table *t)
+/* Adds the entries after the first LANES of a row of the right matrix: that of the lane `from`. */
+template <int LANES, int LOG, typename T, typename Right>
+__device__ void add_rest(const job<T, Right> &j, const part<T> &now, int from, T factor, table<LANES, LOG, T> *t)
 {
+    const int length = __shfl_sync(all_lanes, now.length, from);
+    const int64_t begin = __shfl_sync(all_lanes, (long long)now.begin, from);
+    for (int i = LANES + t->lane; __ballot_sync(all_lanes, i < length && !t->full) != 0; i += LANES) {
+        entry<T> e = {0, FREE};
+        if (i < length)
+            e = j.right.load(begin + i);
+        t->add(e.column, factor * e.value);
+    }
+}
+
+/* Adds the products of entries k to end - 1 of the left matrix. Returns their mass. A lane loads every
+ * LANES-th entry: columns and rows of the right matrix one step before each other. */
+template <int LANES, int LOG, typename T, typename Right>
+__device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, table<LANES, LOG, T> *t)
+{
+    enum { AT_ONCE = LANES < 8 ? LANES : 8 };
+    const int first_lane = (int)threadIdx.x % warp_lanes - t->lane;
     double mass = 0;
-    const T *const values = (const T *)j.left.val;
-    part<T> ready = {}, found = {};
+    part<T> found = {};
     int32_t column = 0;
     T value = 0;
     const auto advance = [&](int64_t next) {
-        ready = found;
-        if (ready.length > 0)
-            ready.first = j.right.load(ready.begin);
-        found.length = 0;
-        if (next - 1 < end) {
+        found = {};
+        if (next - LANES < end && next - LANES >= k) {
             found.factor = value;
             found.length = j.right.find(column, &found.begin);
             if (j.diagonal != nullptr)
@@ -204,84 +221,42 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, T
         }
         if (next < end) {
             column = j.left.col[next];
-            value = values[next];
+            value = ((const T *)j.left.val)[next];
         }
     };
-    if (k < end) {
-        column = j.left.col[k];
-        value = values[k];
-    }
-    advance(k + 1);
-    advance(k + 2);
-    for (; k < end && !t->full; k++) {
-        const part<T> now = ready;
-        advance(k + 3);
-        t->full = now.length < 0;
-        if (j.diagonal != nullptr)
-            mass = amg_add_mass(mass, (double)now.diagonal, (double)now.factor);
-        entry<T> next = now.first;
-        for (int i = 0; i < now.length; i++) {
-            const entry<T> e = next;
-            if (i + 1 < now.length)
-                next = j.right.load(now.begin + i + 1);
-            t->add(e.column, now.factor * e.value);
-            if (t->full)
+    advance(k + t->lane);
+    advance(k + t->lane + LANES);
+    while (__ballot_sync(all_lanes, k < end && !t->full) != 0) {
+        const part<T> now = found;
+        advance(k + t->lane + 2 * LANES);
+        k += LANES;
+        t->full = t->full || (__ballot_sync(all_lanes, now.length < 0) & t->group) != 0;
+        const bool longer = __ballot_sync(all_lanes, now.length > LANES) != 0;
+        for (int first = 0; first < LANES; first += AT_ONCE) {
+            if (__ballot_sync(all_lanes, t->lane >= first && now.length > 0) == 0)
                 break;
-        }
-    }
-    return mass;
-}
-
-/* The same by a warp. owned: 32 numbers in shared memory. */
-template <typename T, typename Right, typename Table>
-__device__ double add_products_together(const job<T, Right> &j, int64_t k, int64_t end, unsigned *owned, Table *t)
-{
-    const int lane = (int)threadIdx.x % warp_lanes;
-    double mass = 0;
-    for (; k < end && __ballot_sync(all_lanes, t->full) == 0; k += warp_lanes) {
-        const int entries = end - k < warp_lanes ? (int)(end - k) : (int)warp_lanes;
-        part<T> mine = {};
-        if (lane < entries) {
-            const int32_t column = j.left.col[k + lane];
-            mine.factor = ((const T *)j.left.val)[k + lane];
-            mine.length = j.right.find(column, &mine.begin);
-            if (j.diagonal != nullptr)
-                mine.diagonal = j.diagonal[column];
-        }
-        if (j.diagonal != nullptr)
-            for (int i = 0; i < entries; i++)
-                mass = amg_add_mass(mass, (double)__shfl_sync(all_lanes, mine.diagonal, i),
-                                    (double)__shfl_sync(all_lanes, mine.factor, i));
-        t->full = mine.length < 0;
-        const int length = mine.length < 0 ? 0 : mine.length, through = warp_inclusive(add_counts(), length);
-        const int all = __shfl_sync(all_lanes, through, warp_lanes - 1);
-        for (int first = 0; first < all && __ballot_sync(all_lanes, t->full) == 0; first += warp_lanes) {
-            const int p = first + lane; /* the lane's product, and the lane with its entry of the left row */
-            int from = 0;
+            int32_t columns[AT_ONCE];
+            T values[AT_ONCE];
 #pragma unroll
-            for (int half = warp_lanes / 2; half > 0; half /= 2)
-                from += __shfl_sync(all_lanes, through, from + half - 1) <= p ? half : 0;
-            const int64_t at = __shfl_sync(all_lanes, (long long)(mine.begin - (through - length)), from) + p;
-            const T factor = __shfl_sync(all_lanes, mine.factor, from);
-            entry<T> e = {};
-            if (p < all)
-                e = j.right.load(at);
-            const T product = factor * e.value;
-            const unsigned owner = p < all ? Table::hash(e.column) >> 27 : (unsigned)warp_lanes;
-            const unsigned same = __match_any_sync(all_lanes, owner);
-            owned[lane] = 0;
-            __syncwarp();
-            if (p < all && __ffs((int)same) - 1 == lane)
-                owned[owner] = same;
-            __syncwarp();
-            for (unsigned left = owned[lane]; __ballot_sync(all_lanes, left != 0) != 0; left &= left - 1) {
-                const int who = left != 0 ? __ffs((int)left) - 1 : 0;
-                const int32_t column = __shfl_sync(all_lanes, e.column, who);
-                const T term = __shfl_sync(all_lanes, product, who);
-                if (left != 0 && !t->full)
-                    t->add(column, term);
+            for (int i = 0; i < AT_ONCE; i++) {
+                const int length = __shfl_sync(all_lanes, now.length, first_lane + first + i);
+                const int64_t at = __shfl_sync(all_lanes, (long long)now.begin, first_lane + first + i) + t->lane;
+                entry<T> e = {0, FREE};
+                if (t->lane < length)
+                    e = j.right.load(at);
+                columns[i] = e.column;
+                values[i] = e.value;
             }
-            __syncwarp(); /* owned changes */
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++) {
+                const T factor = __shfl_sync(all_lanes, now.factor, first_lane + first + i);
+                if (j.diagonal != nullptr)
+                    mass = amg_add_mass(
+                        mass, (double)__shfl_sync(all_lanes, now.diagonal, first_lane + first + i), (double)factor);
+                t->add(columns[i], factor * values[i]);
+                if (longer)
+                    add_rest(j, now, first_lane + first + i, factor, t);
+            }
         }
     }
     return mass;
@@ -308,55 +283,53 @@ struct reservation {
     }
 };
 
-/* Rows of a product by a lane each, or by a warp: those of list `from`, or all. Rows with too many columns
- * are appended to `again`. */
-template <bool TOGETHER, int SLOTS_LOG, typename T, typename Right>
-__global__ void __launch_bounds__(threads_for(TOGETHER)) multiply_rows(job<T, Right> j, row_list from, row_list again)
+/* Rows of a product by a group of lanes each: those of list `from`, or all. Rows with too many columns are
+ * appended to `again`. */
+template <int LANES, int LOG, typename T, typename Right>
+__global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
+    multiply_rows(job<T, Right> j, row_list from, row_list again)
 {
-    typedef table<TOGETHER, SLOTS_LOG, T> own_table;
-    constexpr int THREADS = own_table::THREADS, LANES = TOGETHER ? (int)warp_lanes : 1, GROUPS = THREADS / LANES;
-    constexpr int PLACES = own_table::SLOTS * THREADS;
-    alignas(16) __shared__ char memory[PLACES * (sizeof(T) + sizeof(int))]; /* one array: one base address */
-    __shared__ unsigned owned[THREADS];
-    const int thread = (int)threadIdx.x, in_warp = thread % warp_lanes, lane = thread % LANES;
-    const int first_lane = in_warp - lane;
-    const unsigned group = TOGETHER ? all_lanes : 1u << in_warp;
-    own_table t = {(int *)(memory + PLACES * sizeof(T)) + thread, (T *)memory + thread, 0, false};
+    typedef table<LANES, LOG, T> own_table;
+    constexpr int GROUPS = own_table::GROUPS, STRIDE = own_table::STRIDE;
+    alignas(16) __shared__ int keys[GROUPS * STRIDE];
+    __shared__ T sums[GROUPS * STRIDE];
+    const int in_warp = (int)threadIdx.x % warp_lanes, lane = in_warp % LANES, first_lane = in_warp - lane;
+    const int offset = (int)threadIdx.x / LANES * STRIDE;
+    own_table t = {keys + offset, sums + offset, lane, all_lanes >> (warp_lanes - LANES) << first_lane, 0, false};
     const int64_t rows = from.rows != nullptr ? (int64_t)*from.count : j.rows;
     reservation reserved = {0, 0};
     for (int64_t first = (int64_t)blockIdx.x * GROUPS; first < rows; first += (int64_t)gridDim.x * GROUPS) {
-        const int64_t index = first + thread / LANES;
+        const int64_t index = first + (int)threadIdx.x / LANES;
         const bool mine = index < rows;
         const int64_t row = !mine ? 0 : from.rows != nullptr ? (int64_t)from.rows[index] : index;
         const int64_t entries_begin = mine ? amg_offset(&j.left, row) : 0;
         const int64_t entries_end = mine ? amg_offset(&j.left, row + 1) : 0;
         t.clear();
-        const double mass = TOGETHER
-                                ? add_products_together(j, entries_begin, entries_end, owned + thread - in_warp, &t)
-                                : add_products(j, entries_begin, entries_end, &t);
-        __syncwarp();
-        const bool fits = (__ballot_sync(all_lanes, t.full) & group) == 0;
-        const int n = fits ? t.count : 0, through = warp_inclusive(add_counts(), n);
+        const double mass = add_products(j, entries_begin, entries_end, &t);
+        const int n = t.full ? 0 : t.count;
+        const int through = warp_inclusive(add_counts(), lane == 0 ? n : 0);
         unsigned long long begin = in_warp == warp_lanes - 1 ? reserved.take(j.taken, j.room, through) : 0;
         begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
-        const bool found = mine && fits && begin != NOWHERE;
-        begin += (unsigned)(through - n);
-        const unsigned long long row_begin = __shfl_sync(all_lanes, begin, first_lane);
-        const unsigned long long row_end = __shfl_sync(all_lanes, begin + (unsigned)n, first_lane + LANES - 1);
+        const bool found = mine && !t.full && begin != NOWHERE;
+        begin += (unsigned)(__shfl_sync(all_lanes, through, first_lane) - n);
         if (lane == 0 && mine) {
-            if (!fits && again.rows != nullptr)
+            if (t.full && again.rows != nullptr)
                 again.rows[atomicAdd(again.count, 1ull)] = (int32_t)row;
             else
-                j.places[row] = found ? row_begin << 16 | (row_end - row_begin) : NOWHERE;
+                j.places[row] = found ? begin << 16 | (unsigned)n : NOWHERE;
             if (j.lengths != nullptr)
-                j.lengths[row] = found ? (int64_t)(row_end - row_begin) : j.room + 1;
+                j.lengths[row] = found ? n : j.room + 1;
             if (j.mass != nullptr)
                 j.mass[row] = mass;
         }
-        if (found)
-            for (int s = 0; s < own_table::SLOTS; s++)
-                if (t.keys[s * THREADS] != FREE)
-                    j.entries[begin++] = {t.sums[s * THREADS], t.keys[s * THREADS]};
+        for (int s = lane; s < own_table::SLOTS; s += LANES) {
+            const int key = found ? t.keys[s] : (int)FREE;
+            const unsigned used = __ballot_sync(all_lanes, key != FREE) & t.group;
+            if (key != FREE)
+                j.entries[begin + (unsigned)__popc(used & ((1u << in_warp) - 1))] = {t.sums[s], key};
+            begin += (unsigned)__popc(used);
+        }
+        __syncwarp();
     }
 }
 
@@ -382,6 +355,7 @@ __global__ void __launch_bounds__(block_threads)
                 column[e] = first + e * LANES < n ? from[first + e * LANES].column : INT32_MAX;
                 smaller[e] = 0;
             }
+#pragma unroll 4
             for (int i = 0; i < n; i++) {
                 const int32_t other = from[i].column;
 #pragma unroll
@@ -398,36 +372,44 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-template <bool TOGETHER, int SLOTS_LOG, typename T, typename Right>
+template <int LANES, int LOG, typename T, typename Right>
 spmv_status launch_rows(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list from, row_list again)
 {
+    typedef table<LANES, LOG, T> own_table;
     static uint64_t known;
-    constexpr int THREADS = threads_for(TOGETHER);
     int resident = 0, fixed = 0;
-    const auto kernel = multiply_rows<TOGETHER, SLOTS_LOG, T, Right>;
-    const spmv_status st = kernel_facts(ctx, name, (const void *)kernel, THREADS, &known, &resident, &fixed);
+    const auto kernel = multiply_rows<LANES, LOG, T, Right>;
+    const spmv_status st =
+        kernel_facts(ctx, name, (const void *)kernel, (int)own_table::THREADS, &known, &resident, &fixed);
     const int64_t all = (int64_t)resident * ((const cuda_state *)ctx->device)->multiprocessors;
-    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)(TOGETHER ? THREADS / warp_lanes : THREADS)), all);
-    return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, THREADS, kernel, j, from, again);
+    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)own_table::GROUPS), all);
+    return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, own_table::THREADS, kernel, j, from, again);
 }
 
-/* All rows. few: a row has few products. */
+/* All rows. left, right: the average numbers of entries of a row of the left and of the right matrix; 0: not
+ * known. */
 template <typename T, typename Right>
-spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, bool few, row_list list)
+spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, double left, double right,
+                     row_list list)
 {
     const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
     const row_list none = {nullptr, nullptr};
+    spmv_status st = SPMV_OK;
     if (j.rows < many_rows)
-        return launch_rows<true, LARGE>(ctx, name, j, none, none);
-    const spmv_status st =
-        few ? launch_rows<false, LARGE>(ctx, name, j, none, list) : launch_rows<true, SMALL>(ctx, name, j, none, list);
-    return st != SPMV_OK ? st : launch_rows<true, LARGE>(ctx, name, j, list, none);
+        return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
+    if (right == 0 || right > FEW_ENTRIES || left * right > SOME_PRODUCTS)
+        st = launch_rows<8, LARGE - 3>(ctx, name, j, none, list);
+    else if (left * right > FEW_PRODUCTS)
+        st = launch_rows<4, LARGE - 4>(ctx, name, j, none, list);
+    else
+        st = launch_rows<4, LARGE - 5>(ctx, name, j, none, list);
+    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
 }
 
 template <typename T> spmv_status queue_products(spmv_context *ctx, const struct amg_galerkin *g)
 {
     counters *const found = (counters *)g->counters;
-    const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
+    const double rows = (double)g->fine;
     const job<T, csr_rows<T>> ap = {
         g->fine,         g->a,    {g->p},  g->places[0], (entry<T> *)g->entries[0], g->room[0],
         &found[0].taken, nullptr, nullptr, nullptr};
@@ -444,8 +426,9 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
     if (st == SPMV_OK)
-        st = multiply(ctx, "amg A P", ap, products <= FEW_PRODUCTS, row_list{g->list, &found[0].listed});
-    return st != SPMV_OK ? st : multiply(ctx, "amg R (A P)", rap, false, row_list{g->list, &found[1].listed});
+        st = multiply(ctx, "amg A P", ap, (double)g->a_nnz / rows, (double)g->p_nnz / rows,
+                      row_list{g->list, &found[0].listed});
+    return st != SPMV_OK ? st : multiply(ctx, "amg R (A P)", rap, 0, 0, row_list{g->list, &found[1].listed});
 }
 
 } // namespace

@@ -23,6 +23,7 @@
 #define SPGEMM_ROWS_SYMBOLIC_CUH
 
 #include "columns.h"
+#include "relaxed.cuh"
 #include "spgemm_rows.cuh"
 
 namespace spgemm
@@ -142,18 +143,6 @@ __device__ inline bool insert_tiny(int32_t (&list)[TINY_COLUMNS], int32_t col)
         list[s] = list[s] < before ? list[s] : before;
     }
     return true;
-}
-
-/* Reads a word of shared memory that other lanes may change in the meantime, by atomic operations. */
-__device__ inline int read_relaxed(const int *word)
-{
-#ifdef __CUDA_ARCH__
-    int value;
-    asm volatile("ld.relaxed.cta.shared.s32 %0, [%1];" : "=r"(value) : "r"((uint32_t)__cvta_generic_to_shared(word)));
-    return value;
-#else
-    return *(const volatile int *)word;
-#endif
 }
 
 /* Inserts a column into a table of 2^log places. *found: the columns in it. Returns false if there
