@@ -132,6 +132,15 @@ struct amg_galerkin {
 
 enum { AMG_GALERKIN_COUNTERS = 32 };
 
+/* Scratch memory for the last rounds of the independent set (amg_roots_cuda.cu). */
+struct amg_roots {
+    int32_t *lists[2]; /* n each */
+    uint64_t *counts;  /* AMG_ROOTS_COUNTS */
+    bool few;          /* rows have few couplings */
+};
+
+enum { AMG_ROOTS_COUNTS = 4 };
+
 #ifdef SPMV_HAVE_CUDA
 /* The room for this many entries. */
 int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries);
@@ -141,6 +150,10 @@ spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct am
 
 /* Sets columns and values of C, which has its row offsets. Queued. */
 spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c);
+
+/* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too
+ * long. Waits. */
+spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *s, const struct amg_roots *r, bool *too_long);
 
 spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);

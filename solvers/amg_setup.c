@@ -45,7 +45,9 @@ static const double INTERVAL = 8, LAST_INTERVAL = 30;
  * estimate from below, times this, is used instead. The smoother stands one that is 12 % too low. */
 static const double EIGENVALUE_MARGIN = 1.1;
 
-enum { SMALL_LEVEL = 2000000 };
+/* On a GPU so many rounds of the independent set visit all rows, if rows have at most so many couplings on
+ * average, or more. */
+enum { FEW_COUPLINGS = 12, ROUNDS_FEW = 2, ROUNDS_MANY = 4 };
 
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
@@ -468,6 +470,53 @@ done:
     return st;
 }
 
+/* The rounds of the independent set after a step mis_decide. *any: some rows are still undecided.
+ * *lists: whether to try lists of the undecided rows. offset: scratch memory, rows + 1 numbers of 64 bits. */
+static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, const struct amg_rows *s, void *offset,
+                                    bool *lists, bool *any)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    int32_t most = 0;
+#ifdef SPMV_HAVE_CUDA
+    struct amg_roots roots = {.lists = {offset, (int32_t *)offset + l->rows}};
+    if (*lists) {
+        *lists = false;
+        roots.few = l->f.nnz <= FEW_COUPLINGS * l->rows;
+        TRY(amg_alloc(&work, AMG_ROOTS_COUNTS * 8, (void **)&roots.counts));
+        TRY(amg_roots_cuda(amg->ctx, s, &roots, any));
+        goto done;
+    }
+#else
+    (void)offset;
+    (void)lists;
+#endif
+    TRY(reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided, l->rows, &most));
+    *any = most != 0;
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* A maximal independent set: decides which rows are roots. offset: see above. */
+static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_rows *s, void *offset)
+{
+    spmv_status st = SPMV_OK;
+    bool any = true, lists = amg->ctx->backend->id == SPMV_BACKEND_CUDA;
+    TRY(run(amg, AMG_MIS_BEGIN, s, l->rows));
+    while (any) { /* the undecided row with the largest key becomes a root, so this ends */
+        const int rounds = !lists ? 1 : l->f.nnz <= FEW_COUPLINGS * l->rows ? ROUNDS_FEW : ROUNDS_MANY;
+        for (int round = 0; round < rounds; round++) {
+            TRY(run(amg, AMG_MIS_SPREAD, s, l->rows));
+            TRY(run(amg, AMG_MIS_DECIDE, s, l->rows));
+        }
+        TRY(go_on_with_roots(amg, l, s, offset, &lists, &any));
+    }
+    TRY(run(amg, AMG_MIS_SPREAD, s, l->rows));
+done:
+    return st;
+}
+
 /* The aggregates, and their number. */
 static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates)
 {
@@ -475,10 +524,6 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     struct amg_rows s = arguments_of(l);
     struct amg_pool work = {.ctx = amg->ctx};
     void *key = NULL, *near_key = NULL, *undecided = NULL, *offset = NULL;
-    int32_t any = 0;
-    /* On a GPU, a round on a small level takes less time than the host's look at its result. A round
-     * after all are decided changes nothing. */
-    const int rounds = amg->ctx->backend->id == SPMV_BACKEND_CUDA && l->rows <= SMALL_LEVEL ? 4 : 1;
     TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
     TRY(amg_alloc(&work, l->rows * 8, &key));
     TRY(amg_alloc(&work, l->rows * 8, &near_key));
@@ -489,18 +534,7 @@ static spmv_status find_aggregates(struct amg *amg, struct amg_level *l, int64_t
     s.undecided = undecided;
     s.count = counts;
     s.offset = offset;
-    TRY(run(amg, AMG_MIS_BEGIN, &s, l->rows));
-    do { /* the undecided row with the largest key becomes a root, so this ends */
-        struct amg_pool cell = {.ctx = amg->ctx};
-        for (int round = 0; round < rounds; round++) {
-            TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
-            TRY(run(amg, AMG_MIS_DECIDE, &s, l->rows));
-        }
-        st = reduce(amg, &cell, SPMV_MAX, SPMV_I32, undecided, l->rows, &any);
-        amg_release(&cell);
-        TRY(st);
-    } while (any != 0);
-    TRY(run(amg, AMG_MIS_SPREAD, &s, l->rows));
+    TRY(find_roots(amg, l, &s, offset));
     TRY(run(amg, AMG_ROOT, &s, l->rows));
     TRY(sum_counts(amg, counts, l->rows, offset, aggregates));
     s.aggregate = undecided;
