@@ -132,6 +132,14 @@ struct amg_galerkin {
 
 enum { AMG_GALERKIN_COUNTERS = 32 };
 
+/* R = P' (amg_product_cuda.cu). counts, entries: scratch memory. */
+struct amg_transpose {
+    struct amg_csr p, r; /* r: with offsets of 64 bits */
+    int64_t fine, coarse, nnz;
+    unsigned *counts; /* coarse */
+    void *entries;    /* nnz, with two values of the type each */
+};
+
 /* Scratch memory for the last rounds of the independent set (amg_roots_cuda.cu). */
 struct amg_roots {
     int32_t *lists[2]; /* n each */
@@ -150,6 +158,13 @@ spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct am
 
 /* Sets columns and values of C, which has its row offsets. Queued. */
 spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c);
+
+/* Sets counts to the lengths of the rows of R. Queued. */
+spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t);
+
+/* Sets columns and values of R, which has its row offsets. Rows that are too long get none; then
+ * amg_galerkin_cuda fails to make the row of C. Queued. */
+spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t);
 
 /* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too
  * long. Waits. */

@@ -1,4 +1,4 @@
-/* The matrix of the next level on CUDA: C = R (A P), each of the two products in one pass.
+/* The matrix of the next level on CUDA: R = P', and C = R (A P), each of the two products in one pass.
  *
  *     (A P)_ij = sum over ascending k of a_ik p_kj,    c_ij = sum over ascending k of r_ik (A P)_kj
  *
@@ -13,6 +13,8 @@
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
  * sorted when they are copied to their final places, once all lengths are known.
+ *
+ * R: the entries of P take places in their columns in any order; then each row of R is sorted.
  *
  * A row with too many columns for its table goes to a list, for warps with large tables. If these are too
  * small, or the common array, the length of a row of C becomes larger than the array, and the caller takes
@@ -43,6 +45,13 @@ enum { LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of all its places */ };
  * table if there are so few products. */
 enum { FEW_ENTRIES = 4, FEW_PRODUCTS = 16, SOME_PRODUCTS = 100 };
 
+/* Longer rows of R are not sorted: an entry is compared with all others of its row. Tests build with
+ * shorter ones. */
+#ifndef SPMV_AMG_LONGEST
+#define SPMV_AMG_LONGEST 4096
+#endif
+enum { LONGEST = SPMV_AMG_LONGEST };
+
 /* A warp reserves so many entries of the common array at a time. */
 enum { AT_ONCE = 256 };
 
@@ -55,8 +64,8 @@ template <typename T> struct alignas(2 * sizeof(T)) entry {
 
 /* Where a finished row is: its first entry times 2^16, plus the number of entries. NOWHERE: it did not
  * fit. */
-typedef uint64_t place;
-constexpr place NOWHERE = UINT64_MAX;
+typedef uint64_t row_place;
+constexpr row_place NOWHERE = UINT64_MAX;
 
 /* The rows of the right matrix. find: the number of entries, and the first one; -1 if the row is missing.
  */
@@ -76,12 +85,12 @@ template <typename T> struct csr_rows {
 };
 
 template <typename T> struct finished_rows {
-    const place *places;
+    const row_place *places;
     const entry<T> *entries;
 
     __device__ int find(int32_t row, int64_t *begin) const
     {
-        const place p = places[row];
+        const row_place p = places[row];
         *begin = (int64_t)(p >> 16);
         return p == NOWHERE ? -1 : (int)(p & 0xffff);
     }
@@ -106,8 +115,9 @@ struct row_list {
 template <typename T, typename Right> struct job {
     int64_t rows;
     amg_csr left;
+    int64_t longest; /* rows of the left matrix with more entries do not fit */
     Right right;
-    place *places;
+    row_place *places;
     entry<T> *entries;
     int64_t room;
     unsigned long long *taken;
@@ -303,8 +313,12 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
         const bool mine = index < rows;
         const int64_t row = !mine ? 0 : from.rows != nullptr ? (int64_t)from.rows[index] : index;
         const int64_t entries_begin = mine ? amg_offset(&j.left, row) : 0;
-        const int64_t entries_end = mine ? amg_offset(&j.left, row + 1) : 0;
+        int64_t entries_end = mine ? amg_offset(&j.left, row + 1) : 0;
         t.clear();
+        if (entries_end - entries_begin > j.longest) {
+            entries_end = entries_begin;
+            t.full = true;
+        }
         const double mass = add_products(j, entries_begin, entries_end, &t);
         const int n = t.full ? 0 : t.count;
         const int through = warp_inclusive(add_counts(), lane == 0 ? n : 0);
@@ -333,20 +347,44 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
     }
 }
 
-/* Copies the rows of C to their final places, with ascending columns: an entry's place is the number of
- * smaller columns. */
+/* counts: entries of each column. */
+__global__ void __launch_bounds__(block_threads) count_columns(const int32_t *col, int64_t nnz, unsigned *counts)
+{
+    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < nnz;
+         k += (int64_t)gridDim.x * block_threads)
+        atomicAdd(&counts[col[k]], 1u);
+}
+
+/* The entries of the transpose, with the order within a row open. offsets: of its rows. counts: become 0. */
 template <typename T>
 __global__ void __launch_bounds__(block_threads)
-    place_rows(int64_t rows, const place *places, const entry<T> *entries, amg_csr c)
+    scatter_columns(amg_csr p, int64_t rows, const int64_t *offsets, unsigned *counts, entry<T> *to)
+{
+    enum { LANES = 4 };
+    for (int64_t row = ((int64_t)blockIdx.x * block_threads + threadIdx.x) / LANES; row < rows;
+         row += (int64_t)gridDim.x * (block_threads / LANES)) {
+        const int64_t end = amg_offset(&p, row + 1);
+        for (int64_t k = amg_offset(&p, row) + (int)threadIdx.x % LANES; k < end; k += LANES) {
+            const int32_t column = p.col[k];
+            const T value = ((const T *)p.val)[k];
+            to[offsets[column] + atomicAdd(&counts[column], ~0u) - 1] = {value, (int32_t)row};
+        }
+    }
+}
+
+/* Copies rows to their final places, with ascending columns: an entry's place is the number of smaller
+ * columns. places: where the rows are; NULL: as in c. */
+template <typename T>
+__global__ void __launch_bounds__(block_threads)
+    place_rows(int64_t rows, const row_place *places, const entry<T> *entries, amg_csr c)
 {
     enum { LANES = 8, EACH = 8 };
     const int lane = (int)threadIdx.x % LANES;
     for (int64_t row = ((int64_t)blockIdx.x * block_threads + threadIdx.x) / LANES; row < rows;
          row += (int64_t)gridDim.x * (block_threads / LANES)) {
-        const place p = places[row];
-        const int n = (int)(p & 0xffff);
-        const int64_t to = amg_offset(&c, row);
-        const entry<T> *const from = entries + (p >> 16);
+        const int64_t to = amg_offset(&c, row), length = amg_offset(&c, row + 1) - to;
+        const int n = places != nullptr || length <= LONGEST ? (int)length : 0;
+        const entry<T> *const from = entries + (places != nullptr ? (int64_t)(places[row] >> 16) : to);
         for (int first = lane; first < n; first += LANES * EACH) {
             int32_t column[EACH];
             int smaller[EACH];
@@ -410,11 +448,20 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
 {
     counters *const found = (counters *)g->counters;
     const double rows = (double)g->fine;
-    const job<T, csr_rows<T>> ap = {
-        g->fine,         g->a,    {g->p},  g->places[0], (entry<T> *)g->entries[0], g->room[0],
-        &found[0].taken, nullptr, nullptr, nullptr};
+    const job<T, csr_rows<T>> ap = {g->fine,
+                                    g->a,
+                                    INT64_MAX,
+                                    {g->p},
+                                    g->places[0],
+                                    (entry<T> *)g->entries[0],
+                                    g->room[0],
+                                    &found[0].taken,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr};
     const job<T, finished_rows<T>> rap = {g->coarse,
                                           g->r,
+                                          LONGEST,
                                           {g->places[0], (const entry<T> *)g->entries[0]},
                                           g->places[1],
                                           (entry<T> *)g->entries[1],
@@ -429,6 +476,21 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
         st = multiply(ctx, "amg A P", ap, (double)g->a_nnz / rows, (double)g->p_nnz / rows,
                       row_list{g->list, &found[0].listed});
     return st != SPMV_OK ? st : multiply(ctx, "amg R (A P)", rap, 0, 0, row_list{g->list, &found[1].listed});
+}
+
+template <typename T>
+spmv_status place(spmv_context *ctx, int64_t rows, const uint64_t *places, const void *entries, struct amg_csr c)
+{
+    return launch(ctx, "amg place rows", grid_for(rows, block_threads / 8), block_threads, place_rows<T>, rows, places,
+                  (const entry<T> *)entries, c);
+}
+
+template <typename T> spmv_status queue_transpose(spmv_context *ctx, const struct amg_transpose *t)
+{
+    const spmv_status st =
+        launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>, t->p,
+               t->fine, (const int64_t *)t->r.row_ptr, t->counts, (entry<T> *)t->entries);
+    return st != SPMV_OK ? st : place<T>(ctx, t->coarse, nullptr, t->entries, t->r);
 }
 
 } // namespace
@@ -451,11 +513,24 @@ extern "C" spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, cons
 extern "C" spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g,
                                                struct amg_csr c)
 {
-    const int blocks = grid_for(g->coarse, block_threads / 8);
     return on_device(ctx, [=] {
-        return type == SPMV_F64 ? launch(ctx, "amg place rows", blocks, block_threads, place_rows<double>, g->coarse,
-                                         g->places[1], (const entry<double> *)g->entries[1], c)
-                                : launch(ctx, "amg place rows", blocks, block_threads, place_rows<float>, g->coarse,
-                                         g->places[1], (const entry<float> *)g->entries[1], c);
+        return type == SPMV_F64 ? place<double>(ctx, g->coarse, g->places[1], g->entries[1], c)
+                                : place<float>(ctx, g->coarse, g->places[1], g->entries[1], c);
     });
+}
+
+extern "C" spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t)
+{
+    return on_device(ctx, [=] {
+        const spmv_status st = cuda_check(
+            ctx, cudaMemsetAsync(t->counts, 0, (size_t)t->coarse * 4, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
+        return st != SPMV_OK ? st : launch(ctx, "amg count columns", grid_for(t->nnz, block_threads), block_threads,
+                                           count_columns, (const int32_t *)t->p.col, t->nnz, t->counts);
+    });
+}
+
+extern "C" spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t)
+{
+    return on_device(ctx,
+                     [=] { return type == SPMV_F64 ? queue_transpose<double>(ctx, t) : queue_transpose<float>(ctx, t); });
 }

@@ -637,13 +637,37 @@ done:
 }
 
 #ifdef SPMV_HAVE_CUDA
-/* The next level's matrix with one pass for each product. *made: false if that takes too much memory,
- * or a row has too many columns. mass: see the step coarse_mass. */
-static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, double *mass, bool *made)
+/* R, the transpose of P, in arrays of the level. */
+static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struct amg_pool *work)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t coarse = l->p.cols, nnz = l->p.nnz;
+    struct amg_transpose t = {.p = rows_of(&l->p), .fine = l->rows, .coarse = coarse, .nnz = nnz};
+    void *offsets = NULL, *col = NULL;
+    TRY(amg_alloc(work, coarse * 4, (void **)&t.counts));
+    TRY(amg_alloc(work, 2 * nnz * size_of(amg), &t.entries));
+    TRY(amg_alloc(&l->pool, (coarse + 1) * 8, &offsets));
+    TRY(amg_alloc(&l->pool, nnz * 4, &col));
+    TRY(alloc_vector(amg, &l->pool, nnz, &l->r_values));
+    l->r = new_view(amg, coarse, l->rows, nnz);
+    l->r.row_ptr = offsets;
+    l->r.col = col;
+    l->r.val = l->r_values;
+    t.r = rows_of(&l->r);
+    TRY(amg_count_columns_cuda(amg->ctx, &t));
+    TRY(spmv_expand_offsets(amg->ctx, t.counts, 32, offsets, coarse));
+    TRY(amg_transpose_cuda(amg->ctx, amg->type, &t));
+done:
+    return st;
+}
+
+/* The next level's matrix with one pass for each product. *made: false if a row has too many columns.
+ * mass: see the step coarse_mass. */
+static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, struct amg_pool *work, double *mass,
+                                    bool *made)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
-    struct amg_pool work = {.ctx = amg->ctx};
     const int64_t coarse = l->r.rows, most = amg_galerkin_room_cuda(amg->ctx, l->a.nnz);
     struct amg_galerkin g = {.a = rows_of(&l->a),
                              .p = rows_of(&l->p),
@@ -655,20 +679,35 @@ static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, double
                              .room = {2 * most, most},
                              .diagonal = l->diagonal,
                              .mass = mass};
-    *made = false;
     for (int k = 0; k < 2; k++) {
-        TRY(amg_alloc(&work, 2 * g.room[k] * size_of(amg), &g.entries[k]));
-        TRY(amg_alloc(&work, (k == 0 ? l->rows : coarse) * 8, (void **)&g.places[k]));
+        TRY(amg_alloc(work, 2 * g.room[k] * size_of(amg), &g.entries[k]));
+        TRY(amg_alloc(work, (k == 0 ? l->rows : coarse) * 8, (void **)&g.places[k]));
     }
-    TRY(amg_alloc(&work, l->rows * 4, (void **)&g.list));
-    TRY(amg_alloc(&work, AMG_GALERKIN_COUNTERS, &g.counters));
-    TRY(amg_alloc(&work, (coarse + 1) * 8, (void **)&g.lengths));
+    TRY(amg_alloc(work, l->rows * 4, (void **)&g.list));
+    TRY(amg_alloc(work, AMG_GALERKIN_COUNTERS, &g.counters));
+    TRY(amg_alloc(work, (coarse + 1) * 8, (void **)&g.lengths));
     TRY(amg_galerkin_cuda(amg->ctx, amg->type, &g));
     TRY(new_rows(amg, next, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
     *made = next->a.nnz <= g.room[1];
     if (*made)
         TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, rows_of(&next->a)));
 done:
+    return st;
+}
+
+/* R, and the next level's matrix. *made: false if that takes too much memory, or a row is too long. */
+static spmv_status make_at_once(struct amg *amg, struct amg_level *l, double *mass, bool *made)
+{
+    struct amg_pool work = {.ctx = amg->ctx}, *const pool = &l->pool;
+    const int blocks = pool->blocks;
+    const int64_t bytes = pool->bytes;
+    *made = false;
+    spmv_status st = transpose_at_once(amg, l, &work);
+    if (st == SPMV_OK)
+        st = multiply_at_once(amg, l, &work, mass, made);
+    while (!*made && pool->blocks > blocks)
+        amg_release_last(pool, 0);
+    pool->bytes = *made ? pool->bytes : bytes;
     amg_release(&work);
     return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
 }
@@ -682,16 +721,17 @@ static spmv_status make_next(struct amg *amg, struct amg_level *l, bool *impreci
     double *mass = NULL;
     bool made = false;
     next->pool.ctx = next->work.ctx = amg->ctx;
-    TRY(find_r(amg, l));
-    next->rows = l->r.rows;
+    next->rows = l->p.cols;
 #ifdef SPMV_HAVE_CUDA
     if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates) {
         TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
-        TRY(multiply_at_once(amg, l, mass, &made));
+        TRY(make_at_once(amg, l, mass, &made));
     }
 #endif
-    if (!made)
+    if (!made) {
+        TRY(find_r(amg, l));
         TRY(multiply(amg, l));
+    }
     TRY(amg_alloc(&next->pool, next->rows * 8, &next->least));
     TRY(check_next(amg, l, next, made ? mass : NULL, imprecise));
 done:
