@@ -121,9 +121,42 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
     }
 }
 
+/* The steps narrow and widen: a thread has several elements, and computes the factor once. */
+template <typename From, typename To, amg_step STEP>
+__global__ void __launch_bounds__(THREADS) scale_kernel(amg_rows rows, int64_t n)
+{
+    enum { AT_ONCE = 4 };
+    const From *const from = (const From *)rows.from;
+    To *const to = (To *)rows.to;
+    const double scale = STEP == AMG_NARROW ? amg_narrowing(&rows) : amg_widening(&rows);
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x; first < n; first += AT_ONCE * stride) {
+        From value[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            value[i] = first + i * stride < n ? from[first + i * stride] : From();
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * stride < n)
+                to[first + i * stride] = (To)((double)value[i] * scale);
+    }
+}
+
+template <typename From, typename To, amg_step STEP>
+spmv_status run_scale(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
+{
+    const int64_t at_once = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
+    return launch(ctx, name, (int)min_i64(ceil_divide(n, (int64_t)THREADS), at_once), THREADS,
+                  scale_kernel<From, To, STEP>, *rows, n);
+}
+
 template <row_fn *Row, typename T, amg_step STEP>
 spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
 {
+    if constexpr (STEP == AMG_NARROW)
+        return run_scale<double, T, STEP>(ctx, name, rows, n);
+    if constexpr (STEP == AMG_WIDEN)
+        return run_scale<T, double, STEP>(ctx, name, rows, n);
     constexpr staged STAGED = staged_by(STEP);
     constexpr int bytes = 4 + (has_values(STAGED) ? (int)sizeof(T) : 0), most = 48 * 1024 / bytes / 32 * 32;
     int capacity = 0;

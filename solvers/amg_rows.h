@@ -218,6 +218,17 @@ AMG_ROW double amg_power(double x)
     return exponent < -1021 ? 0x1p-1022 : ldexp(1.0, exponent - 1);
 }
 
+/* The factors of the steps narrow and widen. */
+AMG_ROW double amg_narrowing(const struct amg_rows *s)
+{
+    return 1 / amg_power(*(const double *)s->largest);
+}
+
+AMG_ROW double amg_widening(const struct amg_rows *s)
+{
+    return amg_power(*(const double *)s->largest) * s->factor;
+}
+
 static_assert(REAL_TYPES == 2, "amg_source handles each real type");
 
 /* Element k of an array of f64 or f32; NULL: 1. */

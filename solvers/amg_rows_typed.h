@@ -593,13 +593,13 @@ AMG_ROW void TYPED(amg_dense_take)(const struct amg_rows *s, int64_t k)
 /* to_i = from_i in T, divided by a power of two near the largest element */
 AMG_ROW void TYPED(amg_narrow)(const struct amg_rows *s, int64_t i)
 {
-    const double scale = 1 / amg_power(*(const double *)s->largest);
+    const double scale = amg_narrowing(s);
     ((T *)s->to)[i] = (T)(((const double *)s->from)[i] * scale);
 }
 
 /* The same backwards, times the factor. */
 AMG_ROW void TYPED(amg_widen)(const struct amg_rows *s, int64_t i)
 {
-    const double scale = amg_power(*(const double *)s->largest) * s->factor;
+    const double scale = amg_widening(s);
     ((double *)s->to)[i] = (double)((const T *)s->from)[i] * scale;
 }

@@ -338,10 +338,12 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     s->ctx = ctx;
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
-    TRY(take_plan(s, updates));
-    TRY(choose(s, updates));
+    /* on a GPU, products with values that stay are faster: renew_plan */
+    s->plans_update = updates && ctx->backend->id != SPMV_BACKEND_CUDA;
+    TRY(take_plan(s, s->plans_update));
+    TRY(choose(s, s->plans_update));
     if (o.inner != 0)
-        TRY(make_inner(s, updates));
+        TRY(make_inner(s, s->plans_update));
     TRY(make_rest(s));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
     s->seconds = monotonic_seconds() - begin;
@@ -382,6 +384,23 @@ void spmv_solver_destroy(spmv_solver *s)
 
 /* ------------------------------------------------------------- new values */
 
+/* Gives a plan new values. One that was made for values that stay is replaced. */
+static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan **plan)
+{
+    spmv_plan *made = NULL;
+    spmv_plan_info info;
+    if (s->plans_update)
+        return spmv_plan_update_values(*plan, a->val);
+    spmv_status st = spmv_plan_describe(*plan, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = make_plan(s, a, info.type, info.vectors, true, &made);
+    if (st != SPMV_OK)
+        return st;
+    spmv_plan_destroy(*plan);
+    *plan = made;
+    return SPMV_OK;
+}
+
 spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
 {
     const double begin = monotonic_seconds();
@@ -415,13 +434,14 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
                               s->a.nnz * (int64_t)(spmv_type_size(s->a.type) / 4)));
     else
         s->a.val = values;
-    TRY(spmv_plan_update_values(s->plan, s->a.val));
+    TRY(renew_plan(s, &s->a, &s->plan));
     if (s->narrow_val != NULL)
         TRY(narrow_values(s));
     else
         s->narrow.val = s->a.val;
     if (s->inner != NULL)
-        TRY(spmv_plan_update_values(s->inner, s->narrow.val));
+        TRY(renew_plan(s, &s->narrow, &s->inner));
+    s->plans_update = true;
     TRY(choose(s, true));
     if (renews)
         TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val));

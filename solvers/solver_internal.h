@@ -27,6 +27,7 @@ struct spmv_solver {
     void *row_ptr, *col, *val, *narrow_val;
     int64_t bytes; /* of these */
     spmv_plan *plan, *inner;
+    bool plans_update; /* the plans can take new values */
     bool borrows_plan;
     struct direct *direct;
     spmv_preconditioner *precond;              /* NULL: could not be made */

@@ -237,6 +237,20 @@ spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::fi
     });
 }
 
+/* Checks slices and values against the patterns, which have codes. */
+template <typename Offset> spmv_status check_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
+{
+    spmv_context *const ctx = plan->ctx;
+    const spmv_csr &a = plan->a;
+    return with_codes(plan, s, [&](auto codes) {
+        return on_device(ctx, [&] {
+            return launch(ctx, "spmv slices check", blocks_of(plan, s->slices), slices::shape::BLOCK,
+                          slices::check<Offset, decltype(codes)>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices, (const slices::head *)s->heads,
+                          (const slices::slot *)s->patterns, s->pattern_slots, codes, found);
+        });
+    });
+}
+
 /* Makes a table of the current values if one is requested and they are few enough. */
 spmv_status make_table(spmv_plan *plan, slices_state *s)
 {
@@ -292,15 +306,23 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
         st = tiles::cleared(ctx, &m.found->differs, 2 * (int64_t)sizeof(int)); /* and varied */
         if (st == SPMV_OK)
             st = make_patterns<Offset>(plan, shares, m, s);
-        if (st == SPMV_OK)
+        /* later values may differ within a slot, and patterns are not made again */
+        s->constant = s->coded.in_use && shares && !plan->updates;
+        if (st == SPMV_OK && s->constant)
+            st = check_values<Offset>(plan, s, m.found);
+        if (st == SPMV_OK && !s->constant)
             st = fill_values<Offset>(plan, s, m.found);
         if (st == SPMV_OK)
             st = spmv_download(ctx, m.found, &now, (int64_t)sizeof now);
     } while (st == SPMV_OK && now.differs != 0 && shares);
     s->shares = shares;
-    /* later values may differ within a slot, and patterns are not made again */
-    s->constant = st == SPMV_OK && s->coded.in_use && shares && now.varied == 0 && !plan->updates;
-    return s->constant ? drop_codes(plan, s) : st;
+    if (st == SPMV_OK && s->constant && now.varied != 0) {
+        s->constant = false;
+        st = fill_values<Offset>(plan, s, m.found);
+        if (st == SPMV_OK)
+            st = spmv_download(ctx, m.found, &now, (int64_t)sizeof now);
+    }
+    return st == SPMV_OK && s->constant ? drop_codes(plan, s) : st;
 }
 
 /* Allocates what products need. *lacks_room: there is no memory for the values. */

@@ -5,8 +5,8 @@
  *   choose       finds for each slice the first slice with the same hash; it uses that pattern
  *   write        writes the patterns, with the code of each slot's first value
  *   write_heads  writes where the values and the pattern of each slice begin
- *   fill         writes the values in the order of slots; checks each slice against its pattern, and
- *                all codes against those of the pattern
+ *   check        checks each slice against its pattern, and all values against those of the pattern
+ *   fill         writes the values in the order of slots; checks each slice against its pattern
  *
  * The rows of a slice are merged to find its slots. A lane holds a position in each of its two
  * rows. The least offset at all positions is the next slot, and each row that has it advances by
@@ -386,9 +386,47 @@ static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slice
         heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
 }
 
+/* Sets found->differs to 1 if a row differs from its slice's pattern, found->varied to 1 if a value differs
+ * from that of its slot. */
+template <typename Offset, typename Codes>
+__global__ void __launch_bounds__(shape::BLOCK)
+    check(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
+          const slot *patterns, int64_t capacity, Codes codes, findings *found)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int64_t warps = (int64_t)gridDim.x * WARPS;
+    bool differs = false, varied = false;
+    for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
+        const head mine = heads[slice];
+        const int count = heads[slice + 1].begin - mine.begin;
+        int64_t at[2], end[2];
+        for (int i = 0; i < 2; i++) {
+            const int64_t row = slice * ROWS + i * warp_lanes + lane;
+            at[i] = row < rows ? (int64_t)row_ptr[row] : 0;
+            end[i] = row < rows ? (int64_t)row_ptr[row + 1] : 0;
+        }
+#pragma unroll 4
+        for (int k = 0; k < count; k++) {
+            const slot s = mine.pattern + k < capacity ? patterns[mine.pattern + k] : slot();
+            const unsigned long long value = codes.table->bits[s.code];
+            for (int i = 0; i < 2; i++) {
+                const bool has = ((i == 0 ? s.low : s.high) >> lane & 1u) != 0, there = has && at[i] < end[i];
+                const int64_t first = slice * ROWS + i * warp_lanes + lane;
+                differs = differs || has != there || (there && (int64_t)col[at[i]] - first != s.offset);
+                varied = varied || (there && tiles::bits_of(codes.val + at[i]) != value);
+                at[i] += has;
+            }
+        }
+        differs = differs || at[0] != end[0] || at[1] != end[1];
+    }
+    if (differs)
+        found->differs = 1;
+    if (varied)
+        found->varied = 1;
+}
+
 /* Writes the values in the order of slots; nothing if to is NULL. Sets found->differs to 1 if a row
- * differs from its slice's pattern, found->varied to 1 if values are codes and one differs from that
- * of its slot. */
+ * differs from its slice's pattern. */
 template <typename Offset, typename Value, typename Source>
 __global__ void __launch_bounds__(shape::BLOCK)
     fill(const Offset *row_ptr, const int32_t *col, int64_t rows, int64_t slices, const head *heads,
@@ -397,7 +435,7 @@ __global__ void __launch_bounds__(shape::BLOCK)
     __shared__ window<Value> near[WARPS];
     const int lane = (int)threadIdx.x % warp_lanes;
     const int64_t warps = (int64_t)gridDim.x * WARPS;
-    bool differs = false, varied = false;
+    bool differs = false;
     for (int64_t slice = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / warp_lanes; slice < slices; slice += warps) {
         merging<Offset, Value, Source> rows_of(row_ptr, col, rows, slice, source, near + threadIdx.x / warp_lanes);
         const head mine = heads[slice];
@@ -411,8 +449,6 @@ __global__ void __launch_bounds__(shape::BLOCK)
                 value.low = rows_of.near->value[rows_of.place(0)];
             if (high)
                 value.high = rows_of.near->value[rows_of.place(1)];
-            if constexpr (std::is_same<Value, uint8_t>::value)
-                varied = varied || (low && value.low != s.code) || (high && value.high != s.code);
             rows_of.pass(low, high);
             if (to != nullptr)
                 to[((int64_t)mine.begin + k) * warp_lanes + lane] = value;
@@ -421,8 +457,6 @@ __global__ void __launch_bounds__(shape::BLOCK)
     }
     if (differs)
         found->differs = 1;
-    if (varied)
-        found->varied = 1;
 }
 
 } // namespace slices
