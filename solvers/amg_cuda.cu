@@ -57,6 +57,13 @@ __host__ __device__ constexpr bool replaces(amg_step step)
     return step == AMG_SMOOTHER;
 }
 
+/* Whether the step makes some entries of F for each row of A, not more than the row has. They take the place
+ * of the row's entries in shared memory, and then a warp writes one row after the other. */
+__host__ __device__ constexpr bool compacts(amg_step step)
+{
+    return step == AMG_STRONG_FILL;
+}
+
 template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
 {
     return STAGED == ALL_OF_A ? &rows->a : STAGED == ALL_OF_R ? &rows->r : &rows->f;
@@ -70,6 +77,52 @@ template <amg_step STEP> __device__ bool reads_entries(const amg_rows &s, int64_
            : STEP == AMG_MIS_DECIDE ? amg_state(s.key[i]) == AMG_UNDECIDED
            : STEP == AMG_JOIN_NEAR  ? s.joined[i] < 0
                                     : true;
+}
+
+/* Copies entries begin to end - 1 of m to shared memory, several at once by a thread. */
+template <staged STAGED, typename T>
+__device__ void stage(const amg_rows &rows, const amg_csr &m, int64_t begin, int64_t end, int32_t *col, T *val)
+{
+    enum { AT_ONCE = 4 };
+    const int count = (int)(end - begin);
+    for (int first = (int)threadIdx.x; first < count; first += AT_ONCE * THREADS) {
+        int32_t c[AT_ONCE], column[AT_ONCE];
+        T value[AT_ONCE], factor[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int64_t k = begin + first + i * THREADS;
+            c[i] = k < end ? m.col[k] : 0;
+            value[i] = has_values(STAGED) && k < end ? ((const T *)m.val)[k] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            column[i] = gathers(STAGED) ? rows.aggregate[c[i]] : c[i];
+            factor[i] = STAGED == TERMS_OF_F && rows.near_null != nullptr ? ((const T *)rows.near_null)[c[i]] : 1;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (first + i * THREADS < count) {
+                col[first + i * THREADS] = column[i];
+                if (has_values(STAGED))
+                    val[first + i * THREADS] = STAGED == TERMS_OF_F ? value[i] * factor[i] : value[i];
+            }
+    }
+}
+
+/* Writes the entries that rows first to last - 1 of F have in shared memory, where those of A were. */
+template <typename T>
+__device__ void write_compacted(const amg_rows &rows, int64_t first, int64_t last, const int32_t *col, const T *val)
+{
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t begin = amg_offset(&rows.a, first);
+    for (int64_t i = first + (int)threadIdx.x / 32; i < last; i += THREADS / 32) {
+        const int64_t from = amg_offset(&rows.a, i) - begin, to = amg_offset(&rows.f, i);
+        const int count = (int)(amg_offset(&rows.f, i + 1) - to);
+        for (int k = lane; k < count; k += 32) {
+            rows.f.col[to + k] = col[from + k];
+            ((T *)rows.f.val)[to + k] = val[from + k];
+        }
+    }
 }
 
 /* capacity: entries that the shared memory holds. Rows with more are read directly. */
@@ -90,21 +143,18 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
             /* the rows before are done */
             const int readers = __syncthreads_count(i < n && reads_entries<STEP>(s, i));
             if (readers > THREADS / 8 && end - begin <= capacity) {
-                for (int64_t k = threadIdx.x; k < end - begin; k += THREADS) {
-                    const int32_t c = m->col[begin + k];
-                    col[k] = gathers(STAGED) ? rows.aggregate[c] : c;
-                    if (has_values(STAGED)) {
-                        const T value = ((const T *)m->val)[begin + k];
-                        val[k] = gathers(STAGED) && rows.near_null != nullptr ? value * ((const T *)rows.near_null)[c]
-                                                                              : value;
-                    }
-                }
+                stage<STAGED, T>(rows, *m, begin, end, col, val);
                 m->col = col - begin;
                 if (has_values(STAGED))
                     m->val = val - begin;
                 s.gathered = gathers(STAGED);
                 if (replaces(STEP))
                     s.to = val - begin;
+                if (compacts(STEP) && i < n) {
+                    const int64_t moved = amg_offset(m, i) - begin - amg_offset(&rows.f, i);
+                    s.f.col = col + moved;
+                    s.f.val = val + moved;
+                }
             }
             __syncthreads();
             if constexpr (replaces(STEP)) {
@@ -113,6 +163,14 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
                 __syncthreads();
                 for (int64_t k = threadIdx.x; k < end - begin && s.to != rows.to; k += THREADS)
                     ((T *)rows.to)[begin + k] = val[k];
+                continue;
+            }
+            if constexpr (compacts(STEP)) {
+                if (i < n)
+                    Row(&s, i);
+                __syncthreads();
+                if (m->col != rows.a.col)
+                    write_compacted(rows, first, first + THREADS < n ? first + THREADS : n, col, val);
                 continue;
             }
         }
