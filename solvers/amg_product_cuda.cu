@@ -5,10 +5,11 @@
  * A general sparse product first finds how many entries each row has, then their columns, then their
  * sums (spgemm/). Here most rows have few columns and A P is needed once, so one pass is enough.
  *
- * A group of lanes has a row: as many as a row of the right matrix usually has entries. They take the
- * entries of one row of the right matrix, which have different columns, and add their products to sums in
- * the group's hash table. Then they take the next row, so k ascends in each sum: the values have the same
- * bits as those of a general product. Only the search for a free place is atomic.
+ * A thread has a row if rows have few products, and keeps its columns and sums in registers. Otherwise a
+ * group of lanes has a row, with a hash table in shared memory. It takes several rows of the right matrix at
+ * a time. First its lanes find the places of all columns, in any order. Then they add one row of the right
+ * matrix after the other, whose columns are different. In both cases k ascends in each sum, so the values
+ * have the same bits as those of a general product. Only the search for a free place is atomic.
  *
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
@@ -41,9 +42,12 @@ enum { FREE = -1 };
 #endif
 enum { LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of all its places */ };
 
-/* Four lanes have a row if the right matrix has so few entries in a row on average; they have the smallest
- * table if there are so few products. */
-enum { FEW_ENTRIES = 4, FEW_PRODUCTS = 16, SOME_PRODUCTS = 100 };
+/* A thread has a row if there are so many products on average at most. On an H200, groups of lanes were faster
+ * for 145, and slower for 24. */
+enum { FEW_PRODUCTS = 50 };
+
+/* The most columns of a row that a thread has. */
+enum { THREAD_COLUMNS = 12 };
 
 /* Longer rows of R are not sorted: an entry is compared with all others of its row. Tests build with
  * shorter ones. */
@@ -128,67 +132,6 @@ template <typename T, typename Right> struct job {
     double *mass;
 };
 
-/* A group of LANES lanes and its table of 2^LOG places for the columns of a row. All lanes of a warp call
- * the functions together. */
-template <int LANES, int LOG, typename T> struct table {
-    enum {
-        SLOTS = 1 << LOG,
-        /* a step adds up to LANES columns before the table is found to be full */
-        MOST = SLOTS / 4 * 3 < SLOTS - LANES ? SLOTS / 4 * 3 : SLOTS - LANES,
-        STRIDE = SLOTS + LANES, /* groups begin in different banks */
-        THREADS = LANES < (int)warp_lanes ? 128 : 64,
-        GROUPS = THREADS / LANES
-    };
-    static_assert(SLOTS % (4 * LANES) == 0, "cleared four at a time");
-    int *keys;
-    T *sums;
-    int lane;       /* in the group */
-    unsigned group; /* the lanes of the group */
-    int count;
-    bool full;
-
-    __device__ void clear()
-    {
-        for (int s = 4 * lane; s < SLOTS; s += 4 * LANES)
-            *(int4 *)&keys[s] = {FREE, FREE, FREE, FREE};
-        count = 0;
-        full = false;
-        __syncwarp();
-    }
-
-    /* Returns whether the column is new. The first place is that of the high bits of a product (D. E. Knuth,
-     * "The Art of Computer Programming" 3, section 6.4). */
-    __device__ bool insert(int32_t column, T product)
-    {
-        for (int s = (int)((uint32_t)column * 2654435769u >> (32 - LOG));; s = (s + 1) & (SLOTS - 1)) {
-            int key = read_relaxed(keys + s);
-            if (key == FREE) {
-                key = atomicCAS(keys + s, (int)FREE, (int)column);
-                if (key == FREE) {
-                    sums[s] = product;
-                    return true;
-                }
-            }
-            if (key == column) {
-                sums[s] += product;
-                return false;
-            }
-        }
-    }
-
-    /* Adds the products of lanes with a column. Those of a group are different. */
-    __device__ void add(int32_t column, T product)
-    {
-        const bool there = column != FREE && !full;
-        if (__ballot_sync(all_lanes, there) == 0)
-            return;
-        const bool fresh = there && insert(column, product);
-        count += __popc(__ballot_sync(all_lanes, fresh) & group);
-        full = full || count > MOST;
-        __syncwarp();
-    }
-};
-
 /* An entry of the left matrix with its row of the right one. */
 template <typename T> struct part {
     T factor, diagonal;
@@ -196,34 +139,103 @@ template <typename T> struct part {
     int length;
 };
 
-/* Adds the entries after the first LANES of a row of the right matrix: that of the lane `from`. */
-template <int LANES, int LOG, typename T, typename Right>
-__device__ void add_rest(const job<T, Right> &j, const part<T> &now, int from, T factor, table<LANES, LOG, T> *t)
-{
-    const int length = __shfl_sync(all_lanes, now.length, from);
-    const int64_t begin = __shfl_sync(all_lanes, (long long)now.begin, from);
-    for (int i = LANES + t->lane; __ballot_sync(all_lanes, i < length && !t->full) != 0; i += LANES) {
-        entry<T> e = {0, FREE};
-        if (i < length)
-            e = j.right.load(begin + i);
-        t->add(e.column, factor * e.value);
+/* A group of LANES lanes and its table of 2^LOG places for the columns of a row. All lanes of a warp call
+ * the functions together, unless said otherwise. */
+template <int LANES, int LOG, typename T> struct table {
+    enum {
+        SLOTS = 1 << LOG,
+        AT_ONCE = SLOTS / LANES < 16 ? SLOTS / LANES / 2 : 8, /* rows of the right matrix */
+        MOST = SLOTS - AT_ONCE * LANES, /* columns before the next rows are added */
+        STRIDE = SLOTS + LANES,         /* groups begin in different banks */
+        THREADS = LANES < (int)warp_lanes ? 128 : 64,
+        GROUPS = THREADS / LANES
+    };
+    static_assert(SLOTS % (4 * LANES) == 0 && AT_ONCE > 0, "cleared four at a time");
+    int *keys;
+    T *sums;
+    int lane;       /* in the group */
+    unsigned group; /* the lanes of the group */
+    int fresh;      /* columns that this lane has inserted */
+    bool full;
+
+    __device__ void clear()
+    {
+        for (int s = 4 * lane; s < SLOTS; s += 4 * LANES) {
+            *(int4 *)&keys[s] = {FREE, FREE, FREE, FREE};
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sums[s + i] = -(T)0; /* the sum with it has the bits of the other term */
+        }
+        fresh = 0;
+        full = false;
+        __syncwarp();
     }
-}
+
+    /* The place of a column, by one lane; -1 for FREE. The first place is that of the high bits of a product
+     * (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
+    __device__ int insert(int32_t column)
+    {
+        int s = (int)((uint32_t)column * 2654435769u >> (32 - LOG)), key = FREE;
+        while (column != FREE) {
+            key = read_relaxed(keys + s);
+            while (key != column && key != FREE) {
+                s = (s + 1) & (SLOTS - 1);
+                key = read_relaxed(keys + s);
+            }
+            if (key == FREE)
+                key = atomicCAS(keys + s, (int)FREE, (int)column);
+            fresh += key == FREE;
+            if (key == FREE || key == column)
+                return s;
+        }
+        return -1;
+    }
+
+    /* Columns of the row. */
+    __device__ int count() const
+    {
+        int all = fresh;
+        for (int distance = 1; distance < LANES; distance *= 2)
+            all += __shfl_xor_sync(all_lanes, all, distance);
+        return all;
+    }
+
+    __device__ void add(int s, T product)
+    {
+        if (s >= 0)
+            sums[s] += product;
+        __syncwarp();
+    }
+
+    /* Adds the entries of a row of the right matrix after the first LANES. */
+    template <typename Right> __device__ void add_rest(const Right &right, int64_t begin, int length, T factor)
+    {
+        for (int i = LANES + lane; __ballot_sync(all_lanes, i - lane < length && !full) != 0; i += LANES) {
+            entry<T> e = {0, FREE};
+            if (i < length && !full)
+                e = right.load(begin + i);
+            const int s = insert(e.column);
+            full = full || count() > MOST;
+            add(s, factor * e.value);
+        }
+    }
+};
 
 /* Adds the products of entries k to end - 1 of the left matrix. Returns their mass. A lane loads every
  * LANES-th entry: columns and rows of the right matrix one step before each other. */
 template <int LANES, int LOG, typename T, typename Right>
 __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, table<LANES, LOG, T> *t)
 {
-    enum { AT_ONCE = LANES < 8 ? LANES : 8 };
+    enum { AT_ONCE = table<LANES, LOG, T>::AT_ONCE };
     const int first_lane = (int)threadIdx.x % warp_lanes - t->lane;
+    const int64_t begin = k;
     double mass = 0;
     part<T> found = {};
     int32_t column = 0;
     T value = 0;
     const auto advance = [&](int64_t next) {
         found = {};
-        if (next - LANES < end && next - LANES >= k) {
+        if (next - LANES >= begin && next - LANES < end) {
             found.factor = value;
             found.length = j.right.find(column, &found.begin);
             if (j.diagonal != nullptr)
@@ -245,27 +257,32 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
         for (int first = 0; first < LANES; first += AT_ONCE) {
             if (__ballot_sync(all_lanes, t->lane >= first && now.length > 0) == 0)
                 break;
+            t->full = t->full || t->count() > table<LANES, LOG, T>::MOST;
             int32_t columns[AT_ONCE];
-            T values[AT_ONCE];
+            T products[AT_ONCE];
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++) {
                 const int length = __shfl_sync(all_lanes, now.length, first_lane + first + i);
                 const int64_t at = __shfl_sync(all_lanes, (long long)now.begin, first_lane + first + i) + t->lane;
                 entry<T> e = {0, FREE};
-                if (t->lane < length)
+                if (t->lane < length && !t->full)
                     e = j.right.load(at);
                 columns[i] = e.column;
-                values[i] = e.value;
+                products[i] = e.value;
             }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; i++)
+                columns[i] = t->insert(columns[i]);
 #pragma unroll
             for (int i = 0; i < AT_ONCE; i++) {
                 const T factor = __shfl_sync(all_lanes, now.factor, first_lane + first + i);
                 if (j.diagonal != nullptr)
                     mass = amg_add_mass(
                         mass, (double)__shfl_sync(all_lanes, now.diagonal, first_lane + first + i), (double)factor);
-                t->add(columns[i], factor * values[i]);
+                t->add(columns[i], factor * products[i]);
                 if (longer)
-                    add_rest(j, now, first_lane + first + i, factor, t);
+                    t->add_rest(j.right, __shfl_sync(all_lanes, (long long)now.begin, first_lane + first + i),
+                                __shfl_sync(all_lanes, now.length, first_lane + first + i), factor);
             }
         }
     }
@@ -293,6 +310,27 @@ struct reservation {
     }
 };
 
+/* Where a finished row of n entries begins, which did not fit if n is negative. Called by all lanes of a warp.
+ * mine: one lane for each row. */
+template <typename T, typename Right>
+__device__ int64_t take_room(const job<T, Right> &j, reservation *reserved, bool mine, int64_t row, int n,
+                             row_list again)
+{
+    const int lane = (int)threadIdx.x % warp_lanes, length = mine && n > 0 ? n : 0;
+    const int through = warp_inclusive(add_counts(), length);
+    unsigned long long begin = lane == warp_lanes - 1 ? reserved->take(j.taken, j.room, through) : 0;
+    begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
+    const bool found = mine && n >= 0 && begin != NOWHERE;
+    begin += (unsigned)(through - length);
+    if (mine && n < 0 && again.rows != nullptr)
+        again.rows[atomicAdd(again.count, 1ull)] = (int32_t)row;
+    else if (mine)
+        j.places[row] = found ? begin << 16 | (unsigned)n : NOWHERE;
+    if (mine && j.lengths != nullptr)
+        j.lengths[row] = found ? n : j.room + 1;
+    return found ? (int64_t)begin : -1;
+}
+
 /* Rows of a product by a group of lanes each: those of list `from`, or all. Rows with too many columns are
  * appended to `again`. */
 template <int LANES, int LOG, typename T, typename Right>
@@ -302,7 +340,7 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
     typedef table<LANES, LOG, T> own_table;
     constexpr int GROUPS = own_table::GROUPS, STRIDE = own_table::STRIDE;
     alignas(16) __shared__ int keys[GROUPS * STRIDE];
-    __shared__ T sums[GROUPS * STRIDE];
+    alignas(16) __shared__ T sums[GROUPS * STRIDE];
     const int in_warp = (int)threadIdx.x % warp_lanes, lane = in_warp % LANES, first_lane = in_warp - lane;
     const int offset = (int)threadIdx.x / LANES * STRIDE;
     own_table t = {keys + offset, sums + offset, lane, all_lanes >> (warp_lanes - LANES) << first_lane, 0, false};
@@ -320,39 +358,127 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
             t.full = true;
         }
         const double mass = add_products(j, entries_begin, entries_end, &t);
-        const int n = t.full ? 0 : t.count;
-        const int through = warp_inclusive(add_counts(), lane == 0 ? n : 0);
-        unsigned long long begin = in_warp == warp_lanes - 1 ? reserved.take(j.taken, j.room, through) : 0;
-        begin = __shfl_sync(all_lanes, begin, warp_lanes - 1);
-        const bool found = mine && !t.full && begin != NOWHERE;
-        begin += (unsigned)(__shfl_sync(all_lanes, through, first_lane) - n);
-        if (lane == 0 && mine) {
-            if (t.full && again.rows != nullptr)
-                again.rows[atomicAdd(again.count, 1ull)] = (int32_t)row;
-            else
-                j.places[row] = found ? begin << 16 | (unsigned)n : NOWHERE;
-            if (j.lengths != nullptr)
-                j.lengths[row] = found ? n : j.room + 1;
-            if (j.mass != nullptr)
-                j.mass[row] = mass;
-        }
+        const int n = t.count();
+        int64_t begin = take_room(j, &reserved, mine && lane == 0, row, t.full ? -1 : n, again);
+        begin = __shfl_sync(all_lanes, (long long)begin, first_lane);
+        if (lane == 0 && mine && j.mass != nullptr)
+            j.mass[row] = mass;
+#pragma unroll 4
         for (int s = lane; s < own_table::SLOTS; s += LANES) {
-            const int key = found ? t.keys[s] : (int)FREE;
+            const int key = begin >= 0 ? t.keys[s] : (int)FREE;
             const unsigned used = __ballot_sync(all_lanes, key != FREE) & t.group;
             if (key != FREE)
-                j.entries[begin + (unsigned)__popc(used & ((1u << in_warp) - 1))] = {t.sums[s], key};
-            begin += (unsigned)__popc(used);
+                j.entries[begin + __popc(used & ((1u << in_warp) - 1))] = {t.sums[s], key};
+            begin += __popc(used);
         }
         __syncwarp();
     }
 }
 
+/* The columns and sums of a row, in registers of a thread. */
+template <typename T> struct short_row {
+    int32_t column[THREAD_COLUMNS];
+    T sum[THREAD_COLUMNS];
+    int count; /* -1: too many columns */
+
+    __device__ void add(int32_t c, T product)
+    {
+        bool there = false;
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s++)
+            if (column[s] == c) {
+                there = true;
+                sum[s] += product;
+            }
+        if (there || count < 0)
+            return;
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s++)
+            if (s == count) {
+                column[s] = c;
+                sum[s] = product;
+            }
+        count = count < THREAD_COLUMNS ? count + 1 : -1;
+    }
+};
+
+/* All rows of a product, by a thread each. Columns, rows and first entries of the right matrix are loaded one
+ * step before each other and before they are needed. */
+template <typename T, typename Right>
+__global__ void __launch_bounds__(block_threads) multiply_short_rows(job<T, Right> j, row_list again)
+{
+    reservation reserved = {0, 0};
+    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < j.rows;
+         first += (int64_t)gridDim.x * block_threads) {
+        const int64_t row = first + threadIdx.x;
+        int64_t k = row < j.rows ? amg_offset(&j.left, row) : 0;
+        const int64_t begin = k, end = row < j.rows ? amg_offset(&j.left, row + 1) : 0;
+        short_row<T> r;
+        part<T> ready = {}, found = {};
+        entry<T> next = {};
+        int32_t column = 0;
+        T value = 0;
+        const auto advance = [&](int64_t at) {
+            ready = found;
+            if (ready.length > 0)
+                next = j.right.load(ready.begin);
+            found.length = 0;
+            if (at > begin && at - 1 < end) {
+                found.factor = value;
+                found.length = j.right.find(column, &found.begin);
+            }
+            if (at < end) {
+                column = j.left.col[at];
+                value = ((const T *)j.left.val)[at];
+            }
+        };
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s++)
+            r.column[s] = FREE;
+        r.count = 0;
+        advance(k);
+        advance(k + 1);
+        advance(k + 2);
+        for (; k < end && r.count >= 0; k++) {
+            const part<T> now = ready;
+            entry<T> e = next;
+            advance(k + 3);
+            for (int i = 0; i < now.length; i++) {
+                const entry<T> term = e;
+                if (i + 1 < now.length)
+                    e = j.right.load(now.begin + i + 1);
+                r.add(term.column, now.factor * term.value);
+            }
+        }
+        const int64_t to = take_room(j, &reserved, row < j.rows, row, r.count, again);
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s++)
+            if (s < r.count && to >= 0)
+                j.entries[to + s] = {r.sum[s], r.column[s]};
+    }
+}
+
+/* Adds `step` to the count of each lane's column, once for all lanes with the same one. Returns what the
+ * count would have been before the lane's own addition, in the order of the lanes. Called by all lanes of a
+ * warp. */
+__device__ unsigned add_for_warp(unsigned *counts, bool there, int32_t column, unsigned step)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const unsigned same = __match_any_sync(all_lanes, there ? (unsigned)column : ~0u);
+    const int leader = __ffs((int)same) - 1;
+    unsigned before = 0;
+    if (there && lane == leader)
+        before = atomicAdd(&counts[column], step * (unsigned)__popc(same));
+    return __shfl_sync(all_lanes, before, leader) + step * (unsigned)__popc(same & ((1u << lane) - 1));
+}
+
 /* counts: entries of each column. */
 __global__ void __launch_bounds__(block_threads) count_columns(const int32_t *col, int64_t nnz, unsigned *counts)
 {
-    for (int64_t k = (int64_t)blockIdx.x * block_threads + threadIdx.x; k < nnz;
-         k += (int64_t)gridDim.x * block_threads)
-        atomicAdd(&counts[col[k]], 1u);
+    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < nnz; first += (int64_t)gridDim.x * block_threads) {
+        const int64_t k = first + threadIdx.x;
+        add_for_warp(counts, k < nnz, k < nnz ? col[k] : 0, 1);
+    }
 }
 
 /* The entries of the transpose, with the order within a row open. offsets: of its rows. counts: become 0. */
@@ -361,13 +487,17 @@ __global__ void __launch_bounds__(block_threads)
     scatter_columns(amg_csr p, int64_t rows, const int64_t *offsets, unsigned *counts, entry<T> *to)
 {
     enum { LANES = 4 };
-    for (int64_t row = ((int64_t)blockIdx.x * block_threads + threadIdx.x) / LANES; row < rows;
-         row += (int64_t)gridDim.x * (block_threads / LANES)) {
-        const int64_t end = amg_offset(&p, row + 1);
-        for (int64_t k = amg_offset(&p, row) + (int)threadIdx.x % LANES; k < end; k += LANES) {
-            const int32_t column = p.col[k];
-            const T value = ((const T *)p.val)[k];
-            to[offsets[column] + atomicAdd(&counts[column], ~0u) - 1] = {value, (int32_t)row};
+    for (int64_t first = (int64_t)blockIdx.x * (block_threads / LANES); first < rows;
+         first += (int64_t)gridDim.x * (block_threads / LANES)) {
+        const int64_t row = first + threadIdx.x / LANES;
+        int64_t k = row < rows ? amg_offset(&p, row) + (int)threadIdx.x % LANES : 0;
+        const int64_t end = row < rows ? amg_offset(&p, row + 1) : 0;
+        for (; __ballot_sync(all_lanes, k < end) != 0; k += LANES) {
+            const bool there = k < end;
+            const int32_t column = there ? p.col[k] : 0;
+            const unsigned left = add_for_warp(counts, there, column, ~0u);
+            if (there)
+                to[offsets[column] + left - 1] = {((const T *)p.val)[k], (int32_t)row};
         }
     }
 }
@@ -378,7 +508,7 @@ template <typename T>
 __global__ void __launch_bounds__(block_threads)
     place_rows(int64_t rows, const row_place *places, const entry<T> *entries, amg_csr c)
 {
-    enum { LANES = 8, EACH = 8 };
+    enum { LANES = 8, EACH = 6 };
     const int lane = (int)threadIdx.x % LANES;
     for (int64_t row = ((int64_t)blockIdx.x * block_threads + threadIdx.x) / LANES; row < rows;
          row += (int64_t)gridDim.x * (block_threads / LANES)) {
@@ -424,30 +554,40 @@ spmv_status launch_rows(spmv_context *ctx, const char *name, const job<T, Right>
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, own_table::THREADS, kernel, j, from, again);
 }
 
-/* All rows. left, right: the average numbers of entries of a row of the left and of the right matrix; 0: not
- * known. */
 template <typename T, typename Right>
-spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, double left, double right,
-                     row_list list)
+spmv_status launch_short_rows(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list again)
 {
-    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+    static uint64_t known;
+    int resident = 0, fixed = 0;
+    const auto kernel = multiply_short_rows<T, Right>;
+    const spmv_status st = kernel_facts(ctx, name, (const void *)kernel, block_threads, &known, &resident, &fixed);
+    const int64_t all = (int64_t)resident * ((const cuda_state *)ctx->device)->multiprocessors;
+    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)block_threads), all);
+    return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, block_threads, kernel, j, again);
+}
+
+/* Whether there are so many rows that a warp need not have one alone. */
+template <typename T, typename Right> bool many_rows(spmv_context *ctx, const job<T, Right> &j)
+{
+    return j.rows >= (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+}
+
+/* All rows, by groups of LANES lanes if there are many. */
+template <int LANES, int LOG, typename T, typename Right>
+spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list list)
+{
     const row_list none = {nullptr, nullptr};
-    spmv_status st = SPMV_OK;
-    if (j.rows < many_rows)
+    if (!many_rows(ctx, j))
         return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
-    if (right == 0 || right > FEW_ENTRIES || left * right > SOME_PRODUCTS)
-        st = launch_rows<8, LARGE - 3>(ctx, name, j, none, list);
-    else if (left * right > FEW_PRODUCTS)
-        st = launch_rows<4, LARGE - 4>(ctx, name, j, none, list);
-    else
-        st = launch_rows<4, LARGE - 5>(ctx, name, j, none, list);
+    const spmv_status st = launch_rows<LANES, LOG>(ctx, name, j, none, list);
     return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
 }
 
 template <typename T> spmv_status queue_products(spmv_context *ctx, const struct amg_galerkin *g)
 {
     counters *const found = (counters *)g->counters;
-    const double rows = (double)g->fine;
+    const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
+    const row_list lists[] = {{g->list, &found[0].listed}, {g->list, &found[1].listed}}, none = {nullptr, nullptr};
     const job<T, csr_rows<T>> ap = {g->fine,
                                     g->a,
                                     INT64_MAX,
@@ -472,10 +612,14 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
                                           g->mass};
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-    if (st == SPMV_OK)
-        st = multiply(ctx, "amg A P", ap, (double)g->a_nnz / rows, (double)g->p_nnz / rows,
-                      row_list{g->list, &found[0].listed});
-    return st != SPMV_OK ? st : multiply(ctx, "amg R (A P)", rap, 0, 0, row_list{g->list, &found[1].listed});
+    if (st == SPMV_OK && products <= FEW_PRODUCTS && many_rows(ctx, ap)) {
+        st = launch_short_rows(ctx, "amg A P", ap, lists[0]);
+        if (st == SPMV_OK)
+            st = launch_rows<warp_lanes, LARGE>(ctx, "amg A P", ap, lists[0], none);
+    } else if (st == SPMV_OK) {
+        st = multiply<8, LARGE - 3>(ctx, "amg A P", ap, lists[0]);
+    }
+    return st != SPMV_OK ? st : multiply<16, LARGE - 2>(ctx, "amg R (A P)", rap, lists[1]);
 }
 
 template <typename T>
