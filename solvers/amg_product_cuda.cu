@@ -148,7 +148,8 @@ template <int LANES, int LOG, typename T> struct table {
         MOST = SLOTS - AT_ONCE * LANES, /* columns before the next rows are added */
         STRIDE = SLOTS + LANES,         /* groups begin in different banks */
         THREADS = LANES < (int)warp_lanes ? 128 : 64,
-        GROUPS = THREADS / LANES
+        GROUPS = THREADS / LANES,
+        RESIDENT = (sizeof(T) == 4 ? 7 : 5) * 128 / THREADS /* blocks of a multiprocessor: enough registers */
     };
     static_assert(SLOTS % (4 * LANES) == 0 && AT_ONCE > 0, "cleared four at a time");
     int *keys;
@@ -334,7 +335,7 @@ __device__ int64_t take_room(const job<T, Right> &j, reservation *reserved, bool
 /* Rows of a product by a group of lanes each: those of list `from`, or all. Rows with too many columns are
  * appended to `again`. */
 template <int LANES, int LOG, typename T, typename Right>
-__global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS)
+__global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS, table<LANES, LOG, T>::RESIDENT)
     multiply_rows(job<T, Right> j, row_list from, row_list again)
 {
     typedef table<LANES, LOG, T> own_table;

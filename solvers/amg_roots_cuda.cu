@@ -43,22 +43,44 @@ __device__ void append(const row_list &list, bool mine, int64_t row)
         list.rows[begin + (unsigned)__popc(all & ((1u << lane) - 1))] = (int32_t)row;
 }
 
+/* A warp adds to the common counter once for several rows of each lane. */
 __global__ void __launch_bounds__(THREADS) collect(const int32_t *undecided, int64_t n, row_list to)
 {
-    for (int64_t first = (int64_t)blockIdx.x * THREADS; first < n; first += (int64_t)gridDim.x * THREADS) {
-        const int64_t i = first + threadIdx.x;
-        append(to, i < n && undecided[i] != 0, i);
+    enum { EACH = 16, STEP = EACH * warp_lanes };
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const int64_t warps = (int64_t)gridDim.x * (THREADS / warp_lanes);
+    for (int64_t first = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / warp_lanes * STEP; first < n;
+         first += warps * STEP) {
+        unsigned mine[EACH];
+        int count = 0;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int64_t i = first + e * warp_lanes + lane;
+            mine[e] = __ballot_sync(all_lanes, i < n && undecided[i] != 0);
+            count += __popc(mine[e]);
+        }
+        unsigned long long begin = 0;
+        if (lane == 0 && count > 0)
+            begin = atomicAdd(to.count, (unsigned long long)count);
+        begin = __shfl_sync(all_lanes, begin, 0);
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            if ((mine[e] >> lane & 1u) != 0)
+                to.rows[begin + (unsigned)__popc(mine[e] & ((1u << lane) - 1))] = (int32_t)(first + e * warp_lanes + lane);
+            begin += (unsigned)__popc(mine[e]);
+        }
     }
 }
 
-/* verdict: of each row of the list the state that it gets. LANES lanes have a row, EACH of them one of its
- * neighbours. Clears the counter `next_but_one`. Sets *too_long if a row is. */
-template <int LANES, int EACH>
+/* verdict: of each row of the list the state that it gets. LANES lanes have a row: each loads where the row
+ * of a neighbour is, and then they read these rows, one after the other. Clears the counter `next_but_one`.
+ * Sets *too_long if a row is. */
+template <int LANES>
 __global__ void __launch_bounds__(THREADS)
     decide(amg_csr f, const uint64_t *key, row_list list, int32_t *verdict, unsigned long long *next_but_one,
            unsigned long long *too_long)
 {
-    const int lane = (int)threadIdx.x % LANES;
+    const int lane = (int)threadIdx.x % LANES, first_lane = (int)threadIdx.x % warp_lanes - lane;
     const int64_t count = (int64_t)*list.count;
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *next_but_one = 0;
@@ -69,19 +91,28 @@ __global__ void __launch_bounds__(THREADS)
         const int64_t end = at < count ? amg_offset(&f, row + 1) : 0;
         const uint64_t own = key[row];
         uint64_t most = own;
-        for (int64_t k = at < count ? amg_offset(&f, row) + lane / EACH : 0; k < end; k += LANES / EACH) {
-            const int32_t near = f.col[k];
-            const int64_t begin = amg_offset(&f, near);
-            int64_t last = amg_offset(&f, near + (int64_t)1);
-            if (last - begin > SPMV_AMG_ROOTS_ROW) {
-                *too_long = 1;
-                last = begin;
+        int64_t k = at < count ? amg_offset(&f, row) + lane : 0;
+        for (; __ballot_sync(all_lanes, k < end) != 0; k += LANES) {
+            int64_t begin = 0;
+            int length = 0;
+            if (k < end) {
+                const int32_t near = f.col[k];
+                const int64_t last = amg_offset(&f, near + (int64_t)1);
+                begin = amg_offset(&f, near);
+                most = key[near] > most ? key[near] : most;
+                if (last - begin > SPMV_AMG_ROOTS_ROW)
+                    *too_long = 1;
+                else
+                    length = (int)(last - begin);
             }
-            most = key[near] > most ? key[near] : most;
-#pragma unroll 4
-            for (int64_t e = begin + lane % EACH; e < last; e += EACH) {
-                const uint64_t other = key[f.col[e]];
-                most = other > most ? other : most;
+#pragma unroll
+            for (int n = 0; n < LANES; n++) {
+                const int its_length = __shfl_sync(all_lanes, length, first_lane + n);
+                const int64_t its_begin = __shfl_sync(all_lanes, (long long)begin, first_lane + n);
+                for (int e = lane; e < its_length; e += LANES) {
+                    const uint64_t other = key[f.col[its_begin + e]];
+                    most = other > most ? other : most;
+                }
             }
         }
         for (int distance = 1; distance < LANES; distance *= 2) {
@@ -111,7 +142,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Rounds until no row is left. The host looks after each ROUNDS_AT_ONCE, some of which may be empty. */
-template <int LANES, int EACH>
+template <int LANES>
 spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r, bool *too_long)
 {
     enum { ROUNDS_AT_ONCE = 6 };
@@ -127,7 +158,7 @@ spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r,
     for (int round = 0; st == SPMV_OK; round++) {
         const row_list list = {r->lists[round % 2], counts + round % 3};
         const row_list next = {r->lists[(round + 1) % 2], counts + (round + 1) % 3};
-        st = launch(ctx, "amg decide", wide_blocks, THREADS, decide<LANES, EACH>, s->f, (const uint64_t *)s->key, list,
+        st = launch(ctx, "amg decide", wide_blocks, THREADS, decide<LANES>, s->f, (const uint64_t *)s->key, list,
                     s->undecided, counts + (round + 2) % 3, counts + 3);
         if (st == SPMV_OK)
             st = launch(ctx, "amg apply", blocks, THREADS, apply, s->key, list, (const int32_t *)s->undecided, next,
@@ -149,6 +180,6 @@ extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *
 {
     *too_long = false;
     return on_device(ctx, [=] {
-        return r->few ? run_rounds<8, 1>(ctx, s, r, too_long) : run_rounds<32, 4>(ctx, s, r, too_long);
+        return r->few ? run_rounds<8>(ctx, s, r, too_long) : run_rounds<32>(ctx, s, r, too_long);
     });
 }
