@@ -1,6 +1,6 @@
 /* The steps of algebraic multigrid on CUDA: one kernel for each step, one thread a row. The inverse
- * of the last level: one cooperative kernel with one barrier for each unknown; a block has every
- * gridDim-th row.
+ * of the last level: one block if that is enough, else a cooperative kernel with one barrier for each
+ * unknown; a block has every gridDim-th row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "grid_barrier.cuh"
@@ -291,12 +291,54 @@ __global__ void __launch_bounds__(SWEEP_THREADS) invert_kernel(amg_dense d)
     }
 }
 
+/* The most unknowns of a matrix that one block inverts, with its lower triangle in shared memory. Its barriers
+ * take less time than those of all blocks. */
+enum { ALONE_MOST = 150, ALONE_THREADS = 1024, ALONE_BYTES = (ALONE_MOST * (ALONE_MOST + 1) / 2 + 2 * ALONE_MOST) * 8 };
+
+__global__ void __launch_bounds__(ALONE_THREADS) invert_alone_kernel(amg_dense d)
+{
+    enum { WARP = 32, WARPS = ALONE_THREADS / WARP };
+    SPMV_DYNAMIC_SHARED(memory);
+    const int n = (int)d.n, lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    double *const column[] = {(double *)memory, (double *)memory + n}, *const element = (double *)memory + 2 * n;
+    for (int i = warp; i < n; i += WARPS)
+        for (int j = lane; j <= i; j += WARP)
+            element[i * (i + 1) / 2 + j] = d.element[(int64_t)i * n + j];
+    for (int i = (int)threadIdx.x; i < n; i += ALONE_THREADS)
+        column[0][i] = d.column[0][i];
+    __syncthreads();
+    for (int k = 0; k < n; k++) {
+        const double *const c = column[k % 2];
+        double *const next = column[(k + 1) % 2];
+        const amg_sweep s = amg_sweep_of(c[k], d.own[k], d.tolerance);
+        if (threadIdx.x == 0)
+            d.pivot[k] = s.ratio;
+        for (int i = warp; i < n; i += WARPS) {
+            const double ci = c[i];
+            for (int j = lane; j <= i; j += WARP) {
+                const double w = swept(s, element[i * (i + 1) / 2 + j], i, j, k, ci, c[j]);
+                element[i * (i + 1) / 2 + j] = w;
+                if (j == k + 1)
+                    next[i] = w;
+                else if (i == k + 1)
+                    next[j] = w;
+            }
+        }
+        __syncthreads();
+    }
+    for (int i = warp; i < n; i += WARPS)
+        for (int j = lane; j <= i; j += WARP)
+            d.element[(int64_t)i * n + j] = element[i * (i + 1) / 2 + j];
+}
+
 spmv_status invert(spmv_context *ctx, const amg_dense *d)
 {
     int shared_bytes = 0, most_blocks = 1;
     const spmv_status st = grid_barrier::limits(ctx, &shared_bytes, &most_blocks);
     if (st != SPMV_OK || d->n == 0)
         return st;
+    if (d->n <= ALONE_MOST && ALONE_BYTES <= shared_bytes)
+        return launch_with_shared<invert_alone_kernel>(ctx, "amg invert", {1, ALONE_THREADS, ALONE_BYTES, false}, *d);
     const int blocks = (int)min_i64(d->n, most_blocks);
     return launch_shaped(ctx, "amg invert", {blocks, SWEEP_THREADS, 0, false, most_blocks > 1}, invert_kernel, *d);
 }
