@@ -96,6 +96,17 @@ struct amg {
     struct amg_pool given_pool;
 
     void *largest, *scratch; /* max |r_i|, and scratch memory for it */
+
+    /* Numbers that the host reads together with others, because each read waits. */
+    struct amg_cells *cells; /* of the context's memory */
+    void *bounds;            /* T: of each level, where l->bound is not known yet */
+    bool unchecked;          /* cells->least is of the last level's matrix */
+};
+
+struct amg_cells {
+    double least;  /* see check_next */
+    double bound;  /* T: of F */
+    int64_t total; /* entries of F */
 };
 
 /* Makes the hierarchy of the type. SPMV_ERROR_NOT_POSITIVE, or with *imprecise also because the type

@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(THREADS)
 template <int LANES>
 spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r, bool *too_long)
 {
-    enum { ROUNDS_AT_ONCE = 6 };
+    enum { ROUNDS_AT_ONCE = 14 };
     unsigned long long *const counts = (unsigned long long *)r->counts, found[AMG_ROOTS_COUNTS] = {};
     const int64_t most = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
     const int blocks = (int)min_i64(ceil_divide(s->n, (int64_t)THREADS), most);

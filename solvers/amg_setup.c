@@ -34,6 +34,7 @@
 
 #include "amg_internal.h"
 #include "matrix_internal.h"
+#include "plan_internal.h"
 
 /* A level with a larger share of the rows of the level before is not made. */
 static const double LARGEST_SHARE = 0.8;
@@ -97,6 +98,12 @@ static spmv_status alloc_vector(const struct amg *amg, struct amg_pool *pool, in
 static spmv_status read_number(const struct amg *amg, const void *from, int64_t bytes, void *host)
 {
     return spmv_download(amg->ctx, from, host, bytes);
+}
+
+/* Copies a number of the context's memory; queued. */
+static spmv_status copy_number(const struct amg *amg, const void *from, void *to)
+{
+    return spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_I64, from, to, 1);
 }
 
 /* The largest or smallest of n numbers. */
@@ -286,14 +293,23 @@ done:
     return st;
 }
 
-/* The diagonal, the bound of the eigenvalues of D^-1 A, and the smoother. coarsens: also the strongest
- * couplings. */
+/* The bound of the eigenvalues that find_smoother found. */
+static spmv_status read_bound(const struct amg *amg, struct amg_level *l)
+{
+    union real bound = {0};
+    const spmv_status st =
+        read_number(amg, (const char *)amg->bounds + (l - amg->level) * size_of(amg), size_of(amg), &bound);
+    l->bound = real_at(amg->type, &bound, 0);
+    return st;
+}
+
+/* The diagonal, the bound of the eigenvalues of D^-1 A (amg->bounds, or l->bound with several near-null-space
+ * vectors), and the smoother. coarsens: also the strongest couplings. */
 static spmv_status find_smoother(struct amg *amg, struct amg_level *l, bool coarsens)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_rows s = arguments_of(l);
-    union real bound = {0};
     void *sums = NULL, *next = NULL, *ratio = NULL;
     if (l->diagonal == NULL) {
         TRY(alloc_vector(amg, &l->pool, l->rows, &l->diagonal));
@@ -318,35 +334,36 @@ static spmv_status find_smoother(struct amg *amg, struct amg_level *l, bool coar
     s.root = l->root;
     s.strongest_out = l->strongest;
     TRY(run(amg, AMG_BOUND, &s, l->rows));
-    TRY(reduce(amg, &work, SPMV_MAX, amg->type, ratio, l->rows, &bound));
-    l->bound = real_at(amg->type, &bound, 0);
+    TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, (char *)amg->bounds + (l - amg->level) * size_of(amg), l->rows));
     if (l->nulls > 0) {
         double eigenvalue = 0;
+        TRY(read_bound(amg, l));
         TRY(estimate_eigenvalue(amg, l, &s, &work, (void *[]){sums, next}, &eigenvalue));
         if (isfinite(l->bound) && EIGENVALUE_MARGIN * eigenvalue < l->bound)
             l->bound = EIGENVALUE_MARGIN * eigenvalue;
+        l->omega = 4.0 / 3 / l->bound;
     }
-    l->omega = 4.0 / 3 / l->bound;
-    if (amg->l1)
-        l->bound = 1;
 done:
     amg_release(&work);
     return st;
 }
 
-/* Runs a step that finds the reciprocals of F's diagonal, and omega. */
+static void set_omega(const struct amg *amg, struct amg_level *l, const double *bound)
+{
+    if (l->nulls == 0)
+        l->omega = 4.0 / 3 / real_at(amg->type, bound, 0);
+}
+
+/* Runs a step that finds the reciprocals of F's diagonal, and the bound for omega, in amg->cells. */
 static spmv_status find_omega(struct amg *amg, struct amg_level *l, enum amg_step step, struct amg_rows *s)
 {
     spmv_status st = SPMV_OK;
-    union real bound = {0};
     TRY(alloc_vector(amg, &l->work, l->rows, &l->f_inverse));
     TRY(alloc_vector(amg, &l->work, l->rows, &s->ratio_out));
     s->inverse_out = l->f_inverse;
     TRY(run(amg, step, s, l->rows));
-    if (l->nulls == 0) {
-        TRY(reduce(amg, &l->work, SPMV_MAX, amg->type, s->ratio_out, l->rows, &bound));
-        l->omega = 4.0 / 3 / real_at(amg->type, &bound, 0);
-    }
+    if (l->nulls == 0)
+        TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, s->ratio_out, &amg->cells->bound, l->rows));
 done:
     return st;
 }
@@ -357,19 +374,43 @@ static spmv_status find_strong_values(struct amg *amg, struct amg_level *l)
     if (l->f_values == NULL) /* all couplings are strong */
         l->f.val = l->a.val;
     struct amg_rows s = arguments_of(l);
-    return find_omega(amg, l, AMG_STRONG_VALUES, &s);
+    double bound = 0;
+    spmv_status st = find_omega(amg, l, AMG_STRONG_VALUES, &s);
+    if (st == SPMV_OK)
+        st = read_number(amg, &amg->cells->bound, 8, &bound);
+    set_omega(amg, l, &bound);
+    return st;
 }
 
-/* Checks the diagonal of the next level's matrix; sets next->least. mass: see the step coarse_mass; NULL:
- * not known yet. */
-static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_level *next, double *mass,
-                              bool *imprecise)
+static double zero_tolerance(const struct amg *amg)
+{
+    return 256 * real_limits_of(amg->type).roundoff;
+}
+
+/* What check_next found, if that is not known yet. */
+static spmv_status judge(struct amg *amg, const struct amg_level *l, double least, bool *imprecise)
+{
+    const bool unchecked = amg->unchecked;
+    amg->unchecked = false;
+    return unchecked && (!(least >= -zero_tolerance(amg)) || (amg->type != amg->m->type && least < IMPRECISE))
+               ? not_positive(amg, l, least, imprecise)
+               : SPMV_OK;
+}
+
+static spmv_status judge_now(struct amg *amg, const struct amg_level *l, bool *imprecise)
+{
+    double least = 0;
+    const spmv_status st = amg->unchecked ? read_number(amg, &amg->cells->least, 8, &least) : SPMV_OK;
+    return st != SPMV_OK ? st : judge(amg, l, least, imprecise);
+}
+
+/* Checks the diagonal of the next level's matrix; sets next->least. The result is read later (judge). mass:
+ * see the step coarse_mass; NULL: not known yet. */
+static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_level *next, double *mass)
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
     void *ratio = NULL;
-    double least = 0;
-    const double tolerance = 256 * real_limits_of(amg->type).roundoff;
     TRY(amg_alloc(&l->work, next->rows * 8, &ratio));
     s.mass = mass;
     if (mass == NULL) {
@@ -379,11 +420,10 @@ static spmv_status check_next(struct amg *amg, struct amg_level *l, struct amg_l
     s.c = rows_of(&next->a);
     s.ratio_out = ratio;
     s.to = next->least;
-    s.tolerance = tolerance;
+    s.tolerance = zero_tolerance(amg);
     TRY(run(amg, AMG_COARSE_CHECK, &s, next->rows));
-    TRY(reduce(amg, &l->work, SPMV_MIN, SPMV_F64, ratio, next->rows, &least));
-    if (!(least >= -tolerance) || (amg->type != amg->m->type && least < IMPRECISE))
-        st = not_positive(amg, next, least, imprecise);
+    TRY(spmv_reduce(amg->ctx, SPMV_MIN, SPMV_F64, ratio, &amg->cells->least, next->rows));
+    amg->unchecked = true;
 done:
     return st;
 }
@@ -421,16 +461,14 @@ done:
     return st;
 }
 
-/* *m = a matrix of the level with these numbers of entries in its rows, without columns and values
- * yet. If there are more than `most` in all, it gets no arrays, only their number. */
-static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t rows, int64_t *counts, int64_t cols,
-                            int64_t most, spmv_csr *m, void **values)
+/* *m = a matrix of the level with these rows, whose last offset is `total`, without columns and values yet. If
+ * there are more than `most` in all, it gets no arrays, only their number. offsets: the last array of the
+ * level. */
+static spmv_status new_entries(struct amg *amg, struct amg_level *l, int64_t rows, void *offsets, int64_t total,
+                               int64_t cols, int64_t most, spmv_csr *m, void **values)
 {
     spmv_status st = SPMV_OK;
-    int64_t total = 0;
-    void *offsets = NULL, *col = NULL;
-    TRY(amg_alloc(&l->pool, (rows + 1) * 8, &offsets));
-    TRY(sum_counts(amg, counts, rows, offsets, &total));
+    void *col = NULL;
     *m = new_view(amg, rows, cols, total);
     if (total > most) {
         amg_release_last(&l->pool, (rows + 1) * 8);
@@ -445,11 +483,28 @@ done:
     return st;
 }
 
-/* F, and omega. counts: gets the entries of its rows. */
-static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *counts)
+/* The same for these numbers of entries in the rows. */
+static spmv_status new_rows(struct amg *amg, struct amg_level *l, int64_t rows, int64_t *counts, int64_t cols,
+                            int64_t most, spmv_csr *m, void **values)
+{
+    spmv_status st = SPMV_OK;
+    int64_t total = 0;
+    void *offsets = NULL;
+    TRY(amg_alloc(&l->pool, (rows + 1) * 8, &offsets));
+    TRY(sum_counts(amg, counts, rows, offsets, &total));
+    TRY(new_entries(amg, l, rows, offsets, total, cols, most, m, values));
+done:
+    return st;
+}
+
+/* F, and omega. counts: gets the entries of its rows. level: that of l, which may be its matrix of nodes. */
+static spmv_status find_strong(struct amg *amg, const struct amg_level *level, struct amg_level *l, int64_t *counts,
+                               bool *imprecise)
 {
     spmv_status st = SPMV_OK;
     struct amg_rows s = arguments_of(l);
+    struct amg_cells found = {0};
+    int64_t *offsets = NULL;
     if (l->strongest == NULL) {
         TRY(alloc_vector(amg, &l->work, l->rows, &l->strongest));
         s.strongest_out = l->strongest;
@@ -459,7 +514,13 @@ static spmv_status find_strong(struct amg *amg, struct amg_level *l, int64_t *co
     s.strength = amg->strength;
     s.count = counts;
     TRY(find_omega(amg, l, AMG_STRONG_COUNT, &s));
-    TRY(new_rows(amg, l, l->rows, counts, l->rows, l->a.nnz - 1, &l->f, &l->f_values));
+    TRY(amg_alloc(&l->pool, (l->rows + 1) * 8, (void **)&offsets));
+    TRY(spmv_expand_offsets(amg->ctx, counts, 64, offsets, l->rows));
+    TRY(copy_number(amg, offsets + l->rows, &amg->cells->total));
+    TRY(read_number(amg, amg->cells, sizeof found, &found));
+    TRY(judge(amg, level, found.least, imprecise));
+    set_omega(amg, l, &found.bound);
+    TRY(new_entries(amg, l, l->rows, offsets, found.total, l->rows, l->a.nnz - 1, &l->f, &l->f_values));
     if (l->f.nnz < l->a.nnz) {
         s.f = rows_of(&l->f);
         TRY(run(amg, AMG_STRONG_FILL, &s, l->rows));
@@ -714,7 +775,7 @@ static spmv_status make_at_once(struct amg *amg, struct amg_level *l, double *ma
 #endif
 
 /* Makes the next level, for P. */
-static spmv_status make_next(struct amg *amg, struct amg_level *l, bool *imprecise)
+static spmv_status make_next(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
@@ -733,7 +794,7 @@ static spmv_status make_next(struct amg *amg, struct amg_level *l, bool *impreci
         TRY(multiply(amg, l));
     }
     TRY(amg_alloc(&next->pool, next->rows * 8, &next->least));
-    TRY(check_next(amg, l, next, made ? mass : NULL, imprecise));
+    TRY(check_next(amg, l, next, made ? mass : NULL));
 done:
     return st;
 }
@@ -814,7 +875,7 @@ static spmv_status coarsen_nodes(struct amg *amg, struct amg_level *l, bool *coa
     *coarser = false;
     TRY(amg_alloc(&nodes.work, (l->rows + 1) * 8, &counts));
     TRY(find_nodes(amg, l, counts, &nodes));
-    TRY(find_strong(amg, &nodes, counts));
+    TRY(find_strong(amg, l, &nodes, counts, imprecise));
     TRY(find_aggregates(amg, &nodes, counts, &aggregates));
     *coarser = few_enough(aggregates * l->nulls, l->rows);
     if (*coarser) {
@@ -822,7 +883,7 @@ static spmv_status coarsen_nodes(struct amg *amg, struct amg_level *l, bool *coa
         TRY(find_strong_values(amg, l));
         TRY(find_basis(amg, l, counts, &nodes, aggregates));
         TRY(find_p_of_p0(amg, l));
-        TRY(make_next(amg, l, imprecise));
+        TRY(make_next(amg, l));
     }
 done:
     spmv_matrix_destroy(nodes.transpose);
@@ -840,12 +901,12 @@ static spmv_status coarsen(struct amg *amg, struct amg_level *l, bool *coarser, 
     int64_t aggregates = 0;
     *coarser = false;
     TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &counts));
-    TRY(find_strong(amg, l, counts));
+    TRY(find_strong(amg, l, l, counts, imprecise));
     TRY(find_aggregates(amg, l, counts, &aggregates));
     *coarser = few_enough(aggregates, l->rows);
     if (*coarser) {
         TRY(find_p(amg, l, counts, aggregates));
-        TRY(make_next(amg, l, imprecise));
+        TRY(make_next(amg, l));
     }
 done:
     amg_release(&l->work);
@@ -909,6 +970,7 @@ static spmv_status invert_last(struct amg *amg, bool *imprecise)
     TRY(run(amg, AMG_DENSE_CLEAR, &s, n * n));
     TRY(run(amg, AMG_DENSE_FILL, &s, n));
     TRY(amg_invert(amg->ctx, &s.dense));
+    TRY(judge_now(amg, l, imprecise));
     TRY(check_pivots(amg, s.dense.pivot, s.dense.tolerance, imprecise));
     TRY(run(amg, AMG_DENSE_TAKE, &s, n * n));
 done:
@@ -946,19 +1008,29 @@ static spmv_status plan_smoother(struct amg *amg, struct amg_level *l)
     s.to = l->smoother;
     TRY(run(amg, AMG_SMOOTHER, &s, l->rows));
     const spmv_csr a = with_values(amg, l->a, l->smoother);
-    TRY(plan_for(amg, &a, &l->plan_smoother));
+    if (l->plan_smoother == NULL)
+        TRY(plan_share(l->plan, l->smoother, &l->plan_smoother));
+    if (l->plan_smoother == NULL || amg->updates)
+        TRY(plan_for(amg, &a, &l->plan_smoother));
 done:
     return st;
 }
 
 /* The plans, the smoothers' steps and the vectors. */
-static spmv_status complete(struct amg *amg)
+static spmv_status complete(struct amg *amg, bool *imprecise)
 {
     spmv_status st = SPMV_OK;
     const bool first = amg->level[0].d == NULL;
+    double bounds[AMG_LEVELS];
+    TRY(judge_now(amg, &amg->level[amg->levels - 1], imprecise));
+    TRY(read_number(amg, amg->bounds, amg->levels * size_of(amg), bounds));
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
         const bool last = k + 1 == amg->levels;
+        if (amg->l1)
+            l->bound = 1;
+        else if (l->nulls == 0)
+            l->bound = real_at(amg->type, bounds, k);
         if (!isfinite(l->bound)) {
             st = not_positive(amg, l, -2, &(bool){false});
             goto done;
@@ -998,6 +1070,9 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
     amg->levels = 1;
     amg->level[0] = (struct amg_level){.rows = amg->m->rows, .block = amg->block, .nulls = amg->nulls};
     amg->level[0].pool.ctx = amg->level[0].work.ctx = amg->ctx;
+    amg->unchecked = false;
+    TRY(amg_alloc(&amg->pool, sizeof *amg->cells, (void **)&amg->cells));
+    TRY(amg_alloc(&amg->pool, AMG_LEVELS * size_of(amg), &amg->bounds));
     TRY(take_values(amg));
     TRY(take_near_null(amg));
     for (;;) {
@@ -1016,7 +1091,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
         if (!coarser || amg->levels == AMG_LEVELS)
             break;
     }
-    TRY(complete(amg));
+    TRY(complete(amg, imprecise));
 done:
     return st;
 }
@@ -1037,14 +1112,16 @@ spmv_status amg_renew(struct amg *amg, bool *imprecise)
             if (st == SPMV_OK)
                 st = find_product_values(amg, l);
             if (st == SPMV_OK)
-                st = check_next(amg, l, l + 1, NULL, imprecise);
+                st = check_next(amg, l, l + 1, NULL);
+            if (st == SPMV_OK)
+                st = judge_now(amg, l + 1, imprecise);
             amg_release(&l->work);
             TRY(st);
         }
     }
     if (amg->bottom_values != NULL)
         TRY(invert_last(amg, imprecise));
-    TRY(complete(amg));
+    TRY(complete(amg, imprecise));
 done:
     return st;
 }
@@ -1053,8 +1130,8 @@ void amg_clear(struct amg *amg)
 {
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
+        spmv_plan_destroy(l->plan_smoother); /* it may use the other one */
         spmv_plan_destroy(l->plan);
-        spmv_plan_destroy(l->plan_smoother);
         spmv_plan_destroy(l->plan_p);
         spmv_plan_destroy(l->plan_r);
         spmv_multiply_plan_destroy(l->rap);

@@ -198,12 +198,33 @@ void spmv_plan_destroy(spmv_plan *plan)
     if (plan == NULL)
         return;
     spmv_context *const ctx = plan->ctx;
+    if (plan->borrows) {
+        host_free(plan);
+        return;
+    }
     plan_release_state(plan);
     plan_release_matrix(plan);
     spmv_free(plan->ctx, plan->prepared);
     spmv_free(plan->ctx, plan->epilogue);
     host_free(plan);
     context_freed(ctx);
+}
+
+spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **shared)
+{
+    *shared = NULL;
+    if (!plan->reads_values || plan->updates)
+        return SPMV_OK;
+    const spmv_status st = host_alloc(plan->ctx, sizeof **shared, "a plan", (void **)shared);
+    if (st != SPMV_OK)
+        return st;
+    **shared = *plan;
+    (*shared)->a.val = val;
+    (*shared)->borrows = true;
+    (*shared)->symmetry = PLAN_SYMMETRY_UNKNOWN;
+    (*shared)->bytes = 0;
+    (*shared)->seconds = 0;
+    return SPMV_OK;
 }
 
 bool plan_can_load(const spmv_plan *plan, const void *array)

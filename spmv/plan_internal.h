@@ -179,6 +179,8 @@ struct spmv_plan {
     bool update_waits;                 /* the method's update waits */
     bool updates;                      /* the option update_values */
     bool named;                        /* the option method names one */
+    bool reads_values;                 /* nothing but a.val depends on the values */
+    bool borrows;                      /* all that it has belongs to another plan (plan_share) */
     spmv_matrix *transposed;           /* owns the arrays of a where op(A) was formed on the host */
     /* the arrays of a that the plan owns, in the context's memory; val also with transposed */
     void *row_ptr, *col, *val;
@@ -211,6 +213,10 @@ struct plan_product plan_product_of(const spmv_plan *plan, const void *host_alph
 /* spmv_plan_create for the rows of one rank. ranks must outlive the plan. */
 spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
                                  const struct plan_ranks *ranks, spmv_plan **plan);
+
+/* A plan for other values of the same type in the pattern of `plan`, which must outlive it. *shared is NULL if
+ * `plan` depends on its values. Does not wait. */
+spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **shared);
 
 /* Computes the product and its epilogue without checking arguments. rows > 0. */
 spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);

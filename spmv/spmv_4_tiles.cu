@@ -284,6 +284,7 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         s->retained = share_retained(plan, s);
         describe(plan, s);
     }
+    plan->reads_values = plan->a.val != nullptr && s->coded.memory == nullptr;
     /* learn has waited */
     plan->settled = plan->a.rows > 0 && s->sums == nullptr && s->coded.memory == nullptr;
     return st;
