@@ -5,11 +5,11 @@
  * A general sparse product first finds how many entries each row has, then their columns, then their
  * sums (spgemm/). Here most rows have few columns and A P is needed once, so one pass is enough.
  *
- * A thread has a row if rows have few products, and keeps its columns and sums in registers. Otherwise a
- * group of lanes has a row, with a hash table in shared memory. It takes several rows of the right matrix at
- * a time. First its lanes find the places of all columns, in any order. Then they add one row of the right
+ * A lane has a row if there are many rows whose result is expected to fit in its table. It goes through the
+ * products in their order. Otherwise a group of lanes has a row. It takes several rows of the right matrix at
+ * a time: first its lanes find the places of all columns, in any order; then they add one row of the right
  * matrix after the other, whose columns are different. In both cases k ascends in each sum, so the values
- * have the same bits as those of a general product. Only the search for a free place is atomic.
+ * have the same bits as those of a general product. Only the search of a group for a free place is atomic.
  *
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
@@ -36,18 +36,15 @@ namespace
 
 enum { FREE = -1 };
 
-/* log2 of the places that a large table has for each lane of a warp. Tests build with small ones. */
+/* log2 of the places of a lane's table for A P; for R (A P) one more. A large table has as many for each lane
+ * of a warp. Tests build with small ones. */
 #ifndef SPMV_AMG_TABLE_LOG
 #define SPMV_AMG_TABLE_LOG 5
 #endif
-enum { LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of all its places */ };
+enum { OWN = SPMV_AMG_TABLE_LOG, LARGE = SPMV_AMG_TABLE_LOG + 5 };
 
-/* A thread has a row if there are so many products on average at most. On an H200, groups of lanes were faster
- * for 145, and slower for 24. */
-enum { FEW_PRODUCTS = 50 };
-
-/* The most columns of a row that a thread has. */
-enum { THREAD_COLUMNS = 12 };
+/* Rows of P with more entries on average make rows that are too long for a lane's table. */
+enum { FEW_ENTRIES = 6 };
 
 /* Longer rows of R are not sorted: an entry is compared with all others of its row. Tests build with
  * shorter ones. */
@@ -60,6 +57,12 @@ enum { LONGEST = SPMV_AMG_LONGEST };
 enum { AT_ONCE = 256 };
 
 constexpr unsigned all_lanes = 0xffffffffu;
+
+/* The high bits of a product (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
+__device__ uint32_t hash(int32_t column)
+{
+    return (uint32_t)column * 2654435769u;
+}
 
 template <typename T> struct alignas(2 * sizeof(T)) entry {
     T value;
@@ -172,11 +175,10 @@ template <int LANES, int LOG, typename T> struct table {
         __syncwarp();
     }
 
-    /* The place of a column, by one lane; -1 for FREE. The first place is that of the high bits of a product
-     * (D. E. Knuth, "The Art of Computer Programming" 3, section 6.4). */
+    /* The place of a column, by one lane; -1 for FREE. */
     __device__ int insert(int32_t column)
     {
-        int s = (int)((uint32_t)column * 2654435769u >> (32 - LOG)), key = FREE;
+        int s = (int)(hash(column) >> (32 - LOG)), key = FREE;
         while (column != FREE) {
             key = read_relaxed(keys + s);
             while (key != column && key != FREE) {
@@ -201,6 +203,12 @@ template <int LANES, int LOG, typename T> struct table {
         return all;
     }
 
+    __device__ void check_room()
+    {
+        const int all = count(); /* by all lanes */
+        full = full || all > MOST;
+    }
+
     __device__ void add(int s, T product)
     {
         if (s >= 0)
@@ -216,7 +224,7 @@ template <int LANES, int LOG, typename T> struct table {
             if (i < length && !full)
                 e = right.load(begin + i);
             const int s = insert(e.column);
-            full = full || count() > MOST;
+            check_room();
             add(s, factor * e.value);
         }
     }
@@ -253,12 +261,13 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
         const part<T> now = found;
         advance(k + t->lane + 2 * LANES);
         k += LANES;
-        t->full = t->full || (__ballot_sync(all_lanes, now.length < 0) & t->group) != 0;
+        const unsigned missing = __ballot_sync(all_lanes, now.length < 0);
+        t->full = t->full || (missing & t->group) != 0;
         const bool longer = __ballot_sync(all_lanes, now.length > LANES) != 0;
         for (int first = 0; first < LANES; first += AT_ONCE) {
             if (__ballot_sync(all_lanes, t->lane >= first && now.length > 0) == 0)
                 break;
-            t->full = t->full || t->count() > table<LANES, LOG, T>::MOST;
+            t->check_room();
             int32_t columns[AT_ONCE];
             T products[AT_ONCE];
 #pragma unroll
@@ -376,86 +385,120 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS, table<LANES, LO
     }
 }
 
-/* The columns and sums of a row, in registers of a thread. */
-template <typename T> struct short_row {
-    int32_t column[THREAD_COLUMNS];
-    T sum[THREAD_COLUMNS];
-    int count; /* -1: too many columns */
+/* A lane's table of 2^LOG places. The tables of a block lie side by side: place s of a lane is at s times the
+ * threads plus the lane's number, so lanes have no bank conflicts. */
+template <int LOG, typename T> struct own_table {
+    enum { SLOTS = 1 << LOG, MOST = SLOTS / 4 * 3, THREADS = LOG > 5 ? 64 : 128 };
+    int *keys; /* every THREADS-th one */
+    T *sums;
+    int count;
+    bool full;
 
-    __device__ void add(int32_t c, T product)
+    __device__ void clear()
     {
-        bool there = false;
 #pragma unroll
-        for (int s = 0; s < THREAD_COLUMNS; s++)
-            if (column[s] == c) {
-                there = true;
-                sum[s] += product;
-            }
-        if (there || count < 0)
-            return;
-#pragma unroll
-        for (int s = 0; s < THREAD_COLUMNS; s++)
-            if (s == count) {
-                column[s] = c;
-                sum[s] = product;
-            }
-        count = count < THREAD_COLUMNS ? count + 1 : -1;
+        for (int s = 0; s < SLOTS; s++)
+            keys[s * THREADS] = FREE;
+        count = 0;
+        full = false;
+    }
+
+    __device__ void add(int32_t column, T product)
+    {
+        /* the lanes of a warp leave the search together, then none of them branches */
+        int s = (int)(hash(column) >> (32 - LOG)), key = keys[s * THREADS];
+        while (key != column && key != FREE) {
+            s = (s + 1) & (SLOTS - 1);
+            key = keys[s * THREADS];
+        }
+        const T before = sums[s * THREADS];
+        const bool fresh = key == FREE;
+        full = fresh && count == MOST;
+        if (!full) {
+            keys[s * THREADS] = column;
+            sums[s * THREADS] = fresh ? product : before + product;
+        }
+        count += fresh;
     }
 };
 
-/* All rows of a product, by a thread each. Columns, rows and first entries of the right matrix are loaded one
- * step before each other and before they are needed. */
-template <typename T, typename Right>
-__global__ void __launch_bounds__(block_threads) multiply_short_rows(job<T, Right> j, row_list again)
+/* Adds the products of entries k to end - 1 of the left matrix, by one lane. Returns their mass. Columns, rows
+ * and first entries of the right matrix are loaded one step before each other and before they are needed. */
+template <int LOG, typename T, typename Right>
+__device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, own_table<LOG, T> *t)
 {
-    reservation reserved = {0, 0};
-    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < j.rows;
-         first += (int64_t)gridDim.x * block_threads) {
-        const int64_t row = first + threadIdx.x;
-        int64_t k = row < j.rows ? amg_offset(&j.left, row) : 0;
-        const int64_t begin = k, end = row < j.rows ? amg_offset(&j.left, row + 1) : 0;
-        short_row<T> r;
-        part<T> ready = {}, found = {};
-        entry<T> next = {};
-        int32_t column = 0;
-        T value = 0;
-        const auto advance = [&](int64_t at) {
-            ready = found;
-            if (ready.length > 0)
-                next = j.right.load(ready.begin);
-            found.length = 0;
-            if (at > begin && at - 1 < end) {
-                found.factor = value;
-                found.length = j.right.find(column, &found.begin);
-            }
-            if (at < end) {
-                column = j.left.col[at];
-                value = ((const T *)j.left.val)[at];
-            }
-        };
-#pragma unroll
-        for (int s = 0; s < THREAD_COLUMNS; s++)
-            r.column[s] = FREE;
-        r.count = 0;
-        advance(k);
-        advance(k + 1);
-        advance(k + 2);
-        for (; k < end && r.count >= 0; k++) {
-            const part<T> now = ready;
-            entry<T> e = next;
-            advance(k + 3);
-            for (int i = 0; i < now.length; i++) {
-                const entry<T> term = e;
-                if (i + 1 < now.length)
-                    e = j.right.load(now.begin + i + 1);
-                r.add(term.column, now.factor * term.value);
-            }
+    const int64_t begin = k;
+    double mass = 0;
+    part<T> ready = {}, found = {};
+    entry<T> first = {};
+    int32_t column = 0;
+    T value = 0;
+    const auto advance = [&](int64_t next) {
+        ready = found;
+        if (ready.length > 0)
+            first = j.right.load(ready.begin);
+        found.length = 0;
+        if (next > begin && next - 1 < end) {
+            found.factor = value;
+            found.length = j.right.find(column, &found.begin);
+            if (j.diagonal != nullptr)
+                found.diagonal = j.diagonal[column];
         }
-        const int64_t to = take_room(j, &reserved, row < j.rows, row, r.count, again);
-#pragma unroll
-        for (int s = 0; s < THREAD_COLUMNS; s++)
-            if (s < r.count && to >= 0)
-                j.entries[to + s] = {r.sum[s], r.column[s]};
+        if (next < end) {
+            column = j.left.col[next];
+            value = ((const T *)j.left.val)[next];
+        }
+    };
+    advance(k);
+    advance(k + 1);
+    advance(k + 2);
+    for (; k < end && !t->full; k++) {
+        const part<T> now = ready;
+        entry<T> next = first;
+        advance(k + 3);
+        t->full = now.length < 0;
+        if (j.diagonal != nullptr)
+            mass = amg_add_mass(mass, (double)now.diagonal, (double)now.factor);
+        for (int i = 0; i < now.length; i++) {
+            const entry<T> e = next;
+            if (i + 1 < now.length)
+                next = j.right.load(now.begin + i + 1);
+            t->add(e.column, now.factor * e.value);
+            if (t->full)
+                break;
+        }
+    }
+    return mass;
+}
+
+/* All rows of a product, by a lane each. Rows with too many columns are appended to `again`. */
+template <int LOG, typename T, typename Right>
+__global__ void __launch_bounds__(own_table<LOG, T>::THREADS) multiply_own_rows(job<T, Right> j, row_list again)
+{
+    constexpr int SLOTS = own_table<LOG, T>::SLOTS, THREADS = own_table<LOG, T>::THREADS;
+    alignas(16) __shared__ char memory[SLOTS * THREADS * (sizeof(T) + sizeof(int))]; /* one base address */
+    own_table<LOG, T> t = {(int *)(memory + SLOTS * THREADS * sizeof(T)) + threadIdx.x, (T *)memory + threadIdx.x, 0,
+                           false};
+    reservation reserved = {0, 0};
+    for (int64_t first = (int64_t)blockIdx.x * THREADS; first < j.rows; first += (int64_t)gridDim.x * THREADS) {
+        const int64_t row = first + threadIdx.x;
+        const bool mine = row < j.rows;
+        const int64_t begin = mine ? amg_offset(&j.left, row) : 0;
+        int64_t end = mine ? amg_offset(&j.left, row + 1) : 0;
+        t.clear();
+        if (end - begin > j.longest) {
+            end = begin;
+            t.full = true;
+        }
+        const double mass = add_products(j, begin, end, &t);
+        int64_t to = take_room(j, &reserved, mine, row, t.full ? -1 : t.count, again);
+        if (mine && j.mass != nullptr)
+            j.mass[row] = mass;
+        if (to >= 0)
+            for (int s = 0; s < SLOTS; s++)
+                if (t.keys[s * THREADS] != FREE)
+                    j.entries[to++] = {t.sums[s * THREADS], t.keys[s * THREADS]};
+        __syncwarp();
     }
 }
 
@@ -555,40 +598,39 @@ spmv_status launch_rows(spmv_context *ctx, const char *name, const job<T, Right>
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, own_table::THREADS, kernel, j, from, again);
 }
 
-template <typename T, typename Right>
-spmv_status launch_short_rows(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list again)
+template <int LOG, typename T, typename Right>
+spmv_status launch_own_rows(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list again)
 {
+    enum { THREADS = own_table<LOG, T>::THREADS };
     static uint64_t known;
     int resident = 0, fixed = 0;
-    const auto kernel = multiply_short_rows<T, Right>;
-    const spmv_status st = kernel_facts(ctx, name, (const void *)kernel, block_threads, &known, &resident, &fixed);
+    const auto kernel = multiply_own_rows<LOG, T, Right>;
+    const spmv_status st = kernel_facts(ctx, name, (const void *)kernel, (int)THREADS, &known, &resident, &fixed);
     const int64_t all = (int64_t)resident * ((const cuda_state *)ctx->device)->multiprocessors;
-    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)block_threads), all);
-    return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, block_threads, kernel, j, again);
+    const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)THREADS), all);
+    return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, THREADS, kernel, j, again);
 }
 
-/* Whether there are so many rows that a warp need not have one alone. */
-template <typename T, typename Right> bool many_rows(spmv_context *ctx, const job<T, Right> &j)
-{
-    return j.rows >= (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
-}
-
-/* All rows, by groups of LANES lanes if there are many. */
-template <int LANES, int LOG, typename T, typename Right>
-spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list list)
+/* All rows: by lanes with tables of 2^LOG places, or by groups of LANES lanes. */
+template <int LOG, int LANES, typename T, typename Right>
+spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, bool few_columns, row_list list)
 {
     const row_list none = {nullptr, nullptr};
-    if (!many_rows(ctx, j))
+    const bool many_rows = j.rows >= (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+    spmv_status st = SPMV_OK;
+    if (few_columns && many_rows)
+        st = launch_own_rows<LOG>(ctx, name, j, list);
+    else if constexpr (LANES < (int)warp_lanes)
+        st = launch_rows<LANES, LARGE - 3>(ctx, name, j, none, list);
+    else
         return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
-    const spmv_status st = launch_rows<LANES, LOG>(ctx, name, j, none, list);
     return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
 }
 
 template <typename T> spmv_status queue_products(spmv_context *ctx, const struct amg_galerkin *g)
 {
     counters *const found = (counters *)g->counters;
-    const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
-    const row_list lists[] = {{g->list, &found[0].listed}, {g->list, &found[1].listed}}, none = {nullptr, nullptr};
+    const bool few_columns = g->p_nnz <= FEW_ENTRIES * g->fine;
     const job<T, csr_rows<T>> ap = {g->fine,
                                     g->a,
                                     INT64_MAX,
@@ -613,14 +655,11 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
                                           g->mass};
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-    if (st == SPMV_OK && products <= FEW_PRODUCTS && many_rows(ctx, ap)) {
-        st = launch_short_rows(ctx, "amg A P", ap, lists[0]);
-        if (st == SPMV_OK)
-            st = launch_rows<warp_lanes, LARGE>(ctx, "amg A P", ap, lists[0], none);
-    } else if (st == SPMV_OK) {
-        st = multiply<8, LARGE - 3>(ctx, "amg A P", ap, lists[0]);
-    }
-    return st != SPMV_OK ? st : multiply<16, LARGE - 2>(ctx, "amg R (A P)", rap, lists[1]);
+    if (st == SPMV_OK)
+        st = multiply<OWN, 8>(ctx, "amg A P", ap, few_columns, row_list{g->list, &found[0].listed});
+    return st != SPMV_OK ? st
+                         : multiply<OWN + 1, warp_lanes>(ctx, "amg R (A P)", rap, few_columns,
+                                                         row_list{g->list, &found[1].listed});
 }
 
 template <typename T>

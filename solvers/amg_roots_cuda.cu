@@ -72,15 +72,14 @@ __global__ void __launch_bounds__(THREADS) collect(const int32_t *undecided, int
     }
 }
 
-/* verdict: of each row of the list the state that it gets. LANES lanes have a row: each loads where the row
- * of a neighbour is, and then they read these rows, one after the other. Clears the counter `next_but_one`.
- * Sets *too_long if a row is. */
-template <int LANES>
+/* verdict: of each row of the list the state that it gets. LANES lanes have a row, EACH of them one of its
+ * neighbours. Clears the counter `next_but_one`. Sets *too_long if a row is. */
+template <int LANES, int EACH>
 __global__ void __launch_bounds__(THREADS)
     decide(amg_csr f, const uint64_t *key, row_list list, int32_t *verdict, unsigned long long *next_but_one,
            unsigned long long *too_long)
 {
-    const int lane = (int)threadIdx.x % LANES, first_lane = (int)threadIdx.x % warp_lanes - lane;
+    const int lane = (int)threadIdx.x % LANES;
     const int64_t count = (int64_t)*list.count;
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *next_but_one = 0;
@@ -91,28 +90,19 @@ __global__ void __launch_bounds__(THREADS)
         const int64_t end = at < count ? amg_offset(&f, row + 1) : 0;
         const uint64_t own = key[row];
         uint64_t most = own;
-        int64_t k = at < count ? amg_offset(&f, row) + lane : 0;
-        for (; __ballot_sync(all_lanes, k < end) != 0; k += LANES) {
-            int64_t begin = 0;
-            int length = 0;
-            if (k < end) {
-                const int32_t near = f.col[k];
-                const int64_t last = amg_offset(&f, near + (int64_t)1);
-                begin = amg_offset(&f, near);
-                most = key[near] > most ? key[near] : most;
-                if (last - begin > SPMV_AMG_ROOTS_ROW)
-                    *too_long = 1;
-                else
-                    length = (int)(last - begin);
+        for (int64_t k = at < count ? amg_offset(&f, row) + lane / EACH : 0; k < end; k += LANES / EACH) {
+            const int32_t near = f.col[k];
+            const int64_t begin = amg_offset(&f, near);
+            int64_t last = amg_offset(&f, near + (int64_t)1);
+            if (last - begin > SPMV_AMG_ROOTS_ROW) {
+                *too_long = 1;
+                last = begin;
             }
-#pragma unroll
-            for (int n = 0; n < LANES; n++) {
-                const int its_length = __shfl_sync(all_lanes, length, first_lane + n);
-                const int64_t its_begin = __shfl_sync(all_lanes, (long long)begin, first_lane + n);
-                for (int e = lane; e < its_length; e += LANES) {
-                    const uint64_t other = key[f.col[its_begin + e]];
-                    most = other > most ? other : most;
-                }
+            most = key[near] > most ? key[near] : most;
+#pragma unroll 4
+            for (int64_t e = begin + lane % EACH; e < last; e += EACH) {
+                const uint64_t other = key[f.col[e]];
+                most = other > most ? other : most;
             }
         }
         for (int distance = 1; distance < LANES; distance *= 2) {
@@ -142,7 +132,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Rounds until no row is left. The host looks after each ROUNDS_AT_ONCE, some of which may be empty. */
-template <int LANES>
+template <int LANES, int EACH>
 spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r, bool *too_long)
 {
     enum { ROUNDS_AT_ONCE = 14 };
@@ -158,7 +148,7 @@ spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r,
     for (int round = 0; st == SPMV_OK; round++) {
         const row_list list = {r->lists[round % 2], counts + round % 3};
         const row_list next = {r->lists[(round + 1) % 2], counts + (round + 1) % 3};
-        st = launch(ctx, "amg decide", wide_blocks, THREADS, decide<LANES>, s->f, (const uint64_t *)s->key, list,
+        st = launch(ctx, "amg decide", wide_blocks, THREADS, decide<LANES, EACH>, s->f, (const uint64_t *)s->key, list,
                     s->undecided, counts + (round + 2) % 3, counts + 3);
         if (st == SPMV_OK)
             st = launch(ctx, "amg apply", blocks, THREADS, apply, s->key, list, (const int32_t *)s->undecided, next,
@@ -180,6 +170,6 @@ extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *
 {
     *too_long = false;
     return on_device(ctx, [=] {
-        return r->few ? run_rounds<8>(ctx, s, r, too_long) : run_rounds<32>(ctx, s, r, too_long);
+        return r->few ? run_rounds<8, 1>(ctx, s, r, too_long) : run_rounds<32, 4>(ctx, s, r, too_long);
     });
 }
