@@ -79,11 +79,12 @@ template <amg_step STEP> __device__ bool reads_entries(const amg_rows &s, int64_
                                     : true;
 }
 
-/* Copies entries begin to end - 1 of m to shared memory, several at once by a thread. */
+/* Copies entries begin to end - 1 of m to shared memory. With values, a thread copies several at once; without
+ * them that takes longer. */
 template <staged STAGED, typename T>
 __device__ void stage(const amg_rows &rows, const amg_csr &m, int64_t begin, int64_t end, int32_t *col, T *val)
 {
-    enum { AT_ONCE = 4 };
+    enum { AT_ONCE = has_values(STAGED) ? 4 : 1 };
     const int count = (int)(end - begin);
     for (int first = (int)threadIdx.x; first < count; first += AT_ONCE * THREADS) {
         int32_t c[AT_ONCE], column[AT_ONCE];

@@ -5,11 +5,11 @@
  * A general sparse product first finds how many entries each row has, then their columns, then their
  * sums (spgemm/). Here most rows have few columns and A P is needed once, so one pass is enough.
  *
- * A lane has a row if there are many rows whose result is expected to fit in its table. It goes through the
- * products in their order. Otherwise a group of lanes has a row. It takes several rows of the right matrix at
- * a time: first its lanes find the places of all columns, in any order; then they add one row of the right
- * matrix after the other, whose columns are different. In both cases k ascends in each sum, so the values
- * have the same bits as those of a general product. Only the search of a group for a free place is atomic.
+ * For A P, a lane has a row if rows have few products: it goes through them in their order, with a table of
+ * its own. Otherwise a group of lanes has a row. It takes several rows of the right matrix at a time: first its
+ * lanes find the places of all columns, in any order; then they add one row of the right matrix after the
+ * other, whose columns are different. In both cases k ascends in each sum, so the values have the same bits as
+ * those of a general product. Only the search of a group for a free place is atomic.
  *
  * A finished row is written to the next free place of a common array, with its entries in any order. In
  * rows of A P the order does not matter, because an entry of C takes at most one of them. Rows of C are
@@ -36,15 +36,15 @@ namespace
 
 enum { FREE = -1 };
 
-/* log2 of the places of a lane's table for A P; for R (A P) one more. A large table has as many for each lane
- * of a warp. Tests build with small ones. */
+/* log2 of the places that a large table has for each lane of a warp. Tests build with small ones. */
 #ifndef SPMV_AMG_TABLE_LOG
 #define SPMV_AMG_TABLE_LOG 5
 #endif
-enum { OWN = SPMV_AMG_TABLE_LOG, LARGE = SPMV_AMG_TABLE_LOG + 5 };
+enum { OWN = SPMV_AMG_TABLE_LOG - 1, LARGE = SPMV_AMG_TABLE_LOG + 5 /* log2 of the places of a table */ };
 
-/* Rows of P with more entries on average make rows that are too long for a lane's table. */
-enum { FEW_ENTRIES = 6 };
+/* A lane has a row of A P if there are so many products on average at most. On an H100, lanes were faster for
+ * 24, groups for 145. */
+enum { FEW_PRODUCTS = 60 };
 
 /* Longer rows of R are not sorted: an entry is compared with all others of its row. Tests build with
  * shorter ones. */
@@ -385,10 +385,10 @@ __global__ void __launch_bounds__(table<LANES, LOG, T>::THREADS, table<LANES, LO
     }
 }
 
-/* A lane's table of 2^LOG places. The tables of a block lie side by side: place s of a lane is at s times the
- * threads plus the lane's number, so lanes have no bank conflicts. */
-template <int LOG, typename T> struct own_table {
-    enum { SLOTS = 1 << LOG, MOST = SLOTS / 4 * 3, THREADS = LOG > 5 ? 64 : 128 };
+/* A lane's table. The tables of a block lie side by side: place s of a lane is at s times the threads plus the
+ * lane's number, so lanes have no bank conflicts. */
+template <typename T> struct own_table {
+    enum { SLOTS = 1 << OWN, MOST = SLOTS / 4 * 3, THREADS = 128 };
     int *keys; /* every THREADS-th one */
     T *sums;
     int count;
@@ -406,7 +406,7 @@ template <int LOG, typename T> struct own_table {
     __device__ void add(int32_t column, T product)
     {
         /* the lanes of a warp leave the search together, then none of them branches */
-        int s = (int)(hash(column) >> (32 - LOG)), key = keys[s * THREADS];
+        int s = (int)(hash(column) >> (32 - OWN)), key = keys[s * THREADS];
         while (key != column && key != FREE) {
             s = (s + 1) & (SLOTS - 1);
             key = keys[s * THREADS];
@@ -422,13 +422,12 @@ template <int LOG, typename T> struct own_table {
     }
 };
 
-/* Adds the products of entries k to end - 1 of the left matrix, by one lane. Returns their mass. Columns, rows
- * and first entries of the right matrix are loaded one step before each other and before they are needed. */
-template <int LOG, typename T, typename Right>
-__device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, own_table<LOG, T> *t)
+/* Adds the products of entries k to end - 1 of the left matrix, by one lane. Columns, rows and first entries of
+ * the right matrix are loaded one step before each other and before they are needed. */
+template <typename T, typename Right>
+__device__ void add_products(const job<T, Right> &j, int64_t k, int64_t end, own_table<T> *t)
 {
     const int64_t begin = k;
-    double mass = 0;
     part<T> ready = {}, found = {};
     entry<T> first = {};
     int32_t column = 0;
@@ -441,8 +440,6 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, o
         if (next > begin && next - 1 < end) {
             found.factor = value;
             found.length = j.right.find(column, &found.begin);
-            if (j.diagonal != nullptr)
-                found.diagonal = j.diagonal[column];
         }
         if (next < end) {
             column = j.left.col[next];
@@ -456,48 +453,34 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, o
         const part<T> now = ready;
         entry<T> next = first;
         advance(k + 3);
-        t->full = now.length < 0;
-        if (j.diagonal != nullptr)
-            mass = amg_add_mass(mass, (double)now.diagonal, (double)now.factor);
-        for (int i = 0; i < now.length; i++) {
+        for (int i = 0; i < now.length && !t->full; i++) {
             const entry<T> e = next;
             if (i + 1 < now.length)
                 next = j.right.load(now.begin + i + 1);
             t->add(e.column, now.factor * e.value);
-            if (t->full)
-                break;
         }
     }
-    return mass;
 }
 
 /* All rows of a product, by a lane each. Rows with too many columns are appended to `again`. */
-template <int LOG, typename T, typename Right>
-__global__ void __launch_bounds__(own_table<LOG, T>::THREADS) multiply_own_rows(job<T, Right> j, row_list again)
+template <typename T, typename Right>
+__global__ void __launch_bounds__(own_table<T>::THREADS) multiply_own_rows(job<T, Right> j, row_list again)
 {
-    constexpr int SLOTS = own_table<LOG, T>::SLOTS, THREADS = own_table<LOG, T>::THREADS;
+    constexpr int SLOTS = own_table<T>::SLOTS, THREADS = own_table<T>::THREADS;
     alignas(16) __shared__ char memory[SLOTS * THREADS * (sizeof(T) + sizeof(int))]; /* one base address */
-    own_table<LOG, T> t = {(int *)(memory + SLOTS * THREADS * sizeof(T)) + threadIdx.x, (T *)memory + threadIdx.x, 0,
-                           false};
+    own_table<T> t = {(int *)(memory + SLOTS * THREADS * sizeof(T)) + threadIdx.x, (T *)memory + threadIdx.x, 0, false};
     reservation reserved = {0, 0};
     for (int64_t first = (int64_t)blockIdx.x * THREADS; first < j.rows; first += (int64_t)gridDim.x * THREADS) {
         const int64_t row = first + threadIdx.x;
         const bool mine = row < j.rows;
-        const int64_t begin = mine ? amg_offset(&j.left, row) : 0;
-        int64_t end = mine ? amg_offset(&j.left, row + 1) : 0;
         t.clear();
-        if (end - begin > j.longest) {
-            end = begin;
-            t.full = true;
-        }
-        const double mass = add_products(j, begin, end, &t);
+        if (mine)
+            add_products(j, amg_offset(&j.left, row), amg_offset(&j.left, row + 1), &t);
+        __syncwarp();
         int64_t to = take_room(j, &reserved, mine, row, t.full ? -1 : t.count, again);
-        if (mine && j.mass != nullptr)
-            j.mass[row] = mass;
-        if (to >= 0)
-            for (int s = 0; s < SLOTS; s++)
-                if (t.keys[s * THREADS] != FREE)
-                    j.entries[to++] = {t.sums[s * THREADS], t.keys[s * THREADS]};
+        for (int s = 0; s < SLOTS && to >= 0; s++)
+            if (t.keys[s * THREADS] != FREE)
+                j.entries[to++] = {t.sums[s * THREADS], t.keys[s * THREADS]};
         __syncwarp();
     }
 }
@@ -598,39 +581,25 @@ spmv_status launch_rows(spmv_context *ctx, const char *name, const job<T, Right>
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, own_table::THREADS, kernel, j, from, again);
 }
 
-template <int LOG, typename T, typename Right>
+template <typename T, typename Right>
 spmv_status launch_own_rows(spmv_context *ctx, const char *name, const job<T, Right> &j, row_list again)
 {
-    enum { THREADS = own_table<LOG, T>::THREADS };
+    enum { THREADS = own_table<T>::THREADS };
     static uint64_t known;
     int resident = 0, fixed = 0;
-    const auto kernel = multiply_own_rows<LOG, T, Right>;
+    const auto kernel = multiply_own_rows<T, Right>;
     const spmv_status st = kernel_facts(ctx, name, (const void *)kernel, (int)THREADS, &known, &resident, &fixed);
     const int64_t all = (int64_t)resident * ((const cuda_state *)ctx->device)->multiprocessors;
     const int64_t blocks = min_i64(ceil_divide(j.rows, (int64_t)THREADS), all);
     return st != SPMV_OK ? st : launch(ctx, name, (int)blocks, THREADS, kernel, j, again);
 }
 
-/* All rows: by lanes with tables of 2^LOG places, or by groups of LANES lanes. */
-template <int LOG, int LANES, typename T, typename Right>
-spmv_status multiply(spmv_context *ctx, const char *name, const job<T, Right> &j, bool few_columns, row_list list)
-{
-    const row_list none = {nullptr, nullptr};
-    const bool many_rows = j.rows >= (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
-    spmv_status st = SPMV_OK;
-    if (few_columns && many_rows)
-        st = launch_own_rows<LOG>(ctx, name, j, list);
-    else if constexpr (LANES < (int)warp_lanes)
-        st = launch_rows<LANES, LARGE - 3>(ctx, name, j, none, list);
-    else
-        return launch_rows<warp_lanes, LARGE>(ctx, name, j, none, none);
-    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, name, j, list, none);
-}
-
 template <typename T> spmv_status queue_products(spmv_context *ctx, const struct amg_galerkin *g)
 {
     counters *const found = (counters *)g->counters;
-    const bool few_columns = g->p_nnz <= FEW_ENTRIES * g->fine;
+    const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
+    const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
+    const row_list lists[] = {{g->list, &found[0].listed}, {g->list, &found[1].listed}}, none = {nullptr, nullptr};
     const job<T, csr_rows<T>> ap = {g->fine,
                                     g->a,
                                     INT64_MAX,
@@ -656,10 +625,14 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
     if (st == SPMV_OK)
-        st = multiply<OWN, 8>(ctx, "amg A P", ap, few_columns, row_list{g->list, &found[0].listed});
-    return st != SPMV_OK ? st
-                         : multiply<OWN + 1, warp_lanes>(ctx, "amg R (A P)", rap, few_columns,
-                                                         row_list{g->list, &found[1].listed});
+        st = products <= FEW_PRODUCTS ? launch_own_rows(ctx, "amg A P", ap, lists[0])
+                                      : launch_rows<8, LARGE - 3>(ctx, "amg A P", ap, none, lists[0]);
+    if (st == SPMV_OK)
+        st = launch_rows<warp_lanes, LARGE>(ctx, "amg A P", ap, lists[0], none);
+    if (st != SPMV_OK || g->coarse < many_rows)
+        return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, none, none);
+    st = launch_rows<16, LARGE - 2>(ctx, "amg R (A P)", rap, none, lists[1]);
+    return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, lists[1], none);
 }
 
 template <typename T>

@@ -46,9 +46,9 @@ static const double INTERVAL = 8, LAST_INTERVAL = 30;
  * estimate from below, times this, is used instead. The smoother stands one that is 12 % too low. */
 static const double EIGENVALUE_MARGIN = 1.1;
 
-/* On a GPU so many rounds of the independent set visit all rows, if rows have at most so many couplings on
- * average, or more. */
-enum { FEW_COUPLINGS = 12, ROUNDS_FEW = 2, ROUNDS_MANY = 4 };
+/* On a GPU so many rounds of the independent set visit all rows. The later ones have lists, and rows have few
+ * couplings if there are so many on average at most. */
+enum { ROUNDS = 4, FEW_COUPLINGS = 12 };
 
 /* In f32 under vectors of f64: p'Ap, relative to its terms, and a pivot, relative to its diagonal
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
@@ -566,8 +566,7 @@ static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const 
     bool any = true, lists = amg->ctx->backend->id == SPMV_BACKEND_CUDA;
     TRY(run(amg, AMG_MIS_BEGIN, s, l->rows));
     while (any) { /* the undecided row with the largest key becomes a root, so this ends */
-        const int rounds = !lists ? 1 : l->f.nnz <= FEW_COUPLINGS * l->rows ? ROUNDS_FEW : ROUNDS_MANY;
-        for (int round = 0; round < rounds; round++) {
+        for (int round = 0; round < (lists ? ROUNDS : 1); round++) {
             TRY(run(amg, AMG_MIS_SPREAD, s, l->rows));
             TRY(run(amg, AMG_MIS_DECIDE, s, l->rows));
         }
