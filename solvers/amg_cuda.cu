@@ -64,6 +64,19 @@ __host__ __device__ constexpr bool compacts(amg_step step)
     return step == AMG_STRONG_FILL;
 }
 
+/* Whether the step makes the entries of P. A block collects those of its rows in shared memory, behind the
+ * staged entries, and then writes them at once. */
+__host__ __device__ constexpr bool emits(amg_step step)
+{
+    return step == AMG_PROLONG_FILL;
+}
+
+/* The most entries that a block collects, beside a capacity of staged ones. */
+template <amg_step STEP> __host__ __device__ int collected(int capacity)
+{
+    return !emits(STEP) ? 0 : capacity / 2 < 1024 ? capacity / 2 : 1024;
+}
+
 template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
 {
     return STAGED == ALL_OF_A ? &rows->a : STAGED == ALL_OF_R ? &rows->r : &rows->f;
@@ -166,6 +179,24 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
                     ((T *)rows.to)[begin + k] = val[k];
                 continue;
             }
+            if constexpr (emits(STEP)) {
+                const int64_t to = amg_offset(&s.p, first), last = first + THREADS < n ? first + THREADS : n;
+                const int count = (int)(amg_offset(&s.p, last) - to), most = collected<STEP>(capacity);
+                T *const out_val = (T *)(col + capacity);
+                int32_t *const out_col = (int32_t *)(out_val + most);
+                if (count <= most) {
+                    s.p.col = out_col - to;
+                    s.p.val = out_val - to;
+                }
+                if (i < n)
+                    Row(&s, i);
+                __syncthreads();
+                for (int k = (int)threadIdx.x; k < count && count <= most; k += THREADS) {
+                    rows.p.col[to + k] = out_col[k];
+                    ((T *)rows.p.val)[to + k] = out_val[k];
+                }
+                continue;
+            }
             if constexpr (compacts(STEP)) {
                 if (i < n)
                     Row(&s, i);
@@ -223,8 +254,11 @@ spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *r
         /* a quarter more than the average; the rows of R have none here */
         const double usual = THREADS * (STAGED == ALL_OF_R ? 32 : 1.25 * (double)rows->nnz / (double)rows->n);
         capacity = usual < most ? (int)usual / 32 * 32 + 32 : most;
+        if (capacity + collected<STEP>(capacity) > most)
+            capacity = most - collected<STEP>(most);
     }
-    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, capacity * bytes, false}, rows_kernel<Row, T, STEP>,
+    const int shared_bytes = (capacity + collected<STEP>(capacity)) * bytes;
+    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, shared_bytes, false}, rows_kernel<Row, T, STEP>,
                          *rows, n, capacity);
 }
 
