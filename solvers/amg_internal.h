@@ -167,8 +167,9 @@ int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries);
 /* Sets lengths and mass. Queued. */
 spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g);
 
-/* Sets columns and values of C, which has its row offsets. Queued. */
-spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c);
+/* Sets columns and values of C, which has its row offsets and nnz entries. Queued. */
+spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c,
+                                    int64_t nnz);
 
 /* Sets counts to the lengths of the rows of R. Queued. */
 spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t);

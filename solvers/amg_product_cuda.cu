@@ -531,11 +531,11 @@ __global__ void __launch_bounds__(block_threads)
 
 /* Copies rows to their final places, with ascending columns: an entry's place is the number of smaller
  * columns. places: where the rows are; NULL: as in c. */
-template <typename T>
+template <int LANES, typename T>
 __global__ void __launch_bounds__(block_threads)
     place_rows(int64_t rows, const row_place *places, const entry<T> *entries, amg_csr c)
 {
-    enum { LANES = 8, EACH = 6 };
+    enum { EACH = 6 };
     const int lane = (int)threadIdx.x % LANES;
     for (int64_t row = ((int64_t)blockIdx.x * block_threads + threadIdx.x) / LANES; row < rows;
          row += (int64_t)gridDim.x * (block_threads / LANES)) {
@@ -635,11 +635,21 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
     return st != SPMV_OK ? st : launch_rows<warp_lanes, LARGE>(ctx, "amg R (A P)", rap, lists[1], none);
 }
 
-template <typename T>
-spmv_status place(spmv_context *ctx, int64_t rows, const uint64_t *places, const void *entries, struct amg_csr c)
+template <int LANES, typename T>
+spmv_status place_by(spmv_context *ctx, int64_t rows, const uint64_t *places, const void *entries, struct amg_csr c)
 {
-    return launch(ctx, "amg place rows", grid_for(rows, block_threads / 8), block_threads, place_rows<T>, rows, places,
-                  (const entry<T> *)entries, c);
+    return launch(ctx, "amg place rows", grid_for(rows, block_threads / LANES), block_threads, place_rows<LANES, T>,
+                  rows, places, (const entry<T> *)entries, c);
+}
+
+/* nnz: of c. */
+template <typename T>
+spmv_status place(spmv_context *ctx, int64_t rows, int64_t nnz, const uint64_t *places, const void *entries,
+                  struct amg_csr c)
+{
+    enum { USUAL = 48 }; /* entries that 8 lanes take at once */
+    return nnz <= USUAL * rows ? place_by<8, T>(ctx, rows, places, entries, c)
+                               : place_by<warp_lanes, T>(ctx, rows, places, entries, c);
 }
 
 template <typename T> spmv_status queue_transpose(spmv_context *ctx, const struct amg_transpose *t)
@@ -647,7 +657,7 @@ template <typename T> spmv_status queue_transpose(spmv_context *ctx, const struc
     const spmv_status st =
         launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>, t->p,
                t->fine, (const int64_t *)t->r.row_ptr, t->counts, (entry<T> *)t->entries);
-    return st != SPMV_OK ? st : place<T>(ctx, t->coarse, nullptr, t->entries, t->r);
+    return st != SPMV_OK ? st : place<T>(ctx, t->coarse, t->nnz, nullptr, t->entries, t->r);
 }
 
 } // namespace
@@ -668,11 +678,11 @@ extern "C" spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, cons
 }
 
 extern "C" spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g,
-                                               struct amg_csr c)
+                                               struct amg_csr c, int64_t nnz)
 {
     return on_device(ctx, [=] {
-        return type == SPMV_F64 ? place<double>(ctx, g->coarse, g->places[1], g->entries[1], c)
-                                : place<float>(ctx, g->coarse, g->places[1], g->entries[1], c);
+        return type == SPMV_F64 ? place<double>(ctx, g->coarse, nnz, g->places[1], g->entries[1], c)
+                                : place<float>(ctx, g->coarse, nnz, g->places[1], g->entries[1], c);
     });
 }
 

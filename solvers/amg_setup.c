@@ -750,7 +750,7 @@ static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, struct
     TRY(new_rows(amg, next, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
     *made = next->a.nnz <= g.room[1];
     if (*made)
-        TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, rows_of(&next->a)));
+        TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, rows_of(&next->a), next->a.nnz));
 done:
     return st;
 }
