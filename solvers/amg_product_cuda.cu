@@ -148,8 +148,8 @@ template <int LANES, int LOG, typename T> struct table {
     enum {
         SLOTS = 1 << LOG,
         AT_ONCE = SLOTS / LANES < 16 ? SLOTS / LANES / 2 : 8, /* rows of the right matrix */
-        MOST = SLOTS - AT_ONCE * LANES, /* columns before the next rows are added */
-        STRIDE = SLOTS + LANES,         /* groups begin in different banks */
+        MOST = SLOTS - AT_ONCE * LANES,                       /* columns before the next rows are added */
+        STRIDE = SLOTS + LANES,                               /* groups begin in different banks */
         THREADS = LANES < (int)warp_lanes ? 128 : 64,
         GROUPS = THREADS / LANES,
         RESIDENT = (sizeof(T) == 4 ? 7 : 5) * 128 / THREADS /* blocks of a multiprocessor: enough registers */
@@ -287,8 +287,8 @@ __device__ double add_products(const job<T, Right> &j, int64_t k, int64_t end, t
             for (int i = 0; i < AT_ONCE; i++) {
                 const T factor = __shfl_sync(all_lanes, now.factor, first_lane + first + i);
                 if (j.diagonal != nullptr)
-                    mass = amg_add_mass(
-                        mass, (double)__shfl_sync(all_lanes, now.diagonal, first_lane + first + i), (double)factor);
+                    mass = amg_add_mass(mass, (double)__shfl_sync(all_lanes, now.diagonal, first_lane + first + i),
+                                        (double)factor);
                 t->add(columns[i], factor * products[i]);
                 if (longer)
                     t->add_rest(j.right, __shfl_sync(all_lanes, (long long)now.begin, first_lane + first + i),
@@ -502,7 +502,8 @@ __device__ unsigned add_for_warp(unsigned *counts, bool there, int32_t column, u
 /* counts: entries of each column. */
 __global__ void __launch_bounds__(block_threads) count_columns(const int32_t *col, int64_t nnz, unsigned *counts)
 {
-    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < nnz; first += (int64_t)gridDim.x * block_threads) {
+    for (int64_t first = (int64_t)blockIdx.x * block_threads; first < nnz;
+         first += (int64_t)gridDim.x * block_threads) {
         const int64_t k = first + threadIdx.x;
         add_for_warp(counts, k < nnz, k < nnz ? col[k] : 0, 1);
     }
@@ -600,27 +601,14 @@ template <typename T> spmv_status queue_products(spmv_context *ctx, const struct
     const double rows = (double)g->fine, products = (double)g->a_nnz / rows * ((double)g->p_nnz / rows);
     const int64_t many_rows = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 256;
     const row_list lists[] = {{g->list, &found[0].listed}, {g->list, &found[1].listed}}, none = {nullptr, nullptr};
-    const job<T, csr_rows<T>> ap = {g->fine,
-                                    g->a,
-                                    INT64_MAX,
-                                    {g->p},
-                                    g->places[0],
-                                    (entry<T> *)g->entries[0],
-                                    g->room[0],
-                                    &found[0].taken,
-                                    nullptr,
-                                    nullptr,
-                                    nullptr};
-    const job<T, finished_rows<T>> rap = {g->coarse,
-                                          g->r,
-                                          LONGEST,
-                                          {g->places[0], (const entry<T> *)g->entries[0]},
-                                          g->places[1],
-                                          (entry<T> *)g->entries[1],
-                                          g->room[1],
-                                          &found[1].taken,
-                                          g->lengths,
-                                          (const T *)g->diagonal,
+    const job<T, csr_rows<T>> ap = {
+        g->fine,         g->a,    INT64_MAX, {g->p}, g->places[0], (entry<T> *)g->entries[0], g->room[0],
+        &found[0].taken, nullptr, nullptr,   nullptr};
+    const job<T, finished_rows<T>> rap = {g->coarse,    g->r,
+                                          LONGEST,      {g->places[0], (const entry<T> *)g->entries[0]},
+                                          g->places[1], (entry<T> *)g->entries[1],
+                                          g->room[1],   &found[1].taken,
+                                          g->lengths,   (const T *)g->diagonal,
                                           g->mass};
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(found, 0, 2 * sizeof *found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
@@ -655,8 +643,8 @@ spmv_status place(spmv_context *ctx, int64_t rows, int64_t nnz, const uint64_t *
 template <typename T> spmv_status queue_transpose(spmv_context *ctx, const struct amg_transpose *t)
 {
     const spmv_status st =
-        launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>, t->p,
-               t->fine, (const int64_t *)t->r.row_ptr, t->counts, (entry<T> *)t->entries);
+        launch(ctx, "amg scatter columns", grid_for(t->fine, block_threads / 4), block_threads, scatter_columns<T>,
+               t->p, t->fine, (const int64_t *)t->r.row_ptr, t->counts, (entry<T> *)t->entries);
     return st != SPMV_OK ? st : place<T>(ctx, t->coarse, t->nnz, nullptr, t->entries, t->r);
 }
 
@@ -691,13 +679,14 @@ extern "C" spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct am
     return on_device(ctx, [=] {
         const spmv_status st = cuda_check(
             ctx, cudaMemsetAsync(t->counts, 0, (size_t)t->coarse * 4, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
-        return st != SPMV_OK ? st : launch(ctx, "amg count columns", grid_for(t->nnz, block_threads), block_threads,
-                                           count_columns, (const int32_t *)t->p.col, t->nnz, t->counts);
+        return st != SPMV_OK ? st
+                             : launch(ctx, "amg count columns", grid_for(t->nnz, block_threads), block_threads,
+                                      count_columns, (const int32_t *)t->p.col, t->nnz, t->counts);
     });
 }
 
 extern "C" spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t)
 {
-    return on_device(ctx,
-                     [=] { return type == SPMV_F64 ? queue_transpose<double>(ctx, t) : queue_transpose<float>(ctx, t); });
+    return on_device(
+        ctx, [=] { return type == SPMV_F64 ? queue_transpose<double>(ctx, t) : queue_transpose<float>(ctx, t); });
 }

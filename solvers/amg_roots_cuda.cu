@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(THREADS) collect(const int32_t *undecided, int
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             if ((mine[e] >> lane & 1u) != 0)
-                to.rows[begin + (unsigned)__popc(mine[e] & ((1u << lane) - 1))] = (int32_t)(first + e * warp_lanes + lane);
+                to.rows[begin + (unsigned)__popc(mine[e] & ((1u << lane) - 1))] =
+                    (int32_t)(first + e * warp_lanes + lane);
             begin += (unsigned)__popc(mine[e]);
         }
     }
@@ -75,9 +76,8 @@ __global__ void __launch_bounds__(THREADS) collect(const int32_t *undecided, int
 /* verdict: of each row of the list the state that it gets. LANES lanes have a row, EACH of them one of its
  * neighbours. Clears the counter `next_but_one`. Sets *too_long if a row is. */
 template <int LANES, int EACH>
-__global__ void __launch_bounds__(THREADS)
-    decide(amg_csr f, const uint64_t *key, row_list list, int32_t *verdict, unsigned long long *next_but_one,
-           unsigned long long *too_long)
+__global__ void __launch_bounds__(THREADS) decide(amg_csr f, const uint64_t *key, row_list list, int32_t *verdict,
+                                                  unsigned long long *next_but_one, unsigned long long *too_long)
 {
     const int lane = (int)threadIdx.x % LANES;
     const int64_t count = (int64_t)*list.count;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(THREADS)
             most = other > most ? other : most;
         }
         if (lane == 0 && at < count)
-            verdict[at] = (int32_t)(most == own                             ? AMG_ROOT_STATE
+            verdict[at] = (int32_t)(most == own                         ? AMG_ROOT_STATE
                                     : amg_state(most) == AMG_ROOT_STATE ? AMG_EXCLUDED
                                                                         : AMG_UNDECIDED);
     }
@@ -169,7 +169,6 @@ extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *
                                       bool *too_long)
 {
     *too_long = false;
-    return on_device(ctx, [=] {
-        return r->few ? run_rounds<8, 1>(ctx, s, r, too_long) : run_rounds<32, 4>(ctx, s, r, too_long);
-    });
+    return on_device(
+        ctx, [=] { return r->few ? run_rounds<8, 1>(ctx, s, r, too_long) : run_rounds<32, 4>(ctx, s, r, too_long); });
 }

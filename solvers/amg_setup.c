@@ -334,7 +334,8 @@ static spmv_status find_smoother(struct amg *amg, struct amg_level *l, bool coar
     s.root = l->root;
     s.strongest_out = l->strongest;
     TRY(run(amg, AMG_BOUND, &s, l->rows));
-    TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, (char *)amg->bounds + (l - amg->level) * size_of(amg), l->rows));
+    TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, (char *)amg->bounds + (l - amg->level) * size_of(amg),
+                    l->rows));
     if (l->nulls > 0) {
         double eigenvalue = 0;
         TRY(read_bound(amg, l));

@@ -238,15 +238,17 @@ spmv_status fill_values(const spmv_plan *plan, const slices_state *s, slices::fi
 }
 
 /* Checks slices and values against the patterns, which have codes. */
-template <typename Offset> spmv_status check_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
+template <typename Offset>
+spmv_status check_values(const spmv_plan *plan, const slices_state *s, slices::findings *found)
 {
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
     return with_codes(plan, s, [&](auto codes) {
         return on_device(ctx, [&] {
             return launch(ctx, "spmv slices check", blocks_of(plan, s->slices), slices::shape::BLOCK,
-                          slices::check<Offset, decltype(codes)>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices, (const slices::head *)s->heads,
-                          (const slices::slot *)s->patterns, s->pattern_slots, codes, found);
+                          slices::check<Offset, decltype(codes)>, (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
+                          (const slices::head *)s->heads, (const slices::slot *)s->patterns, s->pattern_slots, codes,
+                          found);
         });
     });
 }
