@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support_pairs.h"
+#include "support_slow.h"
 
 /* Downloads and frees a count. */
 static int64_t take_count(spmv_context *ctx, void *count)
@@ -171,8 +172,10 @@ static void flags_at_the_seams(void **state)
             FOR_SEAM_SIZES(n)
             {
                 const enum flag_kind kind = n > 1000 ? HALF : FEW;
-                check_flags(ctx, p, kind, method, n, 0);
-                check_flags(ctx, p, kind, method, n, 1);
+                if (!SLOW || (k_ + m) % 2 == 0) /* an emulated GPU: aligned and not in turns */
+                    check_flags(ctx, p, kind, method, n, 0);
+                if (!SLOW || (k_ + m) % 2 == 1)
+                    check_flags(ctx, p, kind, method, n, 1);
             }
             for (enum flag_kind kind = NONE; kind < FLAG_KINDS; kind++)
                 check_flags(ctx, p, kind, method, 3 * HOST_TILE + 7, 0);

@@ -228,8 +228,8 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
 }
 
 /* Every method, type and width of offsets, with and without values; transposed with 32-bit
- * offsets. */
-static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols)
+ * offsets. On an emulated GPU each second of these; the others if `turn` is odd. */
+static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols, int turn)
 {
     for (int pattern = 0; pattern < 2; pattern++) {
         struct matrix m = make_matrix(rows, cols, pattern, true);
@@ -240,7 +240,8 @@ static void check_matrix(spmv_context *ctx, int64_t rows, int64_t cols)
                                           .scaled = true,
                                           .wide = number / 2 == 1,
                                           .operation = number / 2 == 2 ? SPMV_OPERATION_T : SPMV_OPERATION_N};
-                check_product(ctx, &m, method, v, true);
+                if (real_gpu || (turn + pattern + i + number + number / 2) % 2 == 0)
+                    check_product(ctx, &m, method, v, true);
             }
         }
         free_matrix(&m);
@@ -253,7 +254,7 @@ static void products_at_seams(void **state)
     const int64_t rows[] = {133, 1, 3, 4, 5, 127, 128, 129, 1025};
     const size_t count = brief ? 1 : sizeof rows / sizeof rows[0];
     for (size_t r = 0; r < count; r++)
-        check_matrix(ctx, rows[r], rows[r] % 2 ? 200 : 1);
+        check_matrix(ctx, rows[r], rows[r] % 2 ? 200 : 1, (int)r);
 }
 
 /* More rows than the grid has warps and threads, so each block processes several groups. */

@@ -300,8 +300,11 @@ static void check_matrix(spmv_context *ctx, const struct matrix *m, bool all)
     const char *method;
     for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
         for (int t = 0; t < TYPES; t++)
-            /* A sample that differs between types and methods; a smaller one on an emulated GPU. */
-            for (int number = SLOW ? (i + t) % 5 : 0; number < 4 * REQUESTS; number += SLOW ? 13 : all ? 2 : 7) {
+            /* A sample that differs between types and methods; one on an emulated GPU. */
+            for (int number = SLOW ? (int)((3 * i + 7 * t + m->rows) % (4 * REQUESTS)) : 0; number < 4 * REQUESTS;
+                 number += SLOW  ? 4 * REQUESTS
+                           : all ? 2
+                                 : 7) {
                 const int r = (number + t) % REQUESTS;
                 if (requests[r].w == X_AS_W && m->rows != m->cols)
                     continue;

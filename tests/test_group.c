@@ -47,15 +47,17 @@ static const struct matrix_case cases[] = {
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* SIDE: of the grids in tests of failures. BLOCKS: preconditioners of blocks. RTOL: of solves; every
- * iteration runs the same kernels, so the emulated GPU does a third of the iterations. */
+ * iteration runs the same kernels, so the emulated GPU does few of them. */
 #ifdef HOST_CUDA /* an odd number, and more than some matrices have chunks */
 static const int rank_counts[] = {3, 8};
-enum { SIDE = 30, LONGEST_ROW = 9000, BLOCKS = 2 };
-static const double RTOL = 1e-3;
+enum { SIDE = 24, LONGEST_ROW = 9000, BLOCKS = 2 };
+static const double RTOL = 0.1;
+#define SMALL "poisson2d:14" /* of files */
 #else
-static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
+static const int rank_counts[] = {2, 3, 8};
 enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 3 };
 static const double RTOL = 1e-10;
+#define SMALL "poisson2d:30"
 #endif
 enum { NEGATIVE = SIDE * SIDE * 4 / 5 }; /* a row */
 enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
@@ -398,6 +400,10 @@ static void same_bits(void **state)
                 .matrix = &cases[c], .a = &a, .method = ways[w].method, .exchange = ways[w].exchange, .outcome = &one};
             if (!is_way(w))
                 continue;
+#ifdef HOST_CUDA /* auto is host there, so the third matrix alone names it; the first is large */
+            if (ways[w].exchange != NULL && (strcmp(ways[w].exchange, "host") == 0 ? c != 2 : c == 0))
+                continue;
+#endif
             open_outcome(&one, &a);
             const spmv_status st = run_threads(1, 1, &run);
             if (is_skipped(w, st)) {
@@ -408,8 +414,8 @@ static void same_bits(void **state)
             check(&run, &one);
             for (int k = 0; k < COUNTS; k++) {
                 const int ranks = rank_counts[k];
-#ifdef HOST_CUDA /* all numbers of ranks with the usual way, which is auto */
-                if (ranks != 3 && !(ways[w].exchange == NULL && strcmp(ways[w].method, "graph") == 0))
+#ifdef HOST_CUDA /* all numbers of ranks with the usual way, which is auto, of two matrices */
+                if (ranks != 3 && !(c < 2 && ways[w].exchange == NULL && strcmp(ways[w].method, "graph") == 0))
                     continue;
 #endif
                 run.outcome = &several;
@@ -890,7 +896,7 @@ static void files_are_read_in_parts(void **state)
     static const char *const names[] = {"a.mtx", "a.spmv"};
     spmv_csr a;
     char folder[] = "/tmp/spmv_group_XXXXXX", path[64];
-    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    const struct matrix_case c = {SMALL, SPMV_F64, SPMV_F64, true};
     spmv_matrix *matrix = matrix_of(&c, &a);
     struct outcome one, three;
     spmv_context *ctx = NULL;

@@ -34,7 +34,11 @@ static const struct setting settings[] = {
 /* Runs every setting with the method named; checks the plan's description too. */
 static void check_matrix(const char *name, const struct matrix *m, const char *says)
 {
+    static size_t turn;
+    turn++;
     for (size_t k = 0; k < (brief ? 3 : sizeof settings / sizeof settings[0]); k++) {
+        if (!on_real_gpu() && k > 0 && (turn + k) % 2 != 0)
+            continue; /* an emulated GPU: the first and every other one, in turns */
         struct planned p = make_named_plan(m, "long", settings[k]);
         if (settings[k].compression != 0)
             check_layout(name, &p, says);

@@ -234,6 +234,9 @@ static void delays_do_not_show(void **state)
                 free_input(&x);
                 x = make_input(pairs[p], n < 600000 ? n : 600000, 41 + (uint64_t)p);
             }
+            /* on an emulated GPU inclusive and exclusive scans in turns */
+            if (!real_gpu && call != SEGREDUCE && is_exclusive((enum call)call) != (p % 2))
+                continue;
             const struct lookback_rung *const small = rung_of(ways[w][0]);
             void *const straight = run(small, &x, (enum call)call);
             check(small, &x, (enum call)call, straight);
@@ -261,10 +264,13 @@ static void every_shape_is_right_and_repeats(void **state)
         for (int r = 0; r < lookback_rungs_count; r++) {
             for (int call = 0; call < CALLS; call++) {
                 void *const first = run(&lookback_rungs[r], &x, (enum call)call);
-                void *const again = run(&lookback_rungs[r], &x, (enum call)call);
                 check(&lookback_rungs[r], &x, (enum call)call, first);
-                assert_memory_equal(first, again, (size_t)(results_of(&x, (enum call)call) * x.size));
-                support_free(first, again);
+                if (real_gpu || p == 0) { /* one type on an emulated GPU */
+                    void *const again = run(&lookback_rungs[r], &x, (enum call)call);
+                    assert_memory_equal(first, again, (size_t)(results_of(&x, (enum call)call) * x.size));
+                    free(again);
+                }
+                free(first);
             }
         }
         free_input(&x);

@@ -105,7 +105,9 @@ static void every_pair_at_the_seams(void **state)
     FOR_PAIRS(p)
     {
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
-            struct cut cut = make_cut(k % 2 ? CUT_SHORT : CUT_LONG, sizes[k], 89 + k);
+            if (SLOW && ((size_t)(p - pairs) + k) % 2 != 0) /* every other size; the others for the next pair */
+                continue;
+            struct cut cut = make_cut(k / 2 % 2 ? CUT_SHORT : CUT_LONG, sizes[k], 89 + k);
             check_cut(ctx, p, &cut, "seams");
             free_cut(&cut);
         }

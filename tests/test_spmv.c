@@ -180,7 +180,8 @@ static void tile_borders(void **state)
     spmv_context *ctx = *state;
     static int64_t length[9000];
     const struct scaling plain = {1, 0};
-    /* An emulated GPU leaves out the last two: each kernel has met three tiles by then. */
+    /* An emulated GPU leaves out the last two: each kernel has met three tiles by then. Of the rest,
+     * each method takes every other matrix. */
     const int64_t rows[] = {1, 2, 31, 32, 33, 1023, 1024, 1025, 4095, 4096, 4097, 8193, 8191, 8192};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0] - (SLOW ? 2 : 0); r++) {
         for (int each = 0; each < 4; each++) {
@@ -189,7 +190,8 @@ static void tile_borders(void **state)
             struct matrix m = make_matrix(length, rows[r], 500, false, false);
             const char *method;
             for (int i = 0; (method = spmv_method_name(support_backend, i)) != NULL; i++)
-                check_products(ctx, &m, method, SPMV_OPERATION_N, SPMV_F64, 64, &plain, 1);
+                if (!SLOW || ((int)r + each + i) % 2 == 0)
+                    check_products(ctx, &m, method, SPMV_OPERATION_N, SPMV_F64, 64, &plain, 1);
             free_matrix(&m);
         }
     }

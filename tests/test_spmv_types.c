@@ -210,9 +210,9 @@ static void same_alone(spmv_context *ctx, const spmv_csr *a, const char *method,
     support_free(my_x, my_y);
 }
 
-/* Two products by one plan have the same bits. */
+/* One product by a plan or, with `twice`, two, which have the same bits. */
 static void check_applied(spmv_context *ctx, const struct matrix *m, const char *method, const struct variant *v,
-                          const spmv_csr *a, spmv_plan *plan, const void *x, int64_t x_n, void *device_x)
+                          const spmv_csr *a, spmv_plan *plan, const void *x, int64_t x_n, void *device_x, bool twice)
 {
     const spmv_type type = v->types->sums;
     const int64_t size = (int64_t)spmv_type_size(type), y_n = v->operation != SPMV_OPERATION_N ? m->cols : m->rows;
@@ -226,10 +226,12 @@ static void check_applied(spmv_context *ctx, const struct matrix *m, const char 
     assert_ok(ctx, apply(plan, v, device_x, device_y));
     assert_ok(ctx, spmv_download(ctx, device_y, y, y_bytes));
     oracle(m, a->val, v, x, y0, y, method);
-    assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
-    assert_ok(ctx, apply(plan, v, device_x, device_y));
-    assert_ok(ctx, spmv_download(ctx, device_y, again, y_bytes));
-    assert_memory_equal(y, again, (size_t)y_bytes);
+    if (twice) {
+        assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
+        assert_ok(ctx, apply(plan, v, device_x, device_y));
+        assert_ok(ctx, spmv_download(ctx, device_y, again, y_bytes));
+        assert_memory_equal(y, again, (size_t)y_bytes);
+    }
     for (int c = 0; c < v->vectors && v->vectors > 1 && support_backend != SPMV_BACKEND_CUDA; c += 3)
         same_alone(ctx, a, method, v, x, x_n, y0, y, y_n, c);
     spmv_free(ctx, device_y);
@@ -259,9 +261,10 @@ static void check_product(spmv_context *ctx, const struct matrix *m, const char 
         struct variant other = *v;
         other.scaled = !v->scaled;
         assert_ok(ctx, try_plan(ctx, &a, method, v, &plan));
-        check_applied(ctx, m, method, v, &a, plan, x, x_n, device_x);
+        /* On an emulated GPU, of both products one runs twice. */
+        check_applied(ctx, m, method, v, &a, plan, x, x_n, device_x, !(SLOW && both && v->pattern));
         if (both)
-            check_applied(ctx, m, method, &other, &a, plan, x, x_n, device_x);
+            check_applied(ctx, m, method, &other, &a, plan, x, x_n, device_x, !(SLOW && !v->pattern));
         spmv_plan_destroy(plan);
         spmv_free(ctx, device_x);
     }
@@ -295,8 +298,8 @@ static void every_type(void **state)
                  * values. */
                 const bool repeats = !type_is_complex(v.types->sums) && v.operation != SPMV_OPERATION_N &&
                                      v.pattern != (v.operation == SPMV_OPERATION_T);
-                /* On an emulated GPU each type and product takes every other shape. */
-                if (!SLOW || (!repeats && (shape + t + number + number / 2) % 2 == 0))
+                /* On an emulated GPU each type and product takes every third shape. */
+                if (!SLOW || (!repeats && (shape + t + number + number / 2) % 3 == 0))
                     check_methods(ctx, &m, &v, true);
             }
         free_matrix(&m);

@@ -289,7 +289,11 @@ static void same_bits_and_bytes_as_it_says(void **state)
             const struct setting s = {
                 .method = "tiles", .stored = reals[number / 2].stored, .sums = reals[number / 2].sums};
             change_cache(retained ? 50000000 : 0); /* the whole matrix fits */
-            for (size_t c = brief ? 3 : 0; c < (brief ? 4 : sizeof counts / sizeof counts[0]); c++)
+            /* an emulated GPU: every other number of values */
+            for (size_t c = brief           ? 3
+                            : on_real_gpu() ? 0
+                                            : (form + number) % 2;
+                 c < (brief ? 4 : sizeof counts / sizeof counts[0]); c += on_real_gpu() ? 1 : 2)
                 check_count(&m, s, counts[c], form, retained);
         }
         free_matrix(&m);
@@ -544,7 +548,7 @@ static void memory_runs_out(void **state)
         s.most_bytes = 0;
         struct planned whole = make_plan(&m, values, s), renewed = make_plan(&m, fresh, s);
         void *const there = support_upload(ctx, fresh, m.nnz * 8);
-        for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 20; s.most_bytes += s.most_bytes / 16) {
+        for (s.most_bytes = 1 << 10; s.most_bytes < (size_t)1 << 20; s.most_bytes += s.most_bytes / 8) {
             const int64_t before = host_cuda.allocations;
             struct planned p;
             const spmv_status st = try_plan(&m, values, s, &p);
