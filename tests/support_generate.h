@@ -32,7 +32,8 @@ static inline void assert_same_for_any_team(const char *spec, spmv_type type)
     spmv_context *ctx = support_context();
     spmv_matrix *expected = NULL;
     assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &expected));
-    for (int t = 0; t < SUPPORT_TEAMS; t++) {
+    /* omp: one of them, since ref is compared with all */
+    for (int t = support_backend == SPMV_BACKEND_REF ? 0 : SUPPORT_TEAMS - 1; t < SUPPORT_TEAMS; t++) {
         spmv_context *team = support_context_on(SPMV_BACKEND_OMP, support_teams[t]);
         spmv_matrix *m = NULL;
         assert_ok(team, spmv_matrix_generate(team, spec, type, &m));

@@ -127,7 +127,7 @@ enum { SEAM_SIZES = sizeof seam_sizes / sizeof seam_sizes[0] };
 #define FOR_SEAM_SIZES(n) for (int64_t k_ = 0, n = 0; k_ < SEAM_SIZES && ((n = seam_sizes[k_]), true); k_++)
 
 /* Numbers of threads that must give the same bits. A backend without threads repeats the call. */
-static const int team_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+static const int team_sizes[] = {1, 2, 3, 5, 8};
 
 static inline int teams(void)
 {

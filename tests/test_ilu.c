@@ -326,7 +326,9 @@ static void same_bits(void **state)
     for (int kind = 0; kind < 2; kind++)
         for (int c = 0; c < CASES; c++) {
             double *first = NULL;
-            for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++) {
+            /* the other backends have no threads */
+            for (size_t t = 0; t < (support_backend == SPMV_BACKEND_OMP ? sizeof threads / sizeof threads[0] : 1);
+                 t++) {
                 spmv_context *ctx = support_context_on(support_backend, threads[t]);
                 spmv_matrix *matrix = NULL;
                 spmv_csr a = support_view(LARGE, LARGE, ptr[LARGE], ptr, col, val, SPMV_F64);
@@ -341,7 +343,7 @@ static void same_bits(void **state)
                 double *const r = support_zeros(a.rows, sizeof *r), *const z = support_zeros(a.rows, sizeof *z);
                 for (int64_t i = 0; i < a.rows; i++)
                     r[i] = (double)(i % 97) - 48;
-                for (int repeat = 0; repeat < 3; repeat++) {
+                for (int repeat = 0; repeat < 2; repeat++) {
                     apply(ctx, m, r, z);
                     if (first == NULL) {
                         first = support_zeros(a.rows, sizeof *first);

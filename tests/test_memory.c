@@ -531,8 +531,9 @@ static void products_allocate_nothing(void **state)
 static void preconditioners_allocate_nothing(void **state)
 {
     spmv_context *ctx = *state;
-    /* The levels are large enough to be shared by threads. */
-    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson3d:60", SPMV_F64, &poisson));
+    /* On omp the levels are large enough to be shared by threads. */
+    assert_ok(ctx, spmv_matrix_generate(ctx, support_backend == SPMV_BACKEND_OMP ? "poisson3d:60" : "poisson3d:20",
+                                        SPMV_F64, &poisson));
     spmv_matrix_view(poisson, &poisson_view);
     double *const r = calloc((size_t)poisson_view.rows, sizeof *r), *const z =
                                                                         calloc((size_t)poisson_view.rows, sizeof *z);

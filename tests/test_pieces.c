@@ -67,7 +67,9 @@ static void every_pair(void **state)
     static const int64_t sizes[] = {1, 33, 2 * (int64_t)U + 7};
     FOR_PAIRS(p)
     for (int s = 0; s < 3; s++)
-        check(ctx, p, sizes[s], 1);
+        /* several pieces: every other pair on ref, the others on omp, which cut arrays alike */
+        if (s < 2 || U < 2000 || (p - pairs) % 2 == (support_backend == SPMV_BACKEND_OMP))
+            check(ctx, p, sizes[s], 1);
 }
 
 /* Around units, and pieces of one and two units; several times more pieces than are in flight at
@@ -89,7 +91,9 @@ static void seams(void **state)
                                        pair_of(SPMV_MAX, SPMV_F32)};
     for (int s = 0; s < (int)(sizeof sizes / sizeof sizes[0]); s++)
         for (int units = 1; units <= 2; units++)
-            check(ctx, some[(s + units) % 3], sizes[s], units);
+            /* of large units one number in turn */
+            if (U < 2000 || (s + units + (support_backend == SPMV_BACKEND_OMP)) % 2 == 0)
+                check(ctx, some[(s + units) % 3], sizes[s], units);
 }
 
 static void nothing(void **state)

@@ -249,7 +249,9 @@ static void every_rung_at_the_seams(void **state)
             for (int t = 0; t < KEY_TYPES; t++) {
                 void *keys = make_keys(key_types[t], ANY, sizes[s]);
                 for (int bytes = 0; bytes <= 8; bytes += 4, variant++) {
-                    if (support_host_plays(ctx) && sizes[s] > 1000 && strcmp(rung, "split") == 0 && variant % 7 != 0)
+                    /* A large size takes one size of values in turn. */
+                    const int each = strcmp(rung, "split") == 0 ? 7 : 3;
+                    if (sizes[s] > (support_host_plays(ctx) ? 1000 : 20000) && (variant + s) % each != 0)
                         continue;
                     const struct job j = {key_types[t], bytes, 0, width_of(key_types[t])};
                     check(ctx, rung, &j, keys, sizes[s], variant % 4);
@@ -269,7 +271,7 @@ static void equal_keys_keep_their_order(void **state)
         const int64_t n = support_host_plays(ctx) ? 5003 : 3 * HOST_TILE + 7;
         for (int kind = 0; kind < KINDS; kind++) {
             for (int t = 0; t < KEY_TYPES; t++) {
-                if (support_host_plays(ctx) && strcmp(rung, "split") == 0 && t % 2 != kind % 2)
+                if (support_host_plays(ctx) && t % 2 != kind % 2)
                     continue;
                 void *keys = make_keys(key_types[t], (enum kind)kind, n);
                 const struct job j = {key_types[t], 8, 0, width_of(key_types[t])};
@@ -297,7 +299,8 @@ static void ranges_of_bits(void **state)
                 for (int b = 0; b < 3; b++) {
                     const struct job j = {key_types[t], l % 3 * 4, begins[b], begins[b] + lengths[l]};
                     check(ctx, rung, &j, keys, n, (l + b) % 4);
-                    check(ctx, rung, &j, keys, n, 3);
+                    if (!support_host_plays(ctx) || (l + b) % 2 == 0)
+                        check(ctx, rung, &j, keys, n, 3);
                 }
             }
             free(keys);

@@ -294,7 +294,7 @@ static void forms_round_trip(void **state)
         in_folder(names[f], path);
         for (int t = 0; t < 4; t++) {
             spmv_context *ctx = support_context_on(SPMV_BACKEND_OMP, teams[t]);
-            if (f == 1 && packed_available(ctx, path) != SPMV_OK) {
+            if (f == 1 && (t % 2 == 1 || packed_available(ctx, path) != SPMV_OK)) { /* f64, c128 */
                 spmv_context_destroy(ctx);
                 continue;
             }
