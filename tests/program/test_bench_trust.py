@@ -377,7 +377,7 @@ class Bench(test_program.Case):
         stem = os.path.basename(long_name)[:-4]
         fakes = os.environ["SPMV_FAKE_PEERS"]
         for words, env in (
-            ([long_name, "poisson2d:300", "--peers", "all", "--method", "all", "--summary"], {}),
+            ([long_name, "poisson2d:100", "--peers", "all", "--method", "all", "--summary"], {}),
             ([long_name, "--peers", "loops", "--summary"], {"SPMV_PEER_PATH": os.path.join(fakes, "clock")}),
             ([long_name, "--peers", "loops", "--summary"], {"SPMV_PEER_PATH": self.folder}),
             (["poisson2d:30", "--op", "cg", "--method", "all", "--precond", "all", "--summary"], {}),

@@ -99,10 +99,9 @@ class Packed(LoadingTest):
         forms = {"gz": gzip.compress(text.encode()), "bz2": bz2.compress(text.encode()), "xz": lzma.compress(text.encode()),
                  "tar.gz": tar([("a/", {"type": tarfile.DIRTYPE}), ("a/a.mtx", text)]),
                  "tar.xz": tar([("a/a.mtx", text)], "w:xz"), "tar": tar([("a/a.mtx", text)], "w")}
-        for form, packed in forms.items():
+        for threads, (form, packed) in zip("131313", forms.items()):
             path = self.put("a." + ("mtx." + form if "tar" not in form else form), packed)
-            for threads in "1", "3":
-                self.assertEqual(self.ok(path, "--threads", threads).stdout, want, form)
+            self.assertEqual(self.ok(path, "--threads", threads).stdout, want, form)
             self.assertEqual(self.ok("-", stdin=packed).stdout, want, form)
             result = self.load(path)
             self.assertEqual(result["load"]["source"], form)
@@ -176,12 +175,12 @@ class Packed(LoadingTest):
         self.assertNotIn("\x1b", shown.stderr)
 
     def test_bombs(self):
-        bomb = self.put("bomb.mtx.gz", gzip.compress(TEXT.encode() + b"%\n" * 10_000_000))
+        bomb = self.put("bomb.mtx.gz", gzip.compress(TEXT.encode() + b"%\n" * 10_000_000, 1))
         self.fails(3, bomb, says="times as many")
         self.assertEqual(self.ok(bomb, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}).stdout.decode(), ANSWER)
         for bad in ("abc", "-3", "0", "2x", "9" * 30):
             self.fails(1, bomb, env={"SPMV_MAX_UNPACKED_RATIO": bad}, says=f"SPMV_MAX_UNPACKED_RATIO is {bad}: must be")
-        line = self.put("line.mtx.gz", gzip.compress(TEXT.encode() + b"%" * 20_000_000))
+        line = self.put("line.mtx.gz", gzip.compress(TEXT.encode() + b"%" * 20_000_000, 1))
         self.fails(3, line, env={"SPMV_MAX_UNPACKED_RATIO": "2000"}, says="line.mtx.gz:7:1: a line of more than 16777215 bytes")
         # Regular matrices give no such warning.
         regular = "%%MatrixMarket matrix coordinate real general\n400000 400000 1200000\n" + "".join(
