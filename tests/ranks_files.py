@@ -7,7 +7,7 @@ than the work.
 usage: ranks_files.py SPMV FOLDER BACKEND MPIS
 SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU
 and files are unpacked before.
-MPIS: the modules that were built, such as "openmpi,mpich"; "": threads only. Takes every third
+MPIS: the modules that were built, such as "openmpi,mpich"; "": threads only. Takes every sixth
 matrix; with SPMV_TEST_ALL_RANKS=1 (check.sh ranks), and on cuda, all, on every MPI. Exit code 77: the
 folder is missing or the backend is not available.
 
@@ -96,7 +96,7 @@ def main(program, folder, backend, mpis):
             paths = list(unpacked([row for row, _ in files], folder, scratch))
         jobs = list(zip(paths, [solves for _, solves in files]))
         jobs += [(spec, spec.startswith(DEFINITE)) for spec in SPECS]
-        jobs = jobs if everything else jobs[::3]
+        jobs = jobs if everything else jobs[::6]
         mpis_of = [mpis if everything or not mpis else [mpis[number % len(mpis)]] for number in range(len(jobs))]
         # A run on a GPU mostly waits for its start, one on omp uses all cores.
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() // 2 or 1 if backend == "cuda" else 1) as pool:
