@@ -477,7 +477,8 @@ static spmv_status adopt(struct spmv_multiply_plan *plan, void *values, spmv_mat
     const spmv_status st = matrix_adopt(plan->ctx, &view, c);
     if (st == SPMV_OK) {
         plan->row_ptr = NULL;
-        plan->col = NULL;
+        if (plan->nnz > 0) /* a matrix without entries does not keep an array of columns */
+            plan->col = NULL;
     }
     return st;
 }
