@@ -80,6 +80,7 @@ static const struct spmv_method methods[] = {
      .release = columns_cuda_release},
     {.backend = SPMV_BACKEND_CUDA,
      .name = "blocked",
+     .why = "gathers from all over an x larger than the last-level cache; blocks of columns keep them in shared memory",
      .can = METHOD_MIXED | METHOD_COMPLEX,
      .prepare = blocked_cuda_prepare,
      .update = blocked_cuda_update,

@@ -313,6 +313,8 @@ spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
 void slices_cuda_release(spmv_plan *);
 const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
+/* The method that a plan tries that chooses its method, if neither slices nor long suit. */
+const char *blocked_or_tiles_cuda(const spmv_plan *);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -21,9 +21,13 @@ namespace
 enum {
     /* the least bytes of a run for the usual shape, if columns are evenly distributed */
     ENOUGH = 128,
-    SECTOR = 32,         /* bytes that a gather from memory moves */
-    PART = 1 << 16,      /* the most nonzeros of a part, where the device is full */
-    LEAST_PART = 1 << 13 /* the least nonzeros of a part, where it is not */
+    SECTOR = 32,          /* bytes that a gather from memory moves */
+    PART = 1 << 16,       /* the most nonzeros of a part, where the device is full */
+    LEAST_PART = 1 << 13, /* the least nonzeros of a part, where it is not */
+    /* For the choice of a plan. Measured on an H100: both launches take as long for a nonzero as tiles
+     * take for the bytes that they move and OVERHEAD more. LEAST_GAIN: percent of their time. */
+    OVERHEAD = 16,
+    LEAST_GAIN = 15
 };
 
 /* The state of a plan; arrays are in the context's memory. */
@@ -365,7 +369,7 @@ template <typename T> bool usual_will_do(int64_t cols)
     return (int64_t)usual::tile::CAPACITY * (int64_t)sizeof(T) >= ENOUGH * blocks;
 }
 
-template <typename T> spmv_status choose(spmv_plan *plan, blocked_state *s)
+template <typename T> spmv_status choose_shape(spmv_plan *plan, blocked_state *s)
 {
     using large = typename blocked::shapes<T>::large;
     int limit = 0;
@@ -373,6 +377,50 @@ template <typename T> spmv_status choose(spmv_plan *plan, blocked_state *s)
     s->large = !usual_will_do<T>(plan->a.cols) && (int)large::x::BYTES <= limit &&
                blocked::tile_bytes<typename large::tile, T>() + 1024 <= limit;
     return st;
+}
+
+/* ------------------------------------------------------------------- the choice */
+
+/* *lines: the lines of x for each nonzero of a sample (blocked::sample). */
+spmv_status sample_lines(const spmv_plan *plan, double *lines)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t nnz = plan->a.nnz, cache = ((const cuda_state *)ctx->device)->cache_bytes;
+    blocked::sample s = {nnz, (int32_t)min_i64(nnz, cache / blocked::LINE), 0, 0};
+    while (spmv_type_size(plan->type) << s.shift < blocked::LINE)
+        s.shift++;
+    s.words = (plan->a.cols >> s.shift) / 32 + 1;
+    const int64_t head = tiles::part((int64_t)sizeof(unsigned long long)),
+                  bytes = head + blocked::WINDOWS * s.words * 4;
+    unsigned long long found = 0;
+    void *memory = nullptr;
+    spmv_status st = context_alloc(ctx, bytes, &memory);
+    if (st == SPMV_OK)
+        st = tiles::cleared(ctx, memory, bytes);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv blocked lines", grid_for(s.size(), blocked::PLAN_THREADS), blocked::PLAN_THREADS,
+                          blocked::mark_lines, s, plan->a.col, (uint32_t *)((char *)memory + head),
+                          (unsigned long long *)memory);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, memory, &found, (int64_t)sizeof found);
+    spmv_free(ctx, memory);
+    *lines = (double)found / (double)s.size();
+    return st;
+}
+
+/* Whether a product of tiles takes longer by LEAST_GAIN, by the bytes for each nonzero. What both read
+ * of the matrix and its rows is left out. A run is taken to be as long as if columns were evenly
+ * distributed. */
+template <typename Shape, typename T> bool pays(const spmv_plan *plan, double lines)
+{
+    const double size = sizeof(T), nnz = (double)plan->a.nnz, cols = (double)plan->a.cols;
+    const double columns = blocked::columns_of<typename Shape::x, T>();
+    const double run = std::max(1.0, (double)Shape::tile::CAPACITY * std::min(1.0, columns / cols));
+    const double of_tiles = 4 + blocked::LINE * lines;
+    const double here = 4 + 2 * size + (SECTOR + (double)index_bytes(plan)) / run + cols * size / nnz;
+    return 100 * of_tiles > (100 + LEAST_GAIN) * (here + OVERHEAD);
 }
 
 /* Describes the plan for users. */
@@ -451,32 +499,61 @@ spmv_status run(const spmv_plan *plan, const blocked_state *s, const T *x, tiles
                                       : run_add<typename Shape::tile, T, int32_t>(plan, s, store);
 }
 
+/* Makes the plan. *why: the reason if the plan chooses its method and this one does not pay off. */
+template <typename Shape, typename T> spmv_status make_if_it_pays(spmv_plan *plan, blocked_state *s, const char **why)
+{
+    double lines = 0;
+    spmv_status st = plan->named ? SPMV_OK : sample_lines(plan, &lines);
+    if (st == SPMV_OK && !plan->named && !pays<Shape, T>(plan, lines))
+        *why = "gathers find much of x in the caches";
+    if (st != SPMV_OK || *why != nullptr)
+        return st;
+    try {
+        st = plan->a.row_ptr_bits == 64 ? make<Shape, T, int64_t>(plan, s) : make<Shape, T, int32_t>(plan, s);
+    } catch (const std::bad_alloc &) {
+        st = context_fail(plan->ctx, SPMV_ERROR_MEMORY, "spmv_plan_create: no memory for the parts of a matrix");
+    }
+    return st;
+}
+
 } // namespace
+
+/* As with long, a table of values may save more. */
+extern "C" const char *blocked_or_tiles_cuda(const spmv_plan *plan)
+{
+    const int64_t x = plan->a.cols * (int64_t)spmv_type_size(plan->type);
+    const bool suits = !type_is_complex(plan->type) && plan->compression != SPMV_COMPRESSION_NONE &&
+                       (plan->compression != SPMV_COMPRESSION_VALUES || plan->a.val == nullptr) && plan->a.nnz > 0 &&
+                       x > ((const cuda_state *)plan->ctx->device)->cache_bytes;
+    return suits ? "blocked" : "tiles";
+}
 
 extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
 {
+    const int64_t before = plan->bytes;
+    const char *why = nullptr;
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(blocked_state));
     if (st != SPMV_OK)
         return st;
     blocked_state *const s = (blocked_state *)plan->state;
     if (plan->a.rows == 0)
         return SPMV_OK;
-    try {
-        st = with_types(plan, [&](auto sums, auto) {
-            using T = decltype(sums);
-            using shapes = blocked::shapes<T>;
-            const spmv_status chosen = choose<T>(plan, s);
-            if (chosen != SPMV_OK)
-                return chosen;
-            const bool wide = plan->a.row_ptr_bits == 64;
-            if (s->large)
-                return wide ? make<typename shapes::large, T, int64_t>(plan, s)
-                            : make<typename shapes::large, T, int32_t>(plan, s);
-            return wide ? make<typename shapes::usual, T, int64_t>(plan, s)
-                        : make<typename shapes::usual, T, int32_t>(plan, s);
-        });
-    } catch (const std::bad_alloc &) {
-        st = context_fail(plan->ctx, SPMV_ERROR_MEMORY, "spmv_plan_create: no memory for the parts of a matrix");
+    st = with_types(plan, [&](auto sums, auto) {
+        using T = decltype(sums);
+        using shapes = blocked::shapes<T>;
+        const spmv_status chosen = choose_shape<T>(plan, s);
+        return chosen != SPMV_OK ? chosen
+               : s->large        ? make_if_it_pays<typename shapes::large, T>(plan, s, &why)
+                                 : make_if_it_pays<typename shapes::usual, T>(plan, s, &why);
+    });
+    if (st == SPMV_ERROR_MEMORY && !plan->named) {
+        why = "there is no memory for a sorted copy of the matrix";
+        plan->ctx->error[0] = '\0';
+        st = SPMV_OK;
+    }
+    if (st == SPMV_OK && why != nullptr) {
+        plan->bytes = before;
+        return method_instead(plan, "tiles", why);
     }
     if (st == SPMV_OK)
         describe(plan, s);

@@ -1,5 +1,6 @@
 /* Computes the order of rung 6 on the device, with two stable sorts.
  *
+ * mark_lines  in how many lines of x a sample of the nonzeros lies; only where the plan chooses
  * number    (block of columns, index) of each nonzero
  * (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
  * begins    where the blocks begin, by binary search; the host cuts parts and segments from them
@@ -31,6 +32,42 @@ namespace blocked
 {
 
 enum { PLAN_THREADS = block_threads };
+
+/* The sample of the nonzeros by which a plan chooses: WINDOWS windows of neighbouring nonzeros, evenly
+ * distributed. A window has as many nonzeros as the last-level cache has lines of LINE bytes, which
+ * is what a gather loads that misses this cache. A line that a window uses twice is found in the
+ * cache the second time. */
+enum { WINDOWS = 4, LINE = 64 };
+struct sample {
+    int64_t nnz;
+    int32_t window; /* nonzeros of a window */
+    int shift;      /* log2 of the columns of a line */
+    int64_t words;  /* 32-bit words that have a bit for each line of x */
+
+    __host__ __device__ int32_t size() const
+    {
+        return WINDOWS * window;
+    }
+};
+
+/* Adds up the lines of the windows. bits, at first 0: a bit for each window and line. */
+static __global__ void __launch_bounds__(PLAN_THREADS)
+    mark_lines(sample s, const int32_t *col, uint32_t *bits, unsigned long long *lines)
+{
+    unsigned found = 0;
+    for_each(s.size(), [&](int64_t k) {
+        const int32_t which = (int32_t)k / s.window;
+        const int64_t begin = (s.nnz - s.window) / (WINDOWS - 1) * which;
+        const int32_t line = col[begin + k - (int64_t)which * s.window] >> s.shift;
+        uint32_t *const word = bits + which * s.words + line / 32;
+        const uint32_t bit = 1u << line % 32;
+        if ((*(const volatile uint32_t *)word & bit) == 0)
+            found += (atomicOr(word, bit) & bit) == 0;
+    });
+    found = warp_sum(found, warp_lanes);
+    if (threadIdx.x % warp_lanes == 0 && found > 0)
+        atomicAdd(lines, (unsigned long long)found);
+}
 
 template <typename Index>
 __global__ void __launch_bounds__(PLAN_THREADS)

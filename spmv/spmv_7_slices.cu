@@ -493,7 +493,11 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
                             why);
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
-        return method_instead(plan, !named && long_cuda_suits(plan) ? "long" : "tiles", why);
+        return method_instead(plan,
+                              named                   ? "tiles"
+                              : long_cuda_suits(plan) ? "long"
+                                                      : blocked_or_tiles_cuda(plan),
+                              why);
     }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);

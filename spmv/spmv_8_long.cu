@@ -181,12 +181,13 @@ extern "C" spmv_status long_cuda_prepare(spmv_plan *plan)
     s->units = (int32_t)units;
     st = place_x(plan, s);
     if (st == SPMV_OK && !plan->named && s->shared_most == 0 && plan->a.rows > plan->a.nnz / MEAN_GLOBAL)
-        return method_instead(plan, "tiles", "x does not fit in shared memory, or its copies do not pay off");
+        return method_instead(plan, blocked_or_tiles_cuda(plan),
+                              "x does not fit in shared memory, or its copies do not pay off");
     if (st == SPMV_OK && plan->a.rows > 0)
         st = look(plan, s);
     if (st == SPMV_OK && !plan->named && MOST_SHORT * (int64_t)s->about.shorts > plan->a.rows) {
         plan->bytes = before;
-        return method_instead(plan, "tiles", "many rows are short");
+        return method_instead(plan, blocked_or_tiles_cuda(plan), "many rows are short");
     }
     if (st != SPMV_OK)
         return st;

@@ -222,7 +222,8 @@ static inline void check_setting(const char *name, const struct matrix *m, struc
 #ifdef HOST_CUDA
 /* Makes plans whose largest allocation is limited to first bytes, then to a step-th more each time,
  * below last. Calls look for each plan that can be made and checks its product. Returns the number of
- * plans that were refused. Asserts that no memory leaks. */
+ * plans that were refused. Asserts that no memory leaks, and that a plan that is made leaves no
+ * message. */
 static inline int plans_with_little_memory(const struct matrix *m, struct setting s, size_t first, size_t last,
                                            size_t step, void (*look)(const struct planned *, void *), void *user)
 {
@@ -230,8 +231,10 @@ static inline int plans_with_little_memory(const struct matrix *m, struct settin
     for (s.most_bytes = first; s.most_bytes < last; s.most_bytes += s.most_bytes / step) {
         const int64_t before = host_cuda.allocations;
         struct planned p;
+        ctx->error[0] = '\0';
         const spmv_status st = try_plan(m, s, &p);
         if (st == SPMV_OK) {
+            assert_string_equal(spmv_last_error(ctx), "");
             look(&p, user);
             check_product("little memory", m, &p, m->val);
         } else {

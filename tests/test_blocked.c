@@ -3,7 +3,8 @@
  *
  *   - columns at the borders of blocks; blocks that are full, nearly empty and empty
  *   - tiles with one run and with many; rows in pieces, and pieces in groups; minimal matrices
- *   - what a plan reports of its blocks and runs; new values; out of memory
+ *   - what a plan reports of its blocks and runs; new values; out of memory; which matrices a plan
+ *     takes the method for
  *
  * Runs on a GPU, and on the host emulation of CUDA with blocks and tiles of a few nonzeros.
  *
@@ -11,6 +12,7 @@
  * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "support_cache.h"
 #include "support_planned.h"
 
 #ifdef HOST_CUDA
@@ -353,8 +355,8 @@ static void count_made(const struct planned *p, void *made)
 }
 #endif
 
-/* A device with more and more memory: the plan is refused or made, and no memory leaks. An update
- * and a product allocate no memory. */
+/* A device with more and more memory, then one that refuses one allocation: the plan is refused or
+ * made, and no memory leaks. An update and a product allocate no memory. */
 static void memory_runs_out(void **state)
 {
     (void)state;
@@ -378,8 +380,76 @@ static void memory_runs_out(void **state)
 #endif
 }
 
-/* Never chosen by "auto", and not for several vectors. */
-static void never_by_itself(void **state)
+/* ------------------------------------------------------------- the plan's choice */
+
+static void check_choice(const struct matrix *m, struct setting s, const char *method, const char *why)
+{
+    struct planned p = make_plan(m, s);
+    if (strcmp(p.plan->method->name, method) != 0 || strstr(p.plan->why, why) == NULL)
+        fail_msg("method %s (%s; %s), not %s", p.plan->method->name, p.plan->why, p.plan->layout, method);
+    check_product("the plan's choice", m, &p, m->val);
+    free_plan(&p);
+}
+
+#ifdef HOST_CUDA
+static void count_methods(const struct planned *p, void *made)
+{
+    ((int *)made)[strcmp(p->plan->method->name, "blocked") == 0]++;
+}
+#endif
+
+/* A plan takes the method if x is larger than the cache and few gathers share a line of x. */
+static void choice(void **state)
+{
+    (void)state;
+    const int64_t cols = 16 * X_BYTES / 8, rows = 8 * cols, cache = X_BYTES;
+    struct matrix far = make_even(2, rows, cols, true), near = make_even(2, rows, cols, true);
+    for (int64_t k = 0; k < near.nnz; k++)
+        near.col[k] = (int32_t)(k * cols / near.nnz);
+    const int64_t before = change_cache(cache);
+    struct setting s = {.compression = -1, .updates = true};
+    for (int f32 = 0; f32 < 2; f32++) {
+        s = in_type(s, NULL, f32 ? SPMV_F32 : SPMV_F64);
+        check_choice(&far, s, "blocked", "larger than the last-level cache");
+        check_choice(&near, s, "tiles", "whatever the row lengths");
+    }
+    s.stored = SPMV_F32, s.sums = SPMV_F64;
+    check_choice(&far, s, "blocked", "larger than the last-level cache");
+    s = in_type(s, NULL, SPMV_F64);
+    s.compression = 0;
+    check_choice(&far, s, "tiles", "whatever the row lengths");
+    s.compression = 2;
+    check_choice(&far, s, "tiles", "whatever the row lengths");
+    s.compression = -1;
+    change_cache(cols * 8);
+    check_choice(&far, s, "tiles", "whatever the row lengths");
+    change_cache(cache);
+#ifdef HOST_CUDA
+    int made[2] = {0, 0}; /* with tiles, with blocked */
+    plans_with_little_memory(&far, s, 32, 1 << 21, 8, count_methods, made);
+    assert_true(made[0] > 5 && made[1] > 5);
+    for (int granted = 0, refused = 0; refused == 0; granted++) {
+        struct planned p;
+        host_cuda.granted = granted + 3; /* after the arrays of the matrix */
+        host_cuda.refused = 2;           /* the second attempt comes after the pool is trimmed */
+        ctx->error[0] = '\0';
+        const spmv_status st = try_plan(&far, s, &p);
+        refused = host_cuda.refused;
+        host_cuda.granted = host_cuda.refused = 0;
+        assert_true(st == SPMV_OK || st == SPMV_ERROR_MEMORY);
+        assert_true((st == SPMV_OK) == (spmv_last_error(ctx)[0] == '\0'));
+        if (st == SPMV_OK)
+            check_product("one allocation refused", &far, &p, far.val);
+        free_plan(&p);
+    }
+#endif
+    change_cache(before);
+    free_matrix(&far);
+    free_matrix(&near);
+}
+
+/* Not for a minimal matrix, and not for several vectors. */
+static void not_for_all(void **state)
 {
     (void)state;
     const int32_t row_ptr[] = {0, 1}, col[] = {0};
@@ -400,4 +470,5 @@ static void never_by_itself(void **state)
 ONE_CONTEXT_MAIN(cmocka_unit_test(borders_of_blocks), cmocka_unit_test(large_shape),
                  cmocka_unit_test(blocks_with_few_nonzeros), cmocka_unit_test(few_is_few), cmocka_unit_test(runs),
                  cmocka_unit_test(long_rows), cmocka_unit_test(empty_rows), cmocka_unit_test(least_matrices),
-                 cmocka_unit_test(bits_repeat), cmocka_unit_test(memory_runs_out), cmocka_unit_test(never_by_itself))
+                 cmocka_unit_test(bits_repeat), cmocka_unit_test(memory_runs_out), cmocka_unit_test(choice),
+                 cmocka_unit_test(not_for_all))

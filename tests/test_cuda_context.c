@@ -438,6 +438,7 @@ static void kept_blocks_give_way(void **state)
     host_cuda.refused = 2; /* the second attempt comes after the pool is trimmed */
     assert_ok(ctx, context_scratch(ctx, bytes, &scratch));
     assert_non_null(scratch);
+    assert_string_equal(spmv_last_error(ctx), "");
     assert_int_equal(host_cuda.refused, 0);
     /* less the kept block; the new scratch replaces the old one */
     assert_int_equal(host_cuda.allocations, allocations - 1);

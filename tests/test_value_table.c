@@ -9,10 +9,7 @@
 
 #include "plan_internal.h"
 
-#ifdef SPMV_HAVE_CUDA
-#include "runtime_cuda.h"
-#endif
-#include "support_one_context.h" /* last: its ctx would be shadowed by parameters of the headers */
+#include "support_cache.h"
 
 enum { MOST = 256, CAPACITY = 2048 };
 
@@ -236,20 +233,6 @@ enum { REALS = sizeof reals / sizeof reals[0] };
 static int64_t table_bytes(spmv_type sums, int64_t nnz)
 {
     return MOST * (8 + (int64_t)spmv_type_size(sums)) + nnz;
-}
-
-/* Sets the size of the last-level cache for new plans and returns the old one. With a small cache
- * no part of a matrix is retained in it, and products use other kernels. */
-static int64_t change_cache(int64_t bytes)
-{
-#ifdef SPMV_HAVE_CUDA
-    struct cuda_state *const cuda = ctx->device;
-    const int64_t before = cuda->cache_bytes;
-    cuda->cache_bytes = bytes;
-    return before;
-#else
-    return bytes;
-#endif
 }
 
 /* ------------------------------------------------------------------ products */

@@ -310,13 +310,18 @@ spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t byt
                         (long long)bytes, (double)bytes * 1e-9);
 }
 
-/* Allocates; if there is not enough memory, releases the context's unused blocks and tries
- * again. */
+/* Allocates; if there is not enough memory, releases the context's unused blocks and tries again. A
+ * second attempt that succeeds leaves no message of the first. */
 static spmv_status alloc_by(spmv_context *ctx, spmv_status (*alloc)(spmv_context *, int64_t, void **), int64_t bytes,
                             void **memory)
 {
-    const spmv_status st = alloc(ctx, bytes, memory);
-    return st == SPMV_ERROR_MEMORY && context_release_blocks(ctx) ? alloc(ctx, bytes, memory) : st;
+    spmv_status st = alloc(ctx, bytes, memory);
+    if (st != SPMV_ERROR_MEMORY || !context_release_blocks(ctx))
+        return st;
+    st = alloc(ctx, bytes, memory);
+    if (st == SPMV_OK)
+        ctx->error[0] = '\0';
+    return st;
 }
 
 /* Grows *have, a block of *have_bytes, to at least bytes. *memory: the block, or NULL if bytes is
