@@ -228,6 +228,36 @@ template <typename Shape> __device__ void widen(int32_t begins, bool is_narrow, 
     }
 }
 
+/* The sum of a group of LANES lanes; each adds products[k], products[k + LANES], ... up to end. */
+template <int LANES, typename T> __device__ T group_sum(const T *products, int k, int end)
+{
+    T sum = T();
+#pragma unroll 4
+    for (; k < end; k += LANES)
+        sum += products[k];
+    return warp_sum(sum, LANES);
+}
+
+/* The same with 1 << shift lanes. Called by a warp. In each case the number of lanes is a constant,
+ * which saves instructions. */
+template <typename T> __device__ T strided_sum(const T *products, int k, int end, int shift)
+{
+    switch (shift) {
+    case 0:
+        return group_sum<1>(products, k, end);
+    case 1:
+        return group_sum<2>(products, k, end);
+    case 2:
+        return group_sum<4>(products, k, end);
+    case 3:
+        return group_sum<8>(products, k, end);
+    case 4:
+        return group_sum<16>(products, k, end);
+    default:
+        return group_sum<warp_lanes>(products, k, end);
+    }
+}
+
 /* Sums the rows of a tile from the products, with groups of 1 << shift lanes; called by every warp.
  * Rows that are very long for their group are summed by 8 lanes each, four rows at a time. held:
  * look_ahead of the group's first row, in its first lane. */
@@ -246,13 +276,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         typename Store::ahead next{};
         if (in_group == 0 && r + groups < rows)
             next = store.look_ahead(row + r + groups);
-        T sum = T();
-        if (!left) {
-#pragma unroll 4
-            for (int k = begin + in_group; k < end; k += lanes)
-                sum += products[k];
-        }
-        sum = warp_sum(sum, lanes);
+        const T sum = strided_sum(products, left ? end : begin + in_group, end, shift);
         if (r < rows && in_group == 0 && !left)
             store(row + r, sum, held);
         held = next;
@@ -353,15 +377,19 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     return hand_on(m, which, t, sum, store);
 }
 
-/* The number of blocks that an SM holds at once with the plain storer. It limits the registers of
- * heavy storers. 0: no limit. */
-template <typename Shape, typename T, typename Store> constexpr int resident()
+/* The number of blocks that an SM should hold at once, which limits the registers; 0: no limit. Heavy
+ * storers: as many as with the plain storer. f32 from the last-level cache: all warps, because memory
+ * is not the limit. */
+template <typename Shape, typename Load, typename T, typename Store> constexpr int resident()
 {
-    return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
+    if (!Store::HEAVY)
+        return sizeof(T) == 4 && std::is_same<Load, loads<caching::RETAINED>>::value ? 8 : 0;
+    return sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
 template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, Load, T, Store>())
+    kernel(Matrix m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
     __shared__ T products[Shape::CAPACITY];
@@ -388,17 +416,19 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base != NO_BASE;
     typename Matrix::stored value[ITEMS];
     int32_t code[ITEMS], column[ITEMS];
-    if constexpr (HELD == values::PLAIN)
-        load_part<Shape>(m.val + from + thread, skip, count, load, value);
-    else if constexpr (HELD == values::CODED)
+    if constexpr (HELD == values::CODED)
         load_part<Shape>(m.code + from + thread, skip, count, load, code);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
+        if (thread <= rows)
+            offset[0] = load(offsets);
+        if (rows >= BLOCK) { /* few tiles have so many */
 #pragma unroll
-        for (int i = 0; i < TURNS; i++)
-            if (i * BLOCK + thread <= rows)
-                offset[i] = load(offsets + i * BLOCK * m.words);
+            for (int i = 1; i < TURNS; i++)
+                if (i * BLOCK + thread <= rows)
+                    offset[i] = load(offsets + i * BLOCK * m.words);
+        }
     }
     int32_t begins = 0;
     if (BY_RANGES)
@@ -408,9 +438,14 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) ker
         load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
         load_part<Shape>(m.col + from + thread, skip, count, load, column);
+    if constexpr (HELD == values::PLAIN) /* after the columns, for which the gathers wait */
+        load_part<Shape>(m.val + from + thread, skip, count, load, value);
+    ends[thread] = (uint16_t)(offset[0] - (uint32_t)from);
+    if (rows >= BLOCK) {
 #pragma unroll
-    for (int i = 0; i < TURNS; i++)
-        ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+        for (int i = 1; i < TURNS; i++)
+            ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
+    }
     if constexpr (HELD == values::CODED) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
