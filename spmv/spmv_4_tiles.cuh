@@ -377,21 +377,20 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     return hand_on(m, which, t, sum, store);
 }
 
-/* The number of blocks that an SM should hold at once, which limits the registers; 0: no limit. Heavy
- * storers: as many as with the plain storer. f32 from the last-level cache: all warps, because memory
- * is not the limit. */
-template <typename Shape, typename Load, typename T, typename Store> constexpr int resident()
+/* The number of blocks that an SM holds at once with the plain storer. It limits the registers of
+ * heavy storers. 0: no limit. */
+template <typename Shape, typename T, typename Store> constexpr int resident()
 {
-    if (!Store::HEAVY)
-        return sizeof(T) == 4 && std::is_same<Load, loads<caching::RETAINED>>::value ? 8 : 0;
-    return sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
+    return !Store::HEAVY || sizeof(T) > 8 ? 0 : sizeof(T) == 8 && Shape::ITEMS > 4 ? 5 : 6;
 }
 
 template <typename Shape, values HELD, bool BY_RANGES, typename Load, typename Matrix, typename T, typename Store>
-__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, Load, T, Store>())
-    kernel(Matrix m, const T *x, Store store)
+__global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, T, Store>()) kernel(Matrix m, const T *x, Store store)
 {
     constexpr int BLOCK = Shape::BLOCK, ITEMS = Shape::ITEMS, TURNS = Shape::ROWS / BLOCK + 1;
+    /* Gathers wait for the columns only if these are loaded first. f32 from the last-level cache: if
+     * values come first, 32 registers suffice, and all warps are resident. */
+    constexpr bool VALUES_FIRST = sizeof(T) == 4 && std::is_same<Load, loads<caching::RETAINED>>::value;
     __shared__ T products[Shape::CAPACITY];
     __shared__ uint16_t ends[TURNS * BLOCK];
     const int thread = (int)threadIdx.x;
@@ -416,19 +415,17 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, Load, T, Store>(
     const bool whole_rows = mine.long_row < 0, is_narrow = m.narrow != nullptr && mine.base != NO_BASE;
     typename Matrix::stored value[ITEMS];
     int32_t code[ITEMS], column[ITEMS];
-    if constexpr (HELD == values::CODED)
+    if constexpr (HELD == values::PLAIN && VALUES_FIRST)
+        load_part<Shape>(m.val + from + thread, skip, count, load, value);
+    else if constexpr (HELD == values::CODED)
         load_part<Shape>(m.code + from + thread, skip, count, load, code);
     uint32_t offset[TURNS] = {};
     if (whole_rows) {
         const uint32_t *const offsets = settled(m.row_ptr + (mine.row + thread) * m.words);
-        if (thread <= rows)
-            offset[0] = load(offsets);
-        if (rows >= BLOCK) { /* few tiles have so many */
 #pragma unroll
-            for (int i = 1; i < TURNS; i++)
-                if (i * BLOCK + thread <= rows)
-                    offset[i] = load(offsets + i * BLOCK * m.words);
-        }
+        for (int i = 0; i < TURNS; i++)
+            if (i * BLOCK + thread <= rows)
+                offset[i] = load(offsets + i * BLOCK * m.words);
     }
     int32_t begins = 0;
     if (BY_RANGES)
@@ -438,14 +435,11 @@ __global__ void __launch_bounds__(Shape::BLOCK, resident<Shape, Load, T, Store>(
         load_part<Shape>(m.narrow + from + thread, skip, count, load, column);
     else
         load_part<Shape>(m.col + from + thread, skip, count, load, column);
-    if constexpr (HELD == values::PLAIN) /* after the columns, for which the gathers wait */
+    if constexpr (HELD == values::PLAIN && !VALUES_FIRST)
         load_part<Shape>(m.val + from + thread, skip, count, load, value);
-    ends[thread] = (uint16_t)(offset[0] - (uint32_t)from);
-    if (rows >= BLOCK) {
 #pragma unroll
-        for (int i = 1; i < TURNS; i++)
-            ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
-    }
+    for (int i = 0; i < TURNS; i++)
+        ends[i * BLOCK + thread] = (uint16_t)(offset[i] - (uint32_t)from);
     if constexpr (HELD == values::CODED) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
