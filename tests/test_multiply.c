@@ -426,12 +426,12 @@ static void near_band(void **state)
         for (int64_t k = 0; k < a->nnz; k++) /* positive: products with -0 are -0 */
             real_set(type_part(types[t]), one->val, k, 1);
         const spmv_csr va = view_of(a), vo = view_of(one);
-        check_pair(ctx, ref, &va, &va, a->val, a->val);
-        check_pair(ctx, ref, &va, &vo, a->val, one->val);
+        check_pair(ctx, ref, &va, &va, a->val, a->val, true);
+        check_pair(ctx, ref, &va, &vo, a->val, one->val, true);
         spmv_csr wide = vo; /* with more columns than products */
         wide.cols = 100000;
-        check_pair(ctx, ref, &va, &wide, a->val, one->val);
-        check_pair(ctx, ref, &vo, &va, one->val, a->val);
+        check_pair(ctx, ref, &va, &wide, a->val, one->val, true);
+        check_pair(ctx, ref, &vo, &va, one->val, a->val, true);
         spmv_matrix_destroy(a);
         spmv_matrix_destroy(one);
     }
