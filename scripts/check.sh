@@ -99,7 +99,7 @@ stage_build() {
 }
 
 stage_tests() {
-    build_check && run_ctest "$check_build" -LE install && "$check_build/tests/test_twin_known" all
+    build_check && SPMV_TEST_ALL=1 run_ctest "$check_build" -LE install && "$check_build/tests/test_twin_known" all
 }
 
 stage_ranks() {
@@ -115,7 +115,7 @@ stage_ranks() {
                 timeout 300 "mpirun.$mpi" -n "$n" "$check_build/tests/test_group" omp mpi </dev/null || return 1
         done
     done
-    SPMV_TEST_ALL_RANKS=1 run_ctest "$check_build" -R '^(test_ranks|ranks_files[.]omp)$' || return 1
+    SPMV_TEST_ALL=1 run_ctest "$check_build" -R '^(test_ranks|ranks_files[.]omp)$' || return 1
     bash scripts/two_hosts.sh "$check_build/app/spmv" || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ]
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Computes products with every matrix of a folder of SuiteSparse files (on ref and omp: with a third
-of them each, others): by every method of a backend, in every type, with several vectors, transposed,
-and with an epilogue. Each product must pass its check on another backend. Also runs `spmv mul` on a
-tenth of the matrices.
+"""Computes products with every matrix of a folder of SuiteSparse files (on ref and omp: with a third of
+them each, others; with SPMV_TEST_ALL=1, as in check.sh: with all): by every method of a backend, in
+every type, with several vectors, transposed, and with an epilogue. Each product must pass its check on
+another backend. Also runs `spmv mul` on a tenth of the matrices.
 
 usage: matrices.py PRODUCTS SPMV FOLDER BACKEND
 PRODUCTS is tests/products.c, SPMV the program. FOLDER holds NAME.mtx.xz files and catalog.csv
@@ -103,10 +103,8 @@ def main():
         return SKIPPED
     # a hermitian pattern is refused: the file does not say which entries are conjugates
     rows = [row for row in rows if (row["field"], row["symmetry"]) != ("pattern", "hermitian")]
-    if backend == "omp":  # a GPU takes all
-        rows = rows[1::3]
-    if backend == "ref":  # the definition has no case that depends on the matrix
-        rows = rows[::3]
+    if backend != "cuda" and not os.environ.get("SPMV_TEST_ALL"):
+        rows = rows[("ref", "omp").index(backend)::3]
     with tempfile.TemporaryDirectory() as scratch:
         paths = unpacked(rows, folder, scratch)
         results = all_methods(products, backend, paths)

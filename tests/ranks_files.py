@@ -6,10 +6,9 @@ than the work.
 
 usage: ranks_files.py SPMV FOLDER BACKEND MPIS
 SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU
-and files are unpacked before.
-MPIS: the modules that were built, such as "openmpi,mpich"; "": threads only. Takes every sixth
-matrix; with SPMV_TEST_ALL_RANKS=1 (check.sh ranks), and on cuda, all, on every MPI. Exit code 77: the
-folder is missing or the backend is not available.
+and files are unpacked before. MPIS: the modules that were built, such as "openmpi,mpich"; "": threads
+only. Takes every sixth matrix; with SPMV_TEST_ALL=1 (check.sh), and on cuda, all, on every MPI. Exit
+code 77: the folder is missing or the backend is not available.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -89,7 +88,7 @@ def main(program, folder, backend, mpis):
     if len(files) < FILES:
         print(f"{len(files)} files, wanted {FILES}")
         return 1
-    everything = backend == "cuda" or bool(os.environ.get("SPMV_TEST_ALL_RANKS"))
+    everything = backend == "cuda" or bool(os.environ.get("SPMV_TEST_ALL"))
     with tempfile.TemporaryDirectory() as scratch:
         paths = [os.path.join(folder, row["file"]) for row, _ in files]
         if backend == "cuda":
