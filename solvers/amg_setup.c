@@ -1072,6 +1072,8 @@ spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise)
     amg->level[0].pool.ctx = amg->level[0].work.ctx = amg->ctx;
     amg->unchecked = false;
     TRY(amg_alloc(&amg->pool, sizeof *amg->cells, (void **)&amg->cells));
+    /* read whole, set in parts */
+    TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));
     TRY(amg_alloc(&amg->pool, AMG_LEVELS * size_of(amg), &amg->bounds));
     TRY(take_values(amg));
     TRY(take_near_null(amg));
