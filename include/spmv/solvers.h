@@ -374,8 +374,9 @@ typedef struct spmv_solver_result {
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
-/* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values, and
- * the preconditioner is made again; "auto" chooses again. With update_values in precond_options,
+/* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
+ * cuda the first call makes another plan, one that takes values, and releases the old one after it.
+ * The preconditioner is made again; "auto" chooses again. With update_values in precond_options,
  * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead. Waits; cannot
  * be captured.
  *
