@@ -42,7 +42,10 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
         return amg_run_cuda(ctx, step, type, rows, n);
 #endif
-    struct rows_of_step state = {rows, n};
+    struct amg_rows scaled = *rows;
+    if (step == AMG_NARROW || step == AMG_WIDEN)
+        scaled.factor = step == AMG_NARROW ? amg_narrowing(rows) : amg_widening(rows);
+    struct rows_of_step state = {&scaled, n};
     tiles_each(ctx, ceil_divide(n, AMG_TILE), loops[type][step], &state);
     return SPMV_OK;
 }

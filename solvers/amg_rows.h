@@ -209,7 +209,7 @@ AMG_ROW double amg_add_mass(double sum, double diagonal, double p)
 
 /* The power of two that is not larger than x, at least 2^-1022; 1 for 0 and for numbers that are not
  * finite. */
-AMG_ROW double amg_power(double x)
+AMG_ROW double amg_power_of_two(double x)
 {
     int exponent = 0;
     if (!(x > 0 && x <= 0x1.fffffffffffffp1023))
@@ -221,12 +221,12 @@ AMG_ROW double amg_power(double x)
 /* The factors of the steps narrow and widen. */
 AMG_ROW double amg_narrowing(const struct amg_rows *s)
 {
-    return 1 / amg_power(*(const double *)s->largest);
+    return 1 / amg_power_of_two(*(const double *)s->largest);
 }
 
 AMG_ROW double amg_widening(const struct amg_rows *s)
 {
-    return amg_power(*(const double *)s->largest) * s->factor;
+    return amg_power_of_two(*(const double *)s->largest) * s->factor;
 }
 
 static_assert(REAL_TYPES == 2, "amg_source handles each real type");

@@ -590,16 +590,14 @@ AMG_ROW void TYPED(amg_dense_take)(const struct amg_rows *s, int64_t k)
 
 /* ------------------------------------------------------------------ vectors */
 
-/* to_i = from_i in T, divided by a power of two near the largest element */
+/* to_i = from_i in T, times the factor amg_narrowing (on cuda: scale_kernel) */
 AMG_ROW void TYPED(amg_narrow)(const struct amg_rows *s, int64_t i)
 {
-    const double scale = amg_narrowing(s);
-    ((T *)s->to)[i] = (T)(((const double *)s->from)[i] * scale);
+    ((T *)s->to)[i] = (T)(((const double *)s->from)[i] * s->factor);
 }
 
-/* The same backwards, times the factor. */
+/* The same backwards, times the factor amg_widening. */
 AMG_ROW void TYPED(amg_widen)(const struct amg_rows *s, int64_t i)
 {
-    const double scale = amg_widening(s);
-    ((double *)s->to)[i] = (double)((const T *)s->from)[i] * scale;
+    ((double *)s->to)[i] = (double)((const T *)s->from)[i] * s->factor;
 }

@@ -218,7 +218,7 @@ static spmv_status take_values(struct amg *amg)
     }
     if (amg->type != amg->m->type && given->val != NULL) {
         TRY(find_largest(amg, given->type, given->val, given->nnz, &largest));
-        amg->scale = 1 / amg_power(real_at(given->type, &largest, 0));
+        amg->scale = 1 / amg_power_of_two(real_at(given->type, &largest, 0));
     }
     if (l->values == NULL)
         TRY(alloc_vector(amg, &l->pool, given->nnz, &l->values));
@@ -254,7 +254,7 @@ static spmv_status take_near_null(struct amg *amg)
                             "preconditioner amg: a near-null-space vector has a number that is not finite");
     if (real_at(type, &largest, 0) == 0)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: the near-null-space vectors are zero");
-    s.factor = 1 / amg_power(real_at(type, &largest, 0));
+    s.factor = 1 / amg_power_of_two(real_at(type, &largest, 0));
     s.to = l->basis;
     if (l->nulls > 0)
         return amg_run(amg->ctx, AMG_CONVERT, SPMV_F64, &s, elements);
