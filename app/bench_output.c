@@ -133,11 +133,11 @@ static const char *bits_text(const struct result *r)
     return r->bit_repeats == 0 ? "-" : r->bit_different == 0 ? "same" : "differ";
 }
 
-/* The result of spmv with which the peers' iterations are compared: the first checked one without a
- * preconditioner; NULL: none. */
-static const struct result *ours_of(const struct trial *t)
+/* The result of spmv with which a peer's iterations are compared: the first checked one without a
+ * preconditioner; NULL: none, or the peer has one. */
+static const struct result *ours_for(const struct trial *t, const struct result *peer)
 {
-    for (int i = 0; i < t->count; i++) {
+    for (int i = 0; i < t->count && peer->precond[0] == '\0'; i++) {
         const struct result *const r = &t->results[i];
         if (r->candidate->ours && r->checked && (r->precond[0] == '\0' || strcmp(r->precond, "none") == 0))
             return r;
@@ -145,16 +145,28 @@ static const struct result *ours_of(const struct trial *t)
     return NULL;
 }
 
+/* Whether a part of the result's time made a preconditioner. */
+static bool has_setup(const struct result *r)
+{
+    return r->measured && (r->candidate->ours || r->precond[0] != '\0');
+}
+
+/* What --precond names; of a peer "own", or "". */
+static const char *asked_precond(const struct result *r)
+{
+    return r->candidate->ours ? r->candidate->precond : r->precond;
+}
+
 static bool same_iterations(const struct trial *t, const struct result *r)
 {
-    const struct result *const ours = ours_of(t);
+    const struct result *const ours = ours_for(t, r);
     return ours != NULL && ours->solved.iterations == r->solved.iterations;
 }
 
 /* Of a solver: whether it converged, and how its iterations compare. */
 static void solver_text(const struct trial *t, const struct result *r, char *text, size_t size)
 {
-    const struct result *const ours = ours_of(t);
+    const struct result *const ours = ours_for(t, r);
     const char *const end = result_converged(t, r) ? "converged" : "at the limit";
     const long long more = ours != NULL ? (long long)(r->solved.iterations - ours->solved.iterations) : 0;
     if (r->candidate->ours || ours == NULL)
@@ -172,7 +184,8 @@ static const char *legend(const struct bench_run *run)
 {
     if (run->solutions)
         return "us: median of whole solutions: of spmv with the set-up of the preconditioner and without the "
-               "plan, of peers without a preconditioner; spread: median over minimum, minus 1, * above 20%; "
+               "plan, of peers without a preconditioner or with the set-up of their own; spread: median over minimum, "
+               "minus 1, * above 20%; "
                "x best: the best peer's time over this one, in brackets if a spread is above 20%; residual: "
                "||b - A x|| / ||b||, computed here";
     if (run->operation->solver)
@@ -289,7 +302,7 @@ static spmv_status table_row(struct text_file *file, const struct bench_run *run
     else
         add_number(&line, 10, 2, 1e6 * r->flushed.median, r->flushed.repeats > 0);
     if (run->solutions) {
-        add_number(&line, 14, 1, 1e6 * r->figures.setup_seconds, r->measured && r->candidate->ours);
+        add_number(&line, 14, 1, 1e6 * r->figures.setup_seconds, has_setup(r));
     } else {
         add_number(&line, 7, 1, gbs, figure);
         add_number(&line, 6, 3, gbs / t->read_gbs, figure && t->read_gbs > 0);
@@ -442,8 +455,8 @@ static void csv_row(struct line *line, const struct bench_run *run, const struct
                    : speed_up_counts(t, r)                                   ? "yes"
                                                                              : "no");
     add_text(line, run->trust.doubt[0] != '\0' ? "no" : "yes");
-    add_text(line, r->candidate->precond);
-    add_real(line, r->figures.setup_seconds, r->measured && run->solutions && r->candidate->ours);
+    add_text(line, asked_precond(r));
+    add_real(line, r->figures.setup_seconds, run->solutions && has_setup(r));
     line->length--; /* the last comma */
 }
 
@@ -500,10 +513,11 @@ static json_t *json_cg(const struct trial *t, const struct result *r)
     json_put(cg, "seconds_per_iteration", json_number(seconds_per_iteration(r)));
     if (t->work.solutions) {
         json_put(cg, "solution_seconds", json_number(r->warm.median));
-        json_put(cg, "precond_asked", json_string(r->candidate->ours ? r->candidate->precond : "none"));
+        const char *const asked = asked_precond(r);
+        json_put(cg, "precond_asked", json_string(asked[0] != '\0' ? asked : "none"));
         json_put(cg, "precond_seconds", json_number(r->figures.setup_seconds));
     }
-    if (!r->candidate->ours && ours_of(t) != NULL)
+    if (!r->candidate->ours && ours_for(t, r) != NULL)
         json_put(cg, "iterations_as_ours", json_boolean(same_iterations(t, r)));
     if (!r->candidate->ours)
         json_put(cg, "counts", json_boolean(!r->wrong && !r->unfinished));

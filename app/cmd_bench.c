@@ -487,7 +487,8 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
         st = check_methods(b);
     if (st != SPMV_OK)
         return st;
-    st = candidate_list_make(b->run.operation, b->run.backend, b->o->method, b->o->peers, NULL, &b->run.list, why);
+    st = candidate_list_make(b->run.operation, b->run.backend, b->run.solutions, b->o->method, b->o->peers, NULL,
+                             &b->run.list, why);
     if (st != SPMV_OK)
         return report(st, why);
     if (b->run.list.count == 0) {

@@ -111,15 +111,32 @@ static const struct peer *find_peer(const struct peer_module *module, const char
     return NULL;
 }
 
-/* Whether the module has a peer for the operation. */
-static bool has_one_for(const struct known *row, const char *operation)
+/* Peers for whole solutions are listed as "cg-precond". */
+static const char PRECOND[] = "-precond";
+
+/* Whether a peer that is listed for this work can do the operation. */
+static bool can_do(const char *listed, size_t length, const struct operation *operation, bool solutions)
 {
-    return list_has(row->operations, ' ', operation);
+    const size_t own = strlen(operation->name);
+    return is_word(listed, length, operation->name) ||
+           (solutions && length > own && memcmp(listed, operation->name, own) == 0 &&
+            is_word(listed + own, length - own, PRECOND));
+}
+
+/* Whether the module has a peer for the operation. */
+static bool has_one_for(const struct known *row, const struct operation *operation, bool solutions)
+{
+    const char *list = row->operations;
+    size_t length;
+    for (const char *word; (word = next_word(&list, ' ', &length)) != NULL;)
+        if (can_do(word, length, operation, solutions))
+            return true;
+    return false;
 }
 
 /* Adds the module's peers that are in the list wanted. A module is opened only if it belongs to the
  * backend and one of its peers is wanted. */
-static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend,
+static void add_module(const struct known *row, const struct operation *operation, spmv_backend backend, bool solutions,
                        const char *wanted, const char *folder, struct candidate_list *list)
 {
     const struct peer_module *module = NULL;
@@ -127,17 +144,17 @@ static void add_module(const struct known *row, const struct operation *operatio
     const bool whole = list_has(wanted, ',', row->module), all = list_has(wanted, ',', "all");
     const bool here = row->backend == backend || (row->backend == SPMV_BACKEND_OMP && backend == SPMV_BACKEND_REF);
     const char *peers = row->peers, *operations = row->operations;
-    size_t length, operation_length;
+    size_t length, operation_length = 0;
     if (!here)
         snprintf(why, sizeof why, "it needs the backend %s", spmv_backend_name(row->backend));
     for (const char *word; (word = next_word(&peers, ' ', &length)) != NULL;) {
         char name[NAME_SIZE] = "";
         const char *const does = next_word(&operations, ' ', &operation_length);
-        const bool fits = does != NULL && is_word(does, operation_length, operation->name);
+        const bool fits = can_do(does, operation_length, operation, solutions);
         memcpy(name, word, length < NAME_SIZE ? length : NAME_SIZE - 1);
         /* If a peer has its module's name, the name selects the module, unless no peer of it
          * fits. */
-        const bool of_module = strcmp(name, row->module) == 0 && has_one_for(row, operation->name);
+        const bool of_module = strcmp(name, row->module) == 0 && has_one_for(row, operation, solutions);
         if (!(list_has(wanted, ',', name) && !of_module) && !((whole || (all && here)) && fits))
             continue;
         if (here && fits && module == NULL && why[0] == '\0' && peer_load(row->module, folder, &module, why) != 0)
@@ -147,7 +164,9 @@ static void add_module(const struct known *row, const struct operation *operatio
             continue;
         candidate->module = fits ? module : NULL;
         candidate->peer = fits ? find_peer(module, name) : NULL;
-        if (!fits && here)
+        if (!fits && here && can_do(does, operation_length, operation, true))
+            snprintf(candidate->missing, sizeof candidate->missing, "it takes part with --precond only");
+        else if (!fits && here)
             snprintf(candidate->missing, sizeof candidate->missing, "it does not support %s", operation->name);
         else if (candidate->peer == NULL)
             snprintf(candidate->missing, sizeof candidate->missing, "%s", why);
@@ -228,8 +247,9 @@ spmv_status candidate_list_precondition(const struct operation *operation, const
     return SPMV_OK;
 }
 
-spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
-                                const char *peers, const char *folder, struct candidate_list *list, char *why)
+spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, bool solutions,
+                                const char *methods, const char *peers, const char *folder, struct candidate_list *list,
+                                char *why)
 {
     const char *rest = peers != NULL ? peers : "all";
     const char *const wanted = rest;
@@ -249,6 +269,6 @@ spmv_status candidate_list_make(const struct operation *operation, spmv_backend 
     if (operation->peer_op < 0 || list_has(wanted, ',', "none"))
         return SPMV_OK;
     for (int k = 0; k < KNOWN; k++)
-        add_module(&known[k], operation, backend, wanted, folder, list);
+        add_module(&known[k], operation, backend, solutions, wanted, folder, list);
     return SPMV_OK;
 }

@@ -26,15 +26,17 @@ struct candidate_list {
     int count;
 };
 
-/* methods: names separated by commas, "all" (auto and every method), NULL: auto. peers: names of
+/* solutions: whole solutions are compared, so peers with a preconditioner of their own take part.
+ * methods: names separated by commas, "all" (auto and every method), NULL: auto. peers: names of
  * peers or of modules, separated by commas; "all": those of the operation and the backend; "none";
  * NULL: all. folder: where modules are; NULL: the default places (peer_load.h).
  *
  * Modules are opened and stay open. A named peer of another operation or backend becomes a missing
  * candidate. SPMV_ERROR_ARGUMENT: an unknown peer, with a message in why. The names of spmv's
  * methods are checked by the operation. */
-spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, const char *methods,
-                                const char *peers, const char *folder, struct candidate_list *list, char *why);
+spmv_status candidate_list_make(const struct operation *operation, spmv_backend backend, bool solutions,
+                                const char *methods, const char *peers, const char *folder, struct candidate_list *list,
+                                char *why);
 
 /* Pairs each method of spmv with each name of the list (separated by commas; "all": every
  * preconditioner of the library that the operation can use). SPMV_ERROR_ARGUMENT: an unknown name, or too many pairs, with a

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { PEER_ABI = 6 };
+enum { PEER_ABI = 7 };
 
 /* Modules choose between f32 and f64. Another real type does not compile until each of them handles
  * it. */
@@ -47,15 +47,19 @@ enum peer_op {
     PEER_SPGEMM_NUMERIC, /* the same, with the pattern of C made by open */
     /* as PEER_CG, by restarted GMRES and by BiCGStab; A need not be symmetric */
     PEER_GMRES,
-    PEER_BICGSTAB
+    PEER_BICGSTAB,
+    /* as PEER_CG, with the library's preconditioner, whose set-up is part of each run; for comparisons
+     * of whole solutions */
+    PEER_CG_PRECOND
 };
 
 enum { PEER_MOST_RESTART = 200 };
 
 /* Result of a solve, in host memory. */
 struct peer_solved {
-    int64_t iterations; /* products with A in the loop (PEER_BICGSTAB: pairs of them) */
-    double residual;    /* ||r|| / ||b||, r by the recurrence, after the last update */
+    int64_t iterations;   /* products with A in the loop (PEER_BICGSTAB: pairs of them) */
+    double residual;      /* ||r|| / ||b||, r by the recurrence, after the last update */
+    double setup_seconds; /* PEER_CG_PRECOND: of the run, the time for the preconditioner */
 };
 
 /* The work, in the memory of the peer's backend. The comment of an array gives its number of

@@ -201,6 +201,10 @@ static spmv_status check(struct run *run, int number, void *host_result)
         result->solved = *work->problem.solved;
     if (slot->peer == NULL && slot->method.precond != NULL)
         snprintf(result->precond, sizeof result->precond, "%s", slot->method.precond);
+    if (slot->peer != NULL && slot->peer->op == PEER_CG_PRECOND) {
+        snprintf(result->precond, sizeof result->precond, "own");
+        result->figures.setup_seconds = work->problem.solved->setup_seconds;
+    }
     result->check = found;
     result->checked = true;
     result->wrong = result->wrong || st == SPMV_ERROR_CHECK;

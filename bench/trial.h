@@ -17,7 +17,7 @@ struct result {
     char failed[WHY_SIZE];  /* message; "": no failure */
     spmv_status failed_status;
     double plan_seconds;           /* time from arrays in the context's memory until ready */
-    struct method_figures figures; /* spmv */
+    struct method_figures figures; /* spmv; of a peer only setup_seconds */
     double first_call_seconds;
     int64_t run_bytes; /* most memory that a run took; 0: unknown, or not measured */
     struct timing warm, flushed;
@@ -30,7 +30,7 @@ struct result {
     int bit_different;         /* of these, runs with different bits */
     char note[WHY_SIZE];       /* a remark that readers of the figure need; "" */
     struct peer_solved solved; /* of a solver: the first solve; later ones repeat it */
-    char precond[32];          /* spmv, for whole solutions: the preconditioner that ran */
+    char precond[32];          /* for whole solutions: the preconditioner that ran; a peer's: "own", or "" */
     /* a solver's peer reached the limit of iterations, but one of spmv did not: excluded */
     bool unfinished;
 };

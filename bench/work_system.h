@@ -3,7 +3,8 @@
  * A run is a whole solve. Everything that the interface allows is allocated before. The reported
  * time is that of a run divided by its iterations. With a preconditioner, a run makes it, solves
  * and releases it, and the time of the whole run is reported, because iterations with different
- * preconditioners are not comparable. Peers have no preconditioner. All stop by the same rule,
+ * preconditioners are not comparable. Peers solve without a preconditioner or, in comparisons of
+ * whole solutions, with one of their own, made in each run. All stop by the same rule,
  * ||r|| <= rtol ||b|| with r by the recurrence, or at the same limit. The true residual of each x
  * is computed here, in f64 and with the same code for all.
  *

@@ -24,7 +24,7 @@ static const struct system_of systems_to_solve[] = {
     {"1 x 1", 1, 0, 0},          {"4 rows", 2, 0, 0},     {"easy", 40, 3, 0},
     {"the Laplacian", 60, 0, 0}, {"b is zero", 10, 0, 1}, {"above a block's rows", 130, 0.01, 0},
 };
-enum { SYSTEMS_TO_SOLVE = sizeof systems_to_solve / sizeof systems_to_solve[0], EASY_SYSTEM = 2 };
+enum { SYSTEMS_TO_SOLVE = sizeof systems_to_solve / sizeof systems_to_solve[0], EASY_SYSTEM = 2, LAPLACIAN_SYSTEM = 3 };
 
 struct linear_system {
     spmv_type type;

@@ -269,18 +269,20 @@ static void choosing(void **state)
     static struct candidate_list r;
     char why[WHY_SIZE] = "";
     const struct operation *const spmv = operation_find("spmv"), *const map = operation_find("map");
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, "tiles,auto,tiles", "none", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, false, "tiles,auto,tiles", "none", fakes, &r, why),
+                     SPMV_OK);
     assert_int_equal(r.count, 2);
     assert_string_equal(r.candidates[0].name, "tiles");
     assert_string_equal(r.candidates[1].name, "auto");
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, "all", "none", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, false, "all", "none", fakes, &r, why), SPMV_OK);
     assert_non_null(candidate_of(&r, "auto"));
     for (int i = 0; spmv_method_name(SPMV_BACKEND_OMP, i) != NULL; i++)
         assert_non_null(candidate_of(&r, spmv_method_name(SPMV_BACKEND_OMP, i)));
 
     /* a peer, a module, a peer of another backend, and a peer without its module */
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why),
-                     SPMV_OK);
+    assert_int_equal(
+        candidate_list_make(spmv, SPMV_BACKEND_OMP, false, NULL, "loops-merge,cub-scan,eigen", fakes, &r, why),
+        SPMV_OK);
     assert_int_equal(r.count, 4);
     assert_true(r.candidates[0].ours);
     assert_non_null(candidate_of(&r, "loops-merge")->peer);
@@ -288,25 +290,25 @@ static void choosing(void **state)
     assert_non_null(strstr(candidate_of(&r, "cub-scan")->missing, "cuda"));
     assert_non_null(strstr(candidate_of(&r, "eigen")->missing, "libeigen3-dev"));
     assert_null(candidate_of(&r, "eigen")->peer);
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, false, NULL, "loops", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 4);
 
     /* all: every peer of the backend for the operation, installed or not */
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, NULL, fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, false, NULL, NULL, fakes, &r, why), SPMV_OK);
     assert_non_null(candidate_of(&r, "petsc"));
     assert_null(candidate_of(&r, "cusparse-sell"));
-    assert_int_equal(candidate_list_make(map, SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(map, SPMV_BACKEND_OMP, false, NULL, "all", fakes, &r, why), SPMV_OK);
     assert_int_equal(r.count, 1);
-    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_OMP, NULL, "all", fakes, &r, why),
+    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_OMP, false, NULL, "all", fakes, &r, why),
                      SPMV_OK);
     assert_int_equal(r.count, 2);
     assert_non_null(strstr(candidate_of(&r, "tbb-scan")->missing, "libtbb-dev"));
-    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_CUDA, NULL, "all", fakes, &r, why),
+    assert_int_equal(candidate_list_make(operation_find("scan"), SPMV_BACKEND_CUDA, false, NULL, "all", fakes, &r, why),
                      SPMV_OK);
     assert_int_equal(r.count, 2);
     assert_non_null(candidate_of(&r, "cub-scan"));
 
-    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, NULL, "loops,mkl", fakes, &r, why),
+    assert_int_equal(candidate_list_make(spmv, SPMV_BACKEND_OMP, false, NULL, "loops,mkl", fakes, &r, why),
                      SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "unknown peer \"mkl\""));
     assert_non_null(strstr(why, "graphblas"));
@@ -359,7 +361,7 @@ static int close_places(void **state)
 static void choose(const struct operation *operation, const char *methods, const char *peers, const char *folder)
 {
     char why[WHY_SIZE] = "";
-    if (candidate_list_make(operation, support_backend, methods, peers, folder, &candidates, why) != SPMV_OK)
+    if (candidate_list_make(operation, support_backend, false, methods, peers, folder, &candidates, why) != SPMV_OK)
         fail_msg("%s", why);
 }
 
@@ -864,25 +866,34 @@ static void choosing_preconditioners(void **state)
     static struct candidate_list r;
     char why[WHY_SIZE];
     const struct operation *const cg = operation_find("cg");
-    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto,textbook", "hypre", "/nowhere", &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, true, "auto,textbook", "hypre", "/nowhere", &r, why),
+                     SPMV_OK);
     assert_int_equal(candidate_list_precondition(cg, "ic0,auto", &r, why), SPMV_OK);
-    static const char *const names[] = {"auto", "auto", "textbook", "textbook", "hypre-cg"};
-    static const char *const preconds[] = {"ic0", "auto", "ic0", "auto", ""};
-    assert_int_equal(r.count, 5);
-    for (int e = 0; e < 5; e++) {
+    static const char *const names[] = {"auto", "auto", "textbook", "textbook", "hypre-cg", "hypre-amg-cg"};
+    static const char *const preconds[] = {"ic0", "auto", "ic0", "auto", "", ""};
+    assert_int_equal(r.count, 6);
+    for (int e = 0; e < 6; e++) {
         assert_string_equal(r.candidates[e].name, names[e]);
         assert_string_equal(r.candidates[e].precond, preconds[e]);
         assert_false(r.candidates[e].optional);
     }
+    /* iterations: without the peers that have a preconditioner of their own, unless they are named */
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, false, "auto", "hypre", "/nowhere", &r, why), SPMV_OK);
+    assert_int_equal(r.count, 2);
+    assert_string_equal(r.candidates[1].name, "hypre-cg");
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, false, "auto", "hypre-amg-cg", "/nowhere", &r, why),
+                     SPMV_OK);
+    assert_int_equal(r.count, 2);
+    assert_string_equal(r.candidates[1].missing, "it takes part with --precond only");
     int known = 0; /* all but ilu0 and ilut, which are for general matrices */
     while (spmv_preconditioner_name(known) != NULL)
         known++;
     known -= 2;
-    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, true, "auto", "none", NULL, &r, why), SPMV_OK);
     assert_int_equal(candidate_list_precondition(cg, "all", &r, why), SPMV_OK);
     assert_int_equal(r.count, known);
     assert_true(r.candidates[0].optional);
-    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, "auto", "none", NULL, &r, why), SPMV_OK);
+    assert_int_equal(candidate_list_make(cg, SPMV_BACKEND_REF, true, "auto", "none", NULL, &r, why), SPMV_OK);
     assert_int_equal(candidate_list_precondition(cg, "ic0,icc", &r, why), SPMV_ERROR_ARGUMENT);
     assert_non_null(strstr(why, "\"icc\""));
     assert_int_equal(candidate_list_precondition(cg, "", &r, why), SPMV_ERROR_ARGUMENT);

@@ -357,7 +357,7 @@ static void solver_is_right(const struct peer *peer, const struct system_of *of,
                             int64_t limit)
 {
     struct linear_system s = make_system(of, type);
-    struct peer_solved solved = {-1, -1};
+    struct peer_solved solved = {.iterations = -1, .residual = -1};
     const struct peer_problem problem = system_problem(&s, threads, limit, &solved);
     void *state = NULL;
     char why[WHY_SIZE] = "";
@@ -370,7 +370,7 @@ static void solver_is_right(const struct peer *peer, const struct system_of *of,
     for (int run = 0; run < 3 && failed == 0; run++) {
         double seconds = -1;
         memset(s.x, 0xff, (size_t)s.rows * spmv_type_size(type));
-        solved = (struct peer_solved){-1, -1};
+        solved = (struct peer_solved){.iterations = -1, .residual = -1};
         if (run == 2 && peer->run_timed != NULL) {
             assert_int_equal(peer->run_timed(state, 3, &seconds), 0);
             assert_true(seconds > 0);
@@ -385,11 +385,66 @@ static void solver_is_right(const struct peer *peer, const struct system_of *of,
     free_system(&s);
 }
 
+static bool solves(enum peer_op op)
+{
+    return op == PEER_CG || op == PEER_CG_PRECOND;
+}
+
+/* A solver with a preconditioner of its own: a fraction of the iterations without one, and each run
+ * sets it up. With a limit, it stops there. */
+static void preconditioned_solver_is_right(const struct peer *peer, int64_t limit)
+{
+    struct linear_system s = make_system(&systems_to_solve[LAPLACIAN_SYSTEM], SPMV_F64);
+    struct peer_solved solved = {.iterations = -1};
+    const struct peer_problem problem = system_problem(&s, 3, limit, &solved);
+    const int64_t without = system_iterations(&s, problem.rtol, problem.max_iterations);
+    void *state = NULL;
+    char why[WHY_SIZE] = "";
+    if (peer->open(&problem, &state, why, sizeof why) != 0)
+        fail_msg("%s: %s", peer->name, why);
+    for (int run = 0; run < 2; run++) {
+        double seconds = -1;
+        memset(s.x, 0xff, (size_t)s.rows * sizeof(double));
+        solved = (struct peer_solved){.iterations = -1, .residual = -1};
+        assert_int_equal(peer->run_timed(state, 1 + run, &seconds), 0);
+        assert_int_equal(peer->fetch(state), 0);
+        assert_true(solved.setup_seconds > 0 && solved.setup_seconds < seconds);
+        const double residual = system_residual(&s, s.x);
+        assert_true(fabs(residual - solved.residual) <= 1e-3 * residual);
+        if (limit <= 2) {
+            assert_int_equal(solved.iterations, limit);
+            assert_true(residual > problem.rtol && residual < 1);
+        } else {
+            assert_true(solved.residual <= problem.rtol);
+            assert_in_range(solved.iterations, 2, without / 8);
+        }
+    }
+    peer->close(state);
+    free_system(&s);
+}
+
+static void refuses_f32(const struct peer *peer)
+{
+    struct linear_system s = make_system(&systems_to_solve[EASY_SYSTEM], SPMV_F32);
+    struct peer_solved solved;
+    const struct peer_problem problem = system_problem(&s, 1, 3000, &solved);
+    void *state = NULL;
+    char why[WHY_SIZE] = "";
+    assert_int_equal(peer->open(&problem, &state, why, sizeof why), -1);
+    assert_non_null(strstr(why, "supports only f64"));
+    free_system(&s);
+}
+
 /* All limits, and one thread, on one system only, because a library of ranks takes long to
  * start. */
 static void solvers_are_right(const struct peer_module *module)
 {
     for (int p = 0; p < module->count; p++) {
+        if (module->peers[p].op == PEER_CG_PRECOND) {
+            preconditioned_solver_is_right(&module->peers[p], 3000);
+            preconditioned_solver_is_right(&module->peers[p], 2);
+            refuses_f32(&module->peers[p]);
+        }
         for (int s = 0; module->peers[p].op == PEER_CG && s < SYSTEMS_TO_SOLVE; s++) {
             const struct system_of *const of = &systems_to_solve[s];
             const int limits = of->side == 60 ? LIMITS_TO_SOLVE : 1;
@@ -425,7 +480,7 @@ static void module_is_right(const char *name)
         void *y = malloc((size_t)results_most(&shapes[s]) * sizeof(double));
         for (int p = 0; p < module->count; p++) {
             const enum peer_op op = module->peers[p].op;
-            if (op == PEER_CG || support_has_factors(op))
+            if (solves(op) || support_has_factors(op))
                 continue;
             assert_true(op == PEER_SPMV || op == PEER_SCAN || op == PEER_REDUCE || op == PEER_SORT);
             assert_int_equal(module->peers[p].probe, 0);
@@ -455,7 +510,7 @@ static void states_are_independent(const char *name)
     static const int threads[STATES] = {3, 1, 2};
     for (int p = 0; p < module->count; p++) {
         const struct peer *peer = &module->peers[p];
-        if (peer->op == PEER_CG || support_has_factors(peer->op))
+        if (solves(peer->op) || support_has_factors(peer->op))
             continue;
         struct matrix m[STATES];
         struct peer_problem problem[STATES];
@@ -523,10 +578,9 @@ static int one_thread_works(const char *name)
         const struct peer *peer = &module->peers[p];
         if (support_has_factors(peer->op))
             continue;
-        struct peer_problem problem =
-            make_problem(peer->op == PEER_CG ? PEER_SPMV : peer->op, &shape, &m, SPMV_F64, 1, y);
+        struct peer_problem problem = make_problem(solves(peer->op) ? PEER_SPMV : peer->op, &shape, &m, SPMV_F64, 1, y);
         struct peer_solved solved;
-        if (peer->op == PEER_CG)
+        if (solves(peer->op))
             problem = system_problem(&system, 1, 3000, &solved);
         void *state = NULL;
         failed = peer->open(&problem, &state, why, sizeof why) != 0;

@@ -579,7 +579,7 @@ static void test_solve(struct place *place, const struct peer *peer, spmv_type t
                        int64_t limit)
 {
     struct linear_system s = make_system(of, type);
-    struct peer_solved solved = {-1, -1};
+    struct peer_solved solved = {.iterations = -1, .residual = -1};
     const int64_t size = (int64_t)spmv_type_size(type);
     struct peer_problem problem = problem_on(place, peer, type, s.rows, s.rows, s.nnz, s.row_ptr, s.col, s.val);
     void *const x = problem.y = poison(place, s.rows * size, NULL);
@@ -594,7 +594,7 @@ static void test_solve(struct place *place, const struct peer *peer, spmv_type t
         fail_msg("%s %s on %s: %s", peer->name, spmv_type_name(type), of->name, why);
     for (int run = 0; run < 3; run++) {
         poison(place, s.rows * size, x);
-        solved = (struct peer_solved){-1, -1};
+        solved = (struct peer_solved){.iterations = -1, .residual = -1};
         run_and_wait(place, peer, state);
         assert_int_equal(spmv_download(place->ctx, x, s.x, s.rows * size), SPMV_OK);
         if (peer->op == PEER_CG)

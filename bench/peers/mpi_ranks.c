@@ -47,6 +47,7 @@ struct rank {
 
 struct ranks {
     const struct peer_problem *problem;
+    enum peer_op op;          /* what the ranks do: that of the problem, or PEER_CG_PRECOND for PEER_CG */
     char folder[FOLDER_SIZE]; /* "" after removal */
     int listener, log;        /* -1: none; log: output of the launcher and the workers */
     pid_t launcher;           /* 0: none, or ended */
@@ -232,13 +233,13 @@ static int make_file(const struct ranks *ranks, const char *name, size_t bytes, 
 static int share_problem(const struct ranks *ranks, char *why, size_t why_size)
 {
     const struct peer_problem *p = ranks->problem;
-    const void *const vector = p->op == PEER_CG ? p->b : p->x;
+    const void *const vector = p->solved != NULL ? p->b : p->x;
     struct ranks_problem head = {.rows = p->rows,
                                  .cols = p->cols,
                                  .nnz = p->nnz,
                                  .max_iterations = p->max_iterations,
                                  .rtol = p->rtol,
-                                 .op = (int32_t)p->op};
+                                 .op = (int32_t)ranks->op};
     const int64_t i32 = (int64_t)sizeof(int32_t), f64 = (int64_t)sizeof(double);
     head.row_ptr = ranks_aligned((int64_t)sizeof head);
     head.x = ranks_aligned(head.row_ptr + (p->rows + 1) * i32);
@@ -485,7 +486,7 @@ static int fill(struct ranks *ranks, char *why, size_t why_size)
     return 0;
 }
 
-int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+static int open_for(enum peer_op op, const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {
     if (problem->type != SPMV_F64)
         return fail(why, why_size, "this %s supports only f64", ranks_kind.name);
@@ -500,6 +501,7 @@ int ranks_open(const struct peer_problem *problem, void **state, char *why, size
         return fail(why, why_size, "out of memory");
     const char *timeout = getenv(ranks_kind.timeout);
     ranks->problem = problem;
+    ranks->op = op;
     ranks->listener = ranks->log = -1;
     ranks->timeout = timeout != NULL && atof(timeout) > 0 ? atof(timeout) : TIMEOUT;
     ranks->all = calloc((size_t)problem->threads, sizeof *ranks->all);
@@ -517,15 +519,26 @@ int ranks_open(const struct peer_problem *problem, void **state, char *why, size
     return 0;
 }
 
+int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    return open_for(problem->op, problem, state, why, why_size);
+}
+
+int ranks_open_precond(const struct peer_problem *problem, void **state, char *why, size_t why_size)
+{
+    return open_for(PEER_CG_PRECOND, problem, state, why, why_size);
+}
+
 int ranks_run_timed(void *state, int repeats, double *seconds)
 {
     struct ranks *ranks = state;
     if (repeats < 1 || command_all(ranks, RANKS_RUN, repeats, seconds) != 0)
         return -1;
     ranks->run_seconds = *seconds / repeats;
-    if (ranks->problem->op == PEER_CG) /* all ranks have the same values */
-        *ranks->problem->solved = (struct peer_solved){.iterations = ranks->all[0].reply.iterations,
-                                                       .residual = ranks->all[0].reply.residual};
+    const struct ranks_reply *const reply = &ranks->all[0].reply; /* all ranks have the same values */
+    if (ranks->problem->solved != NULL)
+        *ranks->problem->solved = (struct peer_solved){
+            .iterations = reply->iterations, .residual = reply->residual, .setup_seconds = reply->setup_seconds};
     return 0;
 }
 

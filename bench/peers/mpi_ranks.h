@@ -20,6 +20,7 @@ extern const struct ranks_kind ranks_kind;
 
 /* As in struct peer. Only f64. */
 int ranks_open(const struct peer_problem *problem, void **state, char *why, size_t why_size);
+int ranks_open_precond(const struct peer_problem *problem, void **state, char *why, size_t why_size);
 int ranks_run(void *state);
 int ranks_run_timed(void *state, int repeats, double *seconds);
 int ranks_fetch(void *state);
@@ -32,7 +33,8 @@ void ranks_close(void *state);
         .settings =                                                                                                    \
             used ", one rank per thread, bound to cores if possible, rows + entries split evenly; timed by the "       \
                  "ranks, the slowest counts",                                                                          \
-        .open = ranks_open, .run = ranks_run, .run_timed = ranks_run_timed, .fetch = ranks_fetch, .close = ranks_close \
+        .open = (peer_op) == PEER_CG_PRECOND ? ranks_open_precond : ranks_open, .run = ranks_run,                      \
+        .run_timed = ranks_run_timed, .fetch = ranks_fetch, .close = ranks_close                                       \
     }
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-enum { RANKS_MAGIC = 0x53505632, RANKS_TEXT = 200, RANKS_ALIGN = 64 };
+enum { RANKS_MAGIC = 0x53505633, RANKS_TEXT = 200, RANKS_ALIGN = 64 };
 
 struct ranks_problem {
     int64_t rows, cols, nnz;
@@ -40,7 +40,7 @@ struct ranks_reply {
     int32_t pad;
     double seconds;     /* time of this rank for the repeats */
     int64_t iterations; /* of the last solve, as in peer_solved */
-    double residual;
+    double residual, setup_seconds;
     char text[RANKS_TEXT]; /* message after a failure */
 };
 

@@ -36,7 +36,8 @@ static void tell(const struct worker *worker, double seconds, const char *failur
                                 .seconds = seconds,
                                 .failed = failure != NULL,
                                 .iterations = worker->iterations,
-                                .residual = worker->residual};
+                                .residual = worker->residual,
+                                .setup_seconds = worker->setup_seconds};
     snprintf(reply.text, sizeof reply.text, "%s", failure != NULL ? failure : "");
     send_reply(worker, &reply);
 }

@@ -331,18 +331,28 @@ class Bench(test_program.Case):
         self.assertIn("whole solutions", done.stdout)
         self.assertRegex(done.stdout, r"(?m)^auto \([a-z]+\), ic0 ")
 
-    def test_peers_solve_without_a_preconditioner(self):
-        fakes = os.path.join(os.environ["SPMV_FAKE_PEERS"], "solvers")
+    def test_peers_of_whole_solutions(self):
+        fakes, table = os.path.join(os.environ["SPMV_FAKE_PEERS"], "solvers"), os.path.join(self.folder, "r.csv")
         done = self.ok("poisson2d:24", "--op", "cg", "--precond", "ic0,none", "--peers", "hypre", "--json", "--summary",
-                       env={"SPMV_PEER_PATH": fakes})
+                       f"--csv={table}", env={"SPMV_PEER_PATH": fakes})
         for line in done.stdout.splitlines():
-            result = json.loads(line)
-            (peer,) = result["peers"]
-            self.assertEqual((peer["cg"]["precond"], peer["cg"]["counts"]), ("none", True))
-            self.assertEqual(peer["cg"]["solution_seconds"], peer["seconds"]["median"])
-        rows = re.findall(r"(?m)^f64 +(auto, [a-z0-9]+) +(the best peer|hypre-cg) ", done.stderr)
+            plain, own = json.loads(line)["peers"]
+            self.assertEqual([peer["name"] for peer in (plain, own)], ["hypre-cg", "hypre-amg-cg"])
+            for peer, precond, seconds in (plain, "none", 0), (own, "own", 3600):
+                cg = peer["cg"]
+                self.assertEqual((cg["precond"], cg["precond_asked"], cg["counts"]), (precond, precond, True))
+                self.assertEqual((cg["solution_seconds"], cg["precond_seconds"]), (peer["seconds"]["median"], seconds))
+            self.assertIs(plain["cg"]["iterations_as_ours"], False)
+            self.assertNotIn("iterations_as_ours", own["cg"])
+        with open(table, encoding="utf-8", newline="") as file:
+            by_name = {row["system"]: (row["precond"], row["precond_seconds"]) for row in csv.DictReader(file)}
+        self.assertEqual(by_name["hypre-cg"], ("", ""))
+        self.assertEqual((by_name["hypre-amg-cg"][0], float(by_name["hypre-amg-cg"][1])), ("own", 3600))
+        rows = re.findall(r"(?m)^f64 +(auto, [a-z0-9]+) +(the best peer|hypre(?:-amg)?-cg) ", done.stderr)
         self.assertEqual(sorted(rows), sorted((own, peer) for own in ("auto, ic0", "auto, none")
-                                              for peer in ("the best peer", "hypre-cg")))  # fmt: skip
+                                              for peer in ("the best peer", "hypre-cg", "hypre-amg-cg")))  # fmt: skip
+        alone = self.ok("poisson2d:24", "--op", "cg", "--peers", "hypre-amg-cg", env={"SPMV_PEER_PATH": fakes})
+        self.assertIn("missing: it takes part with --precond only", alone.stdout)
 
     def test_all_preconditioners(self):
         """A preconditioner that is not installed is reported. That is a failure only if it was
