@@ -4,10 +4,10 @@ incomplete Cholesky, hypre's BoomerAMG with one MPI rank a core and with one ran
 aggregation.
 b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; medians count.
 
-usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-o TABLE.csv] [NAME|SPEC...]
+usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-o TABLE.csv] [all|NAME|FILE|SPEC...]
   BUILD:  a build with the targets spmv, precond_table, precond_with_eigen and precond_with_hypre
-  FOLDER: matrices with catalog.csv; those of more than 1,000 rows listed as positive definite are
-          taken if no name is given
+  FOLDER: matrices with catalog.csv; all, the default: those of more than 1,000 rows listed as
+          positive definite, except patterns
 Needs Python with numpy, scipy and pyamg, and mpiexec.
 
 SPDX-License-Identifier: BSD-3-Clause"""
@@ -179,9 +179,9 @@ def main():
     known = {name: path for name, path, rows in catalog(o.folder) if rows > 1000}
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in o.names or known:
-            path = known.get(name)
-            if path is None:
+        for name in [n for word in o.names or ["all"] for n in (known if word == "all" else [word])]:
+            path = known.get(name, name)
+            if not os.path.exists(path):
                 path = os.path.join(folder, "grid.mtx")
                 subprocess.run([os.path.join(o.build, "app/spmv"), "gen", name, "-o", path, "-q"], check=True)
             results.append(compare(o.build, name, path, o.rounds, folder))
