@@ -127,16 +127,18 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
 
 /* ------------------------------------------------------------------ the choice */
 
-/* Whether a hierarchy takes less time than the iterations that it saves. A GPU, in microseconds: a
- * step of a system that fits its caches and of a larger one; set-up and solve with a hierarchy, of
- * which a part does not depend on the size, since kernels start and the host waits. */
-static bool is_worth(spmv_context *ctx, const spmv_csr *a, double distance)
+/* Whether a hierarchy takes less time than the iterations that it saves. even: the diagonal entries are
+ * nearly equal; otherwise jacobi takes more iterations. A GPU, in microseconds: a step of a system
+ * that fits the rung persistent and of a larger one; set-up and solve with a hierarchy, of which a
+ * part does not depend on the size, since kernels start and the host waits. */
+static bool is_worth(spmv_context *ctx, const spmv_csr *a, double distance, bool even)
 {
     const double rows = 1e-6 * (double)a->rows, entries = 1e-6 * (double)a->nnz;
     if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        return distance >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
-    const double step = a->rows <= CACHED_ROWS ? 1.8 + 20 * rows : 4 + 25 * rows + 1.1 * entries;
-    return 1.2 * distance * step > 4500 + 1000 * entries;
+        return (even ? 1 : 2) * distance >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+    const double iterations = (even ? 1.35 : 2.1) * distance;
+    const double step = a->rows <= CACHED_ROWS ? 3 + 9 * rows : 6 + 15 * rows + 0.9 * entries;
+    return iterations * step > 3300 + 2000 * rows + 330 * entries;
 }
 
 spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why)
@@ -172,7 +174,7 @@ spmv_status precond_choose(spmv_context *ctx, const struct precond_source *sourc
         if (st != SPMV_OK)
             return st;
         const bool varied = !gpu && look.largest >= VARIED * look.smallest && a->rows >= VARIED_ROWS;
-        if (varied || is_worth(ctx, a, even ? distance : 2 * distance)) { /* jacobi takes about twice as many */
+        if (varied || is_worth(ctx, a, distance, even)) {
             *name = "amg";
             snprintf(why, PRECOND_SENTENCE,
                      "a Laplacian of %lld rows with distances of about %.0f steps and a diagonal from %.3g to %.3g: "
