@@ -23,7 +23,7 @@ static const double EVEN = 2;
 
 /* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is for
  * vectors that fit in a cache. */
-enum { HIERARCHY = 350, LARGE_HIERARCHY = 230, LARGE_ROWS = 300000 };
+enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
 
 /* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the distance, and
  * from so many rows on a hierarchy pays. */
