@@ -24,8 +24,16 @@ struct slot {
     const struct peer *peer; /* NULL: spmv */
     struct method method;
     void *state; /* the peer's */
+    /* of a peer with a preconditioner of its own: what its runs write; the set-up of the last timed one */
+    const struct peer_solved *solved;
+    double setup_seconds;
     bool open;
 };
+
+static bool has_own_precond(const struct slot *slot)
+{
+    return slot->peer != NULL && slot->peer->op == PEER_CG_PRECOND;
+}
 
 struct run {
     struct trial *trial;
@@ -201,10 +209,8 @@ static spmv_status check(struct run *run, int number, void *host_result)
         result->solved = *work->problem.solved;
     if (slot->peer == NULL && slot->method.precond != NULL)
         snprintf(result->precond, sizeof result->precond, "%s", slot->method.precond);
-    if (slot->peer != NULL && slot->peer->op == PEER_CG_PRECOND) {
+    if (has_own_precond(slot))
         snprintf(result->precond, sizeof result->precond, "own");
-        result->figures.setup_seconds = work->problem.solved->setup_seconds;
-    }
     result->check = found;
     result->checked = true;
     result->wrong = result->wrong || st == SPMV_ERROR_CHECK;
@@ -265,6 +271,34 @@ static int on_tick(void *user, int contender)
     return tick(ticker->trial, ticker->numbers[contender]) ? 0 : 1;
 }
 
+/* As the functions of such a peer. */
+static int run_with_setup(void *state)
+{
+    struct slot *const slot = state;
+    const int failed = slot->peer->run(slot->state);
+    slot->setup_seconds = slot->solved->setup_seconds;
+    return failed;
+}
+
+static int run_timed_with_setup(void *state, int repeats, double *seconds)
+{
+    struct slot *const slot = state;
+    const int failed = slot->peer->run_timed(slot->state, repeats, seconds);
+    slot->setup_seconds = slot->solved->setup_seconds;
+    return failed;
+}
+
+static struct contender contender_of(const struct trial *trial, struct slot *slot)
+{
+    if (slot->peer == NULL)
+        return (struct contender){.run = trial->work.operation->methods.run, .state = &slot->method};
+    slot->solved = trial->work.problem.solved;
+    if (!has_own_precond(slot))
+        return (struct contender){.run = slot->peer->run, .run_timed = slot->peer->run_timed, .state = slot->state};
+    return (struct contender){
+        .run = run_with_setup, .run_timed = slot->peer->run_timed != NULL ? run_timed_with_setup : NULL, .state = slot};
+}
+
 /* Times all candidates that have not failed. */
 static spmv_status time_all(struct run *run)
 {
@@ -278,10 +312,7 @@ static spmv_status time_all(struct run *run)
         if (!takes_part(run, i))
             continue;
         numbers[count] = i;
-        contenders[count++] =
-            slot->peer != NULL
-                ? (struct contender){.run = slot->peer->run, .run_timed = slot->peer->run_timed, .state = slot->state}
-                : (struct contender){.run = trial->work.operation->methods.run, .state = &slot->method};
+        contenders[count++] = contender_of(trial, slot);
     }
     struct ticker ticker = {.trial = trial, .numbers = numbers};
     if (trial->work.operation->adapt != NULL)
@@ -293,8 +324,11 @@ static spmv_status time_all(struct run *run)
         result->warm = contenders[c].warm;
         result->flushed = contenders[c].flushed;
         result->measured = contenders[c].warm.repeats > 0;
-        if (run->slots[numbers[c]].peer == NULL)
-            result->figures = run->slots[numbers[c]].method.figures;
+        const struct slot *const slot = &run->slots[numbers[c]];
+        if (slot->peer == NULL)
+            result->figures = slot->method.figures;
+        else
+            result->figures.setup_seconds = slot->setup_seconds;
         if (contenders[c].failed)
             fail(result, SPMV_ERROR_DEVICE, contenders[c].why);
     }

@@ -17,7 +17,7 @@ struct result {
     char failed[WHY_SIZE];  /* message; "": no failure */
     spmv_status failed_status;
     double plan_seconds;           /* time from arrays in the context's memory until ready */
-    struct method_figures figures; /* spmv; of a peer only setup_seconds */
+    struct method_figures figures; /* spmv; of a peer with a preconditioner setup_seconds */
     double first_call_seconds;
     int64_t run_bytes; /* most memory that a run took; 0: unknown, or not measured */
     struct timing warm, flushed;
