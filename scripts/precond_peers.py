@@ -184,7 +184,8 @@ def main():
             if not os.path.exists(path):
                 path = os.path.join(folder, "grid.mtx")
                 subprocess.run([os.path.join(o.build, "app/spmv"), "gen", name, "-o", path, "-q"], check=True)
-            results.append(compare(o.build, name, path, o.rounds, folder))
+            label = os.path.basename(name).partition(".")[0] if path == name else name
+            results.append(compare(o.build, label, path, o.rounds, folder))
             print(results[-1], file=sys.stderr, flush=True)
             if o.output:
                 with open(o.output, "w", newline="") as f:
