@@ -304,6 +304,13 @@ bool long_cuda_suits(const spmv_plan *); /* whether a plan that chooses its meth
 spmv_status long_cuda_prepare(spmv_plan *);
 spmv_status long_cuda_apply(const spmv_plan *, const struct plan_product *);
 void long_cuda_release(spmv_plan *);
+/* The method that a plan tries that chooses its method, if neither slices nor long suit. */
+const char *padded_or_other_cuda(const spmv_plan *);
+spmv_status padded_cuda_prepare(spmv_plan *);
+spmv_status padded_cuda_update(spmv_plan *);
+spmv_status padded_cuda_apply(const spmv_plan *, const struct plan_product *);
+void padded_cuda_release(spmv_plan *);
+const void *padded_cuda_parts(const spmv_plan *, int64_t *count);
 spmv_status columns_cuda_prepare(spmv_plan *);
 spmv_status columns_cuda_apply(const spmv_plan *, const struct plan_product *);
 void columns_cuda_release(spmv_plan *);
@@ -313,7 +320,7 @@ spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
 void slices_cuda_release(spmv_plan *);
 const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
-/* The method that a plan tries that chooses its method, if neither slices nor long suit. */
+/* The same if padded does not suit either. */
 const char *blocked_or_tiles_cuda(const spmv_plan *);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);

@@ -626,6 +626,13 @@ inline float retained_share(const spmv_plan *plan, double stream)
     return stream <= room ? 1.0f : (float)(room / stream);
 }
 
+/* The bytes of the matrix that a product of tiles reads if all columns have 16 bits. */
+inline double bytes_narrow(const spmv_plan *plan)
+{
+    const double value = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
+    return (double)plan->a.nnz * (value + 2) + (double)plan->a.rows * plan->a.row_ptr_bits / 8;
+}
+
 } // namespace tiles
 
 #endif

@@ -128,12 +128,6 @@ double bytes_in_slices(const spmv_plan *plan, const slices_state *s)
            (s->found.many ? sizeof(slices::slot) * (double)s->found.slots : 0);
 }
 
-double bytes_in_tiles(const spmv_plan *plan)
-{
-    const double value = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
-    return (double)plan->a.nnz * (value + 2) + (double)plan->a.rows * plan->a.row_ptr_bits / 8;
-}
-
 /* The reason not to use slices, from the count; NULL: none. */
 const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
 {
@@ -143,8 +137,8 @@ const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
            : named                      ? nullptr
            : s->found.slots * slices::ROWS > slices::MOST_PLACES * (uint64_t)plan->a.nnz
                ? "half of the places would be empty"
-           : bytes_in_slices(plan, s) > bytes_in_tiles(plan) ? "they would need more bytes"
-                                                             : nullptr;
+           : bytes_in_slices(plan, s) > tiles::bytes_narrow(plan) ? "they would need more bytes"
+                                                                  : nullptr;
 }
 
 spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *counts, int32_t *begins, int64_t n)
@@ -493,11 +487,7 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
                             why);
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
-        return method_instead(plan,
-                              named                   ? "tiles"
-                              : long_cuda_suits(plan) ? "long"
-                                                      : blocked_or_tiles_cuda(plan),
-                              why);
+        return method_instead(plan, named ? "tiles" : long_cuda_suits(plan) ? "long" : padded_or_other_cuda(plan), why);
     }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);

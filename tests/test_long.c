@@ -252,7 +252,7 @@ static void choice(void **state)
     lengths[0]++;
     lengths[ROWS] = MEAN - LEAST % MEAN - 1; /* the mean is just too small */
     m = make_matrix(lengths, ROWS + 1, COLS, true, false);
-    check_choice(&m, automatic, "tiles");
+    check_choice(&m, automatic, "padded");
     free_matrix(&m);
 
     for (int more = 0; more < 2; more++) { /* an eighth of the rows is short, and one more */

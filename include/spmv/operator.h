@@ -29,8 +29,8 @@ typedef enum spmv_operation {
 } spmv_operation;
 
 /* Whether a plan may compress the matrix in memory. A method gives the same bits with every value
- * of this option. With NONE, a plan on cuda that chooses its method does not take the method
- * "slices". If there is no memory for a compressed form, a plan on cuda does without it. */
+ * of this option. With NONE, a plan on cuda that chooses its method does not take the methods
+ * "slices" and "padded". If there is no memory for a compressed form, a plan on cuda does without it. */
 typedef enum spmv_compression {
     SPMV_COMPRESSION_AUTO = -1,   /* the plan decides (default) */
     SPMV_COMPRESSION_NONE = 0,    /* plain CSR */
@@ -113,8 +113,8 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     captured in a CUDA graph before use the new values.
  *   - Any other plan borrows this array in place of the old one. It may be the old array with new
  *     contents. Products captured before keep reading the old array.
- *   - The methods "slices" and "blocked" keep a copy in their own order, which this call makes.
- *     Products captured before read this copy.
+ *   - The methods "slices", "padded" and "blocked" keep a copy in their own order, which this
+ *     call makes. Products captured before read this copy.
  *   - With SPMV_COMPRESSION_VALUES and a matrix that can have a table of values, the call waits and
  *     cannot be captured. Products captured before must not be launched any more. The layout may
  *     change.

@@ -39,6 +39,7 @@ static struct host_cuda at_first(void)
     first.devices = 2;
     first.major = 9;
     first.most_bytes = (size_t)1 << 33;
+    first.memory_khz = 281250;
     first.order = 1;
     return first;
 }
@@ -188,6 +189,15 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int)
 {
     switch (attribute) {
+    case cudaDevAttrClockRate:
+        *value = 1000000;
+        break;
+    case cudaDevAttrMemoryClockRate:
+        *value = host_cuda.memory_khz;
+        break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = 1024;
+        break;
     case cudaDevAttrCooperativeLaunch:
         *value = host_cuda.cooperative;
         break;
