@@ -74,44 +74,53 @@ int host_cuda_barrier(const char *file, int line, bool yes);
 #define __syncthreads() ((void)host_cuda_barrier(__FILE__, __LINE__, false))
 #define __syncthreads_count(yes) host_cuda_barrier(__FILE__, __LINE__, (yes))
 
-/* Publishes the bytes to the warp, waits for all its lanes, and fetches those of lane `from`. */
-void host_cuda_exchange(void *value, size_t bytes, int from);
+/* Where the lanes of the running warp publish values, in lane order. */
+extern char *host_cuda_lanes;
 
-template <typename T> T __shfl_up_sync(unsigned, T value, unsigned distance)
+/* Waits for all lanes of the warp. They must have published values of the same size. */
+void host_cuda_wait_for_lanes(size_t bytes);
+
+/* Publishes the value to the warp, waits for all its lanes, and returns that of lane `from`. */
+template <typename T> inline T host_cuda_exchange(T value, int from)
 {
-    const int lane = (int)(threadIdx.x % 32);
-    host_cuda_exchange(&value, sizeof value, lane >= (int)distance ? lane - (int)distance : lane);
+    char *const lanes = host_cuda_lanes; /* the next exchange has another place */
+    std::memcpy(lanes + threadIdx.x % 32 * sizeof value, &value, sizeof value);
+    host_cuda_wait_for_lanes(sizeof value);
+    std::memcpy(&value, lanes + (size_t)from * sizeof value, sizeof value);
     return value;
 }
 
-template <typename T> T __shfl_down_sync(unsigned, T value, unsigned distance)
+template <typename T> inline T __shfl_up_sync(unsigned, T value, unsigned distance)
 {
     const int lane = (int)(threadIdx.x % 32);
-    host_cuda_exchange(&value, sizeof value, lane + (int)distance < 32 ? lane + (int)distance : lane);
-    return value;
+    return host_cuda_exchange(value, lane >= (int)distance ? lane - (int)distance : lane);
 }
 
-template <typename T> T __shfl_xor_sync(unsigned, T value, int mask)
+template <typename T> inline T __shfl_down_sync(unsigned, T value, unsigned distance)
 {
-    host_cuda_exchange(&value, sizeof value, (int)(threadIdx.x % 32) ^ mask);
-    return value;
+    const int lane = (int)(threadIdx.x % 32);
+    return host_cuda_exchange(value, lane + (int)distance < 32 ? lane + (int)distance : lane);
+}
+
+template <typename T> inline T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    return host_cuda_exchange(value, (int)(threadIdx.x % 32) ^ mask);
+}
+
+template <typename T> inline T __shfl_sync(unsigned, T value, int from)
+{
+    return host_cuda_exchange(value, from % 32);
+}
+
+inline void __syncwarp()
+{
+    host_cuda_wait_for_lanes(0);
 }
 
 /* Bit l is set if lane l passes yes. */
 unsigned host_cuda_ballot(bool yes);
 
 #define __ballot_sync(mask, yes) host_cuda_ballot(yes)
-
-template <typename T> T __shfl_sync(unsigned, T value, int from)
-{
-    host_cuda_exchange(&value, sizeof value, from % 32);
-    return value;
-}
-
-inline void __syncwarp()
-{
-    __shfl_sync(0xffffffffu, 0, 0);
-}
 
 /* The least value of the warp. */
 int host_cuda_least(int value);

@@ -479,7 +479,7 @@ dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim, gridDim;
 namespace
 {
 
-enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64, AHEAD = 3 };
+enum { LANES = 32, MOST_THREADS = 1024, STACK = 256 * 1024, WIDEST = 64 };
 
 enum fiber_state { READY, AT_BARRIER, AT_EXCHANGE, DONE };
 
@@ -554,14 +554,6 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     std::memcpy(top, &function, sizeof function);
 }
 
-/* Loads the top of its stack into the cache. Hundreds of stacks do not fit there, and waiting for the
- * top was a fifth of the time of the tests. */
-void fetch(const context &soon)
-{
-    for (int line = 0; line < 4; line++)
-        __builtin_prefetch(soon.top + line * 64);
-}
-
 /* Describes the stack of the caller. */
 void describe(context &here)
 {
@@ -593,40 +585,51 @@ void make(context &made, char *stack, size_t bytes, void (*function)())
     makecontext(&made, function, 0);
 }
 
-void fetch(const context &)
-{
-}
-
 void describe(context &)
 {
 }
 #endif
 
-struct fiber {
+struct stack {
     context here;
+    std::unique_ptr<char[]> memory;
+};
+
+struct fiber {
+    stack *on;        /* NULL: has not begun */
     const char *file; /* of the barrier where it waits */
     int line;
     fiber_state state;
-    unsigned exchanges;
-    std::unique_ptr<char[]> stack;
 };
 
-/* Values that the lanes of a warp publish, `bytes` each, in lane order. There are two buffers in
- * turn, because a lane may be one exchange ahead of another. */
-struct exchange {
-    size_t bytes[2];
+/* Values that the lanes of a warp publish, `bytes` each. There are two places in turn, because a lane
+ * may be one exchange ahead of another. */
+struct warp {
     int waiting; /* lanes that wait for the others */
-    alignas(64) char laid_out[2][LANES * WIDEST];
+    unsigned turn;
+    size_t bytes;
+    alignas(64) char lanes[2][LANES * WIDEST];
 };
 
 fiber fibers[MOST_THREADS];
-exchange exchanges[MOST_THREADS / LANES];
+warp warps[MOST_THREADS / LANES];
+stack stacks[MOST_THREADS];
+stack *unused[MOST_THREADS]; /* the last one was used most recently */
+int unused_count, made_count;
 context scheduler;
+/* The thread that runs, its warp, and the lanes of it that follow. */
 int running;
-int ready[MOST_THREADS], ready_count; /* fibers of the next round */
-/* The fibers of this round, and the index of the running one. */
-int order[MOST_THREADS], order_count, order_now;
-int barrier_yes, barrier_result;
+warp *current;
+int first_lane, lane_count, lanes_left;
+/* The order of the lanes: each is `step` places, an odd number, behind the one before, and the place of
+ * a lane is its number with the bits `flip` inverted. */
+unsigned place, step, flip;
+/* The barrier where threads of the block wait, and how many; the threads that have ended. */
+struct {
+    const char *file;
+    int line, threads, yes, result;
+} barrier;
+int done;
 const std::function<void()> *body;
 
 [[noreturn]] void give_up(const char *what, int thread)
@@ -636,123 +639,122 @@ const std::function<void()> *body;
     std::abort();
 }
 
-uint64_t next_random()
+void run_fiber();
+
+/* Each stack is created once, because creating a context takes two system calls. */
+stack *make_stack()
 {
-    return splitmix_next(&host_cuda.order);
+    stack &made = stacks[made_count];
+    /* The tops of the stacks have different offsets in their pages; with equal offsets they would
+     * compete for the same few cache lines. */
+    const size_t bytes = STACK + (size_t)(made_count++ % 256) * 576;
+    made.memory.reset(new char[bytes]);
+    make(made.here, made.memory.get(), bytes, run_fiber);
+    return &made;
 }
 
-/* Switches to the next fiber of the round; returns in a later round. */
-void yield()
+/* Makes the next lane of the order the running one. Returns its context, after the last lane that of
+ * the scheduler. */
+inline context &next_context()
 {
-    context &mine = fibers[running].here;
-    if (++order_now == order_count)
-        return go(mine, scheduler);
-    running = order[order_now];
+    if (lanes_left-- == 0)
+        return scheduler;
+    unsigned lane;
+    do {
+        place = (place + step) % LANES;
+        lane = place ^ flip;
+    } while (lane >= (unsigned)lane_count);
+    running = first_lane + (int)lane;
     threadIdx.x = (unsigned)running;
-    if (order_now + AHEAD < order_count) /* it runs soon */
-        fetch(fibers[order[order_now + AHEAD]].here);
-    go(mine, fibers[running].here);
+    fiber &f = fibers[running];
+    if (f.on == NULL)
+        f.on = unused_count > 0 ? unused[--unused_count] : make_stack();
+    return f.on->here;
 }
 
-/* A fiber is created once and runs one thread of each block in turn, because creating a context
- * takes two system calls. */
+/* Switches from this fiber, which is the running one, to the next. Returns when it runs again. */
+inline void yield(fiber &f)
+{
+    context &mine = f.on->here;
+    go(mine, next_context());
+}
+
+/* Runs threads on one stack, one after the other. If the next thread of the order has not begun, it
+ * begins on the stack of the one that has ended, which is in the cache. */
 void run_fiber()
 {
-    arrives(fibers[running].here);
+    stack *const mine = fibers[running].on;
+    arrives(mine->here);
     for (;;) {
         (*body)();
         fibers[running].state = DONE;
-        yield();
+        done++;
+        unused[unused_count++] = mine;
+        const context &next = next_context();
+        if (&next != &mine->here)
+            go(mine->here, next);
     }
 }
 
-void prepare(int thread)
+/* Runs the lanes of a warp to their next exchange, barrier or end, in a random order. Returns whether
+ * all are at an exchange, so that the warp can go on. */
+bool run_warp(int w, int threads, uint64_t random)
 {
-    fiber &f = fibers[thread];
-    if (!f.stack) {
-        /* The tops of the stacks have different offsets in their pages; with equal offsets they
-         * would compete for the same few cache lines. */
-        const size_t bytes = STACK + (size_t)(thread % 256) * 576;
-        f.stack.reset(new char[bytes]);
-        make(f.here, f.stack.get(), bytes, run_fiber);
-    }
-    f.state = READY;
-    f.file = NULL;
-    f.line = 0;
-    f.exchanges = 0;
-    ready[thread] = thread;
+    current = &warps[w];
+    current->waiting = 0;
+    current->turn ^= 1;
+    host_cuda_lanes = current->lanes[current->turn];
+    first_lane = w * LANES;
+    lane_count = lanes_left = threads - first_lane < LANES ? threads - first_lane : LANES;
+    place = (unsigned)random;
+    step = (unsigned)(random >> 5) | 1;
+    flip = (unsigned)(random >> 10) % LANES;
+    go(scheduler, next_context());
+    return current->waiting == lane_count;
 }
 
-void make_ready(int thread)
+/* No warp can go on. Returns true if all threads wait at one barrier, false if all are done. */
+bool release_barrier(int threads)
 {
-    fibers[thread].state = READY;
-    ready[ready_count++] = thread;
-}
-
-/* Resumes the warps whose lanes have all published their values. */
-void release_warps(int threads)
-{
-    for (int warp = 0; warp * LANES < threads; warp++) {
-        const int first = warp * LANES, lanes = threads - first < LANES ? threads - first : LANES;
-        if (exchanges[warp].waiting != lanes)
-            continue;
-        exchanges[warp].waiting = 0;
-        for (int t = first; t < first + lanes; t++)
-            make_ready(t);
-    }
-}
-
-/* No other fiber can run: all threads wait at one barrier, or all are done (then none becomes
- * ready). */
-void release_barrier(int threads)
-{
-    int done = 0;
-    for (int t = 0; t < threads; t++) {
-        done += fibers[t].state == DONE;
+    if (done == threads)
+        return false;
+    for (int t = 0; t < threads && barrier.threads != threads; t++)
         if (fibers[t].state == AT_EXCHANGE)
             give_up("waits in a shuffle that not all lanes reach", t);
-    }
-    if (done == threads)
-        return;
-    for (int t = 0; t < threads; t++) {
+    for (int t = 0; t < threads && barrier.threads != threads; t++) {
         if (fibers[t].state == DONE)
             give_up("ended while others wait at a barrier", t);
         if (fibers[t].file != fibers[0].file || fibers[t].line != fibers[0].line)
             give_up("waits at another barrier than thread 0", t);
-        make_ready(t);
     }
-    barrier_result = barrier_yes;
-    barrier_yes = 0;
+    barrier.result = barrier.yes;
+    barrier.threads = barrier.yes = 0;
+    return true;
 }
 
-/* Runs all ready fibers in a random order. */
-void run_round()
-{
-    order_count = ready_count;
-    for (int k = 0; k < order_count; k++) {
-        const int other = (int)((next_random() >> 32) * (unsigned)(k + 1) >> 32);
-        order[k] = order[other];
-        order[other] = ready[k];
-    }
-    ready_count = 0;
-    order_now = 0;
-    running = order[0];
-    threadIdx.x = (unsigned)running;
-    go(scheduler, fibers[running].here);
-}
-
+/* Runs a warp from one exchange to the next, then in three of four cases the same again, otherwise
+ * another one. So warps overtake each other, and the stacks of a warp stay in the cache. */
 void run_block(int threads)
 {
+    int ready[MOST_THREADS / LANES];
+    const int count = (threads + LANES - 1) / LANES;
     for (int t = 0; t < threads; t++)
-        prepare(t);
-    ready_count = threads;
-    barrier_yes = 0;
-    while (ready_count > 0) {
-        run_round();
-        release_warps(threads);
-        if (ready_count == 0)
-            release_barrier(threads);
-    }
+        fibers[t] = {NULL, NULL, 0, READY};
+    barrier.threads = barrier.yes = done = 0;
+    do {
+        int left = count, k = -1;
+        for (int w = 0; w < count; w++)
+            ready[w] = w;
+        while (left > 0) {
+            const uint64_t random = splitmix_next(&host_cuda.order);
+            if (k < 0 || (random >> 15) % 4 == 0)
+                k = (int)((random >> 32) * (unsigned)left >> 32);
+            if (!run_warp(ready[k], threads, random)) {
+                ready[k] = ready[--left];
+                k = -1;
+            }
+        }
+    } while (release_barrier(threads));
 }
 
 /* Runs the blocks of a cooperative launch: this process has the first one. */
@@ -779,84 +781,60 @@ void run_together(unsigned blocks, int threads)
 
 } // namespace
 
+char *host_cuda_lanes;
+
 int host_cuda_barrier(const char *file, int line, bool yes)
 {
     fiber &f = fibers[running];
     f.state = AT_BARRIER;
     f.file = file;
     f.line = line;
-    barrier_yes += yes;
-    yield();
-    return barrier_result;
-}
-
-/* memcpy, one instruction for most sizes. */
-static void copy_value(void *to, const void *from, size_t bytes)
-{
-    switch (bytes) {
-    case 1:
-        std::memcpy(to, from, 1);
-        break;
-    case 4:
-        std::memcpy(to, from, 4);
-        break;
-    case 8:
-        std::memcpy(to, from, 8);
-        break;
-    default:
-        std::memcpy(to, from, bytes);
+    if (barrier.threads == 0) {
+        barrier.file = file;
+        barrier.line = line;
     }
+    barrier.threads += barrier.file == file && barrier.line == line;
+    barrier.yes += yes;
+    yield(f);
+    return barrier.result;
 }
 
-/* Publishes the bytes to the warp and waits for all its lanes. Returns the address of those of lane
- * 0; the others follow. */
-static const char *lay_out(const void *value, size_t bytes)
+void host_cuda_wait_for_lanes(size_t bytes)
 {
     fiber &f = fibers[running];
-    exchange &warp = exchanges[running / LANES];
-    const unsigned turn = f.exchanges++ % 2;
-    if (warp.waiting > 0 && warp.bytes[turn] != bytes)
-        give_up("exchanges a value of another size than its warp", running);
-    warp.bytes[turn] = bytes;
-    copy_value(warp.laid_out[turn] + (size_t)(running % LANES) * bytes, value, bytes);
     f.state = AT_EXCHANGE;
-    warp.waiting++;
-    yield();
-    return warp.laid_out[turn];
-}
-
-void host_cuda_exchange(void *value, size_t bytes, int from)
-{
-    copy_value(value, lay_out(value, bytes) + (size_t)from * bytes, bytes);
+    if (current->waiting++ == 0)
+        current->bytes = bytes;
+    else if (current->bytes != bytes)
+        give_up("exchanges a value of another size than its warp", running);
+    yield(f);
 }
 
 unsigned host_cuda_match(unsigned value)
 {
-    const char *values = lay_out(&value, sizeof value);
+    const unsigned *const values = (const unsigned *)host_cuda_lanes;
+    std::memcpy(host_cuda_lanes + (size_t)(running % LANES) * sizeof value, &value, sizeof value);
+    host_cuda_wait_for_lanes(sizeof value);
     unsigned same = 0;
-    for (int lane = 0; lane < LANES; lane++, values += sizeof value)
-        same |= (unsigned)(std::memcmp(values, &value, sizeof value) == 0) << lane;
+    for (int lane = 0; lane < LANES; lane++)
+        same |= (unsigned)(values[lane] == value) << lane;
     return same;
 }
 
 int host_cuda_least(int value)
 {
-    const char *values = lay_out(&value, sizeof value);
-    for (int lane = 0; lane < LANES; lane++, values += sizeof value) {
-        int other;
-        std::memcpy(&other, values, sizeof other);
-        value = other < value ? other : value;
-    }
-    return value;
+    int *const least = (int *)host_cuda_lanes;
+    *least = current->waiting > 0 && *least < value ? *least : value;
+    host_cuda_wait_for_lanes(sizeof value);
+    return *least;
 }
 
 unsigned host_cuda_ballot(bool yes)
 {
-    const char *values = lay_out(&yes, sizeof yes);
-    unsigned bits = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        bits |= (unsigned)(values[lane] != 0) << lane;
-    return bits;
+    unsigned *const bits = (unsigned *)host_cuda_lanes;
+    *bits = (current->waiting > 0 ? *bits : 0) | (unsigned)yes << running % LANES;
+    host_cuda_wait_for_lanes(sizeof yes);
+    return *bits;
 }
 
 alignas(16) unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
