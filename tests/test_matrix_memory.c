@@ -34,10 +34,11 @@ static struct there bring(spmv_context *ctx, const spmv_csr *a, int bits)
 {
     struct there t = {.view = *a};
     int32_t *narrow = support_zeros(a->rows + 1, sizeof *narrow);
+    int64_t *wide = support_zeros(a->rows + 1, sizeof *wide);
     for (int64_t i = 0; i <= a->rows; i++)
-        narrow[i] = (int32_t)row_first(a, i);
-    t.row_ptr = support_upload(ctx, bits == 32 ? (const void *)narrow : a->row_ptr, (a->rows + 1) * (bits / 8));
-    free(narrow);
+        narrow[i] = (int32_t)(wide[i] = row_first(a, i));
+    t.row_ptr = support_upload(ctx, bits == 32 ? (const void *)narrow : wide, (a->rows + 1) * (bits / 8));
+    support_free(narrow, wide);
     t.col = support_upload(ctx, a->col, a->nnz * 4);
     const int64_t stored = max_i64(a->nnz, 1); /* values of no entries are not NULL, unlike a pattern's */
     t.val = a->val != NULL ? support_upload(ctx, a->val, stored * (int64_t)spmv_type_size(a->type)) : NULL;
