@@ -7,7 +7,7 @@
  *             no other tile.
  * Work:       nnz products, rows * lanes partial sums.
  * Depth:      ITEMS + the longest of a tile's rows / lanes.
- * Launches:   1.
+ * Launches:   1; with hubs 2 (spmv_4_tiles_hubs.cuh).
  * Bytes:      the matrix once, in whole lines. Columns have 16 bits where a tile's columns lie in
  *             one range (base + number) or in a few ranges (number of the range, place in it); the
  *             plan keeps these beside the matrix's own columns. With the table of values, a value
@@ -55,6 +55,24 @@
 namespace tiles
 {
 
+/* The threads that work on a tile: a whole block. COUNT: of teams in a block. In spmv_4_tiles_hubs.cuh
+ * a block has several teams. */
+struct whole_block {
+    enum { COUNT = 1 };
+    static __device__ int number()
+    {
+        return 0;
+    }
+    static __device__ int thread()
+    {
+        return (int)threadIdx.x;
+    }
+    static __device__ void sync()
+    {
+        __syncthreads();
+    }
+};
+
 /* The shape of a tile: BLOCK threads with ITEMS elements each, neighbouring threads neighbouring
  * ones, from a multiple of LINE elements on.
  * - SEGMENT_TILES: for the packing (spmv_4_tiles_plan.cuh).
@@ -65,6 +83,7 @@ namespace tiles
  * - MAY_CODE: the values may be in a table; for the same shapes as MAY_RETAIN. */
 template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_USE_RANGES_, bool MAY_RETAIN_>
 struct shape {
+    using team = whole_block;
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
@@ -209,7 +228,7 @@ __device__ void load_part(const From *from, int skip, int count, const Load &loa
     from = settled(from);
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
-        const int at = i * Shape::BLOCK + (int)threadIdx.x;
+        const int at = i * Shape::BLOCK + Shape::team::thread();
         part[i] = To();
         if (at < count && (i > 0 || at >= skip))
             part[i] = load(from + i * Shape::BLOCK);
@@ -258,17 +277,20 @@ template <typename T> __device__ T strided_sum(const T *products, int k, int end
     }
 }
 
+/* Rows longer than SERIAL entries for each lane of a group of less than QUARTER lanes are summed by
+ * QUARTER lanes each. */
+enum { SERIAL = 16, QUARTER = 8 };
+
 /* Sums the rows of a tile from the products, with groups of 1 << shift lanes; called by every warp.
- * Rows that are very long for their group are summed by 8 lanes each, four rows at a time. held:
- * look_ahead of the group's first row, in its first lane. */
-template <typename Shape, typename T, typename Store>
-__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store,
-                         typename Store::ahead held)
+ * held: look_ahead of the group's first row, in its first lane. Rows that are very long for their
+ * group are left to late(is, r, begin, end), which a warp calls for each group of rows: is: whether r
+ * is such a row, in the first lane of its group. */
+template <typename Shape, typename T, typename Store, typename Late>
+__device__ void sum_rows_but_late(const T *products, const uint16_t *ends, int rows, int shift, int64_t row,
+                                  Store &store, typename Store::ahead held, const Late &late)
 {
-    enum { SERIAL = 16, QUARTER = 8 };
-    const int thread = (int)threadIdx.x;
+    const int thread = Shape::team::thread();
     const int lanes = 1 << shift, in_group = thread & (lanes - 1), groups = Shape::BLOCK >> shift;
-    const int in_warp = thread % warp_lanes;
     for (int first = 0; first < rows; first += groups) {
         const int r = first + (thread >> shift);
         const int begin = r < rows ? ends[r] : 0, end = r < rows ? ends[r + 1] : 0;
@@ -280,7 +302,18 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
         if (r < rows && in_group == 0 && !left)
             store(row + r, sum, held);
         held = next;
-        unsigned waiting = __ballot_sync(0xffffffffu, left && in_group == 0);
+        late(left && in_group == 0, r, begin, end);
+    }
+}
+
+/* The same, all rows; very long ones four at a time. */
+template <typename Shape, typename T, typename Store>
+__device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int shift, int64_t row, Store &store,
+                         typename Store::ahead held)
+{
+    const int in_warp = Shape::team::thread() % warp_lanes;
+    sum_rows_but_late<Shape>(products, ends, rows, shift, row, store, held, [&](bool is, int r, int begin, int end) {
+        unsigned waiting = __ballot_sync(0xffffffffu, is);
         while (waiting != 0) { /* the same for all lanes */
             int whose = -1;
 #pragma unroll
@@ -302,7 +335,7 @@ __device__ void sum_rows(const T *products, const uint16_t *ends, int rows, int 
             if (whose >= 0 && in_warp % QUARTER == 0)
                 store(row + its_row, long_sum, store.look_ahead(row + its_row));
         }
-    }
+    });
 }
 
 /* Called by one warp: increments the counter. Returns true for the last of `of` warps, which then
@@ -358,8 +391,9 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
                           Store &store)
 {
     constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
-    __shared__ T warp_sums[BLOCK_WARPS];
-    const int thread = (int)threadIdx.x;
+    __shared__ T sums_of_teams[Shape::team::COUNT][BLOCK_WARPS];
+    T *const warp_sums = sums_of_teams[Shape::team::number()];
+    const int thread = Shape::team::thread();
     T sum = T();
 #pragma unroll
     for (int i = 0; i < Shape::ITEMS; i++) {
@@ -370,7 +404,7 @@ __device__ bool sum_piece(const matrix<T, Stored> &m, const T *products, int ski
     sum = warp_sum(sum, warp_lanes);
     if (thread % warp_lanes == 0)
         warp_sums[thread / warp_lanes] = sum;
-    __syncthreads();
+    Shape::team::sync();
     if (thread >= warp_lanes)
         return false;
     sum = warp_sum(thread < BLOCK_WARPS ? warp_sums[thread] : T(), BLOCK_WARPS);
