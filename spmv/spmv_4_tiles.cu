@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "spmv_4_tiles_epilogue.cuh"
+#include "spmv_4_tiles_hubs_form.cuh"
 #include "spmv_4_tiles_plan.cuh"
 #include "spmv_4_tiles_values.cuh"
 #include "spmv_types.cuh"
@@ -29,6 +30,7 @@ struct tiles_state {
     way how;
     float retained; /* the share of the matrix that the last-level cache retains */
     tiles::coded_values coded;
+    tiles::plan_hubs hubs;
 };
 
 /* Allocates one memory block for the largest possible number of tiles: their table, column ranges,
@@ -165,6 +167,18 @@ spmv_status make_codes(spmv_plan *plan, tiles_state *s)
     });
 }
 
+/* ------------------------------------------------------------------------- hubs */
+
+/* Whether hubs are possible: epilogues and tables of values have no kernels for them. A product with
+ * hubs has fewer gathers under way, so x must fit in half of the last-level cache. */
+bool may_have_hubs(const spmv_plan *plan, const tiles_state *s)
+{
+    const int64_t x = plan->a.cols * (int64_t)spmv_type_size(plan->type);
+    return s->how == USUAL && s->narrow == nullptr && s->coded.memory == nullptr &&
+           plan->compression != SPMV_COMPRESSION_NONE && !type_is_complex(plan->type) &&
+           plan->a.nnz >= SPMV_TILES_HUBS_FROM && 2 * x <= ((const cuda_state *)plan->ctx->device)->cache_bytes;
+}
+
 /* ----------------------------------------------------------- the plan as a whole */
 
 float share_retained(const spmv_plan *plan, const tiles_state *s)
@@ -200,6 +214,12 @@ void describe(spmv_plan *plan, const tiles_state *s)
     if (used < size && s->narrow != nullptr && about.ranged > 0)
         used += snprintf(text + used, (size_t)(size - used), " (%.3g %% by stretches)",
                          100.0 * (double)about.ranged / (double)about.filled);
+    if (used < size && s->hubs.memory != nullptr)
+        used +=
+            snprintf(text + used, (size_t)(size - used), "; %d columns in shared memory have %.3g %% of the nonzeros",
+                     s->hubs.count, 100.0 * s->hubs.share);
+    if (used < size && s->hubs.refused)
+        used += snprintf(text + used, (size_t)(size - used), "; no memory for columns in shared memory");
     used += s->coded.describe(text, used, size, "nonzero");
     if (used < size && s->retained > 0)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
@@ -255,6 +275,9 @@ spmv_status multiply(const spmv_plan *plan, const T *x, Store store)
                 return tiles::run<typename shapes::usual>(plan->ctx, coded_matrix_of<T>(plan), x, store);
             });
     const tiles::matrix<T, Stored> m = matrix_of<T, Stored>(plan);
+    if constexpr (std::is_arithmetic<T>::value && std::is_same<Store, tiles::store_scaled<T>>::value)
+        if (s->hubs.memory != nullptr)
+            return tiles::multiply_with_hubs(plan->ctx, m, s->hubs, x, store);
     return on_device(plan->ctx, [&] {
         return how == LITTLE ? tiles::run<typename shapes::little>(plan->ctx, m, x, store)
                              : tiles::run<typename shapes::usual>(plan->ctx, m, x, store);
@@ -280,6 +303,8 @@ extern "C" spmv_status tiles_cuda_prepare(spmv_plan *plan)
         plan->update_waits = s->coded.none == nullptr;
         st = s->coded.none == nullptr ? make_codes(plan, s) : SPMV_OK;
     }
+    if (st == SPMV_OK && may_have_hubs(plan, s))
+        st = tiles::make_hubs(plan, &s->hubs);
     if (st == SPMV_OK) {
         s->retained = share_retained(plan, s);
         describe(plan, s);
@@ -327,4 +352,5 @@ extern "C" void tiles_cuda_release(spmv_plan *plan)
     spmv_free(plan->ctx, s->narrow);
     spmv_free(plan->ctx, s->sums);
     spmv_free(plan->ctx, s->coded.memory);
+    spmv_free(plan->ctx, s->hubs.memory);
 }

@@ -131,6 +131,49 @@ template <typename T> __device__ T load_gathered(const T *from)
 #endif
 }
 
+/* Where `wanted`: *number = *from, as load_gathered. Otherwise nothing is accessed, and number keeps
+ * its value. No branch. */
+template <typename T> __device__ void load_gathered_if(bool wanted, const T *from, T *number)
+{
+#ifdef __CUDA_ARCH__
+    static_assert(std::is_floating_point<T>::value, "one register or a pair");
+    if constexpr (sizeof(T) == 4)
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f32 %0, [%1]; }"
+                     : "+f"(*number)
+                     : "l"(from), "r"((int)wanted));
+    else
+        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f64 %0, [%1]; }"
+                     : "+d"(*number)
+                     : "l"(from), "r"((int)wanted));
+#else
+    if (wanted)
+        *number = *from;
+#endif
+}
+
+/* Begins to copy 16 bytes, at multiples of 16, to shared memory, past the registers and the
+ * first-level cache. Other threads see them after await_copies and a barrier. */
+template <typename T> __device__ void begin_copy(T *shared, const T *from)
+{
+    static_assert(sizeof(T) == 16, "one instruction");
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("{ .reg .u64 to; .reg .u32 at; cvta.to.shared.u64 to, %0; cvt.u32.u64 at, to; "
+                 "cp.async.cg.shared.global [at], [%1], 16; }" ::"l"(shared),
+                 "l"(from)
+                 : "memory");
+#else
+    *shared = *from;
+#endif
+}
+
+/* Waits for the copies that this thread has begun. */
+__device__ inline void await_copies()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /* Makes the compiler compute an address here once, instead of before each use. */
 template <typename T> __device__ const T *settled(const T *address)
 {
