@@ -304,7 +304,12 @@ bool long_cuda_suits(const spmv_plan *); /* whether a plan that chooses its meth
 spmv_status long_cuda_prepare(spmv_plan *);
 spmv_status long_cuda_apply(const spmv_plan *, const struct plan_product *);
 void long_cuda_release(spmv_plan *);
-/* The method that a plan tries that chooses its method, if neither slices nor long suit. */
+spmv_status groups_cuda_prepare(spmv_plan *);
+spmv_status groups_cuda_apply(const spmv_plan *, const struct plan_product *);
+void groups_cuda_release(spmv_plan *);
+const void *groups_cuda_parts(const spmv_plan *, int64_t *count);
+/* The method that a plan tries that chooses its method, if slices, long and groups
+ * do not suit. */
 const char *padded_or_other_cuda(const spmv_plan *);
 spmv_status padded_cuda_prepare(spmv_plan *);
 spmv_status padded_cuda_update(spmv_plan *);

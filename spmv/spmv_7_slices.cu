@@ -2,8 +2,8 @@
  * one launch (spmv_7_slices.cuh).
  *
  * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
- * columns. Otherwise, and if there is no memory for a second copy of the values, it takes long or
- * tiles.
+ * columns. Otherwise, and if there is no memory for a second copy of the values, it takes long,
+ * groups or tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
@@ -487,7 +487,7 @@ extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
                             why);
     if (why != nullptr) {
         plan->bytes = before + s->prepared_bytes;
-        return method_instead(plan, named ? "tiles" : long_cuda_suits(plan) ? "long" : padded_or_other_cuda(plan), why);
+        return method_instead(plan, named ? "tiles" : long_cuda_suits(plan) ? "long" : "groups", why);
     }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);

@@ -219,7 +219,56 @@ static inline void check_setting(const char *name, const struct matrix *m, struc
     free_plan(&p);
 }
 
+/* Checks the method that a plan takes, and its product. */
+static inline void check_taken(const struct matrix *m, struct setting s, const char *method)
+{
+    struct planned p = make_plan(m, s);
+    if (strcmp(p.plan->method->name, method) != 0)
+        fail_msg("method %s (%s; %s), not %s", p.plan->method->name, p.plan->why, p.plan->layout, method);
+    check_product("the plan's choice", m, &p, m->val);
+    free_plan(&p);
+}
+
+/* y, z + gamma y and w'y of one call; w is another vector, and y itself. */
+static inline void check_epilogue(const struct matrix *m, const char *method)
+{
+    const struct setting s = {.method = method, .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
+    struct planned p = make_plan(m, s);
+    double *const x = make_vector(m->cols, 3, true), *const w = make_vector(m->rows, 5, true);
+    double *const z = make_vector(m->rows, 6, true), *const y = product_of(&p, x, NULL);
+    double *const got = support_zeros(m->rows, 8);
+    const double gamma = 3;
+    void *const dx = support_upload(ctx, x, m->cols * 8), *const dw = support_upload(ctx, w, m->rows * 8);
+    void *const gamma_there = support_upload(ctx, &gamma, 8);
+    for (int itself = 0; itself < 2; itself++) {
+        double dot = NAN, expected = 0;
+        void *const dz = support_upload(ctx, z, m->rows * 8), *const dy = support_upload(ctx, got, m->rows * 8);
+        void *const dot_there = support_upload(ctx, &dot, 8);
+        const spmv_epilogue e = support_epilogue(itself ? dy : dw, dot_there, gamma_there, dz);
+        assert_ok(ctx, spmv_apply_with(p.plan, NULL, dx, NULL, dy, &e));
+        assert_ok(ctx, spmv_download(ctx, dy, got, m->rows * 8));
+        assert_memory_equal(got, y, (size_t)m->rows * 8);
+        assert_ok(ctx, spmv_download(ctx, dz, got, m->rows * 8));
+        assert_ok(ctx, spmv_download(ctx, dot_there, &dot, 8));
+        for (int64_t i = 0; i < m->rows; i++) {
+            assert_true(got[i] == z[i] + gamma * y[i]);
+            expected += (itself ? y[i] : w[i]) * y[i];
+        }
+        assert_true(dot == expected);
+        support_free_in(ctx, dz, dy, dot_there);
+    }
+    support_free_in(ctx, dx, dw, gamma_there);
+    support_free(x, w, z, y, got);
+    free_plan(&p);
+}
+
 #ifdef HOST_CUDA
+/* Counts the plans without and with 16-bit columns everywhere. */
+static inline void count_widths(const struct planned *p, void *counts)
+{
+    ((int *)counts)[strstr(p->plan->layout, "16-bit columns in 100 %") != NULL]++;
+}
+
 /* Makes plans whose largest allocation is limited to first bytes, then to a step-th more each time,
  * below last. Calls look for each plan that can be made and checks its product. Returns the number of
  * plans that were refused. Asserts that no memory leaks, and that a plan that is made leaves no

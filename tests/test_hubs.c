@@ -178,7 +178,7 @@ static struct matrix even_matrix(int percent)
     return m;
 }
 
-static void check_taken(const char *name, const struct matrix *m, int compression, double times, bool wanted)
+static void check_form(const char *name, const struct matrix *m, int compression, double times, bool wanted)
 {
     struct planned p = plan_beside(m, hubs_in((struct setting){.compression = compression}, SPMV_F64, SPMV_F64), times);
     if ((strstr(p.plan->layout, taken) != NULL) != wanted)
@@ -190,25 +190,25 @@ static void where_they_pay(void **state)
 {
     (void)state;
     struct matrix m = even_matrix(60);
-    check_taken("60 %", &m, -1, 2, true);
-    check_taken("a large x", &m, -1, 1.9, false);
-    check_taken("compression off", &m, 0, 2, false);
+    check_form("60 %", &m, -1, 2, true);
+    check_form("a large x", &m, -1, 1.9, false);
+    check_form("compression off", &m, 0, 2, false);
     /* nine values */
-    check_taken("a table of values", &m, 2, 2, false);
+    check_form("a table of values", &m, 2, 2, false);
     /* neighbouring entries in a few sectors */
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = (int32_t)(k / EACH % hub_columns() * apart() + k % EACH);
-    check_taken("neighbours", &m, -1, 2, false);
+    check_form("neighbours", &m, -1, 2, false);
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] %= 60000;
-    check_taken("16-bit columns", &m, -1, 2, false);
+    check_form("16-bit columns", &m, -1, 2, false);
     free_matrix(&m);
     m = even_matrix(10);
-    check_taken("10 %", &m, -1, 2, false);
+    check_form("10 %", &m, -1, 2, false);
     /* Two columns have nearly all entries: the first-level cache has them. */
     for (int64_t k = 0; k < m.nnz; k++)
         m.col[k] = k % 8 == 0 ? (int32_t)(k * 1009 % m.cols) : (int32_t)(k % 2 * 30000);
-    check_taken("two columns", &m, -1, 2, false);
+    check_form("two columns", &m, -1, 2, false);
     free_matrix(&m);
 }
 

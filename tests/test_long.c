@@ -190,15 +190,6 @@ static void bits(void **state)
 
 /* ------------------------------------------------------------------ the plan's choice */
 
-static void check_choice(const struct matrix *m, struct setting s, const char *method)
-{
-    struct planned p = make_plan(m, s);
-    if (strcmp(p.plan->method->name, method) != 0)
-        fail_msg("method %s (%s; %s), not %s", p.plan->method->name, p.plan->why, p.plan->layout, method);
-    check_product("the plan's choice", m, &p, m->val);
-    free_plan(&p);
-}
-
 /* With x in global memory, 2000 entries per row are needed. */
 static void check_global_choice(struct setting automatic)
 {
@@ -208,7 +199,7 @@ static void check_global_choice(struct setting automatic)
         for (int64_t i = 0; i < ROWS; i++)
             lengths[i] = GLOBAL - (i < less);
         struct matrix m = make_matrix(lengths, ROWS, 400000, true, false);
-        check_choice(&m, automatic, less == 0 ? "long" : "tiles");
+        check_taken(&m, automatic, less == 0 ? "long" : "tiles");
         free_matrix(&m);
     }
 }
@@ -224,35 +215,35 @@ static void choice(void **state)
         lengths[i] = MEAN + (i < LEAST % MEAN ? 1 : 0);
     struct matrix m = make_matrix(lengths, ROWS, COLS, true, false);
     assert_int_equal(m.nnz, LEAST);
-    check_choice(&m, automatic, "long");
+    check_taken(&m, automatic, "long");
     for (int compression = 0; compression <= 2; compression += 2) { /* a table of values: tiles */
         automatic.compression = compression;
-        check_choice(&m, automatic, compression == 0 ? "long" : "tiles");
+        check_taken(&m, automatic, compression == 0 ? "long" : "tiles");
     }
     automatic.compression = -1;
     m.cols = 400000; /* x does not fit in shared memory */
-    check_choice(&m, automatic, "tiles");
-    check_choice(&m, named, "long");
+    check_taken(&m, automatic, "tiles");
+    check_taken(&m, named, "long");
     check_global_choice(automatic);
 #ifdef HOST_CUDA
     /* The copies of x in four multiprocessors may have the bytes of the matrix, 10 for each
      * nonzero. */
     m.cols = LEAST * 10 / 4 / 8;
-    check_choice(&m, automatic, "long");
+    check_taken(&m, automatic, "long");
     m.cols++;
-    check_choice(&m, automatic, "tiles");
+    check_taken(&m, automatic, "tiles");
 #endif
     free_matrix(&m);
 
     lengths[0]--; /* one entry less than the least number */
     m = make_matrix(lengths, ROWS, COLS, true, false);
-    check_choice(&m, automatic, "tiles");
-    check_choice(&m, named, "long");
+    check_taken(&m, automatic, "tiles");
+    check_taken(&m, named, "long");
     free_matrix(&m);
     lengths[0]++;
     lengths[ROWS] = MEAN - LEAST % MEAN - 1; /* the mean is just too small */
     m = make_matrix(lengths, ROWS + 1, COLS, true, false);
-    check_choice(&m, automatic, "padded");
+    check_taken(&m, automatic, "padded");
     free_matrix(&m);
 
     for (int more = 0; more < 2; more++) { /* an eighth of the rows is short, and one more */
@@ -260,8 +251,8 @@ static void choice(void **state)
             lengths[i] = i < SHORTS + more ? 63 : 64;
         lengths[ROWS - 1] = LEAST;
         m = make_matrix(lengths, ROWS, COLS, true, false);
-        check_choice(&m, automatic, more == 0 ? "long" : "tiles");
-        check_choice(&m, named, "long");
+        check_taken(&m, automatic, more == 0 ? "long" : "tiles");
+        check_taken(&m, named, "long");
         free_matrix(&m);
     }
     free(lengths);
@@ -301,47 +292,13 @@ static void new_values(void **state)
     free_matrix(&m);
 }
 
-/* y, z + gamma y and w'y of one call. */
 static void epilogue(void **state)
 {
     (void)state;
     struct matrix m = make_usual();
-    const struct setting s = {.method = "long", .stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
-    struct planned p = make_plan(&m, s);
-    double *const x = make_vector(m.cols, 3, true), *const w = make_vector(m.rows, 5, true);
-    double *const z = make_vector(m.rows, 6, true), *const y = product_of(&p, x, NULL);
-    double *const got = support_zeros(m.rows, 8);
-    double dot = NAN, expected = 0;
-    const double gamma = 3;
-    void *const dx = support_upload(ctx, x, m.cols * 8), *const dw = support_upload(ctx, w, m.rows * 8);
-    void *const dz = support_upload(ctx, z, m.rows * 8), *const dy = support_upload(ctx, got, m.rows * 8);
-    void *const dot_there = support_upload(ctx, &dot, 8), *const gamma_there = support_upload(ctx, &gamma, 8);
-    const spmv_epilogue e = support_epilogue(dw, dot_there, gamma_there, dz);
-    assert_ok(ctx, spmv_apply_with(p.plan, NULL, dx, NULL, dy, &e));
-    assert_ok(ctx, spmv_download(ctx, dy, got, m.rows * 8));
-    assert_memory_equal(got, y, (size_t)m.rows * 8);
-    assert_ok(ctx, spmv_download(ctx, dz, got, m.rows * 8));
-    assert_ok(ctx, spmv_download(ctx, dot_there, &dot, 8));
-    for (int64_t i = 0; i < m.rows; i++) {
-        assert_true(got[i] == z[i] + gamma * y[i]);
-        expected += w[i] * y[i];
-    }
-    assert_true(dot == expected);
-    void *const all[] = {dx, dw, dz, dy, dot_there, gamma_there};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        spmv_free(ctx, all[i]);
-    support_free(x, w, z, y, got);
-    free_plan(&p);
+    check_epilogue(&m, "long");
     free_matrix(&m);
 }
-
-#ifdef HOST_CUDA
-static void count_widths(const struct planned *p, void *counts)
-{
-    assert_string_equal(spmv_last_error(ctx), "");
-    ((int *)counts)[strstr(p->plan->layout, "16-bit columns in 100 %") != NULL]++;
-}
-#endif
 
 /* The plan is made with more and more memory: first not at all, then without 16-bit columns. */
 static void memory_runs_out(void **state)

@@ -93,7 +93,8 @@ static bool method_takes(const char *method, const struct variant *v)
     const bool special = type_is_complex(v->types->sums) || (!v->pattern && v->types->values != v->types->sums);
     if (strcmp(method, "staged") == 0)
         return !many && !special;
-    if (strcmp(method, "slices") == 0 || strcmp(method, "long") == 0 || strcmp(method, "padded") == 0)
+    if (strcmp(method, "slices") == 0 || strcmp(method, "long") == 0 || strcmp(method, "groups") == 0 ||
+        strcmp(method, "padded") == 0)
         return !many && !type_is_complex(v->types->sums);
     if (host || strcmp(method, "columns") == 0)
         return true;
