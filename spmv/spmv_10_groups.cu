@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_10_groups_plan.cuh"
+#include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_types.cuh"
 
 namespace

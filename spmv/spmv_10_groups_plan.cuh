@@ -12,8 +12,8 @@
 #ifndef SPMV_10_GROUPS_PLAN_CUH
 #define SPMV_10_GROUPS_PLAN_CUH
 
-#include "spmv_4_tiles_values.cuh"
 #include "spmv_10_groups.cuh"
+#include "spmv_4_tiles_values.cuh"
 
 namespace grouped
 {
