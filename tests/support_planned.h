@@ -219,14 +219,26 @@ static inline void check_setting(const char *name, const struct matrix *m, struc
     free_plan(&p);
 }
 
-/* Checks the method that a plan takes, and its product. */
-static inline void check_taken(const struct matrix *m, struct setting s, const char *method)
+/* Checks whether a plan takes a method, and its product. Which other method it takes may depend on
+ * the device. */
+static inline void check_choice_of(const struct matrix *m, struct setting s, const char *method, bool wanted)
 {
     struct planned p = make_plan(m, s);
-    if (strcmp(p.plan->method->name, method) != 0)
-        fail_msg("method %s (%s; %s), not %s", p.plan->method->name, p.plan->why, p.plan->layout, method);
+    if ((strcmp(p.plan->method->name, method) == 0) != wanted)
+        fail_msg("method %s (%s; %s), %s %s", p.plan->method->name, p.plan->why, p.plan->layout,
+                 wanted ? "not" : "and not another than", method);
     check_product("the plan's choice", m, &p, m->val);
     free_plan(&p);
+}
+
+static inline void check_taken(const struct matrix *m, struct setting s, const char *method)
+{
+    check_choice_of(m, s, method, true);
+}
+
+static inline void check_not_taken(const struct matrix *m, struct setting s, const char *method)
+{
+    check_choice_of(m, s, method, false);
 }
 
 /* y, z + gamma y and w'y of one call; w is another vector, and y itself. */

@@ -257,11 +257,11 @@ static void check_options(void)
     check_taken(&m, automatic, "groups");
     automatic.compression = -1;
     automatic.pattern = named.pattern = true;
-    check_taken(&m, automatic, "tiles");
+    check_not_taken(&m, automatic, "groups");
     check_taken(&m, named, "tiles");
     automatic.pattern = named.pattern = false;
     cut(&m, LEAST - 1);
-    check_taken(&m, automatic, "tiles");
+    check_not_taken(&m, automatic, "groups");
     check_taken(&m, named, "groups");
     free_matrix(&m);
 }
@@ -273,10 +273,10 @@ static void choice(void **state)
     const struct setting automatic = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1};
     check_options();
     struct matrix m = make_even(1, 2 * LENGTH, GROUPS); /* no equal rows */
-    check_taken(&m, automatic, "padded");
+    check_not_taken(&m, automatic, "groups");
     free_matrix(&m);
     m = make_even(2, LENGTH - 1, 2 * GROUPS); /* groups have two entries less */
-    check_taken(&m, automatic, "padded");
+    check_not_taken(&m, automatic, "groups");
     free_matrix(&m);
     int64_t *const sizes = support_zeros(GROUPS + 1, sizeof *sizes);
     int64_t *const lengths = support_zeros(GROUPS + 1, sizeof *lengths);
@@ -288,7 +288,7 @@ static void choice(void **state)
         sizes[GROUPS] = 1;
         lengths[GROUPS] = (1 + more) * MOST_TIMES * (LENGTH + 1);
         m = make_grouped(sizes, lengths, GROUPS + 1, 2000, true);
-        check_taken(&m, automatic, more == 0 ? "groups" : "tiles");
+        check_choice_of(&m, automatic, "groups", more == 0);
         free_matrix(&m);
     }
     support_free(sizes, lengths);

@@ -199,7 +199,7 @@ static void check_global_choice(struct setting automatic)
         for (int64_t i = 0; i < ROWS; i++)
             lengths[i] = GLOBAL - (i < less);
         struct matrix m = make_matrix(lengths, ROWS, 400000, true, false);
-        check_taken(&m, automatic, less == 0 ? "long" : "tiles");
+        check_choice_of(&m, automatic, "long", less == 0);
         free_matrix(&m);
     }
 }
@@ -222,7 +222,7 @@ static void choice(void **state)
     }
     automatic.compression = -1;
     m.cols = 400000; /* x does not fit in shared memory */
-    check_taken(&m, automatic, "tiles");
+    check_not_taken(&m, automatic, "long");
     check_taken(&m, named, "long");
     check_global_choice(automatic);
 #ifdef HOST_CUDA
@@ -231,19 +231,19 @@ static void choice(void **state)
     m.cols = LEAST * 10 / 4 / 8;
     check_taken(&m, automatic, "long");
     m.cols++;
-    check_taken(&m, automatic, "tiles");
+    check_not_taken(&m, automatic, "long");
 #endif
     free_matrix(&m);
 
     lengths[0]--; /* one entry less than the least number */
     m = make_matrix(lengths, ROWS, COLS, true, false);
-    check_taken(&m, automatic, "tiles");
+    check_not_taken(&m, automatic, "long");
     check_taken(&m, named, "long");
     free_matrix(&m);
     lengths[0]++;
     lengths[ROWS] = MEAN - LEAST % MEAN - 1; /* the mean is just too small */
     m = make_matrix(lengths, ROWS + 1, COLS, true, false);
-    check_taken(&m, automatic, "padded");
+    check_not_taken(&m, automatic, "long");
     free_matrix(&m);
 
     for (int more = 0; more < 2; more++) { /* an eighth of the rows is short, and one more */
@@ -251,7 +251,7 @@ static void choice(void **state)
             lengths[i] = i < SHORTS + more ? 63 : 64;
         lengths[ROWS - 1] = LEAST;
         m = make_matrix(lengths, ROWS, COLS, true, false);
-        check_taken(&m, automatic, more == 0 ? "long" : "tiles");
+        check_choice_of(&m, automatic, "long", more == 0);
         check_taken(&m, named, "long");
         free_matrix(&m);
     }
