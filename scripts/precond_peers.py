@@ -84,7 +84,7 @@ def run(command):
     """The last line of the output; None if it fails or takes too long."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT,
-                              env=dict(os.environ, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS=str(RANKS),
+                              env=dict(os.environ, OMP_NUM_THREADS=str(RANKS),
                                        OPENBLAS_NUM_THREADS="1"))
     except subprocess.TimeoutExpired:
         return None
