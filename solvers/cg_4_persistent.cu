@@ -101,8 +101,8 @@ spmv_status supports(const struct cg *cg)
                             "spmv_cg: the persistent rung cannot continue from a replaced residual");
     if (plan->longest_row < 0 || plan->a.row_ptr_bits != 32)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: the persistent rung needs a plan of method slices, long, groups or tiles, with "
-                            "less than 2^31 nonzeros");
+                            "spmv_cg: the persistent rung needs a plan of method slices, long, groups, padded or "
+                            "tiles, with less than 2^31 nonzeros");
     return look(cg, &own);
 }
 

@@ -2,8 +2,8 @@
  * one launch (spmv_7_slices.cuh).
  *
  * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
- * columns. Otherwise, and if there is no memory for a second copy of the values, it takes long,
- * groups or tiles.
+ * columns. Otherwise, and if there is no memory for a second copy of the values, it takes another
+ * method, long first.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
