@@ -148,26 +148,10 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
     return st;
 }
 
-/* Whether a table of values is requested and there are few enough: then tiles read less. Waits. */
-spmv_status takes_value_table(const spmv_plan *plan, bool *takes)
-{
-    *takes = false;
-    if (plan->named || plan->compression != SPMV_COMPRESSION_VALUES)
-        return SPMV_OK;
-    return with_types(plan, [&](auto, auto stored) {
-        int values = 0;
-        spmv_status st = SPMV_OK;
-        if constexpr (std::is_arithmetic<decltype(stored)>::value)
-            st = tiles::search_values<decltype(stored)>(plan, &values);
-        *takes = values > 0;
-        return st;
-    });
-}
-
 template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s, const char **why)
 {
     making m = {};
-    bool table = false;
+    int values = 0;
     s->chunks = (plan->a.rows - 1) / grouped::CHUNK + 1;
     spmv_status st = make_room(plan, s, &m);
     if (st == SPMV_OK)
@@ -175,8 +159,8 @@ template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s, co
     if (st == SPMV_OK)
         *why = unsuitable(plan, s);
     if (st == SPMV_OK && *why == nullptr)
-        st = takes_value_table(plan, &table);
-    if (table)
+        st = tiles::values_for_table(plan, &values);
+    if (values > 0)
         *why = "a table of values needs fewer bytes";
     if (st != SPMV_OK || *why != nullptr)
         return st;

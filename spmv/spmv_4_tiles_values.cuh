@@ -24,6 +24,7 @@
 
 #include "block.cuh"
 #include "spmv_4_tiles_plan.cuh"
+#include "spmv_types.cuh"
 
 namespace tiles
 {
@@ -301,6 +302,21 @@ template <typename T, typename Stored> spmv_status make_table(spmv_plan *plan, i
     });
     c->in_use = st == SPMV_OK;
     return st;
+}
+
+/* For a method without a table of values, in a plan for real sums that chooses its method: how many
+ * values a table of tiles would have; 0: too many, or no table is requested. Waits. */
+inline spmv_status values_for_table(const spmv_plan *plan, int *values)
+{
+    *values = 0;
+    if (plan->named || plan->compression != SPMV_COMPRESSION_VALUES)
+        return SPMV_OK;
+    return with_types(plan, [&](auto, auto stored) {
+        if constexpr (std::is_arithmetic<decltype(stored)>::value)
+            return search_values<decltype(stored)>(plan, values);
+        else
+            return SPMV_OK;
+    });
 }
 
 } // namespace tiles

@@ -205,20 +205,6 @@ template <typename Offset> spmv_status fill(const spmv_plan *plan, const padded_
     });
 }
 
-/* The number of distinct values, if a table of values is requested; 0: too many for a table. Waits. */
-spmv_status count_values(const spmv_plan *plan, int *values)
-{
-    *values = 0;
-    if (plan->compression != SPMV_COMPRESSION_VALUES)
-        return SPMV_OK;
-    return with_types(plan, [&](auto sums, auto stored) {
-        if constexpr (!std::is_arithmetic<decltype(sums)>::value)
-            return SPMV_ERROR_TYPE;
-        else
-            return tiles::search_values<decltype(stored)>(plan, values);
-    });
-}
-
 /* Makes the slices. *why: the reason if there are none; NULL otherwise. */
 template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s, const char **why)
 {
@@ -230,7 +216,7 @@ template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s, co
         return SPMV_OK;
     }
     s->slices = (plan->a.rows - 1) / padded::ROWS + 1;
-    spmv_status st = plan->named ? SPMV_OK : count_values(plan, &values);
+    spmv_status st = tiles::values_for_table(plan, &values);
     if (st == SPMV_OK && values > 0)
         *why = "a table of values";
     if (st != SPMV_OK || *why != nullptr)
