@@ -159,7 +159,7 @@ using small_scan = lookback_shape<2 * warp_lanes, 1, 1>;
 using small_segscan = lookback_shape<block_threads, 1, 1>;
 using best = shapes<scan_5_best<float>, segscan_2_best>;
 using small = shapes<small_scan, small_segscan>;
-using small_pipeline = pipeline<pipeline_shape<1>, pipeline_shape<1>, merge_shape<12, 3>, small>;
+using small_pipeline = pipeline<pipeline_shape<1>, pipeline_shape<1>, merge_shape<12, 3, 4>, small>;
 enum { SMALLEST_TILE = 256 }; /* steps, in the smallest shapes with 8-byte elements */
 
 } // namespace
@@ -169,7 +169,7 @@ extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
     rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_2_shape, best>>("pipeline"),
-    rung<pipeline<pipeline_shape<9, 2>, pipeline_shape<7, 1>, merge_shape<124, 2>, best>>("pipeline-b"),
+    rung<pipeline<pipeline_shape<9, 2>, pipeline_shape<7, 1>, merge_shape<124, 3, 4>, best>>("pipeline-b"),
     rung<resident<small>>("small"),
     rung<under_delays<resident<small>>>("delayed"),
     rung<small_pipeline>("small-pipeline"),

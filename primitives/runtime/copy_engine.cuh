@@ -83,7 +83,8 @@ __device__ inline void engine_expect_nothing(arrival *at)
 #endif
 }
 
-/* Waits until phase number phase (0, 1, ...) has ended. At most one later phase may have ended. */
+/* Waits until phase number phase (0, 1, ...) has ended. It may be the last that has ended, or the one
+ * after that; no other, because only the parity of the number counts. */
 __device__ inline void engine_await(arrival *at, unsigned phase)
 {
 #if SPMV_HAVE_COPY_ENGINE

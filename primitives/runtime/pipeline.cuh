@@ -160,13 +160,17 @@ __device__ __forceinline__ typename Op::type pipeline_earlier(Op op, typename Op
 }
 
 /* Calls body(number, buffer, phase, index) for the block's tiles first, first + stride, ... Returns
- * the index after them. */
+ * the index after them. With a stride, the tile that the buffer held before was another group's. It
+ * may not have arrived yet, because tiles arrive in any order, and then engine_await must not be
+ * called for the next phase. So the group first waits until that tile is finished. */
 template <typename Work, typename Body>
 __device__ __forceinline__ int pipeline_each(Work &work, int64_t tiles, const Body &body, int first = 0, int stride = 1)
 {
     static_assert(Work::BUFFERS > Work::TAKERS, "one buffer for each group, and one more");
     int buffer = first, index = first;
     for (unsigned phase = 0;;) {
+        if (stride > 1 && phase > 0)
+            engine_await(&work.m.finished[buffer], phase - 1);
         engine_await(&work.m.full[buffer], phase);
         const int64_t number = work.m.number[buffer];
         if (number >= tiles)

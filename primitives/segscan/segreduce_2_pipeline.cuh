@@ -27,9 +27,10 @@
 #include "segments.cuh"
 
 /* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
- * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. */
-template <int Bytes, int Groups> struct merge_shape {
-    static constexpr int bytes = Bytes, groups = Groups;
+ * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. Buffers: at
+ * most so many in the ring. */
+template <int Bytes, int Groups, int Buffers = CHAIN_HELD> struct merge_shape {
+    static constexpr int bytes = Bytes, groups = Groups, buffers = Buffers;
 };
 using segreduce_2_shape = merge_shape<124, 3>;
 
@@ -86,7 +87,8 @@ template <typename Op, typename P, typename Shape> struct merge_memory {
     struct alignas(16) buffer {
         unsigned char bytes[tile::buffer_bytes];
     };
-    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), CHAIN_HELD - MERGE_WAITING);
+    static constexpr int MOST = CHAIN_HELD - MERGE_WAITING;
+    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), Shape::buffers < MOST ? Shape::buffers : MOST);
     buffer stage[BUFFERS];
     pipeline_state<fold, BUFFERS> state;
     int64_t closed[BUFFERS], closed_behind[BUFFERS];
