@@ -17,7 +17,9 @@
  * aggregates before t are there, even if others of the window are missing. So a block may hold
  * several tiles if it publishes the aggregate of each without waiting for the prefix of a later
  * one: the smallest tile without an aggregate then never waits for a prefix that depends on it. The
- * device must be able to run the chain block and one more block at the same time.
+ * device must be able to run the chain block and one more block at the same time. If each block has
+ * one tile, its index replaces the drawn number, which saves an access to device memory before the
+ * loads; a device starts blocks in the order of their index.
  *
  * Memory: rings of CHAIN_RING cells, independent of n, owned by the context. They need no clearing:
  * a word carries the round of the ring that it belongs to, and rounds are counted across launches.
@@ -162,6 +164,13 @@ template <typename Fold> struct chain {
         return first_round + (unsigned)(tile / CHAIN_RING);
     }
 
+    /* Whether each block has one tile or is the chain block. Then a block's number is that of its
+     * index. */
+    __device__ bool one_each() const
+    {
+        return gridDim.x == 1 || (int64_t)gridDim.x == tiles + 1;
+    }
+
     __device__ int64_t draw() const /* Returns -1 for the chain block. Called by one thread. */
     {
         return (int64_t)atomicAdd(&memory->drawn, 1) - 1;
@@ -188,9 +197,9 @@ template <typename Fold> struct chain {
     /* The chain block: all its warps, at most CHAIN_WARPS. */
     __device__ void run(chain_cells<Fold> *cells) const;
 
-    /* If the launch has no chain block: whether a block may call end as soon as it has begun. It
-     * may not if the cells are to be cleared, because this launch still reads them. Otherwise it
-     * may, because the next launch starts only after this one has finished. */
+    /* Whether a block may call end as soon as it draws no more. It may not if the cells are to be
+     * cleared, because this launch still reads them. Otherwise it may, because the next launch
+     * starts only after this one has finished. */
     __device__ bool may_end_early() const
     {
         return first_round < CHAIN_LAST_ROUND;
@@ -224,7 +233,7 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
     for (int64_t round = 0, window = warp; window * warp_lanes < tiles; round++, window += warps) {
         const int64_t tile = window * warp_lanes + lane;
         const int at = (int)(tile % CHAIN_RING);
-        bool there = tile >= tiles, told = there, room = false, turn = false, passed = false, spread = false;
+        bool there = tile >= tiles, told = there, room = there, turn = false, passed = false, spread = false;
         int ready = 0; /* the first ready aggregates are there and folded into through */
         X mine = Fold::identity(), through = mine, earlier = mine, carry = mine;
         while (!passed || !__all_sync(0xffffffffu, told)) {
@@ -244,7 +253,12 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
                     earlier = shuffle_up(through, 1);
                 }
             }
+            if (!room)
+                room = load_relaxed(&memory->prefixes[0][at]) == 0;
             if (!turn) {
+                /* Nothing else to do. A loop would take instructions from the warp whose turn it is. */
+                if (ready == warp_lanes && __all_sync(0xffffffffu, room))
+                    engine_await(&cells->handed[warp], (unsigned)round);
                 turn = __all_sync(0xffffffffu, engine_arrived(&cells->handed[warp], (unsigned)round));
                 if (turn && lane == warp_lanes - 1)
                     carry = cells->carry[warp];
@@ -259,13 +273,10 @@ template <typename Fold> __device__ void chain<Fold>::run(chain_cells<Fold> *cel
                 spread = true;
                 carry = shuffle_by(carry, [](auto word) { return __shfl_sync(0xffffffffu, word, warp_lanes - 1); });
             }
-            if (!told) {
-                room = room || load_relaxed(&memory->prefixes[0][at]) == 0;
-                if (turn && room && lane <= ready) {
-                    chain_put(memory->prefixes, at, round_of(tile), false,
-                              Fold::value_of(lane == 0 ? carry : fold(carry, earlier)));
-                    told = true;
-                }
+            if (!told && turn && room && lane <= ready) {
+                chain_put(memory->prefixes, at, round_of(tile), false,
+                          Fold::value_of(lane == 0 ? carry : fold(carry, earlier)));
+                told = true;
             }
         }
     }

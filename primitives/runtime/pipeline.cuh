@@ -17,7 +17,8 @@
  * Roles hand over by mbarriers, one for each buffer and hand-over; no barrier stops the block. So
  * loads, folds, prefixes on their way through the chain, and stores of several tiles overlap, and a
  * late prefix delays no fold of a later tile until the ring is full. A number is drawn when its
- * buffer is free, not before: all later tiles wait for a tile that is drawn but not folded.
+ * buffer is free, not before: all later tiles wait for a tile that is drawn but not folded. If no
+ * block has more than one tile, none is drawn (chain.cuh).
  *
  * The work class defines what is done with a tile:
  *
@@ -209,11 +210,13 @@ __device__ __forceinline__ void pipeline_draw(Work &work, const chain<typename W
         if (index >= Work::BUFFERS)
             engine_await(Work::ENGINE_STORES ? &m.empty[buffer] : &m.finished[buffer],
                          (unsigned)(index / Work::BUFFERS - 1));
-        const int64_t number = tiles.tiles == 1 ? 1 : tiles.draw();
+        const int64_t number = tiles.one_each() ? tiles.tiles : tiles.draw();
         ends += number >= tiles.tiles;
         pipeline_announce(work, tiles.tiles, number, buffer, index);
         buffer = buffer + 1 < Work::BUFFERS ? buffer + 1 : 0;
     }
+    if (tiles.tiles > 1 && tiles.may_end_early())
+        tiles.end();
 }
 
 /* The loader. */
@@ -311,12 +314,15 @@ template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work
     if (!alone)
         tiles.begin();
     if (role == PIPELINE_DRAWER) {
-        m.first = alone ? 0 : tiles.draw();
+        m.first = alone ? 0 : tiles.one_each() ? (int64_t)blockIdx.x - 1 : tiles.draw();
         if (m.first >= 0)
             pipeline_announce(work, tiles.tiles, m.first, 0, 0);
     }
     __syncthreads();
     if (m.first < 0) {
+        if (role == PIPELINE_DRAWER && tiles.may_end_early())
+            tiles.end();
+        __syncwarp();
         tiles.run(&m.cells);
     } else if (group < Work::TAKERS) {
         [[maybe_unused]] const int last = pipeline_each(
@@ -342,8 +348,10 @@ template <typename Work> __device__ __forceinline__ void pipeline_run(Work &work
     } else {
         pipeline_single(work, tiles, role);
     }
-    __syncthreads();
-    if (role == PIPELINE_DRAWER && !alone)
+    if (alone || tiles.may_end_early())
+        return;
+    __syncthreads(); /* no state is read after this */
+    if (role == PIPELINE_DRAWER)
         tiles.end();
 }
 
