@@ -42,34 +42,43 @@ template <typename Shape> constexpr int64_t merge_items(int64_t cell)
     return (Shape::bytes / cell - 1) | 1;
 }
 
+/* A run of an array in a buffer. It starts where a line of the last-level cache starts, both in
+ * memory and in the buffer. From another start, the engine requests each line twice. */
+struct engine_run {
+    enum { LINE = 128 };
+    int64_t from;    /* address, a multiple of 16 */
+    int bytes, skip; /* bytes: a multiple of 16; the first skip bytes do not belong to the run */
+
+    template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
+    {
+        const int64_t begin = (int64_t)(array + first), end = (int64_t)(array + first + count);
+        const int64_t line = begin & ~(int64_t)(LINE - 1);
+        engine_run run;
+        run.from = line >= (int64_t)array ? line : begin & ~(int64_t)15;
+        run.skip = (int)(begin - run.from);
+        run.bytes = count > 0 ? (int)(((end + 15) & ~(int64_t)15) - run.from) : 0;
+        return run;
+    }
+
+    /* The first start of a line that is not before byte number `bytes` of a buffer. */
+    static __device__ int line_from(int bytes)
+    {
+        return (bytes + LINE - 1) & ~(LINE - 1);
+    }
+};
+
 template <typename T, typename P, typename Shape> struct merge_tile {
     static constexpr int cell = sizeof(T) > sizeof(P) ? (int)sizeof(T) : (int)sizeof(P);
     static constexpr int items = (int)merge_items<Shape>(cell);
     static_assert(items <= 32, "a word of bits a thread");
     static constexpr int size = block_threads * items;
-    /* Both runs start and end at multiples of 16 bytes, so they need extra space. The results take
-     * the place of the ends. */
-    static constexpr int buffer_bytes = size * cell + 64;
+    /* Both runs start with a line and end at a multiple of 16 bytes, so they need extra space. The
+     * results take the place of the ends. */
+    static constexpr int buffer_bytes = size * cell + 3 * engine_run::LINE + 32;
 
     static int64_t count(int64_t steps)
     {
         return steps / size + (steps % size != 0);
-    }
-};
-
-/* A run of an array in a buffer, in units of 16 bytes. */
-struct engine_run {
-    int64_t from;    /* address, a multiple of 16 */
-    int bytes, skip; /* the first skip bytes do not belong to the run */
-
-    template <typename T> static __device__ engine_run of(const T *array, int64_t first, int64_t count)
-    {
-        const int64_t begin = (int64_t)(array + first), end = (int64_t)(array + first + count);
-        engine_run run;
-        run.from = begin & ~(int64_t)15;
-        run.skip = (int)(begin - run.from);
-        run.bytes = (int)(((end + 15) & ~(int64_t)15) - run.from);
-        return run;
     }
 };
 
@@ -78,28 +87,6 @@ template <typename T> struct merge_first {
     int64_t number, segment; /* number: of the tile */
     T part;                  /* the segment's part in the tile */
     bool closes;             /* whether it ends in the tile; otherwise there is none */
-};
-
-template <typename Op, typename P, typename Shape> struct merge_memory {
-    using T = typename Op::type;
-    using fold = chain_segmented<Op>;
-    using tile = merge_tile<T, P, Shape>;
-    struct alignas(16) buffer {
-        unsigned char bytes[tile::buffer_bytes];
-    };
-    static constexpr int MOST = CHAIN_HELD - MERGE_WAITING;
-    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), Shape::buffers < MOST ? Shape::buffers : MOST);
-    buffer stage[BUFFERS];
-    pipeline_state<fold, BUFFERS> state;
-    int64_t closed[BUFFERS], closed_behind[BUFFERS];
-    merge_first<T> first[MERGE_WAITING];
-    arrival waits[MERGE_WAITING], stored[MERGE_WAITING]; /* first is there; is stored */
-
-    __device__ void prepare()
-    {
-        engine_prepare(waits, MERGE_WAITING, block_warps);
-        engine_prepare(stored, MERGE_WAITING);
-    }
 };
 
 /* The index of a step among the closings if all segments had the same length. */
@@ -195,35 +182,35 @@ __device__ __forceinline__ typename Op::type walk_of_thread(int thread, const ty
                : walk<Op, ITEMS, false>(element, results + at.first, at.closes, valid - begin);
 }
 
-/* The elements and segments of a tile, and where the engine finds them. */
+/* The elements and segments of a tile, and where they are in its buffer. */
 struct merge_share {
     int64_t closed, element; /* the first ones */
     int closing, taking;
-    engine_run elements, ends;
+    int elements_at, ends_at, results_at; /* bytes */
     bool by_engine;
 };
 
-/* The share of tile number of tiles, with SIZE steps. closed, closed_behind: segments closed before
- * it and up to its end. */
-template <int SIZE, typename T, typename P>
-__device__ __forceinline__ merge_share merge_share_of(const segment_closings &closings, int64_t tiles, const T *from,
-                                                      const P *ends, int64_t number, int64_t closed,
-                                                      int64_t closed_behind)
-{
-    merge_share s;
-    const int64_t begin = number * SIZE;
-    const int valid = tile_valid(begin, closings.n + closings.count, SIZE);
-    s.closed = closed;
-    s.element = begin - closed;
-    s.closing = (int)(closed_behind - closed);
-    s.taking = valid - s.closing;
-    s.elements = engine_run::of(from, s.element, s.taking);
-    s.ends = engine_run::of(ends, closed, s.closing);
-    /* the engine reads no byte beyond the arrays */
-    s.by_engine = number + 1 < tiles && s.elements.from + s.elements.bytes <= (int64_t)(from + closings.n) &&
-                  s.ends.from + s.ends.bytes <= (int64_t)(ends + closings.count - 1);
-    return s;
-}
+template <typename Op, typename P, typename Shape> struct merge_memory {
+    using T = typename Op::type;
+    using fold = chain_segmented<Op>;
+    using tile = merge_tile<T, P, Shape>;
+    struct alignas(engine_run::LINE) buffer {
+        unsigned char bytes[tile::buffer_bytes];
+    };
+    static constexpr int MOST = CHAIN_HELD - MERGE_WAITING;
+    static constexpr int BUFFERS = pipeline_buffers((int)sizeof(buffer), Shape::buffers < MOST ? Shape::buffers : MOST);
+    buffer stage[BUFFERS];
+    pipeline_state<fold, BUFFERS> state;
+    merge_share shares[BUFFERS];
+    merge_first<T> first[MERGE_WAITING];
+    arrival waits[MERGE_WAITING], stored[MERGE_WAITING]; /* first is there; is stored */
+
+    __device__ void prepare()
+    {
+        engine_prepare(waits, MERGE_WAITING, block_warps);
+        engine_prepare(stored, MERGE_WAITING);
+    }
+};
 
 /* Loads what the engine cannot load, with the threads that walk. */
 template <typename T, typename P, typename Load>
@@ -235,11 +222,6 @@ __device__ __forceinline__ void merge_stage_in(const Load &load, const segment_c
     for (int c = pipeline_thread(); c < mine.closing; c += block_threads)
         ends[c] = (P)(closings(mine.closed + c) - (mine.closed + c));
 }
-
-/* The segments closed before a tile and up to its end. */
-struct merge_order {
-    int64_t closed, closed_behind;
-};
 
 /* The work of the roles on a tile. */
 template <typename Op, typename P, typename Shape, typename Load, typename Store> struct merge_work {
@@ -265,11 +247,6 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
         own.prepare();
     }
 
-    __device__ __forceinline__ merge_share share_of(int64_t number, merge_order order) const
-    {
-        return merge_share_of<tile::size>(closings, tiles, from, ends, number, order.closed, order.closed_behind);
-    }
-
     /* Waits until the fetcher has read the cell of own.first that the block's tile `index` uses. */
     __device__ __forceinline__ void await_cell(int index) const
     {
@@ -280,44 +257,48 @@ template <typename Op, typename P, typename Shape, typename Load, typename Store
     __device__ __forceinline__ void bring(int64_t number, int buffer, int index) const
     {
         await_cell(index);
-        const merge_order order = {starts[number], starts[number + 1]};
-        own.closed[buffer] = order.closed;
-        own.closed_behind[buffer] = order.closed_behind;
-        const merge_share s = share_of(number, order);
+        const int64_t begin = number * tile::size;
+        merge_share s;
+        s.closed = starts[number];
+        s.element = begin - s.closed;
+        s.closing = (int)(starts[number + 1] - s.closed);
+        s.taking = tile_valid(begin, closings.n + closings.count, tile::size) - s.closing;
+        const engine_run in = engine_run::of(from, s.element, s.taking),
+                         ends_in = engine_run::of(ends, s.closed, s.closing);
+        /* the engine reads no byte beyond the arrays */
+        s.by_engine = number + 1 < tiles && in.from + in.bytes <= (int64_t)(from + closings.n) &&
+                      ends_in.from + ends_in.bytes <= (int64_t)(ends + closings.count - 1);
+        s.elements_at = s.by_engine ? in.skip : 0;
+        s.results_at = engine_run::line_from(s.by_engine ? in.bytes : s.taking * (int)sizeof(T));
+        s.ends_at = s.results_at + (s.by_engine ? ends_in.skip : 0);
+        own.shares[buffer] = s;
         if (!s.by_engine) {
             engine_expect_nothing(&m.full[buffer]);
             return;
         }
-        const unsigned in = s.taking > 0 ? (unsigned)s.elements.bytes : 0u;
-        const unsigned ends_in = s.closing > 0 ? (unsigned)s.ends.bytes : 0u;
-        engine_expect(&m.full[buffer], in + ends_in);
+        engine_expect(&m.full[buffer], (unsigned)(in.bytes + ends_in.bytes));
         unsigned char *const bytes = own.stage[buffer].bytes;
-        if (in > 0)
-            engine_load(bytes, (const void *)s.elements.from, in, &m.full[buffer]);
-        if (ends_in > 0)
-            engine_load(bytes + in, (const void *)s.ends.from, ends_in, &m.full[buffer]);
+        if (in.bytes > 0)
+            engine_load(bytes, (const void *)in.from, (unsigned)in.bytes, &m.full[buffer]);
+        if (ends_in.bytes > 0)
+            engine_load(bytes + s.results_at, (const void *)ends_in.from, (unsigned)ends_in.bytes, &m.full[buffer]);
     }
 
     __device__ __forceinline__ void take(int64_t number, int buffer, unsigned phase, int index) const
     {
         const int thread = pipeline_thread();
-        const merge_share mine = share_of(number, {own.closed[buffer], own.closed_behind[buffer]});
+        const merge_share mine = own.shares[buffer];
         unsigned char *const bytes = own.stage[buffer].bytes;
-        int elements_at = mine.elements.skip, results_at = mine.taking > 0 ? mine.elements.bytes : 0,
-            ends_at = results_at + mine.ends.skip;
+        P *const tile_ends = (P *)(bytes + mine.ends_at);
+        T *const results = (T *)(bytes + mine.results_at);
         if (!mine.by_engine) {
-            elements_at = 0;
-            results_at = ends_at = (mine.taking * (int)sizeof(T) + 15) & ~15;
-            merge_stage_in(load, closings, mine, (T *)bytes, (P *)(bytes + ends_at));
+            merge_stage_in(load, closings, mine, (T *)bytes, tile_ends);
             pipeline_sync();
         }
-        const P *const tile_ends = (const P *)(bytes + ends_at);
-        T *const results = (T *)(bytes + results_at);
-        const unsigned shift = (unsigned)(mine.closed - number * tile::size);
         const thread_steps steps = steps_of_thread<tile::items>(
-            thread, [=](int c) { return (int)((unsigned)tile_ends[c] + shift) + c; }, mine.closing);
+            thread, [=](int c) { return (int)((unsigned)tile_ends[c] - (unsigned)mine.element) + c; }, mine.closing);
         pipeline_sync(); /* all have read the ends */
-        const T open = walk_of_thread<Op, tile::items>(thread, (const T *)(bytes + elements_at), results, steps,
+        const T open = walk_of_thread<Op, tile::items>(thread, (const T *)(bytes + mine.elements_at), results, steps,
                                                        mine.taking + mine.closing);
         const typename fold::type through = warp_inclusive(fold(), fold::make(open, steps.closes != 0));
         m.hand_sum(buffer, through);
@@ -383,7 +364,7 @@ __global__ void __launch_bounds__(pipeline_threads(Shape::groups, 0), 1)
 {
 #if SPMV_HAVE_COPY_ENGINE
     using work = merge_work<Op, P, Shape, Load, Store>;
-    extern __shared__ unsigned char dynamic_shared[];
+    extern __shared__ __align__(engine_run::LINE) unsigned char dynamic_shared[];
     auto &memory = *(typename work::memory *)dynamic_shared;
     work of_block = {memory.state,
                      memory,
