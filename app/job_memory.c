@@ -90,7 +90,7 @@ static int64_t of_multiplying(const struct work *w)
 }
 
 /* Preconditioners that grow with the entries: the factors of ic0 and their transposes during
- * set-up; the levels of amg, which auto takes with near-null-space vectors, and of hypre-amg. The
+ * set-up; the envelope of cholesky; the levels of amg, which auto takes with near-null-space vectors, and of hypre-amg. The
  * others store a few numbers per row, and so does what auto falls back on. */
 static int64_t of_preconditioner(const struct work *w)
 {
@@ -100,6 +100,8 @@ static int64_t of_preconditioner(const struct work *w)
         return 0;
     if (strcmp(name, "ic0") == 0)
         return plus(times(entries, 24), times(w->rows, 64));
+    if (strcmp(name, "cholesky") == 0) /* at most 10 times the entries */
+        return plus(times(entries, 80), times(w->rows, 64));
     if (strcmp(name, "amg") == 0 || strcmp(name, "hypre-amg") == 0 || strcmp(name, "all") == 0 ||
         w->o->near_null != NULL)
         return plus(times(entries, 64), times(w->rows, 128));

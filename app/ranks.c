@@ -336,7 +336,7 @@ static const char *refuse_solve(const struct options *o)
         return "--near-null and --block are not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
-               "ic0, ilu0 and block-jacobi";
+               "ic0, cholesky, ilu0 and block-jacobi";
     return NULL;
 }
 

@@ -2,19 +2,22 @@
 """Compares `auto` with the preconditioned conjugate gradients of other libraries on a CPU: Eigen's
 incomplete Cholesky, hypre's BoomerAMG with one MPI rank a core and with one rank, PyAMG's smoothed
 aggregation.
-b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; medians count.
+b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; each repeats the solve up
+to five times in its process. Medians count.
 
-usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-o TABLE.csv] [all|NAME|FILE|SPEC...]
+usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-l SECONDS] [-o TABLE.csv] [-p PAGE.md] [all|NAME|FILE|SPEC...]
+       precond_peers.py -f TABLE.csv [-p PAGE.md]
   BUILD:  a build with the targets spmv, precond_table, precond_with_eigen and precond_with_hypre
-  FOLDER: matrices with catalog.csv; all, the default: those of more than 1,000 rows listed as
-          positive definite, except patterns
+  FOLDER: matrices with catalog.csv; all, the default: the positive definite ones (definite_matrices.py)
+          of more than 1,000 rows
+  -l:     the limit for one solve, 60 by default
+  -f:     prints the table of an earlier run
+  -p:     also replaces the table in the page, and the paragraph after it
 Needs Python with numpy, scipy and pyamg, and mpiexec.
 
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import csv
-import io
-import lzma
 import math
 import os
 import statistics
@@ -23,10 +26,11 @@ import sys
 import tempfile
 import time
 
-LIMIT = 60  # seconds for one solve
+from definite_matrices import definite_matrices, read
+
 SOLVED = 2e-8  # the largest true residual of a solved system, relative to ||b||
 RANKS = len(os.sched_getaffinity(0))
-PEERS = "eigen-ic hypre hypre-1 pyamg".split()
+PEERS = {"eigen-ic": "Eigen", "hypre": f"hypre, {RANKS} ranks", "hypre-1": "hypre, 1 rank", "pyamg": "PyAMG"}
 FIELDS = "iterations setup solve cpu residual error".split()
 
 
@@ -45,18 +49,13 @@ def splitmix(count):
 def write_system(path, system):
     """See bench/precond_system.h."""
     import numpy as np
-    import scipy.io
-    opened = lzma.open(path) if path.endswith(".xz") else open(path, "rb")
-    with opened as f:
-        a = scipy.io.mmread(io.BytesIO(f.read())).tocsr()
-    a.sum_duplicates()
-    a.sort_indices()
+    a = read(path)
     x = splitmix(a.shape[0])
     with open(system, "wb") as f:
         f.write(np.array([a.shape[0], a.nnz], dtype=np.int64).tobytes())
         f.write(a.indptr.astype(np.int32).tobytes() + a.indices.astype(np.int32).tobytes())
         f.write(bytes(4 * ((a.shape[0] + 1 + a.nnz) % 2)))
-        f.write(a.data.astype(np.float64).tobytes() + (a @ x).tobytes() + x.tobytes())
+        f.write(a.data.tobytes() + (a @ x).tobytes() + x.tobytes())
     return a.shape[0], a.nnz
 
 
@@ -70,32 +69,34 @@ def pyamg_solve(system, most):
         index = np.fromfile(f, np.int32, (rows + 1 + nnz + 1) // 2 * 2)
         val, b, x = (np.fromfile(f, np.float64, n) for n in (nnz, rows, rows))
     a = scipy.sparse.csr_matrix((val, index[rows + 1:rows + 1 + nnz], index[:rows + 1]), shape=(rows, rows))
-    used, begin = time.process_time(), time.monotonic()
-    m = pyamg.smoothed_aggregation_solver(a).aspreconditioner()
-    made = time.monotonic()
-    residuals = []
-    y, _ = pyamg.krylov.cg(a, b, tol=1e-8, maxiter=most, M=m, residuals=residuals)
-    end = time.monotonic()
-    print(f"{len(residuals) - 1},{made - begin:.6f},{end - made:.6f},{time.process_time() - used:.6f},"
+    tries = []
+    while len(tries) < 5 and sum(setup + solved for setup, solved, _ in tries) < 2:
+        used, begin = time.process_time(), time.monotonic()
+        m = pyamg.smoothed_aggregation_solver(a).aspreconditioner()
+        made = time.monotonic()
+        residuals = []
+        y, _ = pyamg.krylov.cg(a, b, tol=1e-8, maxiter=most, M=m, residuals=residuals)
+        tries.append((made - begin, time.monotonic() - made, time.process_time() - used))
+    setup, solved, used = map(statistics.median, zip(*tries))
+    print(f"{len(residuals) - 1},{setup:.6f},{solved:.6f},{used:.6f},"
           f"{np.linalg.norm(b - a @ y) / np.linalg.norm(b):.3g},{np.linalg.norm(y - x) / np.linalg.norm(x):.3g}")
 
 
-def run(command):
+def run(command, limit):
     """The last line of the output; None if it fails or takes too long."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=LIMIT,
-                              env=dict(os.environ, OMP_NUM_THREADS=str(RANKS),
-                                       OPENBLAS_NUM_THREADS="1"))
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=limit,
+                              env=dict(os.environ, OMP_NUM_THREADS=str(RANKS), OPENBLAS_NUM_THREADS="1"))
     except subprocess.TimeoutExpired:
         return None
     lines = done.stdout.strip().splitlines()
     return lines[-1] if done.returncode == 0 and lines else None
 
 
-def solve(name, build, path, system, most):
+def solve(name, build, path, system, most, limit):
     """A dictionary of FIELDS, and "took" for auto; None if nothing came back."""
     if name == "auto":
-        line = run([os.path.join(build, "bench/precond_table"), str(RANKS), "auto", path])
+        line = run([os.path.join(build, "bench/precond_table"), str(RANKS), "auto", path], limit)
         row = next(csv.reader([line])) if line else None
         if row is None or row[11] == "not made":
             return None
@@ -107,30 +108,20 @@ def solve(name, build, path, system, most):
                          "mpi_yield_when_idle", "1", "-n", str(RANKS),
                              os.path.join(build, "bench/precond_with_hypre"), system, "0.25", str(most)],
                "pyamg": [sys.executable, os.path.abspath(__file__), "--pyamg", system, str(most)]}[name]
-    line = run(command)
+    line = run(command, limit)
     return dict(zip(FIELDS, map(float, line.split(",")))) if line and line.count(",") == 5 else None
 
 
-def catalog(folder):
-    seen = set()
-    with open(os.path.join(folder, "catalog.csv"), newline="") as f:
-        for row in csv.DictReader(f):
-            if (row["posdef_suitesparse"] == "yes" and row["genuine"].startswith("verified") and row["name"] not in seen
-                    and row["symmetry"] == "symmetric" and row["field"] == "real"):
-                seen.add(row["name"])
-                yield row["name"], os.path.join(folder, row["file"]), int(row["rows"])
-
-
-def compare(build, name, path, rounds, folder):
+def compare(o, name, path, folder):
     """The medians of each solver."""
     system = os.path.join(folder, "system")
     rows, nnz = write_system(path, system)
     names = ["auto", *PEERS]
     tries = {n: [] for n in names}
-    for _ in range(rounds):
+    for _ in range(o.rounds):
         for n in names:
             if len(tries[n]) == 0 or tries[n][-1] is not None:
-                tries[n].append(solve(n, build, path, system, min(10 * rows, 50000)))
+                tries[n].append(solve(n, o.build, path, system, min(10 * rows, 50000), o.limit))
     os.remove(system)
     result = {"matrix": name, "rows": rows, "nnz": nnz}
     for n in names:
@@ -150,14 +141,43 @@ def number(x):
     return "-" if math.isnan(x) else f"{x:.3g}" if x < 100 else f"{x:.0f}"
 
 
+HEAD = "| matrix | rows | `auto` took | `auto` | "
+
+
 def table(rows):
-    print("| matrix | rows | `auto` took | ms (processor ms), error | " + " | ".join(PEERS) + " | best peer / auto |")
-    print("|---" * (len(PEERS) + 5) + "|")
+    """The lines of the table by the clock, then of the paragraph after it."""
+    yield HEAD + " | ".join(PEERS.values()) + " | best peer / `auto` |"
+    yield "|---" * (len(PEERS) + 5) + "|"
     for row in rows:
-        cells = [f"{number(1e3 * total(row, n, False))} ({number(1e3 * total(row, n, True))}), "
-                 f"{number(row[f'{n} error'])}" if not math.isnan(row[f"{n} setup"]) else "not solved"
-                 for n in ("auto", *PEERS)]
-        print(f"| {row['matrix']} | {row['rows']} | {row['took']} | " + " | ".join(cells) + f" | {number(ratio(row))} |")
+        cells = [f"{number(1e3 * total(row, n, False))}, {row[f'{n} error']:.0e}"
+                 if not math.isnan(row[f"{n} setup"]) else "not solved" for n in ("auto", *PEERS)]
+        yield f"| {row['matrix']} | {row['rows']} | {row['took']} | " + " | ".join(cells) + f" | {number(ratio(row))} |"
+    yield ""
+    lost = [row["matrix"] for row in rows if math.isnan(row["auto setup"])
+            and any(not math.isnan(row[f"{n} setup"]) for n in PEERS)]
+    solved = [row for row in rows if not math.isnan(ratio(row))]
+    for words, some in ("On all systems", solved), ("On the matrices from files", [r for r in solved if ":" not in r["matrix"]]):
+        ratios, processor = [ratio(row) for row in some], [ratio(row, True) for row in some]
+        if ratios:
+            slower = sum(r < 1 for r in ratios)
+            yield f"{words}, {len(ratios)}, the best peer takes {mean(ratios):.2f} times as long as `auto` in the"
+            yield (f"geometric mean ({mean(processor):.2f} times the processor time). `auto` is slower on "
+                   + (f"{slower}, by at most {1 / min(ratios):.2f} times." if slower else "none."))
+    yield "`auto` solves every system that a peer solves." if not lost else "`auto` does not solve " + ", ".join(lost) + "."
+
+
+def mean(numbers):
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
+def replace_in(page, lines):
+    """Puts the lines in place of the table with this head and the paragraph after it."""
+    with open(page) as f:
+        old = f.read().split("\n")
+    begin = next(i for i, line in enumerate(old) if line.startswith(HEAD))
+    end = old.index("", old.index("", begin) + 1)
+    with open(page, "w") as f:
+        f.write("\n".join(old[:begin] + lines + old[end:]))
 
 
 def ratio(row, processors=False):
@@ -165,18 +185,8 @@ def ratio(row, processors=False):
     return min(peers) / total(row, "auto", processors) if peers else math.nan
 
 
-def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "--pyamg":
-        pyamg_solve(sys.argv[2], int(sys.argv[3]))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("build")
-    parser.add_argument("folder")
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("-r", "--rounds", type=int, default=3)
-    parser.add_argument("-o", "--output")
-    o = parser.parse_intermixed_args()
-    known = {name: path for name, path, rows in catalog(o.folder) if rows > 1000}
+def measure(o):
+    known = {name: path for name, path, _ in definite_matrices(o.folder, 1001)}
     results = []
     with tempfile.TemporaryDirectory() as folder:
         for name in [n for word in o.names or ["all"] for n in (known if word == "all" else [word])]:
@@ -185,19 +195,42 @@ def main():
                 path = os.path.join(folder, "grid.mtx")
                 subprocess.run([os.path.join(o.build, "app/spmv"), "gen", name, "-o", path, "-q"], check=True)
             label = os.path.basename(name).partition(".")[0] if path == name else name
-            results.append(compare(o.build, label, path, o.rounds, folder))
+            results.append(compare(o, label, path, folder))
             print(results[-1], file=sys.stderr, flush=True)
             if o.output:
                 with open(o.output, "w", newline="") as f:
                     writer = csv.DictWriter(f, results[0])
                     writer.writeheader()
                     writer.writerows(results)
-    table(results)
-    for processors in False, True:
-        ratios = [r for r in (ratio(row, processors) for row in results) if not math.isnan(r)]
-        if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"\n{'processor time' if processors else 'time'}: geometric mean {mean:.2f}, least {min(ratios):.2f}")
+    return results
+
+
+def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "--pyamg":
+        pyamg_solve(sys.argv[2], int(sys.argv[3]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("build", nargs="?")
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("-r", "--rounds", type=int, default=3)
+    parser.add_argument("-l", "--limit", type=float, default=60)
+    parser.add_argument("-o", "--output")
+    parser.add_argument("-f", "--from", dest="earlier")
+    parser.add_argument("-p", "--page")
+    o = parser.parse_intermixed_args()
+    if o.earlier:
+        with open(o.earlier, newline="") as f:
+            results = [{k: v if k in ("matrix", "rows", "took") else float(v) for k, v in row.items()}
+                       for row in csv.DictReader(f)]
+    elif o.folder:
+        results = measure(o)
+    else:
+        parser.error("BUILD and FOLDER, or --from TABLE.csv")
+    lines = list(table(results))
+    print("\n".join(lines))
+    if o.page:
+        replace_in(o.page, lines)
 
 
 if __name__ == "__main__":

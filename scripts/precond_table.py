@@ -58,7 +58,7 @@ def main():
     heads = None
     for name, path in matrices(folder, sys.argv[4:]):
         try:
-            rows = run(program, threads, "none,jacobi,block-jacobi,chebyshev,ic0,amg,hypre-amg,auto", path)
+            rows = run(program, threads, "none,jacobi,block-jacobi,chebyshev,ic0,cholesky,amg,hypre-amg,auto", path)
         except subprocess.TimeoutExpired:
             print(f"{name}: more than {LIMIT} s", file=sys.stderr)
             continue

@@ -19,6 +19,8 @@ static const struct precond_kind kinds[] = {
     {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, NULL},
     {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false,
      "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
+    {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false,
+     "each row of its triangular solves waits for the rows before: take jacobi or amg"},
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, NULL},
@@ -95,6 +97,7 @@ static void source_close(spmv_context *ctx, struct precond_source *source)
         host_free_all((void *)source->host.row_ptr, (void *)source->host.col, (void *)source->host.val);
     }
     host_free(source->diagonal);
+    envelope_release(&source->envelope);
     spmv_free(ctx, source->device_diagonal);
 }
 

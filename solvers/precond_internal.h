@@ -34,6 +34,16 @@ struct spmv_preconditioner {
     char layout[PRECOND_SENTENCE];
 };
 
+/* The envelope of a symmetric matrix in some order of its rows: in each row the places from the first
+ * entry to the diagonal. A complete factor needs no others. */
+struct envelope {
+    double entries;  /* of the envelope */
+    double products; /* multiplications of the factorization */
+    int32_t *order;  /* order[p]: the row at place p */
+    int32_t *width;  /* width[p]: places in front of its diagonal */
+    bool reordered;  /* reverse Cuthill-McKee; else the order of the matrix */
+};
+
 /* The input of a kind. */
 struct precond_source {
     const spmv_csr *a; /* as given by the caller */
@@ -46,8 +56,14 @@ struct precond_source {
     double *diagonal, *device_diagonal;
     int64_t bad; /* the first row whose sum is not positive or not finite, and the sum; else rows */
     double bad_value;
+    struct envelope envelope; /* if envelope_find was called */
     const spmv_preconditioner_options *options;
 };
+
+/* Sets source->envelope, once: in the matrix's own order or in reverse Cuthill-McKee order, whichever
+ * takes fewer multiplications. The matrix must have been read. */
+spmv_status envelope_find(spmv_context *ctx, struct precond_source *source);
+void envelope_release(struct envelope *e);
 
 /* What "auto" reads of a matrix with a positive diagonal. */
 struct precond_look {
@@ -55,6 +71,7 @@ struct precond_look {
     double smallest, largest; /* of the diagonal */
     int64_t beside;           /* off-diagonal entries that are not 0 */
     int64_t positive;         /* of these */
+    double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
 
 /* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
@@ -115,6 +132,7 @@ spmv_status precond_make_jacobi(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_block_jacobi(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_chebyshev(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
@@ -122,7 +140,7 @@ spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source 
 
 /* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). The diagonal must have been
  * read. */
-spmv_status precond_choose(spmv_context *ctx, const struct precond_source *source, const char **name, char *why);
+spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, const char **name, char *why);
 
 /* ----------------------------------------------------------- for the solvers */
 

@@ -27,6 +27,12 @@ static inline void release(struct sparse *s)
     support_free(s->row_ptr, s->col, s->val);
 }
 
+/* Preconditioners that solve with triangles row by row: on a CPU only. */
+static inline bool is_on_cpu_only(const char *name)
+{
+    return strcmp(name, "ic0") == 0 || strcmp(name, "cholesky") == 0;
+}
+
 /* z = M^-1 r with arrays of doubles on the host. */
 static inline void apply(spmv_context *ctx, const spmv_preconditioner *m, const double *r, double *z)
 {

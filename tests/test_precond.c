@@ -159,9 +159,9 @@ static void every_kind(void **state)
                 spmv_preconditioner_info info;
                 const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
                 if (st == SPMV_ERROR_UNSUPPORTED) { /* the message says why; m is NULL */
-                    const bool ic0 = strcmp(name, "ic0") == 0;
-                    assert_true(strcmp(name, "hypre-amg") == 0 || (ic0 && support_backend == SPMV_BACKEND_CUDA));
-                    if (!ic0 && !narrow && getenv("SPMV_HYPRE_BUILT") != NULL)
+                    const bool here = !is_on_cpu_only(name);
+                    assert_true(strcmp(name, "hypre-amg") == 0 || (!here && support_backend == SPMV_BACKEND_CUDA));
+                    if (here && !narrow && getenv("SPMV_HYPRE_BUILT") != NULL)
                         fail_msg("hypre-amg is built, but: %s", spmv_last_error(ctx));
                     assert_null(m);
                     assert_true(strlen(spmv_last_error(ctx)) > 20);
@@ -312,13 +312,13 @@ static void check_ic0(spmv_context *ctx, const char *what, const struct sparse *
     spmv_preconditioner_destroy(m);
 }
 
-/* On a GPU there is no ic0, and the message says what to take. */
-static bool has_ic0(spmv_context *ctx, const spmv_csr *a)
+/* On a GPU there is no ic0 and no cholesky, and the message says what to take. */
+static bool has(spmv_context *ctx, const char *name, const spmv_csr *a)
 {
     spmv_preconditioner *m = NULL;
     if (support_backend != SPMV_BACKEND_CUDA)
         return true;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "ic0", a, NULL, &m), SPMV_ERROR_UNSUPPORTED, "jacobi or amg");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, name, a, NULL, &m), SPMV_ERROR_UNSUPPORTED, "jacobi or amg");
     assert_null(m);
     return false;
 }
@@ -330,7 +330,7 @@ static void ic0_as_defined(void **state)
     for (int i = 0; i < 6; i++) {
         struct sparse s = random_spd(i < 5 ? 20 + 3 * i : (SLOW ? 45 : 120), i == 0 ? 2 : i == 5 ? 0.05 : 0.25, 30 + i);
         double *dense = dense_of(&s.view);
-        const bool exists = has_ic0(ctx, &s.view);
+        const bool exists = has(ctx, "ic0", &s.view);
         if (exists)
             check_ic0(ctx, "ic0", &s, dense, i == 2 ? 0.5 : 0);
         if (exists && i == 0) { /* no fill-in is dropped */
@@ -353,7 +353,7 @@ static void ic0_failing_pivot(void **state)
     const double kershaw[] = {3, -2, 0, 2, -2, 3, -2, 0, 0, -2, 3, -2, 2, 0, -2, 3};
     struct sparse s = from_dense(4, kershaw);
     assert_true(is_positive(kershaw, 4));
-    if (has_ic0(ctx, &s.view)) {
+    if (has(ctx, "ic0", &s.view)) {
         check_ic0(ctx, "Kershaw", &s, kershaw, 0);
         spmv_preconditioner *m = make(ctx, "ic0", &s.view, NULL);
         spmv_preconditioner_info info;
@@ -619,6 +619,134 @@ static void same_bits(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ cholesky */
+
+/* The tridiagonal Laplacian of n rows with this diagonal. */
+static spmv_matrix *line(spmv_context *ctx, int64_t n, double diagonal)
+{
+    int64_t *row = malloc((size_t)(3 * n) * sizeof *row), nnz = 0;
+    int32_t *col = malloc((size_t)(3 * n) * sizeof *col);
+    double *val = malloc((size_t)(3 * n) * sizeof *val);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; j++) {
+            row[nnz] = i;
+            col[nnz] = (int32_t)j;
+            val[nnz++] = i == j ? diagonal : -1;
+        }
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    support_free(row, col, val);
+    return matrix;
+}
+
+/* M of cholesky equals A. layout: what describe must say. */
+static void check_cholesky(spmv_context *ctx, const spmv_csr *a, const double *expected, int64_t fallen,
+                           const char *layout)
+{
+    spmv_preconditioner *m = make(ctx, "cholesky", a, NULL);
+    spmv_preconditioner_info info;
+    assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+    if (strstr(info.layout, layout) == NULL || info.fallen != fallen)
+        fail_msg("cholesky: %s, %lld pivots replaced; \"%s\" expected", info.layout, (long long)info.fallen, layout);
+    double *inverse = dense_inverse(expected, a->rows), *z = inverse_of(ctx, m, a->rows);
+    check_equal("cholesky", z, inverse, a->rows, 1e-9);
+    check_symmetric_positive("cholesky", z, a->rows, 0x1p-53);
+    support_free(inverse, z);
+    spmv_preconditioner_destroy(m);
+}
+
+/* Row r of a matrix in COO form becomes row (r factor) mod n. */
+static spmv_matrix *renumbered(spmv_context *ctx, const spmv_csr *a, int64_t factor)
+{
+    const int64_t n = a->rows;
+    int64_t *row = malloc((size_t)a->nnz * sizeof *row);
+    int32_t *col = malloc((size_t)a->nnz * sizeof *col);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            row[k] = i * factor % n;
+            col[k] = (int32_t)(a->col[k] * factor % n);
+        }
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, a->nnz, row, col, a->val, SPMV_F64, &matrix, NULL));
+    support_free(row, col);
+    return matrix;
+}
+
+/* A band in its own order and in another one, of which the envelope is found again; sparse and dense
+ * matrices; rows without neighbours; repeated entries. */
+static void cholesky_as_defined(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { N = SLOW ? 20 : 61 };
+    char layout[100];
+    spmv_matrix *own = line(ctx, N, 2.5);
+    spmv_csr a;
+    spmv_matrix_view(own, &a);
+    if (has(ctx, "cholesky", &a)) {
+        snprintf(layout, sizeof layout, "an envelope of %d entries, in the order of the matrix", 2 * N - 1);
+        double *dense = dense_of(&a);
+        check_cholesky(ctx, &a, dense, 0, layout);
+        free(dense);
+        spmv_matrix *other = renumbered(ctx, &a, 7);
+        spmv_matrix_view(other, &a);
+        snprintf(layout, sizeof layout, "an envelope of %d entries, in reverse Cuthill-McKee order", 2 * N - 1);
+        dense = dense_of(&a);
+        check_cholesky(ctx, &a, dense, 0, layout);
+        free(dense);
+        spmv_matrix_destroy(other);
+        static const double share[] = {0, 0.05, 0.3, 1};
+        for (size_t i = 0; i < sizeof share / sizeof share[0]; i++) {
+            struct sparse s = random_spd(N, share[i], 20 + i);
+            dense = dense_of(&s.view);
+            check_cholesky(ctx, &s.view, dense, 0, share[i] == 1 ? "in the order of the matrix" : "a complete factor");
+            release(&s);
+            free(dense);
+        }
+        const spmv_csr twice = support_csr(2, 2, (const int32_t[]){0, 4, 6}, (const int32_t[]){1, 0, 1, 0, 0, 1},
+                                           (const double[]){-1, 3, 0.5, 1, -0.5, 2});
+        check_cholesky(ctx, &twice, (const double[]){4, -0.5, -0.5, 2}, 0, "an envelope of 3 entries");
+    }
+    spmv_matrix_destroy(own);
+}
+
+/* Vanishing and negative pivots become the diagonal entry of A. An envelope that is too large, and
+ * numbers that overflow, are refused. */
+static void cholesky_at_its_limits(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_preconditioner *m = NULL;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    double singular[] = {1, -1, 0, 0, -1, 2, -1, 0, 0, -1, 2, -1, 0, 0, -1, 1};
+    const double indefinite[] = {1, 2, 2, 1}, wild[] = {1e-200, 1e200, 1e200, 1e-200};
+    struct sparse s = from_dense(4, singular);
+    if (!has(ctx, "cholesky", &s.view)) {
+        release(&s);
+        return;
+    }
+    singular[15] = 2; /* 1 for the entry, 1 for the pivot */
+    check_cholesky(ctx, &s.view, singular, 1, "1 pivot replaced");
+    release(&s);
+    s = from_dense(2, indefinite);
+    check_cholesky(ctx, &s.view, (const double[]){1, 2, 2, 5}, 1, "1 pivot replaced");
+    release(&s);
+    s = from_dense(2, wild);
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "cholesky", &s.view, NULL, &m), SPMV_ERROR_NOT_FINITE,
+                 "the pivot of row 2");
+    release(&s);
+    spmv_preconditioner_options options = support_preconditioner_options();
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    options.fill = 2;
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "cholesky", &a, &options, &m), SPMV_ERROR_UNSUPPORTED,
+                 "more than 2 times those of the matrix");
+    assert_null(m);
+    options.fill = 4;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "cholesky", &a, &options, &m));
+    spmv_preconditioner_destroy(m);
+    spmv_matrix_destroy(matrix);
+}
+
 /* ------------------------------------------------------------------- solving */
 
 /* CG with M on poisson2d:N: reaches the solution within the expected number of iterations. */
@@ -690,24 +818,6 @@ static void check_auto(spmv_context *ctx, const spmv_csr *a, const char *name, c
     spmv_preconditioner_destroy(m);
 }
 
-/* The tridiagonal Laplacian of n rows with this diagonal. */
-static spmv_matrix *line(spmv_context *ctx, int64_t n, double diagonal)
-{
-    int64_t *row = malloc((size_t)(3 * n) * sizeof *row), nnz = 0;
-    int32_t *col = malloc((size_t)(3 * n) * sizeof *col);
-    double *val = malloc((size_t)(3 * n) * sizeof *val);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; j++) {
-            row[nnz] = i;
-            col[nnz] = (int32_t)j;
-            val[nnz++] = i == j ? diagonal : -1;
-        }
-    spmv_matrix *matrix = NULL;
-    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
-    support_free(row, col, val);
-    return matrix;
-}
-
 static void auto_decides(void **state)
 {
     spmv_context *ctx = *state;
@@ -738,14 +848,16 @@ static void auto_decides(void **state)
     spmv_matrix *matrix = line(ctx, 1500, 2);
     spmv_csr a;
     spmv_matrix_view(matrix, &a);
-    check_auto(ctx, &a, "amg", "about 1499 steps");
+    check_auto(ctx, &a, device ? "amg" : "cholesky", device ? "about 1499 steps" : "an envelope of 3e+03 entries");
     spmv_matrix_destroy(matrix);
     /* With smaller distances; and the same for an uneven diagonal, which counts twice. */
     static const struct {
         const char *spec, *name, *gpu, *because;
     } grids[] = {{"poisson2d:60", "none", "none", "scaling"},
-                 {"diffusion2d:60,1000", "ic0", "jacobi", "account of both"},
-                 {"diffusion2d:101,1000", "jacobi", "jacobi", "10201 rows"},
+                 {"diffusion2d:60,1000", "cholesky", "jacobi", "an envelope of"},
+                 {"diffusion2d:101,100", "jacobi", "jacobi", "a factor does not pay"},
+                 {"diffusion3d:22,100000", "jacobi", "jacobi", "10648 rows"},
+                 {"poisson2d:220", "amg", "none", "a Laplacian of 48400 rows"},
                  {"diffusion2d:3,100000,10000", "ic0", "jacobi", "account of both"},
                  /* short distances, but a diagonal that varies much */
                  {"diffusion3d:47,100000", "amg", "jacobi", "103823 rows"}};
@@ -758,6 +870,76 @@ static void auto_decides(void **state)
                                                        : "microseconds");
         spmv_matrix_destroy(matrix);
     }
+}
+
+/* B B for a tridiagonal B: few entries, but far more iterations than the
+ * distances suggest. The rows are renumbered, and row 0 has nothing beside the diagonal. */
+static spmv_matrix *stiff(spmv_context *ctx, int64_t n)
+{
+    int64_t *row = malloc((size_t)(5 * n) * sizeof *row), nnz = 1;
+    int32_t *col = malloc((size_t)(5 * n) * sizeof *col);
+    double *val = malloc((size_t)(5 * n) * sizeof *val);
+    row[0] = col[0] = 0;
+    val[0] = 6;
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t j = i - 2; j <= i + 2; j++)
+            if (j >= 1 && j < n) {
+                row[nnz] = i * 7 % n;
+                col[nnz] = (int32_t)(j * 7 % n);
+                val[nnz++] = j == i ? 6 - (i == 1 || i == n - 1) : j == i - 1 || j == i + 1 ? -4 : 1;
+            }
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, n, n, nnz, row, col, val, SPMV_F64, &matrix, NULL));
+    support_free(row, col, val);
+    return matrix;
+}
+
+/* On a CPU: a complete factor where it is small, which ends ill-conditioned systems in a step or two;
+ * no hierarchy where the diagonal bounds the iterations. */
+static void auto_on_cpu(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_plan *plan = NULL;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    matrix = stiff(ctx, 1000);
+    spmv_matrix_view(matrix, &a);
+    check_auto(ctx, &a, "cholesky", "0.6 times those of the matrix");
+    assert_ok(ctx, spmv_plan_create(ctx, &a, NULL, &plan));
+    double *const b = malloc((size_t)a.rows * sizeof *b);
+    uint64_t seed = 5;
+    for (int64_t i = 0; i < a.rows; i++)
+        b[i] = support_uniform(&seed);
+    void *const db = support_upload(ctx, b, a.rows * 8), *const x = support_upload(ctx, b, a.rows * 8);
+    assert_ok(ctx, spmv_apply(plan, NULL, x, NULL, db)); /* so the solution is x */
+    spmv_cg_options options;
+    spmv_cg_result result;
+    spmv_cg_options_init(&options, sizeof options);
+    options.zero_start = 1;
+    options.max_iterations = 1000;
+    options.precond = make(ctx, "jacobi", &a, NULL);
+    assert_int_equal(spmv_cg(plan, db, x, &options, &result, sizeof result), SPMV_ERROR_ITERATIONS);
+    spmv_preconditioner_destroy((spmv_preconditioner *)options.precond);
+    options.precond = make(ctx, "auto", &a, NULL);
+    assert_ok(ctx, spmv_cg(plan, db, x, &options, &result, sizeof result));
+    assert_true(result.iterations <= 3 && result.true_residual <= 1.01e-8 * result.norm_b);
+    spmv_preconditioner_destroy((spmv_preconditioner *)options.precond);
+    spmv_plan_destroy(plan);
+    spmv_matrix_destroy(matrix);
+    support_free_in(ctx, db, x);
+    free(b);
+    /* 5 % more on the diagonal of a large grid: about a hundred iterations */
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:220", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    double *const val = malloc((size_t)a.nnz * sizeof *val);
+    for (int64_t k = 0; k < a.nnz; k++)
+        val[k] = ((const double *)a.val)[k] * (((const double *)a.val)[k] > 0 ? 1.05 : 1);
+    a.val = val;
+    check_auto(ctx, &a, "none", "scaling");
+    free(val);
+    spmv_matrix_destroy(matrix);
 }
 
 /* "auto" reads a matrix on a GPU there, and finds the same as on the host. */
@@ -871,7 +1053,7 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &a, &options, &m), SPMV_ERROR_TYPE, "f32");
     const char *name = NULL;
     for (int k = 1; (name = spmv_preconditioner_name(k)) != NULL; k++) {
-        const bool on_cpu = strcmp(name, "ic0") == 0 || strcmp(name, "hypre-amg") == 0;
+        const bool on_cpu = is_on_cpu_only(name) || strcmp(name, "hypre-amg") == 0;
         if (strncmp(name, "ilu", 3) == 0 /* test_ilu */ || (on_cpu && support_backend == SPMV_BACKEND_CUDA))
             continue;
         b = support_csr(2, 2, row_ptr, col, zero);
@@ -1084,6 +1266,7 @@ SUPPORT_MAIN_OR_BRIEF((with_context(ic0_failing_pivot), with_context(refusals), 
                       with_context(ic0_failing_pivot), with_context(block_jacobi_as_defined),
                       with_context(chebyshev_as_defined), cmocka_unit_test(chebyshev_interval),
                       with_context(mixed_types), cmocka_unit_test(same_bits), with_context(fewer_iterations),
-                      with_context(auto_decides), with_context(auto_looks), with_context(amg_refusals),
-                      with_context(refusals), with_context(none_reads_nothing), with_context(diagonal_in_place),
-                      with_context(own_class))
+                      with_context(cholesky_as_defined), with_context(cholesky_at_its_limits),
+                      with_context(auto_decides), with_context(auto_on_cpu), with_context(auto_looks),
+                      with_context(amg_refusals), with_context(refusals), with_context(none_reads_nothing),
+                      with_context(diagonal_in_place), with_context(own_class))

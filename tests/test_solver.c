@@ -228,7 +228,8 @@ static double residual_of(const struct system *s, const void *values, int vector
 /* Whether the preconditioner may be missing: not on this backend, or not installed. */
 static bool may_lack(const char *name)
 {
-    return strcmp(name, "hypre-amg") == 0 || (support_backend == SPMV_BACKEND_CUDA && strcmp(name, "ic0") == 0);
+    return strcmp(name, "hypre-amg") == 0 ||
+           (support_backend == SPMV_BACKEND_CUDA && (strcmp(name, "ic0") == 0 || strcmp(name, "cholesky") == 0));
 }
 
 /* Every preconditioner, and auto: the residual computed here is within the tolerance, a second

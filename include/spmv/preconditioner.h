@@ -91,7 +91,8 @@ typedef struct spmv_preconditioner_options {
      * 1; default -1: 1e-4 */
     double drop;
 
-    /* ilut: the most entries of the factors, relative to those of A, 1 to 1e6; default 0: 10 */
+    /* cholesky, ilut: the most entries of the factors, relative to those of A, 1 to 1e6; default 0:
+     * 10 */
     double fill;
 
     spmv_type near_null_type; /* of near_null: f64 or f32; default: the option type */
@@ -116,6 +117,11 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 of A. (2) If a pivot fails, A + shift D is factored instead. shift starts at
  *                 0.001 and is doubled until all pivots are positive (info.shift). (3) Backends
  *                 ref and omp.
+ *   cholesky      A: L L', a factor with all fill-in, which lies inside the envelope, in f64. The rows
+ *                 are in reverse Cuthill-McKee order or in the matrix's own, whichever takes fewer
+ *                 multiplications. (7) A pivot of at most 2^-40 times the diagonal entry is replaced
+ *                 by that entry (info.fallen). SPMV_ERROR_UNSUPPORTED if the envelope has more than
+ *                 options.fill times the entries of A. Backends ref and omp.
  *   ilu0          L U, an incomplete LU factorisation with the pattern of A. (2) A pivot of at most
  *                 2^-40 (f32: 2^-20) times the largest entry of its row is replaced by 0.001 times
  *                 that entry (info.fallen).
@@ -143,6 +149,7 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (4) P. Vanek, J. Mandel, M. Brezina, Computing 56, 1996
  *   (5) N. Bell, S. Dalton, L. Olson, SIAM J. Sci. Comput. 34(4), 2012
  *   (6) Y. Saad, Numer. Linear Algebra Appl. 1, 1994; Saad 2003, section 10.4.4
+ *   (7) A. George, J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", 1981
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
@@ -225,7 +232,7 @@ typedef struct spmv_preconditioner_info {
     int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
                                amg: levels; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; ilu0, ilut: replaced pivots; amg: unknowns of
+                               factorisations; cholesky, ilu0, ilut: replaced pivots; amg: unknowns of
                                the last level left out, because the matrix is singular; else 0 */
 } spmv_preconditioner_info;
 

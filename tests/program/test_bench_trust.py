@@ -359,9 +359,9 @@ class Bench(test_program.Case):
         requested by name."""
         done = self.ok("poisson2d:12", "--op", "cg", "--precond", "all", "--peers", "none", "--json")
         results = [json.loads(line)["result"] for line in done.stdout.splitlines()]
-        self.assertEqual(len(results), 7)
-        self.assertEqual([r["asked"] for r in results], ["auto"] * 7)
-        self.assertTrue(all("cg" in r for r in results[:6]))
+        self.assertEqual(len(results), 8)
+        self.assertEqual([r["asked"] for r in results], ["auto"] * 8)
+        self.assertTrue(all("cg" in r for r in results[:7]))
         missing = self.run_bench("poisson2d:12", "--op", "cg", "--precond", "hypre-amg", "--peers", "none",
                                  env={"SPMV_MODULE_PATH": self.folder})
         if missing.returncode != 0:

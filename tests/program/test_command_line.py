@@ -100,7 +100,7 @@ class Help(test_program.Case):
                 self.assertIn(f"  {backend['name']}, rungs of the solver: {', '.join(backend['solvers'])}\n", text)
             else:
                 self.assertNotIn(f"  {backend['name']}: auto", text)
-        listed = re.search(r"Preconditioners .*:\n  names: (.*)", text).group(1).split(", ")
+        listed = re.split(r",\s+", re.search(r"Preconditioners .*:\n  names: (.*(?:\n    .*)*)", text).group(1))
         self.assertEqual(listed[:2], ["none", "jacobi"])
         self.assertEqual(listed[-2:], ["auto", "all"])
         refused = self.fails(1, "solve", "poisson2d:3", "--precond", "zzz").stderr

@@ -73,7 +73,8 @@ class Solver:
         As for ``Plan``.
     preconditioner : str, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
-        ``"ic0"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"`` and ``"ilut"``.
+        ``"ic0"``, ``"cholesky"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"``
+        and ``"ilut"``.
     method : str, optional
         ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"`` or ``"direct"``.
     rtol, atol : float, optional
