@@ -51,6 +51,11 @@ enum { FACTOR_ROWS = 10000 };
 
 /* ------------------------------------------------------------------ the matrix */
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b; /* fmax is a call */
+}
+
 static struct precond_look look_on_host(const struct precond_source *source)
 {
     const spmv_csr *a = &source->host;
@@ -61,17 +66,18 @@ static struct precond_look look_on_host(const struct precond_source *source)
         int64_t first = i;
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
             const double value = precond_value(a, k);
-            first = min_i64(first, a->col[k]);
             if (a->col[k] != i && value != 0) {
+                first = min_i64(first, a->col[k]);
                 sum += fabs(value);
                 look.beside++;
                 look.positive += value > 0;
             }
         }
-        look.products += 0.5 * (double)(i - first) * (double)(i - first);
-        look.heaviest = fmax(look.heaviest, sum / diagonal);
-        look.smallest = fmin(look.smallest, diagonal);
-        look.largest = fmax(look.largest, diagonal);
+        look.products += 0.5 * (double)((i - first) * (i - first));
+        if (sum > look.heaviest * diagonal)
+            look.heaviest = sum / diagonal;
+        look.smallest = -larger(-look.smallest, -diagonal);
+        look.largest = larger(look.largest, diagonal);
     }
     return look;
 }
@@ -256,6 +262,13 @@ static const char *choose_simple(const spmv_csr *a, const struct traits *t, bool
         snprintf(why, PRECOND_SENTENCE,
                  "the diagonal is from %.3g to %.3g, and jacobi is part of the solver's kernels, whose iterations take "
                  "microseconds; other methods cost more than the iterations they save",
+                 look->smallest, look->largest);
+        return "jacobi";
+    }
+    if (look->positive == look->beside) {
+        snprintf(why, PRECOND_SENTENCE,
+                 "all entries are positive, as those of mass matrices, for which scaling by the diagonal, from %.3g to "
+                 "%.3g, saves most iterations",
                  look->smallest, look->largest);
         return "jacobi";
     }

@@ -195,7 +195,8 @@ static spmv_status from_coo(spmv_context *ctx)
 static spmv_matrix *poisson;
 static spmv_csr poisson_view;
 
-/* The same pattern with an uneven diagonal, for which auto takes ic0 on a CPU and jacobi on a GPU. */
+/* The same pattern with an uneven diagonal, for which auto takes cholesky on a CPU and jacobi on a
+ * GPU. */
 static spmv_csr uneven_view;
 
 static void make_uneven(void)

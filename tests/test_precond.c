@@ -823,8 +823,9 @@ static void auto_decides(void **state)
     spmv_context *ctx = *state;
     const bool device = support_backend == SPMV_BACKEND_CUDA;
     const double negative[] = {1, 0, 0, -2}, diagonal[] = {3, 0, 0, 1e6}, strong[] = {10, 1, 1, 90};
-    const double uneven[] = {2, 1.5, 0, 1.5, 9, 6, 0, 6, 20}, even[] = {2, 1.5, 1.5, 2};
-    const double both[] = {10, 1, 1, 10}, rest[] = {2, 3, 3, 3};
+    const double uneven[] = {2, -1.5, 0, -1.5, 9, 6, 0, 6, 20}, even[] = {2, 1.5, 1.5, 2};
+    const double both[] = {10, 1, 1, 10}, rest[] = {2, -3, -3, 3};
+    const double mass[] = {2, 1.5, 0, 1.5, 9, 6, 0, 6, 20};
     const struct {
         int64_t n;
         const double *dense;
@@ -833,6 +834,7 @@ static void auto_decides(void **state)
                  {2, diagonal, "jacobi", "the matrix is diagonal"},
                  {2, strong, "jacobi", "at least 10"},
                  {3, uneven, device ? "jacobi" : "ic0", device ? "from 2 to 20, and jacobi" : "from 2 to 20"},
+                 {3, mass, "jacobi", device ? "from 2 to 20, and jacobi" : "as those of mass matrices"},
                  {2, both, "none", "from 10 to 10, so scaling"},
                  {2, even, "none", "from 2 to 2, so scaling"},
                  /* an even diagonal that is less than the rest of its row */
