@@ -6,18 +6,19 @@ b = A x for a random x, rtol 1e-8, set-up and solve. The solvers take turns; eac
 to five times in its process. Medians count.
 
 usage: precond_peers.py BUILD FOLDER [-r ROUNDS] [-l SECONDS] [-o TABLE.csv] [-p PAGE.md] [all|NAME|FILE|SPEC...]
-       precond_peers.py -f TABLE.csv [-p PAGE.md]
+       precond_peers.py -f TABLE.csv [-r ROUNDS] [-p PAGE.md]
   BUILD:  a build with the targets spmv, precond_table, precond_with_eigen and precond_with_hypre
   FOLDER: matrices with catalog.csv; all, the default: the positive definite ones (definite_matrices.py)
           of more than 1,000 rows
   -l:     the limit for one solve, 60 by default
-  -f:     prints the table of an earlier run
-  -p:     also replaces the table in the page, and the paragraph after it
+  -f:     prints the table of an earlier run of ROUNDS rounds
+  -p:     also replaces the table in the page, and the paragraphs before and after it
 Needs Python with numpy, scipy and pyamg, and mpiexec.
 
 SPDX-License-Identifier: BSD-3-Clause"""
 import argparse
 import csv
+import datetime
 import math
 import os
 import statistics
@@ -141,11 +142,17 @@ def number(x):
     return "-" if math.isnan(x) else f"{x:.3g}" if x < 100 else f"{x:.0f}"
 
 
+PARAGRAPH = "All matrices:"
 HEAD = "| matrix | rows | `auto` took | `auto` | "
 
 
-def table(rows):
-    """The lines of the table by the clock, then of the paragraph after it."""
+def table(rows, rounds):
+    """The lines of a paragraph, of the table by the clock, and of the paragraph after it."""
+    yield f"{PARAGRAPH} {datetime.date.today()}, {RANKS} cores, as many threads or ranks (hypre also with one), by the"
+    yield f"clock; medians of up to five solves in a process, and of {rounds} such round{'' if rounds == 1 else 's'}."
+    yield "Milliseconds of set-up and solve, and the error ||x computed - x|| / ||x||. A system counts as solved"
+    yield f"if ||b - A x|| <= {SOLVED:.0e} ||b||."
+    yield ""
     yield HEAD + " | ".join(PEERS.values()) + " | best peer / `auto` |"
     yield "|---" * (len(PEERS) + 5) + "|"
     for row in rows:
@@ -171,11 +178,13 @@ def mean(numbers):
 
 
 def replace_in(page, lines):
-    """Puts the lines in place of the table with this head and the paragraph after it."""
+    """Puts the lines in place of this paragraph, the table and the paragraph after it."""
     with open(page) as f:
         old = f.read().split("\n")
-    begin = next(i for i, line in enumerate(old) if line.startswith(HEAD))
-    end = old.index("", old.index("", begin) + 1)
+    begin = next(i for i, line in enumerate(old) if line.startswith(PARAGRAPH))
+    end = begin
+    for _ in range(3):
+        end = old.index("", end + 1)
     with open(page, "w") as f:
         f.write("\n".join(old[:begin] + lines + old[end:]))
 
@@ -227,7 +236,7 @@ def main():
         results = measure(o)
     else:
         parser.error("BUILD and FOLDER, or --from TABLE.csv")
-    lines = list(table(results))
+    lines = list(table(results, o.rounds))
     print("\n".join(lines))
     if o.page:
         replace_in(o.page, lines)

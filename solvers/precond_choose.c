@@ -319,7 +319,7 @@ spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, con
         *name = "cholesky";
         snprintf(why, PRECOND_SENTENCE,
                  "a complete factor within an envelope of %.3g entries, %.3g times those of the matrix, takes %.3g "
-                 "multiplications, fewer than the iterations of other methods",
+                 "multiplications: less time than the iterations of other methods",
                  source->envelope.entries, source->envelope.entries / (double)a->nnz, source->envelope.products);
     } else if (is_worth(ctx, a, &t)) {
         *name = "amg";
