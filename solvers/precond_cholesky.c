@@ -44,7 +44,8 @@ static void measure(const spmv_csr *a, const int32_t *place, struct envelope *e)
 {
     e->entries = (double)a->rows;
     e->products = 0;
-    memset(e->width, 0, (size_t)a->rows * sizeof *e->width);
+    for (int64_t p = 0; p < a->rows; p++)
+        e->width[p] = 0;
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
             const int32_t p = place[i], q = place[a->col[k]];
@@ -220,7 +221,8 @@ static spmv_status make_room(spmv_preconditioner *m, struct envelope *e, struct 
         f->first[p + 1] = f->first[p] + e->width[p] + 1;
     TRY(host_alloc(m->ctx, f->first[n] * 8, "a factor", (void **)&f->val));
     TRY(host_alloc(m->ctx, n * 8, "a vector of a factor", (void **)&f->work));
-    memset(f->val, 0, (size_t)f->first[n] * sizeof *f->val);
+    for (int64_t k = 0; k < f->first[n]; k++)
+        f->val[k] = 0;
     f->order = e->order;
     e->order = NULL;
     m->bytes = 8 * f->first[n] + 20 * n;
