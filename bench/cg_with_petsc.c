@@ -75,8 +75,11 @@ static PetscErrorCode run(const struct precond_system *s, int rank, int ranks, P
     PetscCall(VecRestoreArray(x, &values));
     MPI_Reduce(own_x, all, (int)s->rows, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(&used, &processors, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        precond_system_print(s, all, iterations, 0, done - begin, processors);
+    if (rank == 0) {
+        struct precond_times times = {0};
+        (void)precond_times_add(&times, 0, done - begin, processors);
+        precond_system_print(s, all, iterations, &times);
+    }
     free(own_x);
     free(all);
     PetscCall(KSPDestroy(&solver));

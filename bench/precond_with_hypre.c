@@ -1,7 +1,7 @@
 /* Solves a system (precond_system.h) with hypre's PCG and BoomerAMG, one MPI rank a core. Its
  * defaults but for strength 0.25 in two dimensions, 0.5 otherwise, HMIS coarsening and extended+i
- * interpolation with 4 entries a row, as its manual recommends. STRENGTH 0: without a preconditioner,
- * to rtol 1e-14. Rank 0 prints one line.
+ * interpolation with 4 entries a row, as its manual recommends; repeated. STRENGTH 0: without a
+ * preconditioner, to rtol 1e-14, once. Rank 0 prints one line.
  *
  * usage: mpiexec -n RANKS precond_with_hypre FILE STRENGTH MOST_ITERATIONS
  *
@@ -98,8 +98,9 @@ int main(int argc, char **argv)
     HYPRE_IJVectorGetObject(ij_x, (void **)&x);
     struct precond_times times = {0};
     HYPRE_Int iterations = 0;
+    const double strength = atof(argv[2]);
     for (int again = 1; again;) {
-        again = try(a, b, x, atof(argv[2]), atoi(argv[3]), &times, &iterations);
+        again = try(a, b, x, strength, atoi(argv[3]), &times, &iterations) && strength > 0;
         MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD); /* the clock of rank 0 decides */
     }
     HYPRE_IJVectorGetValues(ij_x, own, rows, zeros);
