@@ -78,6 +78,7 @@ struct amg {
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
     int nulls;       /* near-null-space vectors; 0: one, and nodes are rows */
+    bool classical;  /* classical interpolation in place of aggregates */
     double scale;    /* the hierarchy is that of A times this power of two */
     int levels;
     struct amg_level level[AMG_LEVELS];

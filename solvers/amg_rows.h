@@ -41,6 +41,15 @@
     X(ROOT, root)                                                                                                      \
     X(JOIN_ROOT, join_root)                                                                                            \
     X(JOIN_NEAR, join_near)                                                                                            \
+    X(ONE_WAY, one_way)                                                                                                \
+    X(DEPENDENCE, dependence)                                                                                          \
+    X(SPLIT_BEGIN, split_begin)                                                                                        \
+    X(SPLIT_DECIDE, split_decide)                                                                                      \
+    X(SPLIT_EXCLUDE, split_exclude)                                                                                    \
+    X(COARSE_NEAR, coarse_near)                                                                                        \
+    X(INTERPOLATE, interpolate)                                                                                        \
+    X(INTERPOLATE_PLACE, interpolate_place)                                                                            \
+    X(INTERPOLATE_VALUES, interpolate_values)                                                                          \
     X(PROLONG_COUNT, prolong_count)                                                                                    \
     X(PROLONG_FILL, prolong_fill)                                                                                      \
     X(TENTATIVE_COUNT, tentative_count)                                                                                \
@@ -139,7 +148,11 @@ struct amg_rows {
     uint64_t *near_key;    /* the largest key of a row and its neighbours */
     int32_t *undecided;    /* 1: the row is neither a root nor excluded */
     const int32_t *joined; /* number of the aggregate of a root and its neighbours, else -1 */
-    int32_t *aggregate;    /* number of the aggregate of a row, or -1 */
+    int32_t *aggregate;    /* number of the aggregate of a row, or of a coarse row; or -1 */
+    int64_t stride;        /* see one_way */
+    struct amg_csr near;   /* see coarse_near */
+    int32_t *near_count;   /* the same */
+    const void *to_coarse; /* the same, T */
     const void *near_null; /* T: the near-null-space vector; NULL: ones */
     int block;             /* rows of a node, at most AMG_NULLS */
     int nulls;             /* near-null-space vectors, at most AMG_NULLS; 0: one, near_null */
@@ -164,6 +177,19 @@ struct amg_rows {
 
 /* Rows of F with more entries are too long for amg_prolong_fill. */
 #define AMG_PROLONG_MOST 128
+
+/* Classical interpolation is taken if more than one of AMG_FAR_WEIGHT dependences is one-way by far
+ * (one_way). */
+#define AMG_FAR 256
+#define AMG_FAR_WEIGHT 64
+
+/* The columns that are found for a row of P, and the most that it keeps. */
+#define AMG_GATHER_MOST 64
+#define AMG_INTERPOLATE_MOST 4
+
+/* The divisor of a row of P, relative to a_ii, below which it is mostly rounding errors: then the row's sum
+ * becomes 1. */
+#define AMG_LEAST_DIVISOR 0x1p-12
 
 AMG_ROW int64_t amg_number(const void *numbers, int bits, int64_t k)
 {
@@ -191,6 +217,18 @@ AMG_ROW uint64_t amg_key(uint64_t state, int64_t row)
 {
     const uint64_t priority = splitmix_mix((uint64_t)row + SPLITMIX_STEP) >> 34;
     return state << AMG_STATE_SHIFT | priority << 32 | (uint64_t)row;
+}
+
+/* A key with the row's use above the hash, in sixteenths and with 8 bits. */
+AMG_ROW uint64_t amg_used_key(uint64_t state, double use, int64_t row)
+{
+    const uint64_t sixteenths = use < 15.9375 ? (uint64_t)(16 * use) : 255;
+    return (amg_key(state, row) & ~(UINT64_C(255) << 54)) | sixteenths << 54;
+}
+
+AMG_ROW uint64_t amg_with_state(uint64_t key, uint64_t state)
+{
+    return (key & ~(UINT64_C(3) << AMG_STATE_SHIFT)) | state << AMG_STATE_SHIFT;
 }
 
 /* Whether the largest key of a row and its neighbours stays as it is: that of a root, since no other

@@ -354,6 +354,9 @@ AMG_ROW void TYPED(amg_join_near)(const struct amg_rows *s, int64_t i)
     s->aggregate[i] = own;
 }
 
+/* The steps of classical interpolation. */
+#include "amg_classical_typed.h"
+
 /* ------------------------------------------------------------ interpolation */
 
 AMG_ROW T TYPED(amg_near_null)(const struct amg_rows *s, int64_t i)

@@ -261,9 +261,9 @@ static void describe(struct amg *amg)
     m->levels = amg->levels;
     m->fallen = amg->left_out;
     snprintf(m->layout, sizeof m->layout,
-             "%d level%s of %s rows in %s, operator complexity %.3f; %s of degree %d; the last level %s", amg->levels,
+             "%d level%s of %s rows in %s, operator complexity %.3f; %s%s of degree %d; the last level %s", amg->levels,
              amg->levels == 1 ? "" : "s", rows, spmv_type_name(amg->type), all / entries,
-             amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
+             amg->classical ? "classical interpolation; " : "", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
              amg->plan_bottom == NULL ? "smoothed"
              : amg->left_out > 0      ? "inverted, singular"
                                       : "inverted");

@@ -168,11 +168,124 @@ static void check_galerkin(const struct host_csr *a, const struct host_csr *p, c
     support_free(sum, size, dense);
 }
 
+/* -a_ij if that is positive, for entry k of row i; 0 on the diagonal */
+static double pull_of(const struct host_csr *a, int64_t i, int64_t k)
+{
+    return a->col[k] != i && a->val[k] < 0 ? -a->val[k] : 0;
+}
+
+/* strong: whether row i depends on the column of entry k */
+static void find_dependences(const struct host_csr *a, double strength, bool *strong)
+{
+    for (int64_t i = 0; i < a->rows; i++) {
+        double most = 0;
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
+            most = fmax(most, pull_of(a, i, k));
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) /* most is of f32, and strength a power of two */
+            strong[k] = pull_of(a, i, k) > strength * most;
+    }
+}
+
+/* No two rows that depend on each other are coarse. A row that is not coarse depends on a coarse one, or no row
+ * depends on it. */
+static void check_coarse_rows(const struct host_csr *a, const bool *strong, const int32_t *coarse)
+{
+    char *const used = support_zeros(a->rows, 1);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
+            used[a->col[k]] |= (char)strong[k];
+    for (int64_t i = 0; i < a->rows; i++) {
+        bool near = coarse[i] >= 0 || !used[i];
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) {
+            const int64_t j = a->col[k];
+            near |= strong[k] && coarse[j] >= 0;
+            for (int64_t q = a->ptr[j]; q < a->ptr[j + 1]; q++)
+                assert_false(strong[k] && strong[q] && a->col[q] == i && coarse[i] >= 0 && coarse[j] >= 0);
+        }
+        assert_true(near);
+    }
+    free(used);
+}
+
+/* The row of P by the formula in amg_setup.c, in `dense`. Returns its sum. */
+static double interpolate(const struct host_csr *a, const bool *strong, const int32_t *coarse, int64_t i, double *dense)
+{
+    double divisor = 0, sum = 0;
+    for (int pass = 0; pass < 2; pass++) /* the second pass has the divisor */
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) {
+            const int64_t j = a->col[k];
+            double to_coarse = 0;
+            for (int64_t q = a->ptr[j]; q < a->ptr[j + 1]; q++)
+                to_coarse += strong[q] && coarse[a->col[q]] >= 0 ? -a->val[q] : 0;
+            if (!strong[k] || (coarse[j] < 0 && to_coarse == 0)) {
+                divisor += pass == 0 ? a->val[k] : 0;
+            } else if (coarse[j] >= 0) {
+                dense[coarse[j]] -= pass == 1 ? a->val[k] / divisor : 0;
+            } else {
+                const double share = -a->val[k] / (to_coarse - a->val[k]);
+                divisor += pass == 0 ? share * a->val[k] : 0;
+                for (int64_t q = a->ptr[j]; q < a->ptr[j + 1]; q++)
+                    if (pass == 1 && strong[q] && coarse[a->col[q]] >= 0)
+                        dense[coarse[a->col[q]]] -= share * a->val[q] / divisor;
+            }
+        }
+    for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) /* columns of rows at distance 1 and 2, each once */
+        for (int64_t q = a->ptr[a->col[k]]; q < a->ptr[a->col[k] + 1]; q++) {
+            const int64_t j = coarse[a->col[q]];
+            if (j >= 0 && dense[j] > 0) {
+                sum += dense[j];
+                dense[j] = -dense[j];
+            }
+        }
+    return sum;
+}
+
+/* Classical interpolation: the largest entries of each row, times a number that keeps the sum. */
+static void check_classical(const struct host_csr *a, const struct host_csr *p, const int32_t *coarse, double u)
+{
+    bool *const strong = support_zeros(a->ptr[a->rows], 1);
+    double *const dense = support_zeros(p->cols, 8);
+    find_dependences(a, 0.25, strong);
+    check_coarse_rows(a, strong, coarse);
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int64_t begin = p->ptr[i], end = p->ptr[i + 1];
+        if (coarse[i] >= 0) {
+            assert_true(end == begin + 1 && p->col[begin] == coarse[i] && p->val[begin] == 1);
+            continue;
+        }
+        const double sum = interpolate(a, strong, coarse, i, dense);
+        double kept = 0, row = 0, least = INFINITY, error = 0;
+        for (int64_t k = begin; k < end; k++) {
+            assert_true(k == begin || p->col[k] > p->col[k - 1]);
+            assert_true(dense[p->col[k]] < 0);
+            kept -= dense[p->col[k]];
+            row += p->val[k];
+            least = fmin(least, -dense[p->col[k]]);
+        }
+        for (int64_t k = begin; k < end; k++) {
+            error = fmax(error, fabs(p->val[k] + dense[p->col[k]] * sum / kept));
+            dense[p->col[k]] = 0;
+        }
+        /* the divisor may be as small as a thousandth of its terms */
+        assert_true(end - begin <= AMG_INTERPOLATE_MOST && error <= 4096 * u && fabs(row - sum) <= 4096 * u);
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
+            for (int64_t q = a->ptr[a->col[k]]; q < a->ptr[a->col[k] + 1]; q++)
+                if (coarse[a->col[q]] >= 0) { /* those that were dropped */
+                    assert_true(-dense[coarse[a->col[q]]] <= least * (1 + 4096 * u));
+                    assert_true(dense[coarse[a->col[q]]] == 0 || end - begin == AMG_INTERPOLATE_MOST);
+                    dense[coarse[a->col[q]]] = 0;
+                }
+    }
+    support_free(strong, dense);
+}
+
 static void hierarchy_is_sound(void **state)
 {
     spmv_context *ctx = *state;
-    static const char *const specs[] = {"poisson2d:45", "poisson3d:14", "diffusion2d:40,100", "stencil27:12"};
-    for (int s = 0; s < (SLOW ? 1 : 4); s++) {
+    static const char *const specs[] = {"poisson2d:45",         "diffusion2d:44,1000000", "poisson3d:14",
+                                        "diffusion2d:40,10",    "stencil27:12",           "diffusion2d:40,100000,100",
+                                        "diffusion3d:12,100000"};
+    for (int s = 0; s < (SLOW ? 2 : 7); s++) {
         spmv_csr a;
         spmv_matrix *const matrix = generate(ctx, specs[s], &a);
         spmv_preconditioner *const m = make(ctx, &a, NULL);
@@ -184,8 +297,12 @@ static void hierarchy_is_sound(void **state)
             struct host_csr h = take(ctx, &l->a), f = take(ctx, &l->f), p = take(ctx, &l->p), c = take(ctx, &l[1].a);
             int32_t *const aggregate = fetch(ctx, l->aggregate, l->rows * 4);
             assert_true(2 * l[1].rows < l->rows);
-            check_aggregates(&f, aggregate, l[1].rows);
-            if (k == 0)
+            assert_true(amg->classical == (strstr(specs[s], "000") != NULL));
+            if (amg->classical)
+                check_classical(&h, &p, aggregate, u);
+            else
+                check_aggregates(&f, aggregate, l[1].rows);
+            if (k == 0 && !amg->classical)
                 check_interpolation(&f, &p, aggregate, l->omega, u);
             check_galerkin(&h, &p, &c, u);
             free(aggregate);
@@ -283,11 +400,11 @@ static void same_bits(void **state)
     static const struct {
         const char *spec, *vectors;
         int block;
-    } cases[] = {{"poisson2d:40", NULL, 0},  {"elasticity2d:16", "rigid2d:16", 2},
-                 {"poisson3d:30", NULL, 0},  {"diffusion3d:20,1000", NULL, 0},
-                 {"diagonal:900", NULL, 0},  {"elasticity3d:8", "rigid3d:8", 0},
-                 {"elasticity3d:9", NULL, 3}};
-    for (int s = 0; s < (SLOW ? 2 : 7); s++) {
+    } cases[] = {{"poisson2d:40", NULL, 0},   {"elasticity2d:16", "rigid2d:16", 2},
+                 {"poisson3d:30", NULL, 0},   {"diffusion3d:20,1000", NULL, 0},
+                 {"diagonal:900", NULL, 0},   {"elasticity3d:8", "rigid3d:8", 0},
+                 {"elasticity3d:9", NULL, 3}, {"diffusion2d:60,1000000", NULL, 0}};
+    for (int s = 0; s < (SLOW ? 2 : 8); s++) {
         spmv_context *const ref = support_context_on(SPMV_BACKEND_REF, 1);
         spmv_csr a;
         void *given;
@@ -350,10 +467,11 @@ static void few_iterations(void **state)
         const char *spec, *smoother;
         int64_t most;
         const char *type;
-    } cases[] = {{"poisson2d:30", NULL, 12, "f32"},         {"poisson2d:200", NULL, 16, "f32"},
-                 {"poisson3d:32", NULL, 13, "f32"},         {"poisson3d:50", NULL, 14, "f32"},
-                 {"poisson2d:100", "l1-jacobi", 24, "f32"}, {"diffusion3d:20,1000", NULL, 20, "f32"}};
-    for (int c = 0; c < (SLOW ? 1 : 6); c++) {
+    } cases[] = {{"poisson2d:30", NULL, 12, "f32"},          {"poisson2d:200", NULL, 16, "f32"},
+                 {"poisson3d:32", NULL, 13, "f32"},          {"poisson3d:50", NULL, 14, "f32"},
+                 {"poisson2d:100", "l1-jacobi", 24, "f32"},  {"diffusion3d:20,1000", NULL, 20, "f32"},
+                 {"diffusion3d:20,100000", NULL, 10, "f32"}, {"diffusion2d:60,1000000", NULL, 10, "f32"}};
+    for (int c = 0; c < (SLOW ? 1 : 8); c++) {
         spmv_csr a;
         spmv_matrix *const matrix = generate(ctx, cases[c].spec, &a);
         spmv_preconditioner_options options;
@@ -765,7 +883,36 @@ static void new_values(void **state)
     free_grid(&other);
 }
 
+/* The same with classical interpolation. */
+static void new_values_of_classical(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a, other;
+    const char *const spec = SLOW ? "diffusion2d:24,100000" : "diffusion2d:50,100000";
+    spmv_matrix *const matrix = generate(ctx, spec, &a), *const near = generate(ctx,
+                                                                                SLOW ? "diffusion2d:24,30000"
+                                                                                     : "diffusion2d:50,30000",
+                                                                                &other);
+    spmv_preconditioner_options options = support_preconditioner_options();
+    options.update_values = 1;
+    spmv_preconditioner *const m = make(ctx, &a, &options), *const plain = make(ctx, &a, NULL);
+    const uint64_t hash = hash_of(ctx, m);
+    assert_true(inside(m)->classical && hash_of(ctx, plain) == hash);
+    void *const values = support_upload(ctx, a.val, a.nnz * 8), *const changed =
+                                                                    support_upload(ctx, other.val, a.nnz * 8);
+    assert_ok(ctx, spmv_preconditioner_update_values(m, changed));
+    assert_true(hash_of(ctx, m) != hash);
+    assert_true(iterations_of(ctx, &other, m) <= 16);
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values));
+    assert_true(hash_of(ctx, m) == hash);
+    support_free_in(ctx, values, changed);
+    spmv_preconditioner_destroy(m);
+    spmv_preconditioner_destroy(plain);
+    spmv_matrix_destroy(matrix);
+    spmv_matrix_destroy(near);
+}
+
 SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
              with_context(special_matrices), with_context(refusals), with_context(any_order),
-             with_context(near_null_space), with_context(new_values), with_context(small_aggregates),
-             with_context(elasticity), with_context(long_row))
+             with_context(near_null_space), with_context(new_values), with_context(new_values_of_classical),
+             with_context(small_aggregates), with_context(elasticity), with_context(long_row))
