@@ -685,7 +685,7 @@ done:
 /* Chooses the interpolation, from a sample of the rows of the first level: see above. */
 static spmv_status choose(struct amg *amg, const struct amg_level *l)
 {
-    enum { SAMPLE = 1 << 16 };
+    enum { SAMPLE = 1 << 14 };
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_rows s = arguments_of(l);

@@ -134,18 +134,19 @@ static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *sourc
     const spmv_status st = host_alloc(ctx, a->rows * 8, "a diagonal", (void **)&source->diagonal);
     if (st != SPMV_OK)
         return st;
-    source->bad = a->rows;
+    int64_t bad = a->rows;
+#pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(min : bad)
     for (int64_t row = 0; row < a->rows; row++) {
         double sum = 0;
         for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
             if (a->col[k] == row)
                 sum += precond_value(a, k);
         source->diagonal[row] = sum;
-        if (!(sum > 0 && isfinite(sum)) && source->bad == a->rows) {
-            source->bad = row;
-            source->bad_value = sum;
-        }
+        if (!(sum > 0 && isfinite(sum)))
+            bad = min_i64(bad, row);
     }
+    source->bad = bad;
+    source->bad_value = bad < a->rows ? source->diagonal[bad] : 0;
     return st;
 }
 

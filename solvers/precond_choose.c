@@ -56,10 +56,15 @@ static double larger(double a, double b)
     return a > b ? a : b; /* fmax is a call */
 }
 
-static struct precond_look look_on_host(const struct precond_source *source)
+/* Maxima, minima and counts: the same for any number of threads. So is the sum of products: it is exact
+ * below 2^52, far above every limit for it. */
+static struct precond_look look_on_host(const spmv_context *ctx, const struct precond_source *source)
 {
     const spmv_csr *a = &source->host;
-    struct precond_look look = {.smallest = INFINITY};
+    double heaviest = 0, smallest = INFINITY, largest = 0, products = 0;
+    int64_t beside = 0, positive = 0;
+#pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(max : heaviest, largest)           \
+    reduction(min : smallest) reduction(+ : beside, positive, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
         double sum = 0;
@@ -69,17 +74,22 @@ static struct precond_look look_on_host(const struct precond_source *source)
             if (a->col[k] != i && value != 0) {
                 first = min_i64(first, a->col[k]);
                 sum += fabs(value);
-                look.beside++;
-                look.positive += value > 0;
+                beside++;
+                positive += value > 0;
             }
         }
-        look.products += 0.5 * (double)((i - first) * (i - first));
-        if (sum > look.heaviest * diagonal)
-            look.heaviest = sum / diagonal;
-        look.smallest = -larger(-look.smallest, -diagonal);
-        look.largest = larger(look.largest, diagonal);
+        products += 0.5 * (double)((i - first) * (i - first));
+        if (sum > heaviest * diagonal)
+            heaviest = sum / diagonal;
+        smallest = -larger(-smallest, -diagonal);
+        largest = larger(largest, diagonal);
     }
-    return look;
+    return (struct precond_look){.heaviest = heaviest,
+                                 .smallest = smallest,
+                                 .largest = largest,
+                                 .products = products,
+                                 .beside = beside,
+                                 .positive = positive};
 }
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
@@ -88,8 +98,7 @@ static spmv_status look_at(spmv_context *ctx, const struct precond_source *sourc
     if (source->device_diagonal != NULL)
         return precond_look_cuda(ctx, source->a, source->device_diagonal, look);
 #endif
-    (void)ctx;
-    *look = look_on_host(source);
+    *look = look_on_host(ctx, source);
     return SPMV_OK;
 }
 
