@@ -31,8 +31,14 @@ AMG_ROW int TYPED(amg_pulls)(const struct amg_rows *s, T pull, T most)
     return pull > (T)s->strength * most;
 }
 
+/* Whether both a_jj and m_j are above `least`. The first decides for most matrices, without a look at the row. */
+AMG_ROW int TYPED(amg_is_far)(const struct amg_rows *s, int64_t j, T least)
+{
+    return ((const T *)s->diagonal)[j] > least && TYPED(amg_largest_pull)(s, j) > least;
+}
+
 /* count: for row t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is
- * far from depending on it: whose m_j is more than AMG_FAR times as large as -a_ij. */
+ * far from depending on it: whose a_jj and m_j are more than AMG_FAR times as large as -a_ij. */
 AMG_ROW void TYPED(amg_one_way)(const struct amg_rows *s, int64_t t)
 {
     const int64_t i = t * s->stride, end = amg_offset(&s->a, i + 1);
@@ -41,7 +47,7 @@ AMG_ROW void TYPED(amg_one_way)(const struct amg_rows *s, int64_t t)
     for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
         const T pull = TYPED(amg_pull)(s, i, k);
         if (TYPED(amg_pulls)(s, pull, own))
-            count += TYPED(amg_largest_pull)(s, s->a.col[k]) > AMG_FAR * pull ? 1 - AMG_FAR_WEIGHT : 1;
+            count += TYPED(amg_is_far)(s, s->a.col[k], AMG_FAR * pull) ? 1 - AMG_FAR_WEIGHT : 1;
     }
     s->count[t] = count;
 }

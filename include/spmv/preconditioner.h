@@ -131,7 +131,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 with matrix A, the rows form aggregates around a maximal independent set of
  *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
  *                 in aggregate j and 0 elsewhere. With k > 1 vectors, each aggregate has k columns,
- *                 which are made orthonormal. The next matrix is P'AP. The smoother is
+ *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
+ *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The smoother is
  *                 options.degree steps of the Chebyshev iteration for D^-1 A. A matrix of at most
  *                 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where that is
  *                 precise enough (info.layout). For a singular positive semidefinite matrix, M is
@@ -150,6 +151,7 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *   (5) N. Bell, S. Dalton, L. Olson, SIAM J. Sci. Comput. 34(4), 2012
  *   (6) Y. Saad, Numer. Linear Algebra Appl. 1, 1994; Saad 2003, section 10.4.4
  *   (7) A. George, J. Liu, "Computer Solution of Large Sparse Positive Definite Systems", 1981
+ *   (8) H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, Numer. Linear Algebra Appl. 15, 2008
  *
  *   name             NULL means "auto"
  *   a                square. If only one triangle is used, it is the lower one. Arrays in host
