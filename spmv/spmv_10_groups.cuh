@@ -48,6 +48,7 @@ enum { MOST_ROWS = 8 };
 /* MOST: rows of the largest group; fewer rows need fewer registers. BLOCK: threads. TURNS: groups of a
  * team. AT_ONCE: columns that a lane loads at once. BATCH: rows whose values it loads at once. */
 template <int MOST_> struct shape {
+    using team = tiles::whole_block;
     enum { MOST = MOST_, BLOCK = 128, TURNS = 4, AT_ONCE = 4, BATCH = MOST > 4 ? 4 : 3 };
 };
 using few_rows = shape<4>;

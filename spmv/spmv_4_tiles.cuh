@@ -55,8 +55,7 @@
 namespace tiles
 {
 
-/* The threads that work on a tile: a whole block. COUNT: of teams in a block. In spmv_4_tiles_hubs.cuh
- * a block has several teams. */
+/* The threads that work on a tile: a whole block. COUNT: of teams in a block. */
 struct whole_block {
     enum { COUNT = 1 };
     static __device__ int number()
@@ -70,6 +69,28 @@ struct whole_block {
     static __device__ void sync()
     {
         __syncthreads();
+    }
+};
+
+/* One of COUNT teams of THREADS threads. */
+template <int COUNT_, int THREADS> struct one_of_teams {
+    enum { COUNT = COUNT_ };
+    static __device__ int number()
+    {
+        return (int)threadIdx.x / THREADS;
+    }
+    static __device__ int thread()
+    {
+        return (int)threadIdx.x % THREADS;
+    }
+    static __device__ void sync()
+    {
+#ifdef __CUDA_ARCH__
+        asm volatile("barrier.sync %0, %1;" ::"r"(1 + number()), "n"(THREADS) : "memory");
+#else
+        static_assert(COUNT == 1, "a barrier of the whole block");
+        __syncthreads();
+#endif
     }
 };
 

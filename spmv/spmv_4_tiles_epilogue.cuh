@@ -108,20 +108,21 @@ template <typename T> struct store_with_epilogue {
             z[row] = load_whole(z + row) + scaled_by(gamma, value);
     }
 
-    /* parity: 0 and 1 by turns where a block has several tiles, so that one barrier a tile suffices. */
+    /* parity: 0 and 1 by turns where a team has several tiles, so that one barrier a tile suffices. */
     template <typename Shape> __device__ void end_tile(int64_t t, int parity = 0)
     {
+        using team = typename Shape::team;
         constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
-        __shared__ T parts_of_turns[2][BLOCK_WARPS];
-        T *const warp_parts = parts_of_turns[parity];
-        const int thread = (int)threadIdx.x;
+        __shared__ T parts_of_turns[team::COUNT][2][BLOCK_WARPS];
+        T *const warp_parts = parts_of_turns[team::number()][parity];
+        const int thread = team::thread();
         if (w == nullptr)
             return;
         const T sum = warp_sum(part, warp_lanes);
         part = T();
         if (thread % warp_lanes == 0)
             warp_parts[thread / warp_lanes] = sum;
-        __syncthreads();
+        team::sync();
         if (thread < warp_lanes)
             climb(tree, t, warp_sum(thread < BLOCK_WARPS ? warp_parts[thread] : T(), BLOCK_WARPS));
     }

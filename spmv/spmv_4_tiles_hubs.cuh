@@ -31,28 +31,6 @@
 namespace tiles
 {
 
-/* One of COUNT teams of THREADS threads. */
-template <int COUNT_, int THREADS> struct one_of_teams {
-    enum { COUNT = COUNT_ };
-    static __device__ int number()
-    {
-        return (int)threadIdx.x / THREADS;
-    }
-    static __device__ int thread()
-    {
-        return (int)threadIdx.x % THREADS;
-    }
-    static __device__ void sync()
-    {
-#ifdef __CUDA_ARCH__
-        asm volatile("barrier.sync %0, %1;" ::"r"(1 + number()), "n"(THREADS) : "memory");
-#else
-        static_assert(COUNT == 1, "a barrier of the whole block");
-        __syncthreads();
-#endif
-    }
-};
-
 /* The usual shape, TEAMS tiles a block. AHEAD: offsets of rows that a thread loads before the rows of
  * the tile before are summed; most tiles have no more. */
 template <typename T> struct hub_shape : shapes<T>::usual {

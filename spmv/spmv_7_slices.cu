@@ -29,6 +29,7 @@ struct slices_state {
     tiles::coded_values coded;
     bool shares;   /* slices share patterns */
     bool constant; /* the patterns have the codes of all values; there are no other codes */
+    bool alike;    /* equal parts of the slices have nearly as many slots */
     void *tree;    /* sums of an epilogue's dot product, followed by tree_counts and unread */
     unsigned *tree_counts;
     slices::findings *unread; /* of updates: not read, since the plan was checked */
@@ -94,6 +95,29 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     m->scratch = at + bytes[8];
     m->bytes = all;
     return tiles::cleared(ctx, m->found, cleared);
+}
+
+/* The usual number of slots of a slice. */
+int64_t usual_slots(const slices_state *s)
+{
+    return (int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices);
+}
+
+/* Whether products of so many groups of slices take strip_kernel. */
+bool takes_strips(const spmv_plan *plan, const slices_state *s, int64_t groups)
+{
+    const bool many = slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY);
+    const int64_t teams = slices::strip_teams((int)spmv_type_size(plan->type), many);
+    const int64_t multiprocessors = ((const cuda_state *)plan->ctx->device)->multiprocessors;
+    return plan->a.val != nullptr && !s->coded.in_use && s->alike && usual_slots(s) <= slices::STRIP_SLOTS &&
+           groups >= slices::STRIP_TURNS * teams * multiprocessors;
+}
+
+/* The order of that kernel. */
+slices::order order_of(const spmv_plan *plan, const slices_state *s, int64_t groups)
+{
+    return slices::order_of(groups, takes_strips(plan, s, groups) ? s->found.reach : 0,
+                            (int)spmv_type_size(plan->type));
 }
 
 /* The number of blocks for kernels in which warps loop over the slices: as many as run at once. */
@@ -194,8 +218,8 @@ template <typename Offset> spmv_status make_patterns(spmv_plan *plan, bool share
     if (st == SPMV_OK && s->coded.in_use)
         st = with_codes(plan, s, [&](auto codes) { return write_patterns<Offset>(plan, m, s, codes); });
     return st != SPMV_OK ? st : on_device(ctx, [&] {
-        return launch(ctx, "spmv slices heads", grid, slices::shape::BLOCK, slices::write_heads, n, m,
-                      (slices::head *)s->heads);
+        return launch(ctx, "spmv slices heads", grid, slices::shape::BLOCK, slices::write_heads, n, slices::parts_of(n),
+                      m, (slices::head *)s->heads);
     });
 }
 
@@ -312,6 +336,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
             st = spmv_download(ctx, m.found, &now, (int64_t)sizeof now);
     } while (st == SPMV_OK && now.differs != 0 && shares);
     s->shares = shares;
+    s->alike = 4.0 * (double)now.part_slots * (double)slices::parts_of(s->slices) <= 5.0 * (double)s->found.slots;
     if (st == SPMV_OK && s->constant && now.varied != 0) {
         s->constant = false;
         st = fill_values<Offset>(plan, s, m.found);
@@ -324,7 +349,7 @@ template <typename Offset> spmv_status encode(spmv_plan *plan, const making &m, 
 /* Allocates what products need. *lacks_room: there is no memory for the values. */
 spmv_status make_kept(spmv_plan *plan, slices_state *s, bool *lacks_room)
 {
-    const tiles::tree_size tree(slices::blocks_for(s->slices));
+    const tiles::tree_size tree(slices::groups_for(s->slices));
     const int64_t sums = padded(tree.sums * (int64_t)spmv_type_size(plan->type));
     const int64_t counts = padded(tree.counts * (int64_t)sizeof(unsigned));
     const int64_t values = (int64_t)s->found.slots * slices::ROWS * (int64_t)spmv_type_size(plan->a.type);
@@ -365,6 +390,10 @@ void describe(spmv_plan *plan, const slices_state *s)
                          s->found.patterns == 1 ? "" : "s");
     if (used < size && !s->shares)
         used += snprintf(text + used, (size_t)(size - used), "; a pattern of offsets for each slice");
+    const slices::order order = order_of(plan, s, slices::groups_for(s->slices));
+    if (used < size && order.lines > 1)
+        used += snprintf(text + used, (size_t)(size - used), "; in strips of %lld rows",
+                         (long long)order.width * slices::WARPS * slices::ROWS);
     if (used < size && s->constant)
         used += snprintf(text + used, (size_t)(size - used), "; a table of %d value%s, named by the patterns",
                          s->coded.values, s->coded.values == 1 ? "" : "s");
@@ -415,19 +444,18 @@ void find_inner(const spmv_plan *plan, slices_state *s)
 template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const spmv_plan *plan, enum plan_part part)
 {
     const slices_state *const s = state_of(plan);
-    const int64_t blocks = slices::blocks_for(s->slices), inner = s->inner_end - s->inner_begin;
-    const int64_t usual = (int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices);
+    const int64_t all = slices::groups_for(s->slices), inner = s->inner_end - s->inner_begin;
+    const int64_t groups = part == PLAN_ALL ? all : part == PLAN_INNER ? inner : all - inner;
     return {plan->a.rows,
             s->slices,
             (const slices::head *)s->heads,
             (const slices::slot *)s->patterns,
             (const slices::two<Stored> *)s->val,
             s->retained,
-            slices::takes_many(usual, slices::FEW_AT_ONCE, slices::MANY_AT_ONCE),
-            slices::takes_many(usual, slices::CONSTANT_FEW, slices::CONSTANT_MANY),
-            part == PLAN_ALL     ? blocks
-            : part == PLAN_INNER ? inner
-                                 : blocks - inner,
+            slices::takes_many(usual_slots(s), slices::FEW_AT_ONCE, slices::MANY_AT_ONCE),
+            slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY),
+            takes_strips(plan, s, groups),
+            order_of(plan, s, groups),
             part == PLAN_EDGE ? s->inner_begin : 0,
             part == PLAN_ALL     ? 0
             : part == PLAN_INNER ? s->inner_begin
@@ -517,19 +545,19 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
 {
     const slices_state *const state = state_of(plan);
     const int64_t inner = state->inner_end - state->inner_begin;
-    if ((p->part == PLAN_INNER && inner == 0) || (p->part == PLAN_EDGE && inner == slices::blocks_for(state->slices)))
+    if ((p->part == PLAN_INNER && inner == 0) || (p->part == PLAN_EDGE && inner == slices::groups_for(state->slices)))
         return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
         return tiles::with_store<T>(
-            p, slices::blocks_for(state->slices), state->tree, state->tree_counts,
+            p, slices::groups_for(state->slices), state->tree, state->tree_counts,
             [&](auto store) { return multiply<T, decltype(stored)>(plan, p->part, (const T *)p->x, store); });
     });
 }
 
 extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
-    *count = slices::blocks_for(state_of(plan)->slices);
+    *count = slices::groups_for(state_of(plan)->slices);
     return state_of(plan)->tree;
 }
 

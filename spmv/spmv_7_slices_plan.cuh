@@ -54,6 +54,8 @@ struct findings {
     alignas(32) unsigned long long slots, longest;
     alignas(32) unsigned long long pattern_slots; /* of all patterns in the dictionary */
     unsigned patterns;                            /* in the dictionary */
+    int reach;      /* the largest distance of an entry of the slice in the middle from the diagonal */
+    int part_slots; /* the largest number of slots of one of several equal parts of the slices */
 };
 
 struct dictionary {
@@ -303,7 +305,7 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
         const int64_t mine = rows_of.length(0) > rows_of.length(1) ? rows_of.length(0) : rows_of.length(1);
         longest = mine > longest ? mine : longest;
         unsigned long long hash = 1;
-        int k = 0, ends = 0;
+        int k = 0, ends = 0, reach = 0;
         while (spare >= 0) {
             if (k % window<uint8_t>::AHEAD == 0) { /* uses what was loaded that many slots ago */
                 if (ends != 0)
@@ -314,6 +316,8 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
             if (s.offset == NO_OFFSET)
                 break;
             hash = hash_of(hash, s);
+            const int distance = s.offset < 0 ? -s.offset : s.offset;
+            reach = distance > reach ? distance : reach;
             spare += most_places * (__popc(s.low) + __popc(s.high)) - ROWS;
             k++;
         }
@@ -322,6 +326,8 @@ __global__ void __launch_bounds__(shape::BLOCK, RESIDENT)
         if (lane == 0) {
             m.slots[slice] = k;
             m.hashes[slice] = hash;
+            if (slice == slices / 2)
+                m.found->reach = reach;
             if (spare >= 0)
                 enter(m.known, hash, slice, k, m.found);
         }
@@ -379,11 +385,22 @@ __global__ void __launch_bounds__(shape::BLOCK)
     }
 }
 
-static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slices, making m, head *heads)
+/* The number of equal parts of the slices whose slots are compared. */
+enum { MOST_PARTS = 128, PART_SLICES = 16 };
+inline int64_t parts_of(int64_t slices)
+{
+    const int64_t parts = slices / PART_SLICES;
+    return parts < 1 ? 1 : parts < MOST_PARTS ? parts : (int64_t)MOST_PARTS;
+}
+
+static __global__ void __launch_bounds__(shape::BLOCK) write_heads(int64_t slices, int64_t parts, making m, head *heads)
 {
     for (int64_t s = (int64_t)blockIdx.x * shape::BLOCK + threadIdx.x; s <= slices;
-         s += (int64_t)gridDim.x * shape::BLOCK)
+         s += (int64_t)gridDim.x * shape::BLOCK) {
         heads[s] = {m.begins[s], s < slices ? m.own_begins[m.chosen[s]] : 0};
+        if (s < parts)
+            atomicMax(&m.found->part_slots, m.begins[slices * (s + 1) / parts] - m.begins[slices * s / parts]);
+    }
 }
 
 /* Sets found->differs to 1 if a row differs from its slice's pattern, found->varied to 1 if a value differs

@@ -41,6 +41,7 @@ namespace padded
 {
 
 struct shape {
+    using team = tiles::whole_block;
     enum { BLOCK = 128 };
 };
 

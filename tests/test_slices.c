@@ -1,8 +1,8 @@
-/* The method "slices" of the backend cuda: grids and bands whose size is no multiple of a slice,
- * rows that lack entries, empty rows, more columns than rows and fewer; patterns that are shared,
- * too many to be shared, and different ones with the same hash; new values, with and without a
- * table; which matrices get tiles instead; memory that runs out. Runs on a GPU, and on a host that
- * runs the kernels.
+/* The method "slices" of the backend cuda: grids and bands whose size is no multiple of a slice, grids
+ * with long lines, rows that lack entries, empty rows, more columns than rows and fewer; patterns that
+ * are shared, too many to be shared, and different ones with the same hash; new values, with and
+ * without a table; which matrices get tiles instead; memory that runs out. Runs on a GPU, and on a
+ * host that runs the kernels.
  *
  * Values are small integers where results are compared with expected ones, so that every order of
  * summation gives the same result.
@@ -11,12 +11,12 @@
 #include "support_planned.h"
 
 #ifdef HOST_CUDA
-/* SPMV_TILES_LARGE and SPMV_SLICES_PATTERNS of this build */
-enum { LARGE = 4000, PATTERNS = 40 };
+/* SPMV_TILES_LARGE, SPMV_SLICES_PATTERNS and SPMV_SLICES_STRIP_BYTES of this build */
+enum { LARGE = 4000, PATTERNS = 40, STRIP_BYTES = 6 * 1024 };
 #else
-enum { LARGE = 1 << 20, PATTERNS = 512 };
+enum { LARGE = 1 << 20, PATTERNS = 512, STRIP_BYTES = 24 * 1024 };
 #endif
-enum { SLICE = 64 };
+enum { SLICE = 64, GROUP = 4 * SLICE };
 
 /* Row i has the columns i + offsets[j] that exist. One in `lacks` entries is left out at random (0:
  * none). offsets ascend. */
@@ -96,6 +96,57 @@ static void grids(void **state)
         check_matrix("a grid", &m, "of offsets");
         free_matrix(&m);
     }
+}
+
+/* Matrices that are large enough for strip_kernel: a block for each multiprocessor, with several turns for each
+ * of its teams. */
+#ifdef HOST_CUDA
+enum { LINES = 4 };
+#else
+enum { LINES = 160 };
+#endif
+enum { STRIP = STRIP_BYTES / 8 / GROUP * GROUP }; /* rows, in f64 */
+
+/* Grids with lines so long that they are cut into strips. The last strip is narrow, or the last line short, or
+ * the lines do not end where groups of slices end. */
+static void strips(void **state)
+{
+    (void)state;
+    static const int64_t lines[] = {2 * STRIP, 3 * STRIP - 30, (5 * STRIP + GROUP) / 2 + 7};
+    for (int i = 0; i < (brief ? 1 : 3); i++) {
+        struct matrix m = make_grid(LINES, lines[i], true);
+        struct planned p = make_named_plan(&m, "slices", settings[0]);
+        check_layout("strips", &p, "; in strips of");
+        free_plan(&p);
+        check_matrix("strips", &m, "of offsets");
+        if (i == 0)
+            check_epilogue(&m, "slices");
+        free_matrix(&m);
+    }
+}
+
+/* The same kernel with short lines, empty slices, and a pattern for each slice; matrices it is not for. */
+static void beside_strips(void **state)
+{
+    (void)state;
+    enum { ROWS = LINES * 2 * STRIP };
+    static const int32_t near[] = {-70, -1, 0, 1, 5, 6, 70}, far[] = {-2 * STRIP, -1, 0, 1, 2 * STRIP};
+    struct matrix m = make_band(ROWS, ROWS - 4 * SLICE - 9, near, 7, 9, true);
+    check_matrix("empty slices at the end", &m, "a pattern of offsets for each slice");
+    free_matrix(&m);
+    for (int unlike = 0; unlike < 2; unlike++) { /* the last third of the slices is empty */
+        m = make_band(ROWS, ROWS - unlike * (ROWS / 3 + 2 * STRIP), far, 5, 0, true);
+        struct planned p = make_named_plan(&m, "slices", settings[0]);
+        assert_int_equal(strstr(p.plan->layout, "; in strips of") == NULL, unlike);
+        check_product("slices with fewer entries", &m, &p, m.val);
+        free_plan(&p);
+        free_matrix(&m);
+    }
+    m = make_grid(LINES, STRIP, true); /* a strip for itself */
+    struct planned p = make_named_plan(&m, "slices", settings[0]);
+    assert_null(strstr(p.plan->layout, "; in strips of"));
+    free_plan(&p);
+    free_matrix(&m);
 }
 
 /* Numbers of rows around multiples of a slice; more columns than rows and fewer. */
@@ -326,17 +377,20 @@ static void check_new_values(const struct matrix *m, struct setting s, const dou
 static void new_values(void **state)
 {
     (void)state;
-    struct matrix m = make_grid(25, 33, true);
-    double *const few = support_zeros(m.nnz, 8), *const many = support_zeros(m.nnz, 8);
-    for (int64_t k = 0; k < m.nnz; k++) {
-        few[k] = (double)(k % 5) - 7;
-        many[k] = (double)(k % 1000);
+    static const int64_t grids_of[][2] = {{25, 33}, {4, 2 * STRIP}};
+    for (size_t g = 0; g < (brief ? 1 : 2); g++) {
+        struct matrix m = make_grid(grids_of[g][0], grids_of[g][1], true);
+        double *const few = support_zeros(m.nnz, 8), *const many = support_zeros(m.nnz, 8);
+        for (int64_t k = 0; k < m.nnz; k++) {
+            few[k] = (double)(k % 5) - 7;
+            many[k] = (double)(k % 1000);
+        }
+        for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+            if (!settings[i].pattern)
+                check_new_values(&m, updating(settings[i], "slices"), few, many);
+        support_free(few, many);
+        free_matrix(&m);
     }
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-        if (!settings[i].pattern)
-            check_new_values(&m, updating(settings[i], "slices"), few, many);
-    support_free(few, many);
-    free_matrix(&m);
 }
 
 #ifdef HOST_CUDA
@@ -383,6 +437,7 @@ static void memory_runs_out(void **state)
 #define HOST_TESTS
 #endif
 
-ONE_CONTEXT_MAIN(HOST_TESTS cmocka_unit_test(grids), cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries),
-                 cmocka_unit_test(choice), cmocka_unit_test(constant_values), cmocka_unit_test(bits),
-                 cmocka_unit_test(new_values), cmocka_unit_test(memory_runs_out))
+ONE_CONTEXT_MAIN(HOST_TESTS cmocka_unit_test(grids), cmocka_unit_test(strips), cmocka_unit_test(beside_strips),
+                 cmocka_unit_test(sizes), cmocka_unit_test(lacking_entries), cmocka_unit_test(choice),
+                 cmocka_unit_test(constant_values), cmocka_unit_test(bits), cmocka_unit_test(new_values),
+                 cmocka_unit_test(memory_runs_out))
