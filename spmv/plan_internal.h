@@ -97,6 +97,14 @@ struct plan_ranks {
 };
 enum { PLAN_SUMS = 4, PLAN_UNIT_ROWS = 256 };
 
+/* For a product with leaves_parts, with one part for each part of the dot product: the sum of
+ * weight_i (scale y_i)^2. All pointers are to the context's memory. */
+struct plan_squares {
+    void *parts;
+    const void *weight; /* one for each row; NULL: 1 */
+    const void *scale;  /* a number */
+};
+
 /* The arguments of one product. */
 struct plan_product {
     const void *alpha, *beta; /* one scalar of plan->type each, in host memory, never NULL */
@@ -111,9 +119,11 @@ struct plan_product {
      * - stop: a flag in the context's memory, or NULL. Where *stop is not 0, the product may leave
      *   y and the dot product unchanged.
      * - leaves_parts: the product leaves the parts of the dot product instead of their sum.
+     * - squares: with leaves_parts, sums of squares; parts NULL: none.
      * - column_parts: receives the parts of x'y of each column, one column after the other. */
     const int *stop;
     bool leaves_parts;
+    struct plan_squares squares;
     void *column_parts;
 };
 

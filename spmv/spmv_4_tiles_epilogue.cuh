@@ -80,8 +80,10 @@ template <typename T> struct store_with_epilogue {
     const T *w, *gamma; /* w NULL: no dot product; gamma NULL: 1 */
     T *z;               /* NULL: no axpy */
     sum_tree<T> tree;
-    const int *stop; /* plan_product.stop */
-    T part;          /* the thread's part of the dot product */
+    const int *stop;         /* plan_product.stop */
+    T *squares;              /* the parts of plan_product.squares; NULL: none */
+    const T *weight, *scale; /* weight NULL: 1 */
+    T part, square;          /* the thread's parts of the dot product and of the squares */
 
     __device__ bool stopped() const
     {
@@ -104,6 +106,10 @@ template <typename T> struct store_with_epilogue {
         y[row] = value;
         if (w != nullptr)
             part += conjugated(w == y ? value : of_row.w) * value;
+        if (squares != nullptr) {
+            const T scaled = load_gathered(scale) * value;
+            square += (weight != nullptr ? weight[row] * scaled : scaled) * scaled;
+        }
         if (z != nullptr)
             z[row] = load_whole(z + row) + scaled_by(gamma, value);
     }
@@ -112,19 +118,28 @@ template <typename T> struct store_with_epilogue {
     template <typename Shape> __device__ void end_tile(int64_t t, int parity = 0)
     {
         using team = typename Shape::team;
-        constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes;
-        __shared__ T parts_of_turns[team::COUNT][2][BLOCK_WARPS];
-        T *const warp_parts = parts_of_turns[team::number()][parity];
-        const int thread = team::thread();
+        constexpr int BLOCK_WARPS = Shape::BLOCK / warp_lanes, HALF = warp_lanes / 2;
+        static_assert(BLOCK_WARPS <= HALF, "half a warp adds the sums of all warps");
+        __shared__ T parts_of_turns[team::COUNT][2][2][BLOCK_WARPS];
+        T(*const warp_parts)[BLOCK_WARPS] = parts_of_turns[team::number()][parity];
+        const int thread = team::thread(), sum_of = thread % warp_lanes / HALF, place = thread % HALF;
         if (w == nullptr)
             return;
-        const T sum = warp_sum(part, warp_lanes);
-        part = T();
-        if (thread % warp_lanes == 0)
-            warp_parts[thread / warp_lanes] = sum;
+        const T sum = warp_sum_two(part, square);
+        part = square = T();
+        if (place == 0)
+            warp_parts[sum_of][thread / warp_lanes] = sum;
         team::sync();
         if (thread < warp_lanes)
-            climb(tree, t, warp_sum(thread < BLOCK_WARPS ? warp_parts[thread] : T(), BLOCK_WARPS));
+            leave(t, warp_sum(place < BLOCK_WARPS ? warp_parts[sum_of][place] : T(), BLOCK_WARPS));
+    }
+
+    /* For one warp. Lane 0 has the part of the dot product, lane 16 that of the squares. */
+    __device__ void leave(int64_t leaf, T sum) const
+    {
+        if (squares != nullptr && threadIdx.x % warp_lanes == warp_lanes / 2)
+            squares[leaf] = sum;
+        climb(tree, leaf, sum);
     }
 
     __device__ void end_piece(int64_t t, int64_t first_tile, bool stored)
@@ -132,9 +147,9 @@ template <typename T> struct store_with_epilogue {
         if (w == nullptr)
             return;
         if (t != first_tile)
-            climb(tree, t, T());
+            leave(t, T());
         if (stored)
-            climb(tree, first_tile, part);
+            leave(first_tile, warp_sum_two(part, square));
     }
 };
 
@@ -148,8 +163,9 @@ spmv_status with_store(const plan_product *p, int64_t leaves, void *sums, unsign
     if (e == nullptr)
         return multiply(store_scaled<T>{s, (T *)p->y});
     const sum_tree<T> tree = {leaves, (T *)sums, p->leaves_parts ? nullptr : (T *)e->dot, counts};
-    return multiply(
-        store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree, p->stop, T()});
+    return multiply(store_with_epilogue<T>{s, (T *)p->y, (const T *)e->w, (const T *)e->gamma, (T *)e->z, tree, p->stop,
+                                           (T *)p->squares.parts, (const T *)p->squares.weight,
+                                           (const T *)p->squares.scale, T(), T()});
 }
 
 } // namespace tiles

@@ -103,10 +103,16 @@ int64_t usual_slots(const slices_state *s)
     return (int64_t)((s->found.slots + (uint64_t)s->slices / 2) / (uint64_t)s->slices);
 }
 
+/* Whether constant_kernel and strip_kernel take many slots a round. */
+bool many_a_round(const slices_state *s)
+{
+    return slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY);
+}
+
 /* Whether products of so many groups of slices take strip_kernel. */
 bool takes_strips(const spmv_plan *plan, const slices_state *s, int64_t groups)
 {
-    const bool many = slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY);
+    const bool many = many_a_round(s);
     const int64_t teams = slices::strip_teams((int)spmv_type_size(plan->type), many);
     const int64_t multiprocessors = ((const cuda_state *)plan->ctx->device)->multiprocessors;
     return plan->a.val != nullptr && !s->coded.in_use && s->alike && usual_slots(s) <= slices::STRIP_SLOTS &&
@@ -453,7 +459,7 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
             (const slices::two<Stored> *)s->val,
             s->retained,
             slices::takes_many(usual_slots(s), slices::FEW_AT_ONCE, slices::MANY_AT_ONCE),
-            slices::takes_many(usual_slots(s), slices::ROUND_FEW, slices::ROUND_MANY),
+            many_a_round(s),
             takes_strips(plan, s, groups),
             order_of(plan, s, groups),
             part == PLAN_EDGE ? s->inner_begin : 0,
@@ -462,12 +468,20 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
                                  : inner};
 }
 
-template <typename T> slices::constant_matrix<T> constant_matrix_of(const spmv_plan *plan, enum plan_part part)
+/* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
+ * each PLAN_UNIT_ROWS rows. */
+bool has_few_parts(const spmv_plan *plan)
+{
+    return plan->ranks == nullptr && (state_of(plan)->constant || plan->a.val == nullptr);
+}
+
+template <typename T> slices::constant_matrix<T> constant_matrix_of(const spmv_plan *plan, const struct plan_product *p)
 {
     const slices_state *const s = state_of(plan);
     slices::constant_matrix<T> m;
-    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, part);
+    (slices::matrix<T, T> &)m = matrix_of<T, T>(plan, p->part);
     m.value_table = s->constant ? s->coded.table<T>()->number : nullptr;
+    m.parts = p->leaves_parts && has_few_parts(plan) ? slices::parts_of_launch(m.groups.groups, m.many_a_round) : 0;
     return m;
 }
 
@@ -482,17 +496,19 @@ template <typename T> slices::coded_matrix<T> coded_matrix_of(const spmv_plan *p
 }
 
 template <typename T, typename Stored, typename Store>
-spmv_status multiply(const spmv_plan *plan, enum plan_part part, const T *x, Store store)
+spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store store)
 {
+    const T *const x = (const T *)p->x;
     if constexpr (!std::is_arithmetic<T>::value)
         return SPMV_ERROR_TYPE; /* the method has no complex types */
     else if (state_of(plan)->constant || plan->a.val == nullptr)
-        return on_device(plan->ctx,
-                         [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, part), x, store); });
+        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, constant_matrix_of<T>(plan, p), x, store); });
     else if (state_of(plan)->coded.in_use)
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, part), x, store); });
+        return on_device(plan->ctx,
+                         [&] { return slices::run(plan->ctx, coded_matrix_of<T>(plan, p->part), x, store); });
     else
-        return on_device(plan->ctx, [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, part), x, store); });
+        return on_device(plan->ctx,
+                         [&] { return slices::run(plan->ctx, matrix_of<T, Stored>(plan, p->part), x, store); });
 }
 
 } // namespace
@@ -549,16 +565,17 @@ extern "C" spmv_status slices_cuda_apply(const spmv_plan *plan, const struct pla
         return SPMV_OK;
     return with_types(plan, [&](auto sums, auto stored) {
         using T = decltype(sums);
-        return tiles::with_store<T>(
-            p, slices::groups_for(state->slices), state->tree, state->tree_counts,
-            [&](auto store) { return multiply<T, decltype(stored)>(plan, p->part, (const T *)p->x, store); });
+        return tiles::with_store<T>(p, slices::groups_for(state->slices), state->tree, state->tree_counts,
+                                    [&](auto store) { return multiply<T, decltype(stored)>(plan, p, store); });
     });
 }
 
 extern "C" const void *slices_cuda_parts(const spmv_plan *plan, int64_t *count)
 {
-    *count = slices::groups_for(state_of(plan)->slices);
-    return state_of(plan)->tree;
+    const slices_state *const s = state_of(plan);
+    const int64_t groups = slices::groups_for(s->slices);
+    *count = has_few_parts(plan) ? slices::parts_of_launch(groups, many_a_round(s)) : groups;
+    return s->tree;
 }
 
 extern "C" void slices_cuda_release(spmv_plan *plan)

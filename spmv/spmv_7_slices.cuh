@@ -182,6 +182,7 @@ template <typename T> struct coded_matrix : matrix<T, T> {
  * matrix. */
 template <typename T> struct constant_matrix : matrix<T, T> {
     const T *value_table;
+    int64_t parts; /* the launch has so many blocks, each leaves one part of the dot product for all its turns; 0: no */
 };
 
 /* The offsets, bits and values of AT_ONCE slots. */
@@ -518,8 +519,11 @@ __global__ void __launch_bounds__(shape::BLOCK, constant_resident(AT_ONCE))
             return;
         look_ahead(store, first + lane, m.rows, held);
         store_rows(store, first + lane, m.rows, low, high, held);
-        store.template end_tile<shape>(now.group, parity);
+        if (m.parts == 0)
+            store.template end_tile<shape>(now.group, parity);
     }
+    if (m.parts != 0)
+        store.template end_tile<shape>(blockIdx.x);
 }
 
 inline int64_t groups_for(int64_t slices)
@@ -535,6 +539,20 @@ inline order order_of(int64_t groups, int64_t reach, int element_bytes)
     if (strips <= 1 || line >= groups) /* one line */
         return {(int32_t)groups, (int32_t)groups, 1, (int32_t)groups};
     return {(int32_t)groups, (int32_t)line, (int32_t)((groups - 1) / line + 1), (int32_t)((line - 1) / strips + 1)};
+}
+
+/* The multiprocessors of an H100, in tests fewer. */
+#ifndef SPMV_SLICES_MULTIPROCESSORS
+#define SPMV_SLICES_MULTIPROCESSORS 132
+#endif
+
+/* The blocks of a launch of constant_kernel that leave one part of a dot product each: all begin at once on an
+ * H100, and have equal turns. Their number does not depend on the device, so bits do not. */
+inline int64_t parts_of_launch(int64_t groups, bool many)
+{
+    const int64_t at_once = (int64_t)SPMV_SLICES_MULTIPROCESSORS * constant_resident(many ? ROUND_MANY : ROUND_FEW);
+    const int64_t turns = (groups - 1) / at_once + 1;
+    return (groups - 1) / turns + 1;
 }
 
 enum { SHARED_PERCENT = 5 }; /* the rest of an SM's memory caches x and patterns */
@@ -591,7 +609,8 @@ spmv_status run_constant(spmv_context *ctx, const constant_matrix<T> &m, const T
 {
     /* Many turns a block: loads ahead pay. Few: the multiprocessors would not end together. */
     const int64_t at_once = (int64_t)constant_resident(AT_ONCE) * ((const cuda_state *)ctx->device)->multiprocessors;
-    const int blocks = (int)(m.groups.groups < CONSTANT_TURNS * at_once ? m.groups.groups : at_once);
+    const int64_t groups = m.groups.groups;
+    const int blocks = (int)(m.parts != 0 ? m.parts : groups < CONSTANT_TURNS * at_once ? groups : at_once);
     return m.value_table != nullptr
                ? launch_cached<constant_kernel<AT_ONCE, true, T, Store>>(ctx, "spmv slices", blocks, shape::BLOCK,
                                                                          SHARED_PERCENT, m, x, store)

@@ -48,6 +48,17 @@ template <typename T> __device__ T warp_sum(T sum, int width)
     return sum;
 }
 
+/* The sums of a and of b over the warp, each in the tree of warp_sum; lanes 0 and 16 get them. */
+template <typename T> __device__ T warp_sum_two(T a, T b)
+{
+    constexpr int HALF = warp_lanes / 2;
+    const bool of_b = threadIdx.x % warp_lanes >= HALF;
+    const T given = of_b ? a : b;
+    T sum = of_b ? b : a;
+    sum += shuffle_by(given, [](auto word) { return __shfl_xor_sync(0xffffffffu, word, HALF); });
+    return warp_sum(sum, HALF);
+}
+
 /* gamma y. gamma: a scalar in the device's memory, NULL for 1. */
 template <typename T> __device__ T scaled_by(const T *gamma, T y)
 {
