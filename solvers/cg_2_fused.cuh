@@ -18,7 +18,8 @@
  * Bits:       the number of elements of a block, and so the parts, depends on n alone.
  * Source:     Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
  *
- * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh.
+ * Host side: cg_3_graph.cu. Several right-hand sides: cg_2_fused_columns.cuh. Without ranks, and with the
+ * preconditioner none or jacobi, two of the kernels become one: cg_2_fused_predicted.cuh.
  *
  * Two directions: for large systems, where memory limits a step, p alternates between two vectors, and
  * every second step adds the parts of two steps to x, in their order: x = (x + alpha' p') + alpha p.
@@ -217,18 +218,23 @@ template <typename T> __device__ void set_sums(const system_of_ranks<T> &a, unsi
     a.view.counters->sums = number;
 }
 
-/* Folds count parts to FOLDED: each block adds up a contiguous range. */
-template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *from, int64_t count, T *to)
+/* Folds count parts to FOLDED: each block adds up a contiguous range. The same for the parts of a second sum, unless
+ * squares is NULL. */
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) fold(const T *from, const T *squares, int64_t count, T *to, T *to_squares)
 {
     let_next_begin();
     await_kernel_before();
     const int64_t behind = count * (blockIdx.x + 1) / gridDim.x;
-    T sum = T();
+    two<T> sum = {};
     for (int64_t i = count * blockIdx.x / gridDim.x + threadIdx.x; i < behind; i += BLOCK)
-        sum += from[i];
+        sum += two<T>{from[i], squares != nullptr ? squares[i] : T()};
     sum = part_sums::sum_block(sum);
-    if (threadIdx.x == 0)
-        to[blockIdx.x] = sum;
+    if (threadIdx.x == 0) {
+        to[blockIdx.x] = sum.re;
+        if (squares != nullptr)
+            to_squares[blockIdx.x] = sum.im;
+    }
 }
 
 /* The elements of a thread. Without ranks each block has about the same number, in whole warps of
@@ -238,6 +244,11 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) fold(const T *fro
 template <int EACH> struct own_elements {
     int64_t i, behind;
     int turn;
+
+    /* first, first + BLOCK, ... below end */
+    __device__ own_elements(int64_t first, int64_t end) : i(first), behind(end), turn(0)
+    {
+    }
 
     template <typename System> __device__ explicit own_elements(const System &a) : turn((int)blockIdx.x)
     {
@@ -349,7 +360,7 @@ __global__ void __launch_bounds__(BLOCK) begin_state(system<T> a, double toleran
     s->rho = sums.im;
     s->start = sqrt((double)s->rr);
     s->enough = fmax(tolerance, roundoff * s->start);
-    s->iterations = 0;
+    s->iterations = s->iterations_then = 0;
     s->most = most;
     s->pq = 0;
     s->stop = COLUMN_RUNS;
@@ -503,6 +514,8 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) catch_up(system<T
     await_kernel_before();
     const T alpha = a.s->alpha;
     bool ended;
+    if (a.s->iterations_then % 2 == 0)
+        return;
     do
         own.each([&](int, int64_t i) {
             a.x[i] += alpha * a.p[i];

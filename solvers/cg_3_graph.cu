@@ -10,7 +10,8 @@
  *             fewer than some millions (launches then do not count).
  * Source:     CUDA C++ Programming Guide, "CUDA graphs", "Programmatic dependent launch".
  *
- * The loop: cg_blocks.cuh.
+ * The loop: cg_blocks.cuh. Without ranks, with the preconditioner none or jacobi and a product that leaves
+ * sums of squares, a step has the one vector kernel of cg_2_fused_predicted.cuh.
  *
  * Ranks (struct plan_ranks): each rank runs these kernels on its rows, with one part of a sum for each
  * chunk. The parts go to all ranks, which add them in the same order (queue_sum), so all ranks see the
@@ -22,6 +23,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "cg_2_fused.cuh"
+#include "cg_2_fused_predicted.cuh"
 
 extern "C" {
 #include "plan_internal.h"
@@ -41,6 +43,10 @@ struct workspace {
     bool sent;                             /* a kernel has sent elements of the direction to other ranks */
     int64_t left_at, rz_at, pq_at, dot_at; /* dot_at: p'q of a product that does not store parts */
     int64_t squares_at, rho_at;            /* with several ranks: the squares and r'z of all ranks */
+    bool predicts;                         /* a step has one vector kernel (cg_2_fused_predicted.cuh) */
+    /* then: two structs turn; the parts of the squares of odd steps; the squares of q, folded and as the
+     * product leaves them */
+    int64_t turns_at, left_odd_at, qq_folded_at, qq_at;
 };
 
 workspace *workspace_of(const struct cg *cg)
@@ -73,6 +79,10 @@ bool exchanges(const struct cg *cg)
 int64_t blocks_of(const struct cg *cg)
 {
     const struct plan_ranks *const ranks = cg->s.plan->ranks;
+    if (workspace_of(cg)->predicts) {
+        const int64_t tile = cg_fused::BLOCK * (cg_predicted::BYTES / (int64_t)spmv_type_size(cg->s.type));
+        return min_i64((cg->s.n - 1) / tile + 1, cg_fused::FEW_BLOCKS);
+    }
     const bool few = cg->s.n <= (int64_t)cg_fused::FEW_FOR;
     if (ranks != nullptr) {
         const int64_t resident = 2 * ((const cuda_state *)cg->s.ctx->device)->multiprocessors;
@@ -115,7 +125,7 @@ template <typename T> T *pq_parts(const struct cg *cg, int64_t *count)
 /* The first direction, or the other one. */
 void *direction_of(const struct cg *cg, bool other)
 {
-    return other ? workspace_of(cg)->other : cg->p;
+    return other && workspace_of(cg)->other != nullptr ? workspace_of(cg)->other : cg->p;
 }
 
 template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
@@ -133,7 +143,7 @@ template <typename T> cg_fused::system<T> system_of(const struct cg *cg)
                                   (T *)cg->s.r,
                                   (T *)direction_of(cg, own->odd),
                                   (T *)cg->s.q,
-                                  (T *)direction_of(cg, own->other != nullptr && !own->odd),
+                                  (T *)direction_of(cg, !own->odd),
                                   (const T *)scale,
                                   (const T *)own->z,
                                   cg->s.n,
@@ -171,6 +181,23 @@ template <typename T> void set_system(const struct cg *cg, cg_fused::system_of_r
     system->view = *cg->s.plan->ranks->view;
 }
 
+template <typename T> void set_system(const struct cg *cg, cg_predicted::system<T> *system)
+{
+    const workspace *const own = workspace_of(cg);
+    char *const memory = (char *)own->memory;
+    auto *const turns = (cg_predicted::turn<T> *)(memory + own->turns_at);
+    auto *const odd_left = (cg_fused::two<T> *)(memory + own->left_odd_at);
+    int64_t count = 0;
+    pq_parts<T>(cg, &count);
+    (cg_fused::system<T> &)*system = system_of<T>(cg);
+    system->qq = parts_of((const T *)(memory + own->qq_at), count, (const T *)(memory + own->qq_folded_at));
+    system->next_left = own->odd ? system->left : odd_left;
+    if (own->odd)
+        system->squares.at = odd_left;
+    system->now = turns + own->odd;
+    system->then = turns + !own->odd;
+}
+
 /* Launches the kernel on the system of this solve. */
 template <typename T, typename System, typename... Parameters, typename... Arguments>
 spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, void (*kernel)(System, Parameters...),
@@ -186,16 +213,19 @@ spmv_status queue_kernel(const struct cg *cg, const char *name, int64_t blocks, 
 /* The kernel for one element a thread, or for several at a time. */
 #define KERNEL_FOR(kernel, some) (is_small(cg) ? kernel<T, 1> : kernel<T, some>)
 
-/* Folds the parts of p'q where there are more than TOP. */
+/* Folds the parts of p'q where there are more than TOP, and those of the squares of q. */
 template <typename T> spmv_status queue_fold(const struct cg *cg)
 {
+    const workspace *const own = workspace_of(cg);
+    char *const memory = (char *)own->memory;
     int64_t count = 0;
     const T *const parts = pq_parts<T>(cg, &count);
     if (count <= cg_fused::TOP)
         return SPMV_OK;
     return on_device(cg->s.ctx, [&] {
-        return launch_early(cg->s.ctx, "cg fold", cg_fused::FOLDED, cg_fused::BLOCK, cg_fused::fold<T>, parts, count,
-                            (T *)system_of<T>(cg).pq.at);
+        return launch_early(cg->s.ctx, "cg fold", cg_fused::FOLDED, cg_fused::BLOCK, cg_fused::fold<T>, parts,
+                            own->predicts ? (const T *)(memory + own->qq_at) : nullptr, count,
+                            (T *)(memory + own->pq_at), (T *)(memory + own->qq_folded_at));
     });
 }
 
@@ -289,6 +319,29 @@ template <typename T> spmv_status queue_vectors_of_ranks(const struct cg *cg)
     return st;
 }
 
+/* The squares of q that a step with one vector kernel needs of its product. */
+template <typename T> struct plan_squares squares_of_product(const struct cg *cg)
+{
+    cg_predicted::system<T> system;
+    if (!workspace_of(cg)->predicts)
+        return {};
+    set_system(cg, &system);
+    return {(char *)workspace_of(cg)->memory + workspace_of(cg)->qq_at, system.scale, &system.now->alpha};
+}
+
+/* The vector kernel of such a step. */
+template <typename T> spmv_status queue_predicted(const struct cg *cg)
+{
+    using cg_fused::parts_of_x;
+    workspace *const own = workspace_of(cg);
+    const auto kernel = own->other == nullptr ? cg_predicted::step<T, parts_of_x::ONE>
+                        : own->odd            ? cg_predicted::step<T, parts_of_x::TWO>
+                                              : cg_predicted::step<T, parts_of_x::NONE>;
+    const spmv_status st = queue_kernel<T>(cg, "cg step", blocks_of(cg), kernel);
+    own->odd = !own->odd;
+    return st;
+}
+
 /* One step. */
 template <typename T> spmv_status queue_step(const struct cg *cg)
 {
@@ -302,10 +355,13 @@ template <typename T> spmv_status queue_step(const struct cg *cg)
     product.epilogue = &dot;
     product.stop = &system_of<T>(cg).s->ending;
     product.leaves_parts = true;
+    product.squares = squares_of_product<T>(cg);
     const bool ranks = cg->s.plan->ranks != nullptr;
     spmv_status st = ranks ? queue_product_of_ranks<T>(cg, product) : plan_multiply(cg->s.plan, &product);
     if (st == SPMV_OK && !ranks)
         st = queue_fold<T>(cg);
+    if (own->predicts)
+        return st != SPMV_OK ? st : queue_predicted<T>(cg);
     if (exchanges(cg))
         return st != SPMV_OK ? st : queue_vectors_of_ranks<T>(cg);
     if (st == SPMV_OK)
@@ -338,9 +394,10 @@ template <typename T> spmv_status queue_begin(struct cg *cg)
                              product_parts, count);
     if (st == SPMV_OK)
         st = sum_squares<T>(cg);
-    return st != SPMV_OK ? st
-                         : queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->s.column->tolerance,
-                                           roundoff, (long long)cg->s.column->limit);
+    if (st == SPMV_OK)
+        st = queue_kernel<T>(cg, "cg begin", 1, cg_fused::begin_state<T>, cg->s.column->tolerance, roundoff,
+                             (long long)cg->s.column->limit);
+    return st != SPMV_OK || !own->predicts ? st : queue_kernel<T>(cg, "cg begin", 1, cg_predicted::begin_turn<T>);
 }
 
 /* The same for several ranks, and the first step, or two where some rank may have two directions, in which
@@ -356,7 +413,7 @@ template <typename T> spmv_status queue_begin_of_ranks(struct cg *cg)
     return st;
 }
 
-/* Adds to x the part of the last step. */
+/* Adds to x the part of the last step if their number is odd. */
 spmv_status catch_up(const struct cg *cg)
 {
     workspace_of(cg)->odd = false;
@@ -378,8 +435,7 @@ spmv_status run(struct cg *cg)
         [=](auto type) { return queue_step<decltype(type)>(cg); });
     if (ranks != nullptr)
         ranks->let_wait(ranks->self, false);
-    return st != SPMV_OK || workspace_of(cg)->other == nullptr || cg->s.column[0].iterations % 2 == 0 ? st
-                                                                                                      : catch_up(cg);
+    return st != SPMV_OK || workspace_of(cg)->other == nullptr ? st : catch_up(cg);
 }
 
 spmv_status supports(const struct cg *cg)
@@ -407,24 +463,53 @@ spmv_status lend_direction(const struct cg *cg, workspace *own)
     return SPMV_OK;
 }
 
+/* Whether steps have one vector kernel. Inner iterations (keeps) continue with another residual, which the
+ * prediction does not know. */
+bool predicts(const struct cg *cg)
+{
+    return cg->s.plan->ranks == nullptr && cg->s.plan->method->dot_parts != nullptr && !cg->keeps &&
+           (cg->s.precond == nullptr || precond_inverse_diagonal(cg->s.precond) != nullptr);
+}
+
+/* Places the members of the workspace's memory, each after the one before. Returns its bytes. */
+int64_t lay_out(const struct cg *cg, workspace *own)
+{
+    const int64_t size = (int64_t)spmv_type_size(cg->s.type), parts = parts_count(cg);
+    const int64_t folded = size * max_i64(cg_fused::FOLDED, parts);
+    int64_t products = 0, end = 0;
+    if (own->predicts)
+        cg->s.plan->method->dot_parts(cg->s.plan, &products);
+    const auto place = [&](int64_t bytes) {
+        const int64_t at = end;
+        end += (bytes + 255) / 256 * 256;
+        return at;
+    };
+    place((int64_t)sizeof(cg_fused::state<double>));
+    own->left_at = place(2 * size * parts);
+    own->rz_at = place(folded);
+    own->pq_at = place(folded);
+    own->dot_at = place(size);
+    own->squares_at = place(2 * size);
+    own->rho_at = place(size);
+    own->turns_at = place(2 * (int64_t)sizeof(cg_predicted::turn<double>));
+    own->left_odd_at = place(own->predicts ? 2 * size * parts : 0);
+    own->qq_folded_at = place(own->predicts ? size * cg_fused::FOLDED : 0);
+    own->qq_at = place(size * products);
+    return end;
+}
+
 spmv_status prepare(struct cg *cg)
 {
-    const int64_t size = (int64_t)spmv_type_size(cg->s.type);
     spmv_status st = host_alloc(cg->s.ctx, (int64_t)sizeof(workspace), "a solve", &cg->state);
     if (st != SPMV_OK)
         return st;
     workspace *const own = workspace_of(cg);
     *own = {};
-    const int64_t state_bytes = (int64_t)sizeof(cg_fused::state<double>);
-    own->left_at = (state_bytes + 255) / 256 * 256;
-    own->rz_at = own->left_at + 2 * size * parts_count(cg);
-    own->pq_at = own->rz_at + size * max_i64(cg_fused::FOLDED, parts_count(cg));
-    own->dot_at = own->pq_at + size * max_i64(cg_fused::FOLDED, parts_count(cg));
-    own->squares_at = (own->dot_at + size + 255) / 256 * 256;
-    own->rho_at = own->squares_at + 2 * size;
-    st = context_lend(cg->s.ctx, own->rho_at + size, &own->memory);
+    own->predicts = predicts(cg);
+    st = context_lend(cg->s.ctx, lay_out(cg, own), &own->memory);
     if (st == SPMV_OK && cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
-        st = context_lend(cg->s.ctx, max_i64(1, cg->s.n) * size, &own->z); /* not NULL for a rank without rows */
+        st = context_lend(cg->s.ctx, max_i64(1, cg->s.n) * (int64_t)spmv_type_size(cg->s.type),
+                          &own->z); /* not NULL for a rank without rows */
     if (st == SPMV_OK)
         st = lend_direction(cg, own);
     if (st != SPMV_OK)
@@ -432,9 +517,10 @@ spmv_status prepare(struct cg *cg)
     st = cg_blocks::open(&own->queue, cg, own->memory, cg->method == &cg_graph);
     return st != SPMV_OK ? st : on_device(cg->s.ctx, [&] {
         /* the host copies all of it, also members that no kernel wrote */
-        return cuda_check(cg->s.ctx,
-                          cudaMemsetAsync(own->memory, 0, (size_t)state_bytes, (cudaStream_t)cg->s.ctx->stream),
-                          "the state");
+        return cuda_check(
+            cg->s.ctx,
+            cudaMemsetAsync(own->memory, 0, sizeof(cg_fused::state<double>), (cudaStream_t)cg->s.ctx->stream),
+            "the state");
     });
 }
 
@@ -454,6 +540,6 @@ constexpr cg_method method(const char *name, const char *why)
 
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = method("fused", "three kernels per step, launched in advance");
+extern "C" const struct cg_method cg_fused_cuda = method("fused", "few kernels per step, launched in advance");
 extern "C" const struct cg_method cg_graph =
-    method("graph", "three kernels per step, replayed in groups as one CUDA graph");
+    method("graph", "few kernels per step, replayed in groups as one CUDA graph");

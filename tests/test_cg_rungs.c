@@ -70,6 +70,20 @@ static struct system generated(spmv_context *ctx, const char *spec, spmv_type ty
     return s;
 }
 
+/* A matrix times a number. */
+static struct system multiplied(spmv_context *ctx, const char *spec, spmv_type type, double factor)
+{
+    struct system s = {.ctx = ctx};
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, type, &s.matrix));
+    spmv_matrix_view(s.matrix, &s.a);
+    s.val = malloc((size_t)s.a.nnz * 8);
+    for (int64_t k = 0; k < s.a.nnz; k++)
+        real_set(type, s.val, k, factor * real_at(type, s.a.val, k));
+    s.a.val = s.val;
+    make_plan(&s, 1);
+    return s;
+}
+
 /* S A S with S = diag(1 + 7 i mod 10): badly scaled, which Jacobi corrects. */
 static struct system scaled(spmv_context *ctx, const char *spec)
 {
@@ -580,6 +594,129 @@ static void two_directions(void **state)
 #endif
 }
 
+/* A grid with as many rows as a GPU needs to alternate between two directions; few on an emulated one. */
+static const char *large_grid(void)
+{
+    return SLOW ? "poisson2d:30" : support_backend == SPMV_BACKEND_CUDA ? "poisson2d:1450" : "poisson2d:60";
+}
+
+/* The same x from all rungs after some steps, with equal bits by fused and graph on a GPU: none and jacobi, with a
+ * table of values and without. */
+static void same_steps(void **state)
+{
+    spmv_context *ctx = *state;
+    for (int form = 0; form < 4; form++) {
+        struct system s = generated(ctx, large_grid(), SPMV_F64, 1);
+        spmv_plan_options plan = support_plan_options();
+        spmv_preconditioner *jacobi = NULL;
+        spmv_cg_options options;
+        spmv_cg_result result;
+        double x[3] = {0}; /* of the first rung */
+        bool begun = false;
+        uint64_t bits_of_fused = 0;
+        if (form % 2 == 0 && support_backend == SPMV_BACKEND_CUDA)
+            plan.compression = SPMV_COMPRESSION_VALUES;
+        spmv_plan_destroy(s.plan);
+        assert_ok(ctx, spmv_plan_create(ctx, &s.a, &plan, &s.plan));
+        assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &s.a, NULL, &jacobi));
+        ask_for_ones(&s);
+        for (int i = 0; with_rung(i, &options); i++) {
+            options.precond = form < 2 ? NULL : jacobi;
+            options.max_iterations = 9;
+            options.zero_start = 1;
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+            if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.method, "persistent") == 0)
+                continue;
+            assert_int_equal(st, SPMV_ERROR_ITERATIONS);
+            assert_int_equal(result.iterations, 9);
+            for (int k = 0; k < 3; k++) {
+                const double now = at(&s, s.x, k * (s.a.rows - 1) / 2);
+                x[k] = begun ? x[k] : now;
+                if (!(fabs(now - x[k]) <= 1e-10 * fabs(x[k])))
+                    fail_msg("form %d, %s: element %d is %.17g, not %.17g", form, result.method, k, now, x[k]);
+            }
+            begun = true;
+            if (strcmp(result.method, "fused") == 0)
+                bits_of_fused = fingerprint(&s, &result);
+            if (strcmp(result.method, "graph") == 0 && bits_of_fused != 0)
+                assert_true(fingerprint(&s, &result) == bits_of_fused);
+        }
+        spmv_preconditioner_destroy(jacobi);
+        release(&s);
+    }
+}
+
+/* With k different eigenvalues, k steps solve. In the last one the residual falls to roundoff, which no prediction
+ * of its square from larger numbers shows. */
+static void few_eigenvalues(void **state)
+{
+    static const double eigenvalues[] = {3, 7, 0.5};
+    const int64_t n = SLOW ? 900 : support_backend == SPMV_BACKEND_CUDA ? 2100000 : 3000;
+    spmv_context *ctx = *state;
+    spmv_cg_options options;
+    spmv_cg_result result;
+    for (int k = 1; k <= 3; k++) {
+        int32_t *const row_ptr = malloc((size_t)(n + 1) * sizeof *row_ptr), *const col =
+                                                                                malloc((size_t)n * sizeof *col);
+        double *const val = malloc((size_t)n * sizeof *val);
+        for (int64_t i = 0; i < n; i++) {
+            row_ptr[i] = col[i] = (int32_t)i;
+            val[i] = eigenvalues[i % k];
+        }
+        row_ptr[n] = (int32_t)n;
+        struct system s = {.ctx = ctx, .a = support_csr(n, n, row_ptr, col, val)};
+        make_plan(&s, 1);
+        ask_for_ones(&s);
+        for (int i = 0; with_rung(i, &options); i++) {
+            options.zero_start = 1;
+            options.rtol = 1e-13;
+            const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+            if (st == SPMV_ERROR_UNSUPPORTED)
+                continue;
+            assert_ok(ctx, st);
+            assert_int_equal(result.iterations, k);
+            for (int64_t j = 0; j < n; j += n / 7)
+                assert_true(fabs(at(&s, s.x, j) - 1) < 1e-12);
+        }
+        release(&s);
+        support_free(row_ptr, col, val);
+    }
+}
+
+/* A times 2^e: the residual falls as for A, also where squares of A p would overflow or vanish. */
+static void far_scales(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_cg_options options;
+    spmv_cg_result result;
+    for (int type = 0; type < 2; type++) {
+        const spmv_type t = type == 0 ? SPMV_F64 : SPMV_F32;
+        const int far = type == 0 ? 600 : 75;
+        double usual[8] = {0};
+        for (int e = 0; e < 3; e++) {
+            struct system s = multiplied(ctx, large_grid(), t, ldexp(1, e == 0 ? 0 : e == 1 ? far : -far));
+            ask_for_ones(&s);
+            for (int i = 0; with_rung(i, &options); i++) {
+                options.zero_start = 1;
+                options.max_iterations = 12;
+                const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
+                if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.method, "persistent") == 0)
+                    continue; /* the squares of persistent overflow */
+                if (st != SPMV_ERROR_ITERATIONS)
+                    fail_msg("type %d, scale %d, %s: %s (%s)", type, e, result.method, spmv_status_name(st),
+                             spmv_last_error(ctx));
+                assert_true(i < 8);
+                const double fall = result.true_residual / result.norm_b;
+                usual[i] = e == 0 ? fall : usual[i];
+                if (!(fabs(fall - usual[i]) <= 0.2 * usual[i]))
+                    fail_msg("type %d, scale %d, %s: residual %g instead of %g", type, e, result.method, fall,
+                             usual[i]);
+            }
+            release(&s);
+        }
+    }
+}
+
 /* Rows over several tiles, and one as long as the matrix: an arrow matrix, positive definite by a
  * large diagonal. */
 static void long_rows(void **state)
@@ -936,7 +1073,8 @@ static void ended_at_the_start(void **state)
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(ended_at_the_start), with_context(few_steps)), with_context(names_and_choice),
                       with_context(every_ending), with_context(cancelled), with_context(symmetry),
                       with_context(symmetry_is_remembered), with_context(counts_as_scipy), with_context(error_bound),
-                      cmocka_unit_test(bits), cmocka_unit_test(two_directions), with_context(long_rows),
+                      cmocka_unit_test(bits), cmocka_unit_test(two_directions), with_context(same_steps),
+                      with_context(few_eigenvalues), with_context(far_scales), with_context(long_rows),
                       cmocka_unit_test(bad_preconditioners), with_context(precisions), with_context(inner_failures),
                       with_context(unlike_columns), with_context(columns_that_fail), with_context(few_steps),
                       cmocka_unit_test(ended_at_the_start))
