@@ -120,11 +120,9 @@ void group_halo_release(spmv_group_matrix *m);
 spmv_status group_fetch_start(void *matrix, void *x);
 spmv_status group_fetch_finish(void *matrix, void *x);
 
-#ifdef SPMV_HAVE_CUDA
 /* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
  * in the context's memory. */
 spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
                                   const void *a, const void *b, void *parts);
-#endif
 
 #endif

@@ -105,7 +105,6 @@ spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_c
 /* Checks the shape, and the row offsets of arrays that the host can read. */
 spmv_status csr_check_offsets(spmv_context *ctx, const char *name, const spmv_csr *a);
 
-#ifdef SPMV_HAVE_CUDA
 /* What is wrong with arrays on the device; rows > 0. Descents: entries whose column is not greater
  * than that of the entry before. Only if rows is 0 is the last number valid. Waits. */
 struct csr_faults {
@@ -120,7 +119,6 @@ static inline bool csr_faultless(const struct csr_faults *f, enum csr_order orde
 {
     return f->rows == 0 && f->columns == 0 && (order == CSR_ANY_ORDER || f->descents == f->descents_at_starts);
 }
-#endif
 
 /* spmv_matrix_transpose without the check. */
 spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b);
@@ -137,7 +135,6 @@ spmv_status csr_transpose_numbered(spmv_context *ctx, const spmv_csr *a, spmv_ma
 /* The same for the pattern of a valid matrix in the context's memory. from: nnz numbers there. */
 spmv_status matrix_transpose_pattern(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from);
 
-#ifdef SPMV_HAVE_CUDA
 /* The pattern of B = transpose(A) on the device, and the index in A of each entry of B. row_ptr:
  * a->cols + 1 offsets of row_ptr_bits. col, from: a->nnz numbers, from of from_bits. nnz > 0. */
 spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
@@ -151,7 +148,6 @@ spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, 
  * spmv_matrix_row_sums. */
 spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal);
 spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums);
-#endif
 
 /* Conjugates every value of b; real values do not change. */
 void csr_conjugate(spmv_context *ctx, spmv_matrix *b);

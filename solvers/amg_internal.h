@@ -161,7 +161,6 @@ struct amg_roots {
 
 enum { AMG_ROOTS_COUNTS = 4 };
 
-#ifdef SPMV_HAVE_CUDA
 /* The room for this many entries. */
 int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries);
 
@@ -185,6 +184,5 @@ spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *s, const st
 
 spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
-#endif
 
 #endif

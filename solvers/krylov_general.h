@@ -81,7 +81,6 @@ spmv_status general_solve(struct general *g);
 
 /* ------------------------------------------------------------- krylov_queue.cu */
 
-#ifdef SPMV_HAVE_CUDA
 /* Steps in a group on cuda: far from the end, and near it. */
 enum { KRYLOV_LONG_GROUP = 8, KRYLOV_SHORT_GROUP = 2 };
 
@@ -105,6 +104,5 @@ void krylov_persistent_close(struct general *g, struct krylov_persistent *persis
 /* Queues a kernel that runs until the end of the cycle, or for less than KRYLOV_RING steps. begins: the first one after
  * the method's begin. */
 spmv_status krylov_persistent_steps(struct general *g, bool begins);
-#endif
 
 #endif

@@ -76,7 +76,6 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
 /* Solves the triangle of gmres for state->g, also while state->ending is not 0. */
 spmv_status krylov_solve_triangle(const struct krylov_vectors *v);
 
-#ifdef SPMV_HAVE_CUDA
 int64_t krylov_parts_bytes_cuda(int sums);
 spmv_status krylov_combine_cuda(const struct krylov_vectors *, const struct krylov_combination *);
 spmv_status krylov_project_cuda(const struct krylov_vectors *, const struct krylov_projection *);
@@ -84,6 +83,5 @@ spmv_status krylov_store_cuda(const struct krylov_vectors *, const struct krylov
 spmv_status krylov_expand_cuda(const struct krylov_vectors *, const void *basis, int64_t stride, const void *x,
                                void *to);
 spmv_status krylov_solve_triangle_cuda(const struct krylov_vectors *);
-#endif
 
 #endif

@@ -65,7 +65,6 @@ struct precond_triangle {
 void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
                            int64_t begin, int64_t end);
 
-#ifdef SPMV_HAVE_CUDA
 spmv_status precond_blocks_cuda(spmv_context *, spmv_type, const struct precond_blocks *, const void *r, void *z);
 spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_step *, int64_t n);
 spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
@@ -82,6 +81,5 @@ spmv_status precond_ball_cuda(spmv_context *, const spmv_csr *a, struct precond_
 
 /* reciprocals[i] = 1 / diagonal[i], rounded to the type */
 spmv_status precond_reciprocals_cuda(spmv_context *, spmv_type, const double *diagonal, void *reciprocals, int64_t n);
-#endif
 
 #endif

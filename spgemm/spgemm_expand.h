@@ -19,8 +19,6 @@ struct spgemm_sums {
 };
 
 spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums);
-#ifdef SPMV_HAVE_CUDA
 spmv_status spgemm_expand_sums_cuda(spmv_context *ctx, const struct spgemm_sums *sums);
-#endif
 
 #endif

@@ -84,9 +84,7 @@ spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz
 /* The methods of each backend; a list ends with a NULL name, its first is the default
  * (multiply_methods.c). */
 extern const struct spgemm_method spgemm_methods_ref[], spgemm_methods_omp[];
-#ifdef SPMV_HAVE_CUDA
 extern const struct spgemm_method spgemm_methods_cuda[];
-#endif
 
 /* The functions of the methods. */
 spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan);
@@ -98,13 +96,11 @@ void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan);
 /* spgemm_1_expand.c, on every backend */
 spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan);
 spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
-#ifdef SPMV_HAVE_CUDA
 /* spgemm_cuda.cu. Checks the arrays of A and B, which are on the device, counts the products, for each
  * row in row_ptr, and takes the sample. *valid: no fault was found, and neither matrix has 0 rows. Waits once. */
 spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool *valid);
 spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan);
 spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c);
 void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan);
-#endif
 
 #endif

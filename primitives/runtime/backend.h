@@ -164,9 +164,7 @@ struct backend_table {
 
 extern const struct backend_table backend_ref;
 extern const struct backend_table backend_omp;
-#ifdef SPMV_HAVE_CUDA
 extern const struct backend_table backend_cuda;
-#endif
 
 /* Returns the table of a backend, or NULL if this build does not have it (context.c). */
 const struct backend_table *backend_find(spmv_backend id);
