@@ -7,6 +7,7 @@
 #define SPMV_LAUNCH_CUH
 
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>

@@ -630,7 +630,8 @@ struct {
     int line, threads, yes, result;
 } barrier;
 int done;
-const std::function<void()> *body;
+void (*body)(const void *);
+const void *body_arguments;
 
 [[noreturn]] void give_up(const char *what, int thread)
 {
@@ -686,7 +687,7 @@ void run_fiber()
     stack *const mine = fibers[running].on;
     arrives(mine->here);
     for (;;) {
-        (*body)();
+        body(body_arguments);
         fibers[running].state = DONE;
         done++;
         unused[unused_count++] = mine;
@@ -839,7 +840,7 @@ unsigned host_cuda_ballot(bool yes)
 
 alignas(16) unsigned char host_cuda_shared[HOST_CUDA_SHARED_BYTES];
 
-cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
+cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, void (*thread)(const void *), const void *arguments)
 {
     const in_turn lock(turns);
     cudaError_t error = host_cuda.launch_error;
@@ -857,7 +858,8 @@ cudaError_t host_cuda_launch(const cudaLaunchConfig_t &config, const std::functi
         describe(scheduler);
         described = pthread_self();
     }
-    body = &thread;
+    body = thread;
+    body_arguments = arguments;
     gridDim = config.gridDim;
     blockDim = config.blockDim;
     const bool cooperative = config.numAttrs > 0 && config.attrs->id == cudaLaunchAttributeCooperative;
