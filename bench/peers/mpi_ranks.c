@@ -471,7 +471,9 @@ static int fill(struct ranks *ranks, char *why, size_t why_size)
     ranks->log = make_file(ranks, "log", 0, NULL, why, why_size);
     if (ranks->log < 0 || listen_in_folder(ranks, why, why_size) != 0 || share_problem(ranks, why, why_size) != 0)
         return -1;
-    for (int bound = 1; launch(ranks, bound, why, why_size) != 0; bound = 0) {
+    /* mpiexec takes half a second to refuse more ranks than cores */
+    for (int bound = problem->threads <= sysconf(_SC_NPROCESSORS_ONLN); launch(ranks, bound, why, why_size) != 0;
+         bound = 0) {
         end_processes(ranks, 0);
         close_sockets(ranks);
         if (!bound)
