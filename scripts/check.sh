@@ -62,7 +62,7 @@ build_with() {
     shift 5
     local cxx=${compiler/%gcc/g++}
     [ "$compiler" != clang ] || cxx=clang++
-    build_tree "$root/build/$name" "$target" -DCMAKE_BUILD_TYPE="$type" -DSPMV_WERROR=ON -DSPMV_CUDA=OFF -DBUILD_TESTING=ON \
+    build_tree "$root/build/$name" "$target" -DCMAKE_BUILD_TYPE="$type" -DSPMV_WERROR=ON -DSPMV_CUDA=OFF -DSPMV_EMULATED_GPU=ON -DBUILD_TESTING=ON \
         -DCMAKE_C_COMPILER="$compiler" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" "$@"
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds and tests from scratch: installs missing packages, builds with warnings as errors, runs all
 # tests. Ends with the summary and the exit status of ctest. JOBS=N sets the number of parallel
-# compilers and tests; SPMV_CUDA=OFF builds without the CUDA backend. CUDA code is compiled for one
+# compilers and tests; SPMV_CUDA=OFF builds without the CUDA backend, and without the tests of its
+# kernels on an emulated GPU (SPMV_EMULATED_GPU=ON: with them). CUDA code is compiled for one
 # architecture (build.sh); check.sh release compiles it for all.
 #
 # SPDX-License-Identifier: BSD-3-Clause
@@ -17,7 +18,8 @@ packages_gpu_hint
 quick=ON
 if [ "$(build_architecture)" = native ]; then quick=OFF; fi
 build_tree "$root/build/test" all -DCMAKE_BUILD_TYPE=Release -DSPMV_WERROR=ON -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="$(build_architecture)" -DSPMV_QUICK_NVCC="$quick"
+    -DCMAKE_CUDA_ARCHITECTURES="$(build_architecture)" -DSPMV_QUICK_NVCC="$quick" \
+    -DSPMV_EMULATED_GPU="${SPMV_EMULATED_GPU:-AUTO}"
 # Parallel tests must not spin while they wait for a core. One test more than cores, because some
 # wait for other programs, such as mpirun, most of their time.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
