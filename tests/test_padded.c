@@ -216,7 +216,7 @@ static struct matrix make_even(int64_t nnz, int64_t length, int64_t every, int64
 static void choice(void **state)
 {
     (void)state;
-    if (brief) /* large matrices, and no kernel of its own */
+    if (brief) /* large matrices, see sanitize.sh, and no kernel of its own */
         skip();
     struct setting automatic = {.stored = SPMV_F64, .sums = SPMV_F64, .compression = -1}, named = automatic;
     named.method = "padded";
