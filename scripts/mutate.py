@@ -7,6 +7,7 @@ must catch it.
                                scripts.mutants runs
 
 With --tested the tests are not run without a mutant first: ctest runs them beside scripts.mutants.
+Mutants of which a test is disabled in BUILD are left out.
 
 BUILD is an up-to-date build folder of this tree, made with Ninja. mutants.txt lists the mutants and
 describes its format. A mutant is caught if one of its tests fails, crashes or exceeds its time
@@ -262,7 +263,8 @@ class Build:
         for test in json.loads(said.replace(copy, self.folder))["tests"]:
             properties = {p["name"]: p["value"] for p in test.get("properties", [])}
             yield {"name": test["name"], "command": test.get("command"), "folder": properties["WORKING_DIRECTORY"],
-                   "environment": properties.get("ENVIRONMENT", []), "skip": properties.get("SKIP_RETURN_CODE")}
+                   "environment": properties.get("ENVIRONMENT", []), "skip": properties.get("SKIP_RETURN_CODE"),
+                   "disabled": properties.get("DISABLED", False)}
 
     def programs(self, test):
         """The nodes in the command of the test."""
@@ -521,7 +523,11 @@ def main():
     chosen = [mutant for mutant in mutants if given.word in mutant.name and (mutant.fixed or not given.fixed)]
     if not chosen:
         raise Trouble(f"no mutant has {given.word!r} in its name")
-    caught, failed = judge_all(Build(given.build), mutants, chosen, given.tested)
+    build = Build(given.build)
+    enabled = [mutant for mutant in chosen if not any(build.tests.get(test, {}).get("disabled") for test in mutant.tests)]
+    if len(enabled) < len(chosen):
+        print(f"left out: {len(chosen) - len(enabled)} mutants of which a test is disabled in this build")
+    caught, failed = judge_all(build, mutants, enabled, given.tested)
     return 0 if caught > 0 and failed == 0 else 1
 
 
