@@ -19,7 +19,7 @@ tool=$1 program=$2
 leave_out=""
 [ "$tool" != racecheck ] || leave_out="--kernel-name-exclude kns=_pipeline"
 "$program" cuda none || exit
-export SPMV_TEST_CHECKER=$tool
+export SPMV_TEST_CHECKER="$tool"
 for checker in "${COMPUTE_SANITIZER:-compute-sanitizer}" /usr/local/cuda/bin/compute-sanitizer; do
     if command -v "$checker" >/dev/null; then
         # shellcheck disable=SC2086 # two words or none
