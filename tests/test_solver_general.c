@@ -405,6 +405,29 @@ static void exact_after_n_steps(void **state)
     release(&a);
 }
 
+/* After n steps the rest of A v is only rounding. It counts as 0, so the residual of the recurrence is 0. */
+static void space_ends_up_to_rounding(void **state)
+{
+    enum { N = 3 };
+    spmv_context *ctx = *state;
+    uint64_t random = 11;
+    for (int k = 0; k < 8; k++) {
+        struct matrix a = new_matrix(N, N * N, SPMV_F64);
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t j = 0; j < N; j++)
+                add(&a, i, j, (double)(support_random(&random) >> 40) / (1 << 24) + (i == j ? 1 : 0), 0);
+        finish(&a);
+        struct system s = new_system(ctx, &a);
+        const spmv_solver_options o = options_of("gmres", "none");
+        spmv_solver_result result;
+        assert_ok(ctx, solve(&s, &o, &result));
+        assert_int_equal(result.iterations, N);
+        assert_true(result.recurrence_residual <= (support_backend == SPMV_BACKEND_CUDA ? 1e-14 * result.norm_b : 0));
+        close_system(&s);
+        release(&a);
+    }
+}
+
 static spmv_status negate(void *self, const void *r, void *z)
 {
     spmv_context *const ctx = self;
@@ -983,8 +1006,8 @@ static void singular(void **state)
 }
 
 SUPPORT_MAIN(with_context(known_answers), with_context(sizes), with_context(recurrence), with_context(preconditioners),
-             with_context(exact_after_n_steps), with_context(breakdowns), with_context(rotation), with_context(rank_1),
-             with_context(singular_path), with_context(infinite_entries), with_context(residuals_that_move),
-             cmocka_unit_test(blocks_that_wait), with_context(counts_as_scipy), with_context(minres_needs),
-             with_context(choice), with_context(callbacks), with_context(extremes), with_context(several),
-             cmocka_unit_test(bits), with_context(singular))
+             with_context(exact_after_n_steps), with_context(space_ends_up_to_rounding), with_context(breakdowns),
+             with_context(rotation), with_context(rank_1), with_context(singular_path), with_context(infinite_entries),
+             with_context(residuals_that_move), cmocka_unit_test(blocks_that_wait), with_context(counts_as_scipy),
+             with_context(minres_needs), with_context(choice), with_context(callbacks), with_context(extremes),
+             with_context(several), cmocka_unit_test(bits), with_context(singular))
