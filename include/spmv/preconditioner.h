@@ -132,11 +132,11 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
  *                 in aggregate j and 0 elsewhere. With k > 1 vectors, each aggregate has k columns,
  *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
- *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The smoother is
- *                 options.degree steps of the Chebyshev iteration for D^-1 A. A matrix of at most
- *                 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where that is
- *                 precise enough (info.layout). For a singular positive semidefinite matrix, M is
- *                 positive definite too.
+ *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The
+ *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
+ *                 of at most 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where
+ *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,
+ *                 M is positive definite too.
  *   hypre-amg     a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
  *                 f64, backends ref and omp.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
@@ -234,8 +234,9 @@ typedef struct spmv_preconditioner_info {
     int64_t levels;         /* ic0, ilu0, ilut: rows on the longest chain of dependent rows;
                                amg: levels; else 0 */
     int64_t fallen;         /* block-jacobi: blocks replaced by their diagonal; ic0: failed
-                               factorisations; cholesky, ilu0, ilut: replaced pivots; amg: unknowns of
-                               the last level left out, because the matrix is singular; else 0 */
+                               factorisations; cholesky, ilu0, ilut: replaced pivots;
+                               amg: unknowns of the last level left out, because the matrix
+                               is singular; else 0 */
 } spmv_preconditioner_info;
 
 /* Describes a preconditioner.
