@@ -194,7 +194,12 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         at_the_limit(&to, o, a);
         break;
     case SPMV_ERROR_STAGNATION:
-        at_the_precision(&to, o, a);
+        if (is_wrong_row(&a->result))
+            add(&to, "%s", strcmp(a->result.method, "direct") == 0
+                               ? "scale the rows so that their largest entries are alike"
+                               : "try --solver direct, or scale the rows so that their largest entries are alike");
+        else
+            at_the_precision(&to, o, a);
         break;
     case SPMV_ERROR_BREAKDOWN:
         without_progress(&to, o, a);

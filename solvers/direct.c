@@ -41,6 +41,9 @@ static const struct direct_module *open_module(spmv_context *ctx)
     return solver_module_open(ctx, &module);
 }
 
+/* direct_dense.c */
+extern const struct direct_module direct_dense;
+
 static spmv_status fail(const struct direct *d, spmv_status status, const char *why)
 {
     return context_fail(d->ctx, status, "direct: %s", why);
@@ -178,7 +181,8 @@ done:
     return st;
 }
 
-spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+/* dense: factors of the whole square. */
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, struct direct **direct)
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
@@ -201,7 +205,7 @@ spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **
                          .nnz = a->nnz,
                          .bytes = sizeof *d};
     d->parts = type_parts(d->type);
-    d->module = open_module(ctx);
+    d->module = dense ? &direct_dense : open_module(ctx);
     if (d->module == NULL)
         TRY(SPMV_ERROR_UNSUPPORTED);
     if (d->n > 0)
@@ -215,6 +219,16 @@ done:
     }
     *direct = d;
     return st;
+}
+
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, false, direct);
+}
+
+spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, true, direct);
 }
 
 void direct_destroy(struct direct *d)

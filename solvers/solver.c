@@ -285,7 +285,7 @@ static spmv_status make_rest(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
     const bool direct = s->method == &general_direct;
-    if (direct)
+    if (direct && s->direct == NULL) /* solver_choose_method may have made it */
         st = direct_create(s->ctx, &s->a, &s->direct);
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
         s->precond = s->options.own_precond;
@@ -346,6 +346,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
         TRY(make_inner(s, s->plans_update));
     TRY(make_rest(s));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
+    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -368,6 +369,7 @@ void spmv_solver_destroy(spmv_solver *s)
     if (s == NULL)
         return;
     drop_precond(s);
+    solver_scaled_destroy(s->scaled);
     for (int i = 0; i < SOLVER_RESORTS; i++)
         spmv_preconditioner_destroy(s->ilut[i]);
     direct_destroy(s->direct);
@@ -379,6 +381,7 @@ void spmv_solver_destroy(spmv_solver *s)
         spmv_free(s->ctx, memory[i]);
     context_freed(s->ctx);
     host_free(s->results);
+    host_free(s->errors);
     host_free(s);
 }
 
@@ -423,6 +426,8 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;
     }
+    solver_scaled_destroy(s->scaled);
+    s->scaled = NULL;
     s->used_precond = NULL;
     if (!renews) { /* it may use the plan */
         drop_precond(s);
@@ -465,7 +470,9 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .method = "",
                                             .rung = "",
                                             .precond = "none",
-                                            .error_estimate = -1};
+                                            .error_estimate = -1,
+                                            .backward_error = -1,
+                                            .backward_row = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -494,6 +501,8 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.true_residual = r->true_residual;
         full.error_estimate = r->error_estimate;
         full.status = r->status;
+        full.backward_error = s->errors[v].row >= 0 ? s->errors[v].omega : -1;
+        full.backward_row = s->errors[v].row;
         full.method = solver_method_name(s->used);
         full.rung = r->method;
         memcpy(full.precond, r->precond, sizeof full.precond);

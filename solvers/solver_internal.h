@@ -6,6 +6,7 @@
 #define SOLVER_INTERNAL_H
 
 #include "backend.h"
+#include "backward_error.h"
 #include "cg_internal.h"
 #include "direct.h"
 #include "krylov_general.h"
@@ -40,7 +41,10 @@ struct spmv_solver {
     const struct general_method *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
-    spmv_cg_result *results; /* one per right-hand side */
+    spmv_cg_result *results;       /* one per right-hand side */
+    struct backward_error *errors; /* the same; row -1: not computed */
+    struct scaled_system *scaled;  /* made when rows are too inaccurate; NULL: not made yet */
+    bool corrects;                 /* it is the solver of another one's scaled system */
 };
 
 /* "cg" for NULL */
@@ -58,6 +62,19 @@ spmv_status solver_choose_method(spmv_solver *s);
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
                                 spmv_preconditioner **made);
+
+/* The end of a solve for one right-hand side, which ended with a status and its message: computes the
+ * backward error, and of f32 the true residual in f64. Corrects an x within its tolerance whose backward
+ * error is too large (solver_accuracy.c). Returns the status of the solve; SPMV_ERROR_STAGNATION: the
+ * backward error stays too large. */
+spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended, spmv_cg_result *result,
+                              struct backward_error *error);
+
+/* The same for all columns of b and x, whose results have statuses. Sets them. */
+spmv_status solver_check_columns(spmv_solver *s, const void *b, void *x, spmv_status ended);
+
+/* Releases the scaled system; NULL does nothing. */
+void solver_scaled_destroy(struct scaled_system *scaled);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);

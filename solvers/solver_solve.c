@@ -188,6 +188,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, spmv_cg_
     }
     if (st != SPMV_OK && may_follow(s, st))
         st = go_on(s, b, x, result, st);
+    st = solver_check_rows(s, b, x, st, result, &s->errors[result - s->results]);
     result->status = st;
     return st;
 }
@@ -230,6 +231,7 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
 {
     for (int v = 0; v < s->options.vectors; v++) { /* if there is no memory for a solve */
         s->results[v] = not_begun;
+        s->errors[v] = (struct backward_error){0, -1, 0};
         if (s->precond != NULL)
             snprintf(s->results[v].precond, sizeof s->results[v].precond, "%.*s", (int)sizeof s->results[v].precond - 1,
                      precond_name(s->precond));
@@ -241,5 +243,5 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     s->used = NULL;
     s->used_precond = s->precond;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return solve_cg(s, b, x);
+    return solver_check_columns(s, b, x, solve_cg(s, b, x));
 }

@@ -189,8 +189,11 @@ static void bits_of_cg(void **state)
                             assert_true(r->size == sizeof *r && r->status == e->status &&
                                         r->iterations == e->iterations && r->restarts == e->restarts &&
                                         r->norm_b == e->norm_b && r->tolerance == e->tolerance &&
-                                        r->recurrence_residual == e->recurrence_residual &&
-                                        r->true_residual == e->true_residual);
+                                        r->recurrence_residual == e->recurrence_residual);
+                            /* of f32 the solver sums it in f64 */
+                            assert_true(kinds[kind].type == SPMV_F64
+                                            ? r->true_residual == e->true_residual
+                                            : fabs(r->true_residual - e->true_residual) <= 0.1 * e->tolerance);
                             assert_string_equal(r->rung, e->method);
                             assert_string_equal(r->why_rung, e->why);
                             assert_string_equal(r->precond, "none");
@@ -630,6 +633,7 @@ static void from_jacobi_to_none(void **state)
     const double tiny[] = {1, 1e-310}, zeros[] = {0, 0};
     const spmv_csr a = support_csr(2, 2, row_ptr, col, tiny);
     spmv_solver_options o = defaults();
+    o.method = "cg"; /* auto would take a dense factor */
     spmv_solver_result result;
     void *const b = support_upload(ctx, zeros, sizeof zeros), *const x = support_upload(ctx, zeros, sizeof zeros);
     spmv_solver *solver = solver_of(ctx, &a, &o);

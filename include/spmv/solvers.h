@@ -289,7 +289,9 @@ typedef struct spmv_solver_options {
  *   direct    any A that is not singular;      LU factors by the library KLU, which is loaded on
  *             no preconditioner                first use, with iterative refinement
  *
- * "auto": cg if A is symmetric with a positive diagonal, minres if it is symmetric otherwise, else
+ * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by partial
+ * pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is needed. Else cg
+ * if A is symmetric with a positive diagonal, minres if it is symmetric otherwise, else
  * gmres, or bicgstab if the vectors of gmres would take more than 2 GiB. If cg finds that A is not
  * positive definite, minres goes on from the x reached. If the preconditioner is "auto" too, and the
  * method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with "ilut",
@@ -352,6 +354,11 @@ typedef struct spmv_solver_result {
     char why_rung[160];         /* one sentence: why this rung */
     char why_precond[512];      /* one sentence: why this preconditioner */
     double error_estimate;      /* as in spmv_cg_result */
+
+    /* The largest component-wise backward error of a row of the x returned, and that row, from 0; see
+     * spmv_solver_solve. Negative: not computed, since there is no x. */
+    double backward_error;
+    int64_t backward_row;
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
@@ -364,6 +371,22 @@ typedef struct spmv_solver_result {
  *   x       the same size: start and solution
  *   result  NULL, or k structs (one for one right-hand side) that are size bytes apart
  *   size    sizeof(spmv_solver_result)
+ *
+ * Backward error. At the end the solver computes, in one pass over A and in f64,
+ *
+ *     max_i |b - A x|_i / (|A| |x| + |b|)_i
+ *
+ * where a row whose denominator is at most 0.01 ||A_i||_1 ||x||_inf has the denominator (|A| |x|)_i +
+ * ||A_i||_1 ||x||_inf instead, and a row without entries does not count. If an x within the tolerance
+ * has more than sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much smaller than others
+ * and x is wrong there. The solver then corrects x by solves with R A C, where R and C are powers of two that
+ * make the largest entry of each row and column about 1 (R = C for a symmetric A); each is limited by
+ * max_iterations. It keeps that solver until new values. own_precond is not used in it: "auto" is. If the
+ * backward error stays too large: SPMV_ERROR_STAGNATION, with a message that names the row, and the x with
+ * the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W.
+ * Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
+ *
+ * true_residual of f32 and c64 is summed in f64.
  *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
  * continue; the message says why; x is the last iterate); the status of spmv_solver_update_values if

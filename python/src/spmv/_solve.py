@@ -20,7 +20,9 @@ class Result:
     """The outcome of a solve, of one right-hand side.
 
     ``true_residual`` is the norm of b - A x, computed for the x returned. ``converged`` means that
-    it is within ``tolerance``; the residual of the recurrence does not count.
+    it is within ``tolerance``, and that no row of b - A x is large beside the row's own numbers; the
+    residual of the recurrence does not count. ``backward_error`` is the largest component-wise
+    backward error of a row, and ``backward_row`` that row, from 0 (negative: not computed).
     """
 
     x: Any = field(repr=False)
@@ -40,6 +42,8 @@ class Result:
     why_preconditioner: str
     setup_seconds: float
     solve_seconds: float
+    backward_error: float
+    backward_row: int
     columns: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # with several right-hand sides
 
 
