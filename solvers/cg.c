@@ -110,6 +110,11 @@ static spmv_status fail_broken(const struct krylov *s, int v)
             s->ctx, SPMV_ERROR_NOT_POSITIVE,
             "spmv_cg: r'M^-1 r = %g <= 0 (r'r = %g) at iteration %lld: the preconditioner is not positive definite", rz,
             rr, k);
+    if (c->pq > 0)
+        return context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE,
+                            "spmv_cg: the residual has grown to %.3g times its first value at iteration %lld: the "
+                            "matrix is not positive definite",
+                            s->column[v].residual / s->column[v].start_residual, k);
     return context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE,
                         "spmv_cg: p'Ap = %g <= 0 (r'r = %g) at iteration %lld: the matrix is not positive definite", pq,
                         rr, k);

@@ -104,6 +104,15 @@ spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq);
 /* z = M^-1 r */
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z);
 
+/* A positive definite A with condition number k bounds the growth of the residual by sqrt(k), which is
+ * below this number, unless A is singular to rounding. */
+#define CG_MOST_GROWTH 0x1p27
+
+static inline bool cg_has_diverged(const struct krylov_column *c)
+{
+    return c->residual > CG_MOST_GROWTH * c->start_residual;
+}
+
 /* Whether the sums forbid another step. */
 static inline bool cg_is_broken(const struct cg_column *c)
 {

@@ -96,6 +96,10 @@ spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
 spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
                                 spmv_preconditioner **made);
 
+/* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's memory,
+ * of one right-hand side (solver_rounding.c). Waits. */
+spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);
+
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);
 
