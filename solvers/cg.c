@@ -313,6 +313,7 @@ spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_opti
         s->max_iterations = o.max_iterations;
         s->zero_start = o.zero_start != 0;
         s->most_growth = extra->most_growth;
+        s->indefinite_growth = extra->indefinite_growth;
         s->iterations_before = extra->iterations_before;
         s->on_iteration = o.on_iteration;
         s->on_iterate = o.on_iterate;

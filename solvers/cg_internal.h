@@ -82,7 +82,7 @@ extern const struct cg_method cg_inner;
 
 /* What spmv_cg does not offer: the members of struct krylov with these names. */
 struct cg_extra {
-    double most_growth;
+    double most_growth, indefinite_growth;
     int64_t iterations_before;
 };
 

@@ -482,7 +482,9 @@ static bool must_return(const struct krylov *s, spmv_status stop, double start, 
         return start < residual;
     if (s->most_growth == 0 || stop == SPMV_CANCELLED)
         return false;
-    return residual > (stop == SPMV_ERROR_ITERATIONS ? s->most_growth : 1) * start;
+    return residual > start * (stop == SPMV_ERROR_ITERATIONS     ? s->most_growth
+                               : stop == SPMV_ERROR_NOT_POSITIVE ? s->indefinite_growth
+                                                                 : 1);
 }
 
 /* Sets the status of column v, or none if it must restart, from its true residual. Returns whether

@@ -187,8 +187,27 @@ static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
     return run_each(g, g->method->two_steps ? g->host.iterations % 2 : 0, base, next);
 }
 
+/* The true residual of x. *follows: that of the recurrence says the same. */
+static spmv_status true_residual(const struct general *g, double *norm, bool *follows)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *const s = &g->s;
+    TRY(krylov_residual(s, s->q));
+    TRY(krylov_norms(s, s->q, norm));
+    *follows = *norm <= 2 * g->host.residual;
+done:
+    return st;
+}
+
+/* Whether x is better than one with the residual `best`. An x that has grown without bound has a residual
+ * that differs from the least possible one by rounding errors only, in either direction. */
+static bool is_better(double norm, bool follows, double best)
+{
+    return norm < (follows ? 1 : 0.9) * best;
+}
+
 /* After a pause of minres: compares the residual with the true one. *best: the smallest true residual
- * so far, that of start_x, which becomes x if it is smaller. Sets g->host.paused if the steps go on;
+ * so far, that of start_x, which becomes x if that is better. Sets g->host.paused if the steps go on;
  * otherwise the true residual has not followed, and the run breaks. */
 static spmv_status look_at_residual(struct general *g, double *best)
 {
@@ -196,13 +215,13 @@ static spmv_status look_at_residual(struct general *g, double *best)
     struct krylov *const s = &g->s;
     struct krylov_state *const state = &g->host;
     double now = 0;
-    TRY(krylov_residual(s, s->q));
-    TRY(krylov_norms(s, s->q, &now));
-    if (now < *best) {
+    bool follows = false;
+    TRY(true_residual(g, &now, &follows));
+    state->paused = 0;
+    if (is_better(now, follows, *best)) {
         TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->x, s->start_x, s->count));
         *best = now;
-    } else if (!(now <= 2 * state->residual)) {
-        state->paused = 0;
+    } else if (!follows) {
         state->stop = KRYLOV_BROKEN;
         state->broken = BROKEN_LEAST_SQUARES;
         goto done;
@@ -210,24 +229,23 @@ static spmv_status look_at_residual(struct general *g, double *best)
     state->pause_residual = state->residual;
     state->pause_iteration = state->iterations;
     state->ending = 0;
-    state->paused = 0;
     TRY(spmv_upload(s->ctx, state, g->v.state, (int64_t)sizeof *state));
     state->paused = 1;
 done:
     return st;
 }
 
-/* If the steps have paused, x becomes start_x if that has a smaller true residual. */
+/* If the steps have paused, x becomes start_x unless x is better. */
 static spmv_status return_to_best(const struct general *g, double best)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *const s = &g->s;
     double now = 0;
+    bool follows = false;
     if (g->host.pause_residual == 0 && g->host.broken != BROKEN_LEAST_SQUARES)
         return SPMV_OK;
-    TRY(krylov_residual(s, s->q));
-    TRY(krylov_norms(s, s->q, &now));
-    if (!(now <= best))
+    TRY(true_residual(g, &now, &follows));
+    if (!is_better(now, follows, best))
         TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->start_x, s->x, s->count));
 done:
     return st;
@@ -299,8 +317,8 @@ static spmv_status fail_broken(const struct krylov *s, int v)
     case BROKEN_LEAST_SQUARES:
         return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
                             "%s: minres: A is singular, or nearly so, and b has a part that no x reaches: at iteration "
-                            "%lld the residual is nearly a null vector of A, so x is a least-squares solution",
-                            s->call, k);
+                            "%lld the residual is nearly a null vector of A, so x is a least-squares solution%s",
+                            s->call, k, g->host.plain ? "" : " in the norm of the preconditioner's inverse");
     case BROKEN_SHADOW:
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
                             "%s: bicgstab: a product with the first residual is %g at iteration %lld; try gmres",

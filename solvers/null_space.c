@@ -232,9 +232,15 @@ done:
 
 const char *null_space_words(const struct null_space *n)
 {
-    return n->component == NULL ? "every row sums to 0"
-           : n->components == 1 ? "every row of a part of it sums to 0"
-                                : "every row of each of its unconnected parts sums to 0";
+    int64_t rows = 0;
+    for (int64_t k = 0; k < n->components; k++)
+        rows += n->size[k];
+    return rows == n->rows ? "every row sums to 0" : "every row of a part of it sums to 0";
+}
+
+const char *null_space_remedy(const struct null_space *n)
+{
+    return n->component == NULL ? "subtract its mean" : "subtract its mean from each connected part that sums to 0";
 }
 
 int64_t null_space_bytes(const struct null_space *n)

@@ -37,8 +37,9 @@ struct null_space_norms {
  * memory. Waits. Sums are formed in a fixed order, so the bits do not depend on the threads. */
 spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms);
 
-/* Which vectors these are, as in "A is singular (...)". */
+/* Which vectors these are, as in "A is singular (...)"; and what makes b consistent. */
 const char *null_space_words(const struct null_space *n);
+const char *null_space_remedy(const struct null_space *n);
 
 int64_t null_space_bytes(const struct null_space *n);
 

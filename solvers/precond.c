@@ -283,8 +283,8 @@ static bool takes_any_sign(const struct precond_kind *kind, const spmv_precondit
 /* Factors of a general matrix may be so unstable that solves with them overflow, though each entry is
  * finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the norm of (LU)^-1 by one
  * solve. Here its right-hand side has the largest modulus of each row, so the scale of a row does not
- * matter. No matrix that is not singular to rounding makes such a vector this large. */
-static const double MOST_OF_FACTORS = 1e16;
+ * matter. Factors of matrices that are nearly singular reach 1e20 and help all the same. */
+static const double MOST_OF_FACTORS = 1e32;
 
 /* Refuses factors whose solves are not finite, or, of a general matrix, explode. */
 static spmv_status check_factors(const spmv_preconditioner *m, const struct precond_kind *kind,

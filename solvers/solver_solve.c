@@ -7,7 +7,8 @@
  *     preconditioner too. If none helps, a method that was still running gets the rest of the
  *     iterations.
  * Each goes on from the x reached. A method returns no x with a larger true residual than that of
- * its start (most_growth in krylov.h), so the last x is the best one.
+ * its start (most_growth in krylov.h), so the last x is the best one. An exception is the x of cg that
+ * minres goes on from; there the better one is 0.
  *
  * If A is known to be singular (null_space.h), the part of b along its null vectors is split off.
  * The methods solve for the rest, so that no method sees what it cannot reduce. The tolerance is that
@@ -34,6 +35,7 @@ struct chain {
     void *x;
     double rtol, atol;
     bool zero_start; /* of the next method */
+    int64_t most;    /* iterations of all */
     spmv_cg_result *result;
 };
 
@@ -66,7 +68,10 @@ static spmv_status run_cg(const spmv_solver *s, spmv_plan *plan, const struct ch
                           int64_t iterations_before, spmv_cg_result *results)
 {
     const spmv_solver_options *const o = &s->options;
-    const struct cg_extra extra = {.most_growth = most_growth(s, most), .iterations_before = iterations_before};
+    const struct cg_extra extra = {.most_growth = most_growth(s, most),
+                                   /* minres goes on from the last x; run_all knows a better one */
+                                   .indefinite_growth = s->free && c->zero_start ? CG_MOST_GROWTH : 1,
+                                   .iterations_before = iterations_before};
     spmv_cg_options cg;
     spmv_cg_options_init(&cg, sizeof cg);
     cg.rtol = c->rtol;
@@ -112,6 +117,7 @@ static spmv_status run_general(const struct chain *c, int64_t most, int64_t iter
                               .iterations_before = iterations_before,
                               .zero_start = c->zero_start,
                               .most_growth = most_growth(s, most),
+                              .indefinite_growth = 1,
                               .on_iteration = o->on_iteration,
                               .on_iterate = o->on_iterate,
                               .user = o->user,
@@ -172,7 +178,7 @@ static int64_t share(const spmv_solver *s, int64_t left)
 
 static int64_t iterations_left(const struct chain *c)
 {
-    return most_iterations(c->s) - c->result->iterations;
+    return c->most - c->result->iterations;
 }
 
 /* The relative residual reached, for the reason of the next method. */
@@ -326,12 +332,32 @@ static spmv_status follow(struct chain *c, spmv_status st)
     return st != SPMV_OK && may_follow(s, st) && !is_at_precision(c, &st) ? go_on(c, st) : st;
 }
 
+/* x = 0 after a failure with a larger residual than that of 0, if the methods began there. */
+static spmv_status return_to_zero(const struct chain *c, bool from_zero, spmv_status st)
+{
+    spmv_cg_result *const r = c->result;
+    spmv_plan_info info;
+    const bool own_limit = st == SPMV_ERROR_ITERATIONS && c->s->options.max_iterations > 0;
+    if (!from_zero || own_limit || st == SPMV_OK || st == SPMV_CANCELLED ||
+        (spmv_status_class(st) != 7 && st != SPMV_ERROR_NOT_POSITIVE) || r->true_residual <= r->norm_b ||
+        !isfinite(r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
+        return st;
+    /* all bits 0, also as floats */
+    const spmv_status cleared = spmv_map_index(c->s->ctx, type_part(info.type), &(const double){0}, NULL, c->x,
+                                               info.rows * type_parts(info.type));
+    r->true_residual = r->norm_b;
+    r->error_estimate = -1;
+    return cleared != SPMV_OK ? cleared : st;
+}
+
 static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
     const int64_t left = iterations_left(c);
+    const bool from_zero = c->zero_start;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left));
+    return return_to_zero(c, from_zero,
+                          follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left)));
 }
 
 /* ------------------------------------------------------------- a singular matrix */
@@ -355,9 +381,10 @@ done:
 static spmv_status fail_inconsistent(const struct chain *c, double part)
 {
     return context_fail(c->s->ctx, SPMV_ERROR_INCONSISTENT,
-                        "spmv_solver_solve: A is singular (%s) and b has a part that no x reaches: subtract its mean; "
+                        "spmv_solver_solve: A is singular (%s) and b has a part that no x reaches: %s; "
                         "the residual is %.3g, the smallest possible is %.3g, the tolerance is %.3g",
-                        null_space_words(c->s->null_space), c->result->true_residual, part, c->result->tolerance);
+                        null_space_words(c->s->null_space), null_space_remedy(c->s->null_space),
+                        c->result->true_residual, part, c->result->tolerance);
 }
 
 /* The verdict on the whole b, after its part in the range of A has ended with st. */
@@ -388,8 +415,9 @@ static bool is_sound(const struct chain *c)
     return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
 }
 
-/* Solves with the part of b along the known null vectors split off. */
-static spmv_status run_split(struct chain *c)
+/* Solves with the part of b along the known null vectors split off. *split: false if it is not more than
+ * rounding errors; then nothing is done. */
+static spmv_status run_split(struct chain *c, bool *split)
 {
     spmv_status st = SPMV_OK;
     const void *const b = c->b;
@@ -400,23 +428,53 @@ static spmv_status run_split(struct chain *c)
     TRY(spmv_plan_describe(c->plan, &info, sizeof info));
     TRY(context_lend(c->s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &rest));
     TRY(null_space_split(c->s->null_space, b, rest, &norms));
-    const double rounding = 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
-    if (!isfinite(norms.all) || norms.part <= rounding) {
-        st = run_all(c);
-        goto done;
+    *split = isfinite(norms.all) && norms.part > 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
+    if (*split) {
+        const double tolerance = fmax(rtol * norms.all, atol);
+        c->b = rest;
+        c->rtol = 0;
+        /* the square of the residual is the sum of those of both parts */
+        c->atol = norms.part < tolerance ? sqrt((tolerance - norms.part) * (tolerance + norms.part)) : tolerance;
+        st = judge_whole(c, b, norms.part, tolerance, run_all(c));
     }
-    const double tolerance = fmax(rtol * norms.all, atol);
-    c->b = rest;
-    c->rtol = 0;
-    /* the square of the residual is the sum of those of both parts */
-    c->atol = norms.part < tolerance ? sqrt((tolerance - norms.part) * (tolerance + norms.part)) : tolerance;
-    st = judge_whole(c, b, norms.part, tolerance, run_all(c));
 done:
     c->b = b;
     c->rtol = rtol;
     c->atol = atol;
     context_take_back(c->s->ctx, rest);
     return st;
+}
+
+static spmv_status run_from_start(struct chain *c)
+{
+    bool split = false;
+    spmv_status st = SPMV_OK;
+    if (c->s->null_space != NULL && is_sound(c))
+        st = run_split(c, &split);
+    return st == SPMV_OK && !split ? run_all(c) : st;
+}
+
+/* After a failure of a symmetric matrix: looks for null vectors of its connected components. If b has a
+ * part along one, solves again without it. */
+static spmv_status try_components(struct chain *c, spmv_status st)
+{
+    spmv_solver *const s = c->s;
+    spmv_plan_info info;
+    bool split = false;
+    char sentence[512];
+    const bool failed = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
+    if (!failed || s->components_known || !is_sound(c))
+        return st;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    spmv_status found = spmv_plan_describe(c->plan, &info, sizeof info);
+    if (found == SPMV_OK)
+        found = null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_COMPONENTS, &s->null_space);
+    s->components_known = found == SPMV_OK;
+    if (found == SPMV_OK && s->null_space != NULL) {
+        c->most += c->result->iterations;
+        found = run_split(c, &split);
+    }
+    return split || found != SPMV_OK ? found : context_fail(s->ctx, st, "%s", sentence);
 }
 
 /* ------------------------------------------------------------- the solve */
@@ -431,6 +489,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .rtol = s->options.rtol,
                       .atol = s->options.atol,
                       .zero_start = s->options.zero_start != 0,
+                      .most = most_iterations(s),
                       .result = result};
     spmv_status st = solver_single_plan(s, &c.plan);
     if (st == SPMV_OK && begun) {
@@ -440,8 +499,9 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
         st = follow(&c, result->status);
     } else if (st == SPMV_OK) {
         result->iterations = result->restarts = 0;
-        st = s->null_space != NULL && is_sound(&c) ? run_split(&c) : run_all(&c);
+        st = run_from_start(&c);
     }
+    st = try_components(&c, st);
     result->status = st;
     return st;
 }
