@@ -423,24 +423,6 @@ done:
     return st;
 }
 
-spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended, spmv_cg_result *result,
-                              struct backward_error *error)
-{
-    spmv_status st = SPMV_OK;
-    spmv_plan_info info;
-    char sentence[512];
-    if (!has_x(ended))
-        return ended;
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-    TRY(backward_error_find(s->ctx, &s->a, info.type, 1, b, x, error));
-    widen_residual(info.type, result, error);
-    TRY(judge(s, info.type, ended, sentence, result));
-    TRY(correct_rows(s, info.type, b, x, result, error));
-done:
-    return st;
-}
-
 /* One of several columns, whose backward error is too large. all_b, all_x: all columns, in host
  * memory. Replaces its column of all_x. */
 static spmv_status correct_column(spmv_solver *s, int v, spmv_type type, const void *all_b, void *all_x)
@@ -469,7 +451,33 @@ done:
     return st;
 }
 
-spmv_status solver_check_columns(spmv_solver *s, const void *b, void *x, spmv_status ended)
+/* Judges right-hand side v, whose last method ended with the status of its result, and corrects it.
+ * all_b, all_x: all columns in host memory, NULL before the first correction. */
+static spmv_status check_column(spmv_solver *s, int v, spmv_type type, const char *sentence, const void *b, void *x,
+                                void **all_b, void **all_x)
+{
+    spmv_status st = SPMV_OK;
+    spmv_cg_result *const result = &s->results[v];
+    struct backward_error *const error = &s->errors[v];
+    const int64_t bytes = s->a.rows * s->options.vectors * (int64_t)spmv_type_size(type);
+    widen_residual(type, result, error);
+    TRY(judge(s, type, result->status, sentence, result));
+    if (s->options.vectors == 1)
+        return correct_rows(s, type, b, x, result, error);
+    if (error->omega <= backward_error_bound(type, result->tolerance, result->norm_b))
+        return SPMV_OK;
+    if (*all_b == NULL) {
+        TRY(host_alloc(s->ctx, bytes, "right-hand sides", all_b));
+        TRY(host_alloc(s->ctx, bytes, "solutions", all_x));
+        TRY(spmv_download(s->ctx, b, *all_b, bytes));
+        TRY(spmv_download(s->ctx, x, *all_x, bytes));
+    }
+    st = correct_column(s, v, type, *all_b, *all_x);
+done:
+    return st;
+}
+
+spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended)
 {
     spmv_status st = SPMV_OK, worst = SPMV_OK;
     const int k = s->options.vectors;
@@ -480,36 +488,23 @@ spmv_status solver_check_columns(spmv_solver *s, const void *b, void *x, spmv_st
         return ended;
     snprintf(ending, sizeof ending, "%s", spmv_last_error(s->ctx));
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-    const int64_t bytes = s->a.rows * k * (int64_t)spmv_type_size(info.type);
     TRY(backward_error_find(s->ctx, &s->a, info.type, k, b, x, s->errors));
     for (int v = 0; v < k; v++) {
         spmv_cg_result *const result = &s->results[v];
-        const double bound = backward_error_bound(info.type, result->tolerance, result->norm_b);
         const spmv_status before = result->status;
-        widen_residual(info.type, result, &s->errors[v]);
-        result->status = judge(s, info.type, before, ending, result);
-        if (result->status == SPMV_OK && s->errors[v].omega > bound) {
-            if (all_b == NULL) {
-                TRY(host_alloc(s->ctx, bytes, "right-hand sides", &all_b));
-                TRY(host_alloc(s->ctx, bytes, "solutions", &all_x));
-                TRY(spmv_download(s->ctx, b, all_b, bytes));
-                TRY(spmv_download(s->ctx, x, all_x, bytes));
-            }
-            result->status = correct_column(s, v, info.type, all_b, all_x);
-            if (!has_x(result->status))
-                TRY(result->status);
-        }
-        if (result->status != SPMV_OK && worst == SPMV_OK) {
-            worst = result->status;
-            if (worst == before) /* the message of cg names it */
-                snprintf(sentence, sizeof sentence, "%s", ending);
-            else
-                snprintf(sentence, sizeof sentence, "right-hand side %d of %d: %.460s", v + 1, k,
-                         spmv_last_error(s->ctx));
-        }
+        result->status = check_column(s, v, info.type, ending, b, x, &all_b, &all_x);
+        if (!has_x(result->status))
+            TRY(result->status);
+        if (result->status == SPMV_OK || worst != SPMV_OK)
+            continue;
+        worst = result->status;
+        if (worst == before || k == 1) /* the message of the methods names the right-hand side */
+            snprintf(sentence, sizeof sentence, "%s", worst == before ? ending : spmv_last_error(s->ctx));
+        else
+            snprintf(sentence, sizeof sentence, "right-hand side %d of %d: %.460s", v + 1, k, spmv_last_error(s->ctx));
     }
-    if (all_b != NULL)
-        TRY(spmv_upload(s->ctx, all_x, x, bytes));
+    if (all_x != NULL)
+        TRY(spmv_upload(s->ctx, all_x, x, s->a.rows * k * (int64_t)spmv_type_size(info.type)));
     if (worst != SPMV_OK)
         st = context_fail(s->ctx, worst, "%s", sentence);
 done:

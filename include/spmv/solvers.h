@@ -142,7 +142,9 @@ typedef struct spmv_cg_result {
  *                            Also: the solution exceeds the range of the type. x is then 0 if the
  *                            message says so, else the last start; it is never infinite.
  *   SPMV_ERROR_NOT_POSITIVE  p'Ap <= 0, so A is not positive definite, or r'M^-1 r <= 0, so M is
- *                            not. The message says which. x is the last iterate.
+ *                            not. The message says which. x is the last iterate. Also, in textbook
+ *                            and in fused on omp: the residual has grown to 2^27 times its first
+ *                            value, which a positive definite A does not allow.
  *   SPMV_CANCELLED           Cancelled by the callback. x is the iterate reached.
  *
  * Errors before any work, with x unchanged: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_SYMMETRIC,
@@ -289,13 +291,19 @@ typedef struct spmv_solver_options {
  *   direct    any A that is not singular;      LU factors by the library KLU, which is loaded on
  *             no preconditioner                first use, with iterative refinement
  *
- * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by partial
- * pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is needed. Else cg
- * if A is symmetric with a positive diagonal, minres if it is symmetric otherwise, else
- * gmres, or bicgstab if the vectors of gmres would take more than 2 GiB. If cg finds that A is not
- * positive definite, minres goes on from the x reached. If the preconditioner is "auto" too, and the
- * method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with "ilut",
- * then with "ilut" of more fill-in. The result names what was used last, and why. */
+ * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
+ * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is
+ * needed. Else cg if A is symmetric with a positive diagonal, or with a real negative one (then -A x = -b is
+ * solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of gmres would
+ * take more than 2 GiB. If cg finds that A is not positive definite, minres goes on from the x reached.
+ * If the preconditioner is "auto" too:
+ *   - If sums with the preconditioner are not finite, the method goes on with "jacobi" or "none".
+ *   - If the method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with
+ *     "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a method that had not
+ *     ended gets the rest of the iterations.
+ *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
+ * The result names what was used last, and why. Several right-hand sides are treated like one: cg solves
+ * them together, and the other methods each one that cg has not solved. */
 SPMV_API const char *spmv_solver_method_name(int index);
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */
@@ -317,7 +325,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the method "auto" means gmres.
  * For a complex matrix, the preconditioner is made of the real matrix of twice the size.
  *
- * Memory: one copy of a matrix in host memory, in the context's memory; the plan's tables, and in
+ * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal and cg
+ * a second array of values; the plan's tables, and in
  * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with
  * inner the values in f32. On cuda the plan looks for repeated values (SPMV_COMPRESSION_VALUES) if
  * there is one right-hand side.
@@ -362,7 +371,9 @@ typedef struct spmv_solver_result {
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
- * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too. Methods
+ * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except that
+ * after a failure x has no larger true residual than the start; at the option's limit of iterations it
+ * may have one, as long as it is below 2^27 times as large. Methods
  * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
@@ -388,8 +399,17 @@ typedef struct spmv_solver_result {
  *
  * true_residual of f32 and c64 is summed in f64.
  *
- * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
- * continue; the message says why; x is the last iterate); the status of spmv_solver_update_values if
+ * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
+ * rounding, or those of a connected component, the constant on it is a null vector. The part of b along
+ * the null vectors is split off, and the method solves for the rest. If that part alone exceeds the
+ * tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution to the tolerance.
+ * Null vectors are not found otherwise. minres then ends at a least-squares solution if the residual is
+ * nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer. Anal. 12, 1975; S.-C. T. Choi, C. C.
+ * Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
+ *
+ * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the method cannot continue; the
+ * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no x
+ * reaches; also direct with a matrix that is singular to rounding); the status of spmv_solver_update_values if
  * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
