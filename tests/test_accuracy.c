@@ -49,9 +49,7 @@ static void add(struct entries *a, int64_t row, int64_t col, double re, double i
     a->col[a->nnz] = (int32_t)col;
     a->val[2 * a->nnz] = re;
     a->val[2 * a->nnz + 1] = im;
-    a->nnz++;
-    for (int64_t i = row + 1; i <= a->n; i++)
-        a->row_ptr[i] = (int32_t)a->nnz;
+    a->row_ptr[row + 1] = (int32_t)++a->nnz;
 }
 
 /* n numbers of the type in host memory, from pairs. */
@@ -68,6 +66,8 @@ static void *typed_of(spmv_type type, const double *pairs, int64_t n)
 
 static void finish(struct entries *a, spmv_type type)
 {
+    for (int64_t i = 0; i < a->n; i++) /* rows without entries */
+        a->row_ptr[i + 1] = a->row_ptr[i + 1] > a->row_ptr[i] ? a->row_ptr[i + 1] : a->row_ptr[i];
     free(a->typed);
     a->typed = typed_of(type, a->val, a->nnz);
     a->view = support_csr_with(a->n, a->n, a->nnz, a->row_ptr, 32, a->col, a->typed, type);
@@ -104,8 +104,8 @@ static spmv_csr view_there(spmv_context *ctx, const spmv_csr *a)
 {
     spmv_csr there = *a;
     there.row_ptr = support_upload(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8));
-    there.col = support_upload(ctx, a->col, a->nnz * 4 + 4);
-    there.val = a->val != NULL ? support_upload(ctx, a->val, (a->nnz + 1) * (int64_t)spmv_type_size(a->type)) : NULL;
+    there.col = support_upload(ctx, a->col, a->nnz * 4);
+    there.val = a->val != NULL ? support_upload(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type)) : NULL;
     there.memory = SPMV_MEMORY_CONTEXT;
     return there;
 }
@@ -312,7 +312,6 @@ static void same_bits(void **state)
         for (int64_t j = i - 1; j <= i + 1; j++)
             if (j >= 0 && j < n)
                 add(&a, i, j, support_uniform(&random), 0);
-        a.row_ptr[n] = (int32_t)a.nnz;
         b[2 * i] = support_uniform(&random);
         x[2 * i] = support_uniform(&random);
     }

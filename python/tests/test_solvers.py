@@ -19,6 +19,23 @@ def system():
     return A, x, A @ x
 
 
+def test_a_row_that_is_wrong_is_corrected_or_reported():
+    # Dirichlet values by a penalty: only the norm of b - A x is small at first
+    n, p = 300, 1e12
+    A = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tolil()
+    b = np.zeros(n)
+    A[0, 0] = A[n - 1, n - 1] = p
+    b[n - 1] = p
+    A = A.tocsr()
+    good = spmv.Solver(A, preconditioner="jacobi").solve(b)
+    assert good.converged and good.backward_error < 1e-4
+    assert abs(good.x - np.arange(n) / (n - 1)).max() < 1e-4
+    bad = spmv.Solver(A, preconditioner="jacobi", maxiter=5).solve(b)
+    assert not bad.converged and bad.status == "SPMV_ERROR_STAGNATION"
+    assert bad.true_residual <= bad.tolerance and bad.backward_error > 1e-4
+    assert f"in row {bad.backward_row} (from 0)" in bad.message
+
+
 def test_signature_is_that_of_scipy():
     ours = {n: p for n, p in inspect.signature(spmv.cg).parameters.items() if n != "device"}
     theirs = dict(inspect.signature(la.cg).parameters)
