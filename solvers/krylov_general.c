@@ -199,11 +199,11 @@ done:
     return st;
 }
 
-/* Whether x is better than one with the residual `best`. An x that has grown without bound has a residual
- * that differs from the least possible one by rounding errors only, in either direction. */
+/* Whether x is better than one with the residual `best`. While x grows without bound along a null vector,
+ * its residual changes by rounding errors only. */
 static bool is_better(double norm, bool follows, double best)
 {
-    return norm < (follows ? 1 : 0.9) * best;
+    return norm < (follows ? 0.9999 : 0.9) * best;
 }
 
 /* After a pause of minres: compares the residual with the true one. *best: the smallest true residual

@@ -281,7 +281,8 @@ static void drop_precond(spmv_solver *s)
 static void drop_resorts(spmv_solver *s)
 {
     spmv_preconditioner_destroy(s->simple);
-    s->simple = NULL;
+    spmv_preconditioner_destroy(s->none);
+    s->simple = s->none = NULL;
     for (int i = 0; i < SOLVER_RESORTS; i++) {
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;

@@ -321,6 +321,26 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
     return limited;
 }
 
+/* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to that of
+ * the smallest residual, from which it is not far. */
+static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
+{
+    spmv_solver *const s = c->s;
+    char sentence[512];
+    const double residual = c->result->true_residual;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    if ((s->none == NULL && solver_make_precond(s, &general_minres, "none", &s->none) != SPMV_OK) ||
+        iterations_left(c) <= 0)
+        return context_fail(s->ctx, st, "%s", sentence);
+    const spmv_preconditioner *const before = s->used_precond;
+    const spmv_status then = run(c, &general_minres, s->none, share(s, iterations_left(c)));
+    if (then == SPMV_OK || then == SPMV_CANCELLED || c->result->true_residual < residual ||
+        spmv_status_class(then) != 7)
+        return then;
+    s->used_precond = before;
+    return context_fail(s->ctx, st, "%s", sentence);
+}
+
 /* The methods that follow one that ended with st. */
 static spmv_status follow(struct chain *c, spmv_status st)
 {
@@ -331,6 +351,9 @@ static spmv_status follow(struct chain *c, spmv_status st)
         st = go_on_with_minres(c);
     if (precond_failed(c, st))
         st = go_on_with_simple(c, st);
+    if (st == SPMV_ERROR_INCONSISTENT && chooses_precond(s) && s->used == &general_minres &&
+        !precond_is_identity(s->used_precond))
+        st = go_on_to_least_squares(c, st);
     return st != SPMV_OK && may_follow(s, st) && !is_at_precision(c, &st) ? go_on(c, st) : st;
 }
 

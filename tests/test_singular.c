@@ -39,8 +39,8 @@ static void set_source(struct grid *g, double mismatch)
  * it x is the least-squares solution. */
 static void nearly_consistent(void **state)
 {
-    static const int sides[] = {8, 15, 20, SLOW ? 21 : 60};
-    static const double mismatches[] = {0, 1e-12, 1e-8, 1e-7, 1e-5, 1e-3, 1};
+    static const int sides[] = {8, 15, SLOW ? 20 : 50};
+    static const double mismatches[] = {0, 1e-12, 1e-7, 1e-5, 1};
     static const char *const methods[][2] = {{"auto", "auto"}, {"auto", "none"},   {"auto", "jacobi"}, {"auto", "ic0"},
                                              {"auto", "amg"},  {"minres", "none"}, {"minres", "amg"}};
     spmv_context *ctx = *state;
@@ -159,7 +159,7 @@ static void not_symmetric(void **state)
  * and without a preconditioner, and so does auto. */
 static void unknown_null_vector(void **state)
 {
-    static const int sides[] = {7, 8, 20, SLOW ? 21 : 40};
+    static const int sides[] = {7, 8, 20};
     static const char *const methods[][2] = {
         {"minres", "none"}, {"minres", "jacobi"}, {"minres", "amg"}, {"auto", "auto"}};
     spmv_context *ctx = *state;
@@ -220,7 +220,6 @@ static void rank_2(void **state)
         assert_ok(ctx, spmv_download(ctx, there, x, sizeof x));
         const double residual = hypot(hypot(1 - x[0] - 2 * x[1], 1 - 2 * x[0] - 4 * x[1]), 1 - 3 * x[2]);
         assert_true(st != SPMV_OK && residual <= sqrt(3) && fabs(residual - r.true_residual) < 1e-12);
-        if (m == 0 || m == 2) fprintf(stderr, "%zu %d %g %s\n", m, st, residual, spmv_last_error(ctx));
         if (m == 0 || m == 2)
             assert_true(st == SPMV_ERROR_INCONSISTENT && fabs(residual - 1 / sqrt(5)) < 1e-9);
         spmv_solver_destroy(solver);
