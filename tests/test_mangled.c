@@ -16,15 +16,15 @@ struct mangled {
 
 static struct mangled cases[CASES];
 static int count;
-static char *table, *documentation, folder[512];
+static char *table, *documentation, mangled_folder[512];
 
 static int read_table(void **state)
 {
     (void)state;
     size_t bytes = 0;
     char path[600];
-    snprintf(folder, sizeof folder, "%s/tests/data/mangled", support_source_dir());
-    snprintf(path, sizeof path, "%s/expected.tsv", folder);
+    snprintf(mangled_folder, sizeof mangled_folder, "%s/tests/data/mangled", support_source_dir());
+    snprintf(path, sizeof path, "%s/expected.tsv", mangled_folder);
     table = get_file(path, &bytes);
     snprintf(path, sizeof path, "%s/docs/formats.md", support_source_dir());
     documentation = get_file(path, &bytes);
@@ -97,10 +97,10 @@ static void check(spmv_context *ctx, const struct mangled *m, int threads)
 {
     char expected[1600], path[1024];
     if (strcmp(m->line, "0") == 0)
-        snprintf(expected, sizeof expected, "%s/%s: %s", folder, m->file, m->sentence);
+        snprintf(expected, sizeof expected, "%s/%s: %s", mangled_folder, m->file, m->sentence);
     else
-        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", folder, m->file, m->line, m->column, m->sentence);
-    snprintf(path, sizeof path, "%s/%s", folder, m->file);
+        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", mangled_folder, m->file, m->line, m->column, m->sentence);
+    snprintf(path, sizeof path, "%s/%s", mangled_folder, m->file);
     const spmv_status st = read_as(ctx, path, m->how);
     const size_t length = strlen(expected);
     /* The text after "..." comes from another library. */
@@ -136,7 +136,7 @@ static void every_file_is_in_table_and_documentation(void **state)
 {
     (void)state;
     int files = 0;
-    DIR *const dir = opendir(folder);
+    DIR *const dir = opendir(mangled_folder);
     assert_non_null(dir);
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         if (entry->d_name[0] == '.' || strcmp(entry->d_name, "expected.tsv") == 0)
