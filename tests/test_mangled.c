@@ -99,7 +99,8 @@ static void check(spmv_context *ctx, const struct mangled *m, int threads)
     if (strcmp(m->line, "0") == 0)
         snprintf(expected, sizeof expected, "%s/%s: %s", mangled_folder, m->file, m->sentence);
     else
-        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", mangled_folder, m->file, m->line, m->column, m->sentence);
+        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", mangled_folder, m->file, m->line, m->column,
+                 m->sentence);
     snprintf(path, sizeof path, "%s/%s", mangled_folder, m->file);
     const spmv_status st = read_as(ctx, path, m->how);
     const size_t length = strlen(expected);
