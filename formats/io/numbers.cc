@@ -213,7 +213,8 @@ inline number_result parse(const char *text, const char *end, T *value, const ch
     if (text == end)
         return NUMBER_MALFORMED;
     number_result result = parse_unsigned(text, end, value, rest, remark);
-    if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end)
+    if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end &&
+        (lower(**rest) == 'd' || **rest == '-' || **rest == '+'))
         result = parse_fortran(text, end, result, value, rest, remark);
     if (result == NUMBER_OK && negative)
         *value = -*value;
