@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import View, check_out, direct, empty, finished, on_device, overlap, taken, view
+from ._arrays import View, check_out, copied, direct, empty, finished, on_device, overlap, taken, view, whole
 from ._context import CODES, Context, context_of
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
 
@@ -106,8 +106,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
     ) -> None:
         if transpose not in _OPERATIONS:
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
-        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        self._open(matrix, vector_type, context, _OPERATIONS[transpose], int(vectors), method, copy, None)
+        vectors = whole(vectors, "vectors", 1)
+        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
+        self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None)
 
     @classmethod
     def _of(cls, other: Plan, operation: int, vectors: int) -> Plan:
@@ -128,8 +129,6 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         copy: bool,
         parent: Plan | None,
     ) -> None:
-        if vectors < 1 or vectors > 2**30:
-            raise ValueError(f"vectors is {vectors}, must be at least 1")
         rows, cols = matrix.shape if operation == 0 else matrix.shape[::-1]
         super().__init__(dtype, (rows, cols))
         self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
@@ -146,11 +145,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
 
     def _make(self) -> None:
         m, context = self._matrix, self._context
-        borrow = m.device == ("cpu" if not context.is_cuda else context.device) and not self._copy
-        if context.is_cuda and m.device != "cpu":
-            borrow = True
-            if m.data.stream is not None:
-                context._use_stream(*m.data.stream)
+        borrow = m.device == ("cpu" if not context.is_cuda else context.device)
+        if context.is_cuda and borrow and m.data.stream is not None:
+            context._use_stream(*m.data.stream)
         parts = list(m.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY))
         parts[6] = self._values.address if m.nnz else 0
         keep = (*m.keep, self._values.keep) if borrow else None
@@ -338,7 +335,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         ----------
         values : array
             As many elements as the matrix has entries, in their order: ``A.data`` of the CSR form.
-            The plan uses this array from now on, so it must not change.
+            The plan uses this array from now on, so it must not change; with ``copy=True`` it is
+            copied.
 
         Examples
         --------
@@ -350,9 +348,11 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         """
         m, context = self._matrix, self._context
         stored = m.data.dtype
-        v, _ = taken(values, "values", stored, context)
+        v, given = taken(values, "values", stored, context)
         if v.shape != (m.nnz,):
             raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
+        if self._copy and v is given:
+            v = copied(v, context)
         self._others.clear()
         if m.nnz == 0:
             return
