@@ -160,6 +160,32 @@ def test_strided_and_converted_x():
         plan.apply(x[:50], out=np.empty(120)[::2])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fortran_order_is_not_copied(dtype, monkeypatch):
+    """A product with few entries in a row reads the columns of X where they are."""
+    from spmv import _arrays
+
+    A = random_csr(600, 500, dtype, density=0.01)
+    dense = random_csr(60, 50, dtype, density=0.5)
+    X = np.asfortranarray(vector(500, dtype, columns=7))
+    converted = []
+    original = _arrays._converted
+    monkeypatch.setattr(_arrays, "_converted", lambda v, *rest: converted.append(v.shape) or original(v, *rest))
+    for plan in (spmv.Plan(A), spmv.Plan(A, vectors=7), spmv.Plan(A.T.tocsr(), transpose=True)):
+        Y = plan @ X
+        check(A, X, Y)
+        assert Y.flags.f_contiguous and Y.dtype == dtype
+        np.testing.assert_array_equal(plan.apply(X, alpha=2), 2 * Y)
+    assert not converted
+    out = np.empty((600, 7), dtype)
+    assert spmv.Plan(A).apply(X, out=out) is out
+    check(A, X, out)
+    Y = spmv.Plan(dense) @ X[:50].copy("F")
+    check(dense, X[:50], Y)
+    assert converted == [(500, 7), (50, 7)] and Y.flags.c_contiguous
+    check(A, X[:, ::-1], spmv.Plan(A) @ X[:, ::-1])
+
+
 @pytest.mark.parametrize("beta", [None, 2.0])
 def test_out_that_cannot_be_written_is_refused(beta):
     plan, x = spmv.Plan(random_csr(60, 50)), vector(50)

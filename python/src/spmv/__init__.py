@@ -13,6 +13,7 @@ Matrices are those of SciPy, CuPy and PyTorch, vectors the arrays of NumPy, CuPy
 Nothing is copied where memory and types agree, and results are arrays of the same kind.
 """
 
+from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
 from ._files import generate, read, write
 from ._matrix import CSR

@@ -44,6 +44,9 @@ _ndarray = np.ndarray
 _empty = np.empty
 _multiply = _core.multiply
 
+# Entries per row up to which reading the matrix again costs less than copying a vector to C order.
+_FEW = 8
+
 _OPERATIONS = {False: 0, True: 1, "N": 0, "T": 1, "H": 2}
 
 
@@ -188,8 +191,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         ----------
         x : array
             One vector, or a matrix whose columns are vectors. An array of NumPy, CuPy, PyTorch or
-            JAX is not copied if it has the type of the plan and is contiguous in C order. On a GPU
-            the work is queued on the current stream of x's library.
+            JAX is not copied if it has the type of the plan and is contiguous in C order. A matrix of
+            NumPy in Fortran order is not copied either if A has few entries; the result is then in
+            Fortran order. On a GPU the work is queued on the current stream of x's library.
         out : array, optional
             Receives the result, which is also returned. It must not overlap x. Default: a new array
             of the kind of x.
@@ -241,6 +245,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             raise ValueError("beta needs out")
         if vectors == 0:
             return finished(empty(given, shape, self._dtype, context), given)
+        if out is None and self._takes_columns(given):
+            return self._columns(given.array, alpha)
         source, given = taken(given, "x", self._dtype, context)
         result = empty(given, shape, self._dtype, context) if out is None else check_out(
             out, shape, self._dtype, given, context
@@ -256,6 +262,32 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if target is not result and result.bytes:
             _core.download(context._handle, target.address, _writable(result))
         return finished(result, given) if out is None else out
+
+    def _takes_columns(self, x: View) -> bool:
+        """Whether the columns of x, in Fortran order, are multiplied one by one.
+
+        x would be copied to C order otherwise, which takes longer than to read a matrix of few entries
+        for each column.
+        """
+        array = x.array
+        return (
+            self._on_host
+            and isinstance(array, _ndarray)
+            and array.ndim == 2
+            and array.flags.f_contiguous
+            and not array.flags.c_contiguous
+            and array.flags.aligned
+            and array.dtype == self._dtype
+            and self.nnz <= _FEW * max(self.shape)
+        )
+
+    def _columns(self, x: np.ndarray, alpha: Any) -> np.ndarray:
+        """The products with the columns of x, in Fortran order too."""
+        single = self if self._vectors == 1 else self._with(self._operation, 1)
+        y = _empty((x.shape[1], self.shape[0]), self._dtype)
+        for column, result in zip(x.T, y):
+            _multiply(single._handle, column, result, alpha, None)
+        return y.T
 
     def _with(self, operation: int, vectors: int) -> Plan:
         """The plan for another operation or number of vectors; the last one of each is kept."""
