@@ -97,7 +97,7 @@ done:
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
     const struct cg_column *c = &((const struct cg *)s)->column[v];
-    const long long k = (long long)s->result[v].iterations;
+    const long long k = (long long)(s->iterations_before + s->result[v].iterations);
     const double rr = krylov_unscaled_square(s, c->rr), rz = krylov_unscaled_square(s, c->rz);
     const double pq = krylov_unscaled_square(s, c->pq);
     if (!isfinite(c->rr) || (isfinite(c->rz) && !isfinite(c->pq)))
@@ -287,9 +287,8 @@ done:
 static const spmv_cg_result unsolved = {
     .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none", .error_estimate = -1};
 
-/* spmv_cg on a context that this thread holds. */
-static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
-                           spmv_cg_result *result, size_t size)
+spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                     const struct cg_extra *extra, spmv_cg_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = spmv_plan_context(plan);
@@ -308,6 +307,8 @@ static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_c
         s->atol = o.atol;
         s->max_iterations = o.max_iterations;
         s->zero_start = o.zero_start != 0;
+        s->most_growth = extra->most_growth;
+        s->iterations_before = extra->iterations_before;
         s->on_iteration = o.on_iteration;
         s->on_iterate = o.on_iterate;
         s->user = o.user;
@@ -332,5 +333,7 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     }
     spmv_context *ctx = spmv_plan_context(plan);
     const spmv_status st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? st : context_release(ctx, outer, cg_held(plan, b, x, options, result, size));
+    return st != SPMV_OK
+               ? st
+               : context_release(ctx, outer, cg_solve(plan, b, x, options, &(const struct cg_extra){0}, result, size));
 }

@@ -80,6 +80,16 @@ extern const struct cg_method cg_persistent_cuda;
 /* Not in the table: runs another rung in f32, for the option inner. */
 extern const struct cg_method cg_inner;
 
+/* What spmv_cg does not offer: the members of struct krylov with these names. */
+struct cg_extra {
+    double most_growth;
+    int64_t iterations_before;
+};
+
+/* spmv_cg on a context that this thread holds. */
+spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                     const struct cg_extra *extra, spmv_cg_result *result, size_t size);
+
 /* Chooses the rung and allocates its workspace; the arguments, info and result must be set.
  * cg_close is required even after a failure. */
 spmv_status cg_open(struct cg *cg);

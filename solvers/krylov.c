@@ -295,13 +295,14 @@ static long long all_iterations(const struct krylov *s, int v)
     return (long long)(s->iterations_before + s->result[v].iterations);
 }
 
+/* Names the true residual, which must be set. */
 static spmv_status fail_limit(const struct krylov *s, int v)
 {
     const spmv_cg_result *result = &s->result[v];
     const long long iterations = all_iterations(s, v);
     return context_fail(s->ctx, SPMV_ERROR_ITERATIONS,
                         "%s: the residual is %.3g after %lld iteration%s; the tolerance is %.3g", s->call,
-                        krylov_unscaled(s, result->recurrence_residual), iterations, iterations == 1 ? "" : "s",
+                        krylov_unscaled(s, result->true_residual), iterations, iterations == 1 ? "" : "s",
                         krylov_unscaled(s, result->tolerance));
 }
 
@@ -469,10 +470,23 @@ static bool open_columns(struct krylov *s)
     return any;
 }
 
+/* Whether a run that ended like this must return to its start. This undoes steps that made the
+ * residual worse: overflow, or a restart beyond the precision of the type. Without most_growth, a
+ * larger residual at the limit or with an indefinite A is kept, since a method may reduce another
+ * norm than that of the residual. */
+static bool must_return(const struct krylov *s, spmv_status stop, double start, double residual)
+{
+    if (!isfinite(residual))
+        return true;
+    if (stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE)
+        return start < residual;
+    if (s->most_growth == 0 || stop == SPMV_CANCELLED)
+        return false;
+    return residual > (stop == SPMV_ERROR_ITERATIONS ? s->most_growth : 1) * start;
+}
+
 /* Sets the status of column v, or none if it must restart, from its true residual. Returns whether
- * x returns to its value at the start of the run. This undoes steps that made the residual worse:
- * overflow, or a restart beyond the precision of the type. A larger residual at the limit or with
- * an indefinite A is kept, since a method may reduce another norm than that of the residual. */
+ * x returns to its value at the start of the run. */
 static bool settle_column(struct krylov *s, int v, double residual)
 {
     spmv_cg_result *result = &s->result[v];
@@ -482,21 +496,24 @@ static bool settle_column(struct krylov *s, int v, double residual)
      * A. */
     if (!isfinite(residual) && (stop == SPMV_OK || stop == SPMV_ERROR_NOT_POSITIVE))
         stop = krylov_fail_overflow(s, v);
-    const bool back = !isfinite(residual) || ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && start < residual);
+    const bool back = must_return(s, stop, start, residual);
     result->true_residual = back ? start : residual;
     result->error_estimate = back ? -1 : result->error_estimate;
     const bool arrived = result->true_residual <= result->tolerance;
-    if ((stop == SPMV_OK || stop == SPMV_ERROR_BREAKDOWN) && !arrived) {
+    if ((stop == SPMV_OK || stop == SPMV_ERROR_BREAKDOWN || stop == SPMV_ERROR_INCONSISTENT) && !arrived) {
         if (s->told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * start) {
             result->restarts++;
             return back;
         }
         if (stop == SPMV_OK)
             stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
-    } else if (arrived && (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION ||
-                           stop == SPMV_ERROR_NOT_FINITE || stop == SPMV_ERROR_BREAKDOWN)) {
+    } else if (arrived &&
+               (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE ||
+                stop == SPMV_ERROR_BREAKDOWN || stop == SPMV_ERROR_INCONSISTENT)) {
         stop = SPMV_OK; /* the run stopped early, but x is good enough */
     }
+    if (stop == SPMV_ERROR_ITERATIONS)
+        fail_limit(s, v);
     close_column(s, v, stop);
     return back;
 }

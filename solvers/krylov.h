@@ -53,6 +53,10 @@ struct krylov {
     int64_t max_iterations;
     int64_t iterations_before; /* of other solves that led to this x; the callback counts on */
     bool zero_start;
+    /* For solves with several methods, which return the best x of all. If a run ends without success,
+     * x returns to its start if that has a smaller true residual; at the limit of iterations only if
+     * the residual has grown by more than this factor. 0: as the public functions say. */
+    double most_growth;
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;

@@ -13,18 +13,19 @@
 #include "precond_loops.h"
 
 static const struct precond_kind kinds[] = {
-    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, NULL},
-    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, NULL},
-    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, NULL},
-    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, NULL},
-    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false,
+    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, false, NULL},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, false, NULL},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, false, NULL},
+    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, false, NULL},
+    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false, true,
      "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
-    {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false,
+    {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false, true,
      "each row of its triangular solves waits for the rows before: take jacobi or amg"},
-    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, NULL},
-    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, NULL},
-    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, NULL},
-    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, "it computes on the CPU: take amg"},
+    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
+    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
+    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, false, NULL},
+    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, false,
+     "it computes on the CPU: take amg"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -279,6 +280,55 @@ static bool takes_any_sign(const struct precond_kind *kind, const spmv_precondit
     return kind->signs == SIGNS_ANY || (kind->signs == SIGNS_GENERAL && o->general);
 }
 
+/* Factors of a general matrix may be so unstable that solves with them overflow, though each entry is
+ * finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the norm of (LU)^-1 by one
+ * solve. Here its right-hand side has the largest modulus of each row, so the scale of a row does not
+ * matter. No matrix that is not singular to rounding makes such a vector this large. */
+static const double MOST_OF_FACTORS = 1e16;
+
+/* Refuses factors whose solves are not finite, or, of a general matrix, explode. */
+static spmv_status check_factors(const spmv_preconditioner *m, const struct precond_kind *kind,
+                                 const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *const a = &source->host;
+    const int64_t bytes = m->rows * (int64_t)spmv_type_size(m->type);
+    double largest = 0;
+    void *host = NULL, *r = NULL, *z = NULL;
+    TRY(host_alloc(m->ctx, max_i64(1, bytes), "a check of factors", &host));
+    TRY(context_lend(m->ctx, max_i64(1, bytes), &r));
+    TRY(context_lend(m->ctx, max_i64(1, bytes), &z));
+    for (int64_t i = 0; i < m->rows; i++) {
+        double most = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            most = fmax(most, fabs(precond_value(a, k)));
+        real_set(m->type, host, i, most);
+    }
+    if (m->rows > 0) {
+        TRY(spmv_upload(m->ctx, host, r, bytes));
+        TRY(spmv_preconditioner_apply(m, r, z));
+        TRY(spmv_download(m->ctx, z, host, bytes));
+    }
+    for (int64_t i = 0; i < m->rows; i++) {
+        const double modulus = fabs(real_at(m->type, host, i));
+        if (!(modulus <= largest))
+            largest = modulus;
+        if (!isfinite(largest))
+            break;
+    }
+    if (!isfinite(largest) || (kind->general && largest > MOST_OF_FACTORS))
+        st =
+            context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                         "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "
+                         "A into one of %.3g",
+                         kind->name, largest);
+done:
+    host_free(host);
+    context_take_back(m->ctx, r);
+    context_take_back(m->ctx, z);
+    return st;
+}
+
 /* Makes one of this kind. */
 static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
                              const char *why, spmv_preconditioner **made)
@@ -296,6 +346,8 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
     TRY(kind->make(m, source));
     if (kind->needs != PRECOND_NOTHING)
         TRY(spmv_synchronize(ctx));
+    if (kind->factors)
+        TRY(check_factors(m, kind, source));
 done:
     if (st != SPMV_OK) {
         spmv_preconditioner_destroy(m);

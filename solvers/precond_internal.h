@@ -96,6 +96,7 @@ struct precond_kind {
     enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
 
     bool general; /* M is not symmetric: for methods for general matrices only */
+    bool factors; /* triangular factors, which are checked by a solve */
 
     /* Why it does not exist on cuda, and what to take there; NULL: it does. */
     const char *not_on_cuda;

@@ -186,7 +186,7 @@ done:
 
 /* ------------------------------------------------------------- plans and preconditioner */
 
-static spmv_status make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
+spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
                              spmv_plan **plan)
 {
     spmv_plan_options o;
@@ -219,32 +219,28 @@ static spmv_status make_inner(spmv_solver *s, bool updates)
         s->narrow.val = s->narrow_val;
     }
     s->narrow.type = SPMV_F32;
-    TRY(make_plan(s, &s->narrow, SPMV_F32, 1, updates, &s->inner));
+    TRY(solver_make_plan(s, &s->narrow, SPMV_F32, 1, updates, &s->inner));
 done:
     return st;
 }
 
-/* The right-hand sides of a product: a method other than cg has one at a time. */
-static int vectors_at_once(const spmv_solver *s)
-{
-    return s->method == NULL ? s->options.vectors : 1;
-}
-
-/* Chooses the method, if it is not named, and makes another plan if that needs one. */
+/* Chooses the method, if it is not named, makes another plan if that needs one, and the system. */
 static spmv_status choose(spmv_solver *s, bool updates)
 {
     spmv_status st = SPMV_OK;
-    const int before = vectors_at_once(s);
-    if (!s->free)
-        return SPMV_OK;
-    TRY(solver_choose_method(s));
-    if (vectors_at_once(s) != before) {
+    const int before = solver_vectors_at_once(s);
+    if (s->free)
+        TRY(solver_choose_method(s));
+    else if (s->method == NULL)
+        TRY(solver_look_at_signs(s));
+    if (solver_vectors_at_once(s) != before) {
         if (!s->borrows_plan)
             spmv_plan_destroy(s->plan);
         s->plan = NULL;
         s->borrows_plan = false;
-        TRY(make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan));
+        TRY(solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &s->plan));
     }
+    TRY(solver_make_system(s, updates));
 done:
     return st;
 }
@@ -255,7 +251,7 @@ static spmv_status take_plan(spmv_solver *s, bool updates)
     spmv_plan_info info;
     spmv_plan *const given = s->options.plan;
     if (given == NULL)
-        return make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan);
+        return solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &s->plan);
     const spmv_status st = spmv_plan_describe(given, &info, sizeof info);
     if (st != SPMV_OK)
         return st;
@@ -268,9 +264,10 @@ static spmv_status take_plan(spmv_solver *s, bool updates)
                             (long long)info.rows, (long long)info.cols, (long long)info.nnz, (long long)s->a.rows,
                             (long long)s->a.cols, (long long)s->a.nnz);
     s->options.type = info.type;
-    s->borrows_plan = info.vectors == vectors_at_once(s);
+    s->borrows_plan = info.vectors == solver_vectors_at_once(s);
     s->plan = given;
-    return s->borrows_plan ? SPMV_OK : make_plan(s, &s->a, info.type, vectors_at_once(s), updates, &s->plan);
+    return s->borrows_plan ? SPMV_OK
+                           : solver_make_plan(s, &s->a, info.type, solver_vectors_at_once(s), updates, &s->plan);
 }
 
 static void drop_precond(spmv_solver *s)
@@ -278,6 +275,17 @@ static void drop_precond(spmv_solver *s)
     if (s->precond != s->options.own_precond)
         spmv_preconditioner_destroy(s->precond);
     s->precond = NULL;
+}
+
+/* Destroys what was made when other preconditioners failed. */
+static void drop_resorts(spmv_solver *s)
+{
+    spmv_preconditioner_destroy(s->simple);
+    s->simple = NULL;
+    for (int i = 0; i < SOLVER_RESORTS; i++) {
+        spmv_preconditioner_destroy(s->ilut[i]);
+        s->ilut[i] = NULL;
+    }
 }
 
 /* Makes what the method needs of the present values, besides the plan. */
@@ -368,9 +376,9 @@ void spmv_solver_destroy(spmv_solver *s)
     if (s == NULL)
         return;
     drop_precond(s);
-    for (int i = 0; i < SOLVER_RESORTS; i++)
-        spmv_preconditioner_destroy(s->ilut[i]);
+    drop_resorts(s);
     direct_destroy(s->direct);
+    solver_drop_system(s);
     spmv_plan_destroy(s->inner);
     if (!s->borrows_plan)
         spmv_plan_destroy(s->plan);
@@ -393,7 +401,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
         return spmv_plan_update_values(*plan, a->val);
     spmv_status st = spmv_plan_describe(*plan, &info, sizeof info);
     if (st == SPMV_OK)
-        st = make_plan(s, a, info.type, info.vectors, true, &made);
+        st = solver_make_plan(s, a, info.type, info.vectors, true, &made);
     if (st != SPMV_OK)
         return st;
     spmv_plan_destroy(*plan);
@@ -419,15 +427,13 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
     if (st != SPMV_OK)
         return st;
     const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
-    for (int i = 0; i < SOLVER_RESORTS; i++) {
-        spmv_preconditioner_destroy(s->ilut[i]);
-        s->ilut[i] = NULL;
-    }
+    drop_resorts(s);
     s->used_precond = NULL;
     if (!renews) { /* it may use the plan */
         drop_precond(s);
         direct_destroy(s->direct);
         s->direct = NULL;
+        solver_drop_system(s);
     }
     if (s->val != NULL)
         TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->val,
@@ -444,7 +450,7 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
     s->plans_update = true;
     TRY(choose(s, true));
     if (renews)
-        TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val));
+        TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : solver_matrix(s)->val));
     else
         TRY(make_rest(s));
     s->seconds = monotonic_seconds() - begin;
@@ -546,11 +552,17 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
         full.bytes += plan.bytes;
     if (s->direct != NULL)
         full.bytes += direct_bytes(s->direct);
-    if (spmv_plan_describe(s->inner, &plan, sizeof plan) == SPMV_OK)
-        full.bytes += plan.bytes;
-    for (int i = -1; i < SOLVER_RESORTS; i++)
-        if (spmv_preconditioner_describe(i < 0 ? s->precond : s->ilut[i], &precond, sizeof precond) == SPMV_OK)
+    const spmv_plan *const plans[] = {s->inner, s->negative_plan, s->single};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        if (spmv_plan_describe(plans[i], &plan, sizeof plan) == SPMV_OK)
+            full.bytes += plan.bytes;
+    for (int i = -2; i < SOLVER_RESORTS; i++)
+        if (spmv_preconditioner_describe(i == -2   ? s->precond
+                                         : i == -1 ? s->simple
+                                                   : s->ilut[i],
+                                         &precond, sizeof precond) == SPMV_OK)
             full.bytes += precond.bytes;
+    full.bytes += null_space_bytes(s->null_space);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

@@ -9,21 +9,35 @@
 /* The largest basis of gmres, in bytes; above it bicgstab is chosen. */
 static const int64_t LARGEST_BASIS = (int64_t)2 << 30;
 
-/* The smallest diagonal entry of a real matrix. */
-static spmv_status smallest_diagonal(const spmv_solver *s, double *smallest)
+/* The smallest or the largest (SPMV_MIN, SPMV_MAX) diagonal entry of a real matrix. */
+static spmv_status extreme_diagonal(const spmv_solver *s, spmv_op which, double *extreme)
 {
     spmv_status st = SPMV_OK;
     const spmv_type type = s->a.val != NULL ? s->a.type : SPMV_F64;
     void *diagonal = NULL;
     union real host;
     TRY(context_lend(s->ctx, (s->a.rows + 1) * (int64_t)spmv_type_size(type), &diagonal));
-    char *const least = (char *)diagonal + s->a.rows * (int64_t)spmv_type_size(type);
+    char *const one = (char *)diagonal + s->a.rows * (int64_t)spmv_type_size(type);
     TRY(spmv_matrix_diagonal(s->ctx, &s->a, diagonal));
-    TRY(spmv_reduce(s->ctx, SPMV_MIN, type, diagonal, least, s->a.rows));
-    TRY(spmv_download(s->ctx, least, &host, (int64_t)spmv_type_size(type)));
-    *smallest = real_at(type, &host, 0);
+    TRY(spmv_reduce(s->ctx, which, type, diagonal, one, s->a.rows));
+    TRY(spmv_download(s->ctx, one, &host, (int64_t)spmv_type_size(type)));
+    *extreme = real_at(type, &host, 0);
 done:
     context_take_back(s->ctx, diagonal);
+    return st;
+}
+
+spmv_status solver_look_at_signs(spmv_solver *s)
+{
+    spmv_status st = SPMV_OK;
+    double largest = 0;
+    s->negates = false;
+    if (s->a.val == NULL || s->a.rows == 0 || type_is_complex(s->a.type) || type_is_complex(s->options.type) ||
+        s->options.inner != 0 || s->options.own_precond != NULL)
+        return SPMV_OK;
+    TRY(extreme_diagonal(s, SPMV_MAX, &largest));
+    s->negates = largest < 0;
+done:
     return st;
 }
 
@@ -51,6 +65,7 @@ spmv_status solver_choose_method(spmv_solver *s)
     double smallest = 1;
     spmv_plan_info info;
     s->method = NULL;
+    s->negates = false;
     if (s->options.inner != 0 || !solver_is_auto(s->options.rung) || s->a.rows == 0) {
         snprintf(s->why, sizeof s->why,
                  s->a.rows == 0 ? "the matrix has no rows" : "the options inner and rung are for conjugate gradients");
@@ -70,8 +85,13 @@ spmv_status solver_choose_method(spmv_solver *s)
     }
     TRY(st);
     if (!type_is_complex(info.type))
-        TRY(smallest_diagonal(s, &smallest));
-    if (smallest > 0) {
+        TRY(extreme_diagonal(s, SPMV_MIN, &smallest));
+    if (smallest < 0)
+        TRY(solver_look_at_signs(s));
+    if (s->negates) {
+        snprintf(s->why, sizeof s->why,
+                 "the matrix is symmetric, and every diagonal entry is negative: -A x = -b is solved");
+    } else if (smallest > 0) {
         snprintf(s->why, sizeof s->why,
                  type_is_complex(info.type) ? "the matrix is Hermitian"
                                             : "the matrix is symmetric, and its diagonal is positive");

@@ -1,5 +1,5 @@
-/* The inside of a solver (solver.c), the choice of its method (solver_choose.c), its preconditioners
- * (solver_precond.c) and a solve (solver_solve.c).
+/* The inside of a solver (solver.c), the choice of its method (solver_choose.c), the system that it
+ * solves (solver_system.c), its preconditioners (solver_precond.c) and a solve (solver_solve.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
@@ -9,6 +9,7 @@
 #include "cg_internal.h"
 #include "direct.h"
 #include "krylov_general.h"
+#include "null_space.h"
 #include "plan_internal.h"
 #include "precond_internal.h"
 
@@ -29,10 +30,19 @@ struct spmv_solver {
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */
     bool borrows_plan;
+    /* If every diagonal entry is negative, cg solves -A x = -b: -A, its values and its plan. */
+    bool negates;
+    spmv_csr negative;
+    void *negative_val;
+    spmv_plan *negative_plan;
+    spmv_plan *single;             /* for one right-hand side, if the others are for several; NULL: not made yet */
+    struct null_space *null_space; /* of a symmetric A; NULL: not known to be singular */
+    bool components_known;         /* null_space_find has looked for components */
     struct direct *direct;
-    spmv_preconditioner *precond;              /* NULL: could not be made */
-    spmv_preconditioner *ilut[SOLVER_RESORTS]; /* made when others fail; NULL: not made yet */
-    spmv_status failed;                        /* why precond or direct could not be made, and the message */
+    spmv_preconditioner *precond; /* NULL: could not be made */
+    /* made when others fail; NULL: not made yet. simple: jacobi or none */
+    spmv_preconditioner *simple, *ilut[SOLVER_RESORTS];
+    spmv_status failed; /* why precond or direct could not be made, and the message */
     char sentence[512];
     double seconds;
 
@@ -51,8 +61,35 @@ static inline bool solver_is_auto(const char *name)
     return name == NULL || strcmp(name, "auto") == 0;
 }
 
-/* Chooses the method, for the option "auto": sets s->method and s->why. The plan exists. */
+/* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan exists. */
 spmv_status solver_choose_method(spmv_solver *s);
+
+/* Sets s->negates: every diagonal entry is negative, and cg can solve -A x = -b. */
+spmv_status solver_look_at_signs(spmv_solver *s);
+
+/* A plan for A or another matrix with the same pattern. updates: it can take new values. */
+spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
+                             spmv_plan **plan);
+
+/* The right-hand sides of a product: a method other than cg has one at a time. */
+static inline int solver_vectors_at_once(const spmv_solver *s)
+{
+    return s->method == NULL ? s->options.vectors : 1;
+}
+
+/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop: before
+ * new values, and in the end. The single plan is made when it is first asked for. */
+spmv_status solver_make_system(spmv_solver *s, bool updates);
+void solver_drop_system(spmv_solver *s);
+static inline const spmv_csr *solver_matrix(const spmv_solver *s)
+{
+    return s->negates ? &s->negative : &s->a;
+}
+static inline spmv_plan *solver_plan(const spmv_solver *s)
+{
+    return s->negates ? s->negative_plan : s->plan;
+}
+spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
 
 /* Makes a preconditioner for the method from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */

@@ -232,8 +232,8 @@ spmv_status solver_make_precond(spmv_solver *s, const struct general_method *met
                                 spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
-    spmv_plan *const plan = s->inner != NULL ? s->inner : s->plan;
-    const spmv_csr *a = s->inner != NULL ? &s->narrow : &s->a;
+    spmv_plan *const plan = s->inner != NULL ? s->inner : solver_plan(s);
+    const spmv_csr *a = s->inner != NULL ? &s->narrow : solver_matrix(s);
     struct equivalent e = {.row_ptr = NULL};
     spmv_plan_info info;
     *made = NULL;
