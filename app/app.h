@@ -66,6 +66,9 @@ struct options {
     const char *solver, *precond, *solution;
     const char *near_null; /* NULL: not given */
     int restart, block;    /* 0: not given */
+    int degree;            /* -1: not given */
+    double drop;           /* -1: not given */
+    double fill, strength; /* 0: not given */
     bool inner;
     double rtol, atol;
     int max_iterations;             /* 0: not given */
@@ -108,6 +111,22 @@ bool options_explain_space(const struct options *o, const char *word);
 /* Whether the option of that name (without dashes) was given. */
 bool option_given(const struct options *o, const char *name);
 
+/* Whether the argument of an option names a file. */
+enum file_role { FILE_NONE, FILE_READ, FILE_WRITTEN };
+
+/* The paths given with options that read files (or SPECs), or with those that write them, in the
+ * order of the table of options; returns how many. paths has room for OPTION_FILES_MOST. */
+enum { OPTION_FILES_MOST = 64 };
+int options_files(const struct options *o, enum file_role role, const char **paths);
+
+/* Reads an integer: digits, or a real number such as 1e8 whose value is an integer of at most 2^53.
+ * *number: the nearest value if it is too large. */
+enum integer_status { INTEGER_READ, INTEGER_WRONG, INTEGER_TOO_LARGE };
+enum integer_status integer_read(const char *text, long long *number);
+
+/* The name of an option for some preconditioners that was given, such as block; NULL: none was. */
+const char *option_of_preconditioner(const struct options *o);
+
 /* The options for loading a matrix: with --type mixed, its type is f32. */
 struct options options_for_matrix(const struct options *o);
 
@@ -137,6 +156,9 @@ struct names {
 
 /* Adds a name if it is not in the list. */
 void names_add(struct names *names, const char *name);
+
+/* Adds the words of a text, each of which ends with a blank, which is overwritten. */
+void names_add_words(struct names *names, char *text);
 
 bool names_have(const struct names *names, const char *word, size_t length);
 
@@ -268,12 +290,12 @@ spmv_status finish_stdout(void);
  * JSON goes there. Complains if both would go to standard output. */
 spmv_status choose_answer(const struct options *o, const char *what, const char **path);
 
-/* Complains if two of the output files are the same. another: an output without an option, or NULL.
- * Several outputs may share a device or a pipe. */
+/* Complains if two of the files written by options are the same. another: an output without an
+ * option, or NULL. Several outputs may share a device or a pipe. */
 spmv_status check_outputs(const struct options *o, const char *another);
 
 /* Complains if an output, standard output included, is also one of the inputs: a path (or NULL),
- * "-", --y0, --x0. Files are compared by device and inode. */
+ * "-", or a file that an option reads. Files are compared by device and inode. */
 spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another);
 
 /* Complains of the first output that cannot be written, before long work. */
@@ -283,8 +305,8 @@ spmv_status check_writable(const struct options *o);
  * answer. */
 spmv_status check_format(const struct options *o, const char *path);
 
-/* Complains if more than one of these paths (or NULL) is standard input. */
-spmv_status check_standard_input(const char *const *paths, int count);
+/* Complains if standard input is more than one of these paths and of the files that options read. */
+spmv_status check_standard_input(const struct options *o, const char *const *paths, int count);
 
 /* Writes the answer: n rows of k numbers. */
 spmv_status write_answer(spmv_context *ctx, const struct options *o, const char *path, spmv_type type,

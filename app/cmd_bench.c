@@ -108,7 +108,7 @@ static spmv_status choose_operands(struct bench *b, const char *const *arguments
         return report(SPMV_ERROR_ARGUMENT, "give matrices to measure, or a suite: --suite small");
     b->operands = arguments;
     b->operand_count = count;
-    return check_standard_input(arguments, count);
+    return check_standard_input(o, arguments, count);
 }
 
 /* A suite runs in f64 and f32 unless --type is given; a solver runs in f64. */

@@ -29,10 +29,11 @@ static spmv_status check_output(const struct options *o, const char *source, con
         return report(SPMV_ERROR_ARGUMENT,
                       "both the matrix and the JSON cannot go to standard output: name a file with --json=FILE");
     spmv_status st = check_format(o, path);
+    const char *const another = path != o->output ? path : NULL;
     if (st == SPMV_OK)
-        st = check_outputs(o, path);
+        st = check_outputs(o, another);
     if (st == SPMV_OK)
-        st = check_inputs(o, &source, 1, path);
+        st = check_inputs(o, &source, 1, another);
     return st;
 }
 
@@ -40,8 +41,13 @@ spmv_status run_convert(const struct options *o, const char *const *arguments, i
 {
     spmv_context *ctx = NULL;
     struct input in = {0};
-    const char *const path = arguments[1];
-    (void)count;
+    const char *const path = count > 1 ? arguments[1] : o->output;
+    if (path == NULL || (count > 1 && o->output != NULL)) {
+        complain(path == NULL ? "the output is missing: spmv convert A B, or spmv convert A -o B"
+                              : "two outputs, %s and %s: spmv convert A B, or spmv convert A -o B",
+                 path, o->output);
+        return SPMV_ERROR_ARGUMENT;
+    }
     spmv_status st = check_output(o, arguments[0], path);
     if (st == SPMV_OK)
         st = open_context(o, o->backend == SPMV_BACKEND_AUTO ? SPMV_BACKEND_OMP : o->backend, &ctx);

@@ -31,8 +31,7 @@ static spmv_status choose_output(const struct options *o, const char **y_path)
 /* Refuses invalid combinations of arguments. *y_path: destination of y; NULL: none. */
 static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
 {
-    const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->y0};
-    const spmv_status st = check_standard_input(inputs, 3);
+    const spmv_status st = check_standard_input(o, arguments, count);
     if (st != SPMV_OK)
         return st;
     if (o->beta != 0 && o->y0 == NULL)

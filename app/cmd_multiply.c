@@ -257,7 +257,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
                  o->triple ? "--triple needs three, R A P" : "spmv multiply needs two, A B; three with --triple");
         return SPMV_ERROR_ARGUMENT;
     }
-    spmv_status st = check_standard_input(arguments, count);
+    spmv_status st = check_standard_input(o, arguments, count);
     if (st == SPMV_OK)
         st = choose_answer(o, "the matrix", path);
     if (st == SPMV_OK)

@@ -201,13 +201,11 @@ static spmv_status show_private(struct explain_job *job, const int64_t *index, i
 /* "private:4": elements per block, 4 by default. */
 static spmv_status private_block(const char *rung, int64_t *block)
 {
-    char *end = NULL;
-    *block = 4;
-    if (strchr(rung, ':') == NULL)
-        return SPMV_OK;
-    const char *const told = strchr(rung, ':') + 1;
-    *block = strtol(told, &end, 10);
-    if (end != told && *end == '\0' && *block >= 1 && *block <= EXPLAIN_MOST)
+    long long number = 4;
+    const char *const colon = strchr(rung, ':');
+    const bool read = colon == NULL || integer_read(colon + 1, &number) == INTEGER_READ;
+    *block = number;
+    if (read && number >= 1 && number <= EXPLAIN_MOST)
         return SPMV_OK;
     complain("--method %s: the block size must be from 1 to %d", rung, EXPLAIN_MOST);
     return SPMV_ERROR_METHOD;
@@ -320,10 +318,9 @@ static spmv_status read_indices(struct explain_job *job, const char *const *word
     }
     const spmv_status st = explain_check_size(job->o, "indices", *n);
     for (int64_t i = 0; st == SPMV_OK && i < *n; i++) {
-        char *end = NULL;
+        long long number = 0;
         const char *const word = words[*values + 1 + i];
-        const long long number = strtoll(word, &end, 10);
-        if (end == word || *end != '\0' || number < INT32_MIN || number > INT32_MAX) {
+        if (integer_read(word, &number) != INTEGER_READ || number < INT32_MIN || number > INT32_MAX) {
             complain("%s: must be an index, an integer", word);
             return SPMV_ERROR_ARGUMENT;
         }

@@ -179,7 +179,7 @@ spmv_status explain_multiply(struct explain_job *job, const char *const *words, 
     if (count != 2)
         st = report(SPMV_ERROR_ARGUMENT, "explain --op multiply needs two matrices: spmv explain --op multiply A B");
     if (st == SPMV_OK)
-        st = check_standard_input(words, count);
+        st = check_standard_input(job->o, words, count);
     if (st == SPMV_OK)
         st = load_matrix(job, words[0], &job->in);
     if (st == SPMV_OK)

@@ -142,7 +142,7 @@ spmv_status explain_product(struct explain_job *job, const char *const *words, i
         st = SPMV_ERROR_ARGUMENT;
     }
     if (st == SPMV_OK)
-        st = check_standard_input(words, count);
+        st = check_standard_input(job->o, words, count);
     if (st == SPMV_OK)
         st = load_operands(job, words, count, &p);
     if (st == SPMV_OK) {

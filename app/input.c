@@ -114,14 +114,14 @@ static spmv_status cache_folder(const struct options *o, char **folder)
 static spmv_status unpacked_ratio(int64_t *ratio)
 {
     const char *const given = getenv("SPMV_MAX_UNPACKED_RATIO");
-    char *end = NULL;
+    long long number = 0;
     *ratio = 0;
     if (given == NULL || given[0] == '\0')
         return SPMV_OK;
-    errno = 0;
-    *ratio = strtoll(given, &end, 10);
-    if (end != given && *end == '\0' && errno == 0 && *ratio > 0)
+    if (integer_read(given, &number) == INTEGER_READ && number > 0) {
+        *ratio = number;
         return SPMV_OK;
+    }
     complain("SPMV_MAX_UNPACKED_RATIO is %s: must be at least 1", given);
     return SPMV_ERROR_ARGUMENT;
 }

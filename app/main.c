@@ -26,7 +26,7 @@ static const struct command commands[] = {
     {"explain", "A [x]", "the product step by step; with --op a primitive, on VALUES in place of A", GROUP_EXPLAIN, 0,
      INT_MAX, run_explain},
     {"gen", "SPEC", "write a generated matrix as a Matrix Market file", GROUP_GEN, 1, 1, run_gen},
-    {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", GROUP_CONVERT, 2, 2,
+    {"convert", "A B", "write a matrix to a file of another form, selected by B's ending", GROUP_CONVERT, 1, 2,
      run_convert},
     {"spy", "A", "a picture of the pattern, in the terminal or in a file", GROUP_SPY, 1, 1, run_spy},
     {"doctor", "", "features of this build, devices, memory bandwidth, a self-test", GROUP_DOCTOR, 0, 0, run_doctor},

@@ -32,6 +32,14 @@ void names_add(struct names *names, const char *name)
         names->name[names->count++] = name;
 }
 
+void names_add_words(struct names *names, char *text)
+{
+    for (char *end; (end = strchr(text, ' ')) != NULL; text = end + 1) {
+        *end = '\0';
+        names_add(names, text);
+    }
+}
+
 void names_join(const struct names *names, char *text, size_t size)
 {
     size_t used = 0;
@@ -176,15 +184,6 @@ void names_of_suites(struct names *names)
         names_add(names, suite_name(i, &about));
 }
 
-/* Adds the words of a text, each of which ends with a blank. */
-static void add_words(struct names *names, char *text)
-{
-    for (char *end; (end = strchr(text, ' ')) != NULL; text = end + 1) {
-        *end = '\0';
-        names_add(names, text);
-    }
-}
-
 void names_of_peers(struct names *names)
 {
 #define MODULE(module, backend, peers, operations, from) #module " "
@@ -196,5 +195,5 @@ void names_of_peers(struct names *names)
     memcpy(text, modules, sizeof modules - 1);
     memcpy(text + sizeof modules - 1, all, sizeof all);
     names->count = 0;
-    add_words(names, text);
+    names_add_words(names, text);
 }

@@ -59,11 +59,14 @@ static const struct choice verify_modes[] = {
 /* An option. Its number is its index in the table, and its bit in options.given. */
 struct row {
     const char *name;
+    const char *also;     /* another name, accepted but not listed in the help; NULL: none */
     char letter;          /* 0: none */
     const char *argument; /* NULL: none; "[=...]": optional */
     enum kind kind;
     size_t member, other;         /* offsets in struct options; other: of KIND_TYPE and KIND_FILE */
-    int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64 */
+    enum file_role file;          /* whether the argument names a file (or SPEC) to read or to write */
+    int64_t least, most;          /* of KIND_COUNT and KIND_COUNT_64; of KIND_NUMBER if most > 0 */
+    const char *of;               /* the preconditioners that it is for, each with a blank behind; NULL: any */
     const struct choice *choices; /* of KIND_CHOICE */
     unsigned group;               /* the commands in which it has an effect */
     /* the default, parsed like a given value; NULL: described in the help */
@@ -80,49 +83,65 @@ struct row {
     (offsetof(struct options, name) + 0 * sizeof(_Generic(((struct options *)0)->name, type : 1)))
 #define FLAG(name) .kind = KIND_FLAG, .member = MEMBER(bool, name)
 #define TEXT(name) .kind = KIND_TEXT, .member = MEMBER(const char *, name)
+#define READ_FILE(name) TEXT(name), .file = FILE_READ
+#define WRITTEN_FILE(name) TEXT(name), .file = FILE_WRITTEN
 #define COUNT(name, from, to) .kind = KIND_COUNT, .member = MEMBER(int, name), .least = (from), .most = (to)
 #define COUNT_64(name, from) .kind = KIND_COUNT_64, .member = MEMBER(int64_t, name), .least = (from), .most = INT64_MAX
 #define NUMBER(name) .kind = KIND_NUMBER, .member = MEMBER(double, name)
+#define BOUNDED(name, from, to) NUMBER(name), .least = (from), .most = (to)
 #define TOLERANCE(name) .kind = KIND_TOLERANCE, .member = MEMBER(double, name)
 #define CHOICE(type, name, list) .kind = KIND_CHOICE, .member = MEMBER(type, name), .choices = (list)
-#define FILE_BEHIND(name, path) .kind = KIND_FILE, .member = MEMBER(bool, name), .other = MEMBER(const char *, path)
+#define FILE_BEHIND(name, path)                                                                                        \
+    .kind = KIND_FILE, .member = MEMBER(bool, name), .other = MEMBER(const char *, path), .file = FILE_WRITTEN
 
 static const struct row rows[] = {
-    {"output", .letter = 'o', .argument = "FILE", TEXT(output),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_MULTIPLY,
+    {"output", .letter = 'o', .argument = "FILE", WRITTEN_FILE(output),
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_MULTIPLY | GROUP_CONVERT,
      .help = "write the answer there (default: standard output)",
-     .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"}}},
+     .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
+                 {GROUP_CONVERT, "the output B, in place of the second argument (default: B)"}}},
     {"alpha", .argument = "NUMBER", NUMBER(alpha), .group = GROUP_PRODUCT, .standard = "1", .help = "factor of A x"},
     {"beta", .argument = "NUMBER", NUMBER(beta), .group = GROUP_PRODUCT, .standard = "0",
      .help = "factor of y0 (--y0)"},
-    {"y0", .argument = "FILE", TEXT(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
+    {"y0", .argument = "FILE", READ_FILE(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
     {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
     {"triple", FLAG(triple), .group = GROUP_MULTIPLY,
      .help = "compute R (A P) of three matrices R A P (default: A B of two)"},
-    {"x0", .argument = "FILE", TEXT(x0), .group = GROUP_SOLVE, .help = "the vector to start from (default: zeros)"},
+    {"x0", .argument = "FILE", READ_FILE(x0), .group = GROUP_SOLVE,
+     .help = "the vector to start from (default: zeros)"},
     {"rtol", .argument = "NUMBER", TOLERANCE(rtol), .group = GROUP_SOLVE,
      .help = "stop at ||b - A x|| <= rtol ||b|| (default: 1e-8; with --type f32 1e-4)"},
     {"atol", .argument = "NUMBER", TOLERANCE(atol), .group = GROUP_SOLVE, .standard = "0",
      .help = "also stop at ||b - A x|| <= atol"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "iteration limit (default: 10 times the rows, at least 100; bench of a solver: 3000)"},
-    {"history", .argument = "FILE", TEXT(history), .group = GROUP_SOLVE,
+    {"history", .argument = "FILE", WRITTEN_FILE(history), .group = GROUP_SOLVE,
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
-    {"plot", .argument = "FILE", TEXT(plot), .group = GROUP_SOLVE,
+    {"plot", .argument = "FILE", WRITTEN_FILE(plot), .group = GROUP_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
     {"solver", .argument = "NAME", TEXT(solver), .group = GROUP_SOLVE, .standard = "auto",
      .help = "the method, one of those below; auto: chosen from the matrix, and another one if that fails"},
     {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
-    {"precond", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH, .standard = "auto",
+    {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH,
+     .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
              "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with a rung "
              "in --method the default is none"},
-    {"near-null", .argument = "FILE", TEXT(near_null), .group = GROUP_SOLVE,
+    {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .group = GROUP_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
-    {"block", .argument = "N", COUNT(block, 1, 64), .group = GROUP_SOLVE,
+    {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .group = GROUP_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: 1)"},
+    {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg ", .group = GROUP_SOLVE,
+     .help = "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
+             "(default: 2)"},
+    {"drop", .argument = "NUMBER", BOUNDED(drop, 0, 1), .of = "ilut ", .group = GROUP_SOLVE,
+     .help = "ilut: drop entries below this times the mean of their row (default: 1e-4)"},
+    {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .group = GROUP_SOLVE,
+     .help = "cholesky, ilut: the most entries of the factors, relative to those of A (default: 10)"},
+    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg hypre-amg ", .group = GROUP_SOLVE,
+     .help = "amg, hypre-amg: threshold of strong couplings (default: 0.25)"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "random",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,
@@ -147,9 +166,9 @@ static const struct row rows[] = {
     {"vectors", .argument = "K", COUNT(vectors, 1, INT_MAX), .group = GROUP_BENCH | GROUP_SOLVE,
      .help = "without b: number of generated right-hand sides (default: 1)",
      .special = {{GROUP_BENCH, "columns of x multiplied together; implies --op spmm (default: 4)"}}},
-    {"right", .argument = "B", TEXT(right), .group = GROUP_BENCH,
+    {"right", .argument = "B", READ_FILE(right), .group = GROUP_BENCH,
      .help = "spgemm: the second factor, a file or SPEC, of C = A B (default: A)"},
-    {"project", .argument = "P", TEXT(project), .group = GROUP_BENCH,
+    {"project", .argument = "P", READ_FILE(project), .group = GROUP_BENCH,
      .help = "spgemm: measure C = P' (A P), where A P is made before (default: A A)"},
     {"exclusive", FLAG(exclusive), .group = GROUP_EXPLAIN,
      .help = "scan, segscan: without the element itself (default: with it, inclusive)"},
@@ -246,15 +265,34 @@ __attribute__((format(printf, 2, 3))) static void mistake(struct options *o, con
     va_end(values);
 }
 
+/* Integers up to this magnitude are exact in f64. */
+static const double EXACT = 0x1p53;
+
+enum integer_status integer_read(const char *text, long long *number)
+{
+    char *end = NULL;
+    errno = 0;
+    *number = strtoll(text, &end, 10); /* the nearest value if out of range */
+    if (end != text && *end == '\0')
+        return errno != 0 ? INTEGER_TOO_LARGE : INTEGER_READ;
+    /* 1e8, 2.5e6: decimal digits only, no blanks, no hexadecimal numbers, inf or nan */
+    if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0')
+        return INTEGER_WRONG;
+    const double real = strtod(text, &end);
+    if (*end != '\0' || real != floor(real))
+        return INTEGER_WRONG;
+    *number = fabs(real) <= EXACT ? (long long)real : real < 0 ? LLONG_MIN : LLONG_MAX;
+    return fabs(real) <= EXACT ? INTEGER_READ : INTEGER_TOO_LARGE;
+}
+
 static void set_count(struct options *o, const struct row *row, const char *text)
 {
     char *const member = (char *)o + row->member;
-    char *end = NULL;
-    errno = 0;
-    const long long number = strtoll(text, &end, 10); /* the nearest value if out of range */
-    if (end == text || *end != '\0' || number < row->least)
+    long long number = 0;
+    const enum integer_status status = integer_read(text, &number);
+    if (status == INTEGER_WRONG || number < row->least)
         mistake(o, "--%s %s: must be an integer of at least %lld", row->name, text, (long long)row->least);
-    else if (errno != 0 || number > row->most)
+    else if (status == INTEGER_TOO_LARGE || number > row->most)
         mistake(o, "--%s %s: too large, must be at most %lld", row->name, text, (long long)row->most);
     else if (row->kind == KIND_COUNT)
         *(int *)member = (int)number;
@@ -293,6 +331,8 @@ static void set_number(struct options *o, const struct row *row, const char *tex
         mistake(o, "--%s %s: not a number", row->name, text);
     else if (errno == ERANGE && isinf(*value))
         mistake(o, "--%s %s: too large for f64", row->name, text);
+    if (row->most > 0 && !(*value >= (double)row->least && *value <= (double)row->most))
+        mistake(o, "--%s %s: must be from %lld to %lld", row->name, text, (long long)row->least, (long long)row->most);
     if (row->kind == KIND_TOLERANCE && !(*value >= 0))
         mistake(o, "--%s %s: must be at least 0", row->name, text);
 }
@@ -390,13 +430,16 @@ enum { LONG_BASE = 256 };
 
 static void make_tables(struct option *table, char *letters)
 {
+    int count = 0;
     *letters++ = '-'; /* return all arguments in the order given */
     *letters++ = ':'; /* distinguish a missing argument from an unknown option */
     for (int i = 0; i < OPTIONS; i++) {
         const int has = rows[i].argument == NULL         ? no_argument
                         : argument_is_optional(&rows[i]) ? optional_argument
                                                          : required_argument;
-        table[i] = (struct option){.name = rows[i].name, .has_arg = has, .val = LONG_BASE + i};
+        table[count++] = (struct option){.name = rows[i].name, .has_arg = has, .val = LONG_BASE + i};
+        if (rows[i].also != NULL)
+            table[count++] = (struct option){.name = rows[i].also, .has_arg = has, .val = LONG_BASE + i};
         if (rows[i].letter != 0) {
             *letters++ = rows[i].letter;
             if (has == required_argument)
@@ -404,7 +447,7 @@ static void make_tables(struct option *table, char *letters)
         }
     }
     *letters = '\0';
-    table[OPTIONS] = (struct option){0};
+    table[count] = (struct option){0};
 }
 
 /* The option with the code; NULL if there is none. */
@@ -437,6 +480,41 @@ static bool is_ambiguous(const char *name, size_t length, char *text, size_t siz
     return count > 1;
 }
 
+/* Names that other programs and libraries have for an option. */
+static const struct {
+    const char *word, *option;
+} words_of_others[] = {{"maxiter", "max-iterations"},
+                       {"max-iter", "max-iterations"},
+                       {"maxit", "max-iterations"},
+                       {"max-it", "max-iterations"},
+                       {"iterations", "max-iterations"},
+                       {"max-time", "max-seconds"},
+                       {"maxtime", "max-seconds"},
+                       {"time-limit", "max-seconds"},
+                       {"timeout", "max-seconds"},
+                       {"tol", "rtol"},
+                       {"tolerance", "rtol"},
+                       {"pc", "precond"},
+                       {"pc-type", "precond"},
+                       {"ksp-type", "solver"},
+                       {"initial-guess", "x0"},
+                       {"guess", "x0"},
+                       {"dtype", "type"},
+                       {"precision", "type"},
+                       {"num-threads", "threads"},
+                       {"memory-limit", "max-memory"}};
+
+/* The option that another program calls by this word; NULL: none. */
+static const char *option_of_others(const char *word, size_t length)
+{
+    for (size_t w = 0; w < sizeof words_of_others / sizeof *words_of_others; w++)
+        if (strlen(words_of_others[w].word) == length && strncmp(words_of_others[w].word, word, length) == 0)
+            for (int i = 0; i < OPTIONS; i++)
+                if (strcmp(rows[i].name, words_of_others[w].option) == 0)
+                    return rows[i].name;
+    return NULL;
+}
+
 static void unknown_option(struct options *o, const char *word)
 {
     char matches[128];
@@ -449,7 +527,9 @@ static void unknown_option(struct options *o, const char *word)
     }
     for (int i = 0; i < OPTIONS; i++)
         names_add(&names, rows[i].name);
-    const char *const nearest = length > 1 ? names_nearest(&names, name, length) : NULL;
+    const char *nearest = option_of_others(name, length);
+    if (nearest == NULL && length > 1)
+        nearest = names_nearest(&names, name, length);
     if (nearest != NULL)
         mistake(o, "unknown option %.60s; did you mean --%s?", word, nearest);
     else
@@ -525,7 +605,7 @@ bool options_explain_space(const struct options *o, const char *word)
 
 static void read_options(int argc, char **argv, struct options *o)
 {
-    struct option table[OPTIONS + 1];
+    struct option table[2 * OPTIONS + 1];
     char letters[2 + 2 * OPTIONS + 1];
     make_tables(table, letters);
     opterr = 0;
@@ -594,7 +674,7 @@ static spmv_status join_command_line(int argc, char **argv, struct options *o)
 
 spmv_status options_parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.device = -1, .compression = COMPRESSION_BY_COMMAND};
+    *o = (struct options){.device = -1, .compression = COMPRESSION_BY_COMMAND, .degree = -1, .drop = -1};
     for (int i = 0; i < OPTIONS; i++)
         if (rows[i].standard != NULL)
             set_option(o, &rows[i], rows[i].standard);
@@ -691,6 +771,35 @@ static spmv_status check_pairs(const struct options *o, enum option_group group)
     return SPMV_OK;
 }
 
+/* Refuses an option of preconditioners that the named one does not have. */
+static spmv_status check_preconditioner_options(const struct options *o)
+{
+    struct names these = {.count = 0};
+    char of[64], list[64];
+    for (int i = 0; i < OPTIONS; i++) {
+        if (rows[i].of == NULL || (o->given >> i & 1) == 0)
+            continue;
+        these.count = 0;
+        snprintf(of, sizeof of, "%s", rows[i].of);
+        names_add_words(&these, of);
+        names_join(&these, list, sizeof list);
+        if (strcmp(o->precond, "auto") == 0 || strcmp(o->precond, "all") == 0 ||
+            names_have(&these, o->precond, strlen(o->precond)))
+            continue;
+        complain("--%s is for --precond %s, auto and all, not for %s", rows[i].name, list, o->precond);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    return SPMV_OK;
+}
+
+const char *option_of_preconditioner(const struct options *o)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (rows[i].of != NULL && (o->given >> i & 1) != 0)
+            return rows[i].name;
+    return NULL;
+}
+
 static spmv_status check_type(const struct options *o, enum option_group group, const char *command)
 {
     if (o->mixed && (group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0) {
@@ -749,6 +858,8 @@ static spmv_status check_names(const struct options *o, enum option_group group)
         names_of_preconditioners(&names);
         st = names_check(&names, "preconditioner", o->precond, group == GROUP_BENCH);
     }
+    if (st == SPMV_OK)
+        st = check_preconditioner_options(o);
     names.count = 0;
     for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++)
         names_add(&names, exchanges[i]);
@@ -802,6 +913,20 @@ bool option_given(const struct options *o, const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return (o->given >> i & 1) != 0;
     return false;
+}
+
+_Static_assert((int)OPTIONS <= (int)OPTION_FILES_MOST, "options_files lists at most one file for each option");
+
+int options_files(const struct options *o, enum file_role role, const char **paths)
+{
+    int count = 0;
+    for (int i = 0; i < OPTIONS; i++) {
+        const size_t at = rows[i].kind == KIND_FILE ? rows[i].other : rows[i].member;
+        const char *const path = rows[i].file == role ? *(const char *const *)((const char *)o + at) : NULL;
+        if (path != NULL)
+            paths[count++] = path;
+    }
+    return count;
 }
 
 struct options options_for_matrix(const struct options *o)

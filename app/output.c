@@ -336,24 +336,28 @@ static spmv_status check_input(const char *input, const char *output)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* The output files named by options. */
-enum { OUTPUTS = 5 };
+/* The output files named by options, and another one (or NULL); without standard output. Returns their
+ * number. */
+enum { OUTPUTS_MOST = OPTION_FILES_MOST + 1 };
 
-static void list_outputs(const struct options *o, const char **paths)
+static int list_outputs(const struct options *o, const char *another, const char **paths)
 {
-    const char *const named[OUTPUTS] = {o->output, o->history, o->plot, o->csv_path, o->json_path};
-    for (int i = 0; i < OUTPUTS; i++)
-        paths[i] = named[i] != NULL && strcmp(named[i], "-") != 0 ? named[i] : NULL;
+    int count = options_files(o, FILE_WRITTEN, paths), kept = 0;
+    if (another != NULL)
+        paths[count++] = another;
+    for (int i = 0; i < count; i++)
+        if (strcmp(paths[i], "-") != 0)
+            paths[kept++] = paths[i];
+    return kept;
 }
 
 spmv_status check_outputs(const struct options *o, const char *another)
 {
-    const char *paths[OUTPUTS + 1];
-    list_outputs(o, paths);
-    paths[OUTPUTS] = another != NULL && strcmp(another, "-") != 0 ? another : NULL;
-    for (int i = 0; i <= OUTPUTS; i++)
+    const char *paths[OUTPUTS_MOST];
+    const int count = list_outputs(o, another, paths);
+    for (int i = 0; i < count; i++)
         for (int k = 0; k < i; k++)
-            if (paths[i] != NULL && paths[k] != NULL && is_same_file(paths[i], paths[k])) {
+            if (is_same_file(paths[i], paths[k])) {
                 complain("%s: two outputs cannot be the same file", paths[i]);
                 return SPMV_ERROR_ARGUMENT;
             }
@@ -362,17 +366,15 @@ spmv_status check_outputs(const struct options *o, const char *another)
 
 spmv_status check_inputs(const struct options *o, const char *const *inputs, int count, const char *another)
 {
-    const char *paths[OUTPUTS + 1], *const named[] = {o->y0, o->x0};
+    const char *paths[OUTPUTS_MOST], *named[OPTION_FILES_MOST];
     spmv_status st = SPMV_OK;
-    list_outputs(o, paths);
-    paths[OUTPUTS] = another != NULL && strcmp(another, "-") != 0 ? another : NULL;
-    for (int i = 0; i < count + 2 && st == SPMV_OK; i++) {
+    const int outputs = list_outputs(o, another, paths), more = options_files(o, FILE_READ, named);
+    for (int i = 0; i < count + more && st == SPMV_OK; i++) {
         const char *const input = i < count ? inputs[i] : named[i - count];
         if (input == NULL)
             continue;
-        for (int k = 0; k <= OUTPUTS && st == SPMV_OK; k++)
-            if (paths[k] != NULL)
-                st = check_input(input, paths[k]);
+        for (int k = 0; k < outputs && st == SPMV_OK; k++)
+            st = check_input(input, paths[k]);
         if (st == SPMV_OK)
             st = check_input(input, NULL);
     }
@@ -407,12 +409,11 @@ static spmv_status check_path(const char *path)
 
 spmv_status check_writable(const struct options *o)
 {
-    const char *paths[OUTPUTS];
+    const char *paths[OUTPUTS_MOST];
     spmv_status st = SPMV_OK;
-    list_outputs(o, paths);
-    for (int i = 0; i < OUTPUTS && st == SPMV_OK; i++)
-        if (paths[i] != NULL)
-            st = check_path(paths[i]);
+    const int count = list_outputs(o, NULL, paths);
+    for (int i = 0; i < count && st == SPMV_OK; i++)
+        st = check_path(paths[i]);
     return st;
 }
 
@@ -431,11 +432,13 @@ spmv_status check_format(const struct options *o, const char *path)
     return st;
 }
 
-spmv_status check_standard_input(const char *const *paths, int count)
+spmv_status check_standard_input(const struct options *o, const char *const *paths, int count)
 {
+    const char *named[OPTION_FILES_MOST];
+    const int more = options_files(o, FILE_READ, named);
     int uses = 0;
-    for (int i = 0; i < count; i++)
-        uses += paths[i] != NULL && strcmp(paths[i], "-") == 0;
+    for (int i = 0; i < count + more; i++)
+        uses += strcmp(i < count ? paths[i] : named[i - count], "-") == 0;
     return uses > 1 ? report(SPMV_ERROR_ARGUMENT, "standard input (-) can be read once only") : SPMV_OK;
 }
 

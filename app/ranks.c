@@ -332,8 +332,8 @@ static const char *refuse_solve(const struct options *o)
         return "several ranks solve for one right-hand side only: without --vectors";
     if (o->plot != NULL)
         return "--plot is not supported on several ranks; --history writes the residuals";
-    if (o->near_null != NULL || o->block > 0)
-        return "--near-null and --block are not supported on several ranks";
+    if (option_of_preconditioner(o) != NULL)
+        return "options of preconditioners, such as --block, are not supported on several ranks";
     if (strcmp(o->precond, "all") == 0)
         return "the preconditioners of several ranks are none, jacobi and chebyshev, and of each rank's own block amg, "
                "ic0, cholesky, ilu0 and block-jacobi";

@@ -62,6 +62,10 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     precond.near_null = job->near_null;
     precond.near_nulls = job->near_nulls;
     precond.block = o->block;
+    precond.degree = o->degree;
+    precond.drop = o->drop;
+    precond.fill = o->fill;
+    precond.strength = o->strength;
     spmv_solver_options_init(&options, sizeof options);
     options.precond_options = &precond;
     options.plan = job->p.plan;

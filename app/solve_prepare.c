@@ -13,8 +13,7 @@
 
 spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
 {
-    const char *const inputs[] = {arguments[0], count > 1 ? arguments[1] : NULL, o->x0};
-    spmv_status st = check_standard_input(inputs, 3);
+    spmv_status st = check_standard_input(o, arguments, count);
     if (st != SPMV_OK)
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
@@ -24,11 +23,6 @@ spmv_status job_check_options(const struct options *o, const char *const *argume
     if (o->vectors > 0 && count > 1)
         return report(SPMV_ERROR_ARGUMENT,
                       "--vectors cannot be used with b: it is the number of generated right-hand sides");
-    if (o->near_null != NULL && strcmp(o->precond, "auto") != 0 && strcmp(o->precond, "amg") != 0 &&
-        strcmp(o->precond, "all") != 0) {
-        complain("--near-null is for --precond amg, auto and all, not for %s", o->precond);
-        return SPMV_ERROR_ARGUMENT;
-    }
     if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
         complain("--solution %s: must be ones or random", o->solution);
         return SPMV_ERROR_ARGUMENT;

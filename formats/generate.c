@@ -4,6 +4,7 @@
 #include "generate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "random.h"
 #include "reals.h"
@@ -55,41 +56,74 @@ spmv_status generator_fail(spmv_context *ctx, const struct generator_request *re
                         request->self->name, request->arguments, request->self->form, why[0] != '\0' ? " " : "", why);
 }
 
-/* Reads digits only: no sign, no blank. *end: after the last digit. False if the number exceeds 64
- * bits. */
-static bool read_digits(const char *text, int64_t *value, const char **end)
+static bool is_digit(char c)
 {
-    bool fits = true;
-    *value = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        const int digit = *text - '0';
-        fits = fits && *value <= (INT64_MAX - digit) / 10;
-        if (fits)
-            *value = *value * 10 + digit;
-    }
-    *end = text;
-    return fits;
+    return c >= '0' && c <= '9';
 }
 
-/* Reads digits with at most one point. Up to 15 digits and a power of ten up to 10^15 are exact, so
- * the quotient is the correctly rounded number. False if there are more. */
+/* A decimal number: digits times 10^power. */
+struct decimal {
+    int64_t digits;
+    int count, power, fraction; /* digits read; the power; digits behind the point */
+    bool fits;                  /* the digits are in 63 bits */
+};
+
+/* Reads digits, at most one point between digits, and an exponent, such as 12, 2.5, 1e8 and 2.5e-3: no sign before
+ * the number, no blank. *end: after the last character of the number; text: there is none. */
+static struct decimal read_number(const char *text, const char **end)
+{
+    struct decimal d = {.fits = true};
+    const char *at = text;
+    for (bool behind = false; is_digit(*at) || (!behind && at != text && *at == '.' && is_digit(at[1])); at++) {
+        behind = behind || *at == '.';
+        if (*at == '.')
+            continue;
+        const int digit = *at - '0';
+        d.fits = d.fits && d.digits <= (INT64_MAX - digit) / 10;
+        d.digits = d.fits ? d.digits * 10 + digit : d.digits;
+        d.count++;
+        d.fraction += behind;
+    }
+    const bool sign = at != text && (*at == 'e' || *at == 'E') && (at[1] == '+' || at[1] == '-');
+    if (at != text && (*at == 'e' || *at == 'E') && is_digit(at[1 + sign])) {
+        const bool negative = at[1] == '-';
+        int power = 0;
+        for (at += 1 + sign; is_digit(*at); at++)
+            power = power < 1000 ? power * 10 + (*at - '0') : power;
+        d.power = negative ? -power : power;
+    }
+    d.power -= d.fraction;
+    *end = at;
+    return d;
+}
+
+/* Reads an integer, which may have an exponent, such as 1e8. *end: after the number; text: it is none. False
+ * if the number exceeds 64 bits. */
+static bool read_integer(const char *text, int64_t *value, const char **end)
+{
+    struct decimal d = read_number(text, end);
+    for (; d.fits && d.digits != 0 && d.power > 0; d.power--) {
+        d.fits = d.digits <= INT64_MAX / 10;
+        d.digits = d.fits ? d.digits * 10 : d.digits;
+    }
+    for (; d.digits % 10 == 0 && d.digits != 0 && d.power < 0; d.power++)
+        d.digits /= 10;
+    if (d.digits != 0 && d.power < 0)
+        *end = text;
+    *value = d.digits;
+    return d.fits;
+}
+
+/* Reads a real number. Up to 15 digits and powers of ten up to 10^22 are exact, so the product or quotient is
+ * the correctly rounded number. False if there are more. */
 static bool read_decimal(const char *text, double *value, const char **end)
 {
-    int64_t digits = 0;
+    const struct decimal d = read_number(text, end);
     double scale = 1;
-    int count = 0;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++, count++)
-        digits = count < 15 ? digits * 10 + (*at - '0') : digits;
-    if (at != text && at[0] == '.' && at[1] >= '0' && at[1] <= '9') {
-        for (at++; *at >= '0' && *at <= '9'; at++, count++) {
-            digits = count < 15 ? digits * 10 + (*at - '0') : digits;
-            scale *= 10;
-        }
-    }
-    *end = at;
-    *value = (double)digits / scale;
-    return count <= 15;
+    for (int p = abs(d.power); p > 0 && scale < 1e22; p--)
+        scale *= 10;
+    *value = d.power < 0 ? (double)d.digits / scale : (double)d.digits * scale;
+    return d.count <= 15 && abs(d.power) <= 22;
 }
 
 spmv_status generator_arguments(spmv_context *ctx, const struct generator_request *request, const char *kinds,
@@ -111,7 +145,7 @@ spmv_status generator_arguments(spmv_context *ctx, const struct generator_reques
             a->n = 0;
             good = read_decimal(at, &a->real, &end);
         } else {
-            fits = read_digits(at, &a->n, &end) && fits;
+            fits = read_integer(at, &a->n, &end) && fits;
             a->real = (double)a->n;
             good = *kinds == 'z' || a->n > 0;
         }
@@ -179,7 +213,7 @@ static bool read_option(const char *text, size_t length, struct generator_reques
     if (length > 5 && memcmp(text, "seed=", 5) == 0) {
         int64_t seed;
         const char *end;
-        *bad = !read_digits(text + 5, &seed, &end) || end != text + length;
+        *bad = !read_integer(text + 5, &seed, &end) || end != text + length;
         request->seed = (uint64_t)seed;
         return true;
     }
@@ -251,14 +285,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_generate_options 
     const spmv_status st = options_take(ctx, "generate", options, sizeof *options, given);
     if (st != SPMV_OK)
         return st;
-    if (options->max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld, must not be negative",
-                            (long long)options->max_bytes);
-    if (options->parts < 0 || options->part < 0 || (options->part > 0 && options->part >= options->parts))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: part %d of %d", options->part, options->parts);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
-    return SPMV_OK;
+    return OPTIONS_CHECK(ctx, "spmv_matrix_generate", {"max_bytes", (double)options->max_bytes, 0, INFINITY},
+                         {"parts", options->parts, 0, INFINITY},
+                         {"part", options->part, 0, options->parts > 0 ? options->parts - 1 : 0});
 }
 
 /* Replaces a matrix by its rows from first to last - 1. */

@@ -43,7 +43,8 @@ struct spmv_solver {
     spmv_preconditioner *precond; /* NULL: could not be made */
     /* made when others fail; NULL: not made yet. simple: jacobi or none */
     spmv_preconditioner *simple, *none, *ilut[SOLVER_RESORTS];
-    spmv_status failed; /* why precond or direct could not be made, and the message */
+    struct object_use use; /* by a solve */
+    spmv_status failed;    /* why precond or direct could not be made, and the message */
     char sentence[512];
     double seconds;
 

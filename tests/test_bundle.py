@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Tests scripts/bundle_tests.py: how a test of a build is rewritten for a bundle; and which modules
-scripts/bundle.sh packs.
+and files scripts/bundle.sh packs.
 
 usage: test_bundle.py SOURCE
 
 SPDX-License-Identifier: BSD-3-Clause
 """
+import glob
 import os
 import re
 import sys
@@ -54,6 +55,32 @@ class Modules(unittest.TestCase):
         built = self.found("distributed/modules/CMakeLists.txt", r"^foreach\(mpi IN ITEMS (.*)\)$")
         self.assertEqual(self.found("scripts/bundle.sh", r"^transports=\((.*)\)$"), built)
         self.assertIn("openmpi", built)
+
+
+class FilesOfTests(unittest.TestCase):
+    """Test programs find files of the tree in a bundle, where the tree is elsewhere."""
+
+    def setUp(self):
+        self.programs = {}
+        for path in glob.glob(os.path.join(SOURCE, "tests", "*.c*")):
+            with open(path, encoding="utf-8") as text:
+                self.programs[os.path.basename(path)] = text.read()
+        self.assertIn("test_mangled.c", self.programs)
+
+    def test_paths_begin_with_a_folder_that_can_move(self):
+        fixed = [name for name, text in self.programs.items() if re.search(r"(?<!SPMV_)\bSOURCE_DIR\b", text)]
+        self.assertEqual(fixed, [], "use support_source_dir()")
+
+    def test_files_are_packed(self):
+        with open(os.path.join(SOURCE, "scripts", "bundle.sh"), encoding="utf-8") as text:
+            folders = re.search(r'^for folder in ([^$]*); do$', text.read(), re.M).group(1).split()
+        read = set()
+        for text in self.programs.values():
+            if "support_source_dir()" in text:
+                read |= set(re.findall(r'"%s/([a-z]\w*/[^"]*)"', text))
+        self.assertIn("tests/data/mangled", read)
+        lacking = [path for path in read if not any(path == f or path.startswith(f + "/") for f in folders)]
+        self.assertEqual(lacking, [], "files that a test reads and bundle.sh does not pack")
 
 
 if __name__ == "__main__":

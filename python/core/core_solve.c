@@ -150,16 +150,19 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     long long max_iterations;
     unsigned long long near_null;
     PyObject *arrays = NULL;
+    object *own = NULL;
     call_state state;
     spmv_solver *solver = NULL;
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddKiO", to_context, &c, to_csr, &a, &o.method, &o.precond,
-                          &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.restart,
-                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength,
-                          &near_null, &p.near_nulls, &arrays))
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiip(iiiddddddz)KiO&O", to_context, &c, to_csr, &a, &o.method,
+                          &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
+                          &o.restart, &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift,
+                          &p.strength, &p.fill, &p.drop, &p.lowest, &p.highest, &p.smoother, &near_null, &p.near_nulls,
+                          to_precond_or_none, &own, &arrays))
         return NULL;
+    o.own_precond = own != NULL ? own->made : NULL;
     p.near_null = address(near_null);
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;

@@ -143,10 +143,13 @@ class DidYouMean(test_program.Case):
         self.meant("bench", "bnech", "--help", code=2)
 
     def test_options(self):
-        for wrong, right in (("--metod", "method"), ("--preconditioner=x", "precond"), ("--trasnpose", "transpose"),
+        for wrong, right in (("--metod", "method"), ("--precomd=x", "precond"), ("--trasnpose", "transpose"),
                              ("--ALPHA", "alpha"), ("--thread-count", None), ("--zzz", None)):  # fmt: skip
             done = self.fails(1, "poisson2d:3", wrong, says=f"unknown option {wrong}")
             self.assertEqual(f"did you mean --{right}?" in done.stderr, right is not None, done.stderr)
+        for wrong, right in (("--maxiter", "max-iterations"), ("--max-iter-count", "max-iterations"), ("--tol=1e-3", "rtol"),
+                             ("--dtype", "type"), ("--num-threads", "threads")):  # fmt: skip
+            self.meant(f"--{right}", "solve", "poisson2d:3", wrong)
         self.fails(1, "poisson2d:3", "--ver", says=["ambiguous", "--verify", "--verbose", "--version"])
 
     def test_names(self):
@@ -170,6 +173,61 @@ class DidYouMean(test_program.Case):
         """An unknown name is reported before the matrix is read."""
         for words in (["--method", "tils"], ["solve", "--precond", "jac0bi"]):
             self.fails(1, *words, "absent.mtx", says="did you mean")
+
+
+class Names(test_program.Case):
+    def test_preconditioner_is_precond(self):
+        for option in "--precond", "--preconditioner", "--preconditione":
+            done = self.ok("solve", "poisson2d:9", option, "ic0", "-o", os.devnull)
+            self.assertIn("preconditioner ic0, set up", done.stderr)
+        self.assertNotIn("--preconditioner", self.ok("solve", "--help").stdout)
+
+    def test_convert_takes_its_output_by_option(self):
+        a, b = self.data("symmetric4.mtx"), os.path.join(self.folder, "b.mtx")
+        self.ok("convert", a, "-o", b)
+        self.assertEqual(self.ok("convert", a, "-").stdout, self.read("b.mtx"))
+        self.fails(1, "convert", a, b, "-o", os.path.join(self.folder, "c.mtx"), says="two outputs")
+        self.fails(1, "convert", a, says=["the output is missing", "convert A -o B"])
+        self.fails(1, "convert", b, "-o", b, says="is an input")
+
+
+class Integers(test_program.Case):
+    """Numbers such as 1e3 are read wherever an integer is meant."""
+
+    RIGHT = ("2e0", "1E1", "2.5e+1", "0.3e2", "120e-1", "12.0", "+7")
+    WRONG = ("1.5", "1e-1", "0x10", "1e", "inf", "nan", "1 ", "", "1e1x", "--")
+
+    def test_options(self):
+        """Every option that the help lists with an integer reads both forms, and refuses other texts."""
+        counts = 0
+        for command in COMMANDS:
+            for option, argument in re.findall(r"(?m)^  (?:-\w, |    )--([a-z0-9-]+) ([NKS])\b", self.ok(command, "--help").stdout):
+                counts += 1
+                self.assertNotIn("must be", run(command, f"--{option}", "0.2e1", "--help").stderr, (command, option))
+                self.fails(1, command, f"--{option}=1.5", "--help", says=f"--{option} 1.5: must be an integer")
+        self.assertGreater(counts, 15)
+        for text in self.RIGHT:
+            self.assertNotIn("must be", run("solve", "--restart", text, "--help").stderr, text)
+        for text in self.WRONG:
+            self.fails(1, "solve", f"--restart={text}", "--help", says=f"--restart {text}: must be an integer")
+
+    def test_the_value_is_the_same(self):
+        for text, value in (("1e0", 1), ("3.0", 3), ("0.4e1", 4)):
+            done = run("solve", "poisson2d:9", "--max-iterations", text, "--precond", "none", "-q", "-o", os.devnull)
+            self.assertIn(f"after {value} iteration", done.stderr)
+        self.fails(1, "solve", "poisson2d:9", "--max-iterations", "1e300", says="too large, must be at most 2147483647")
+        self.fails(1, "bench", "--op", "scan", "--size", "1e17", says="too large")
+
+    def test_specs(self):
+        for given, plain in (("poisson2d:1e1", "poisson2d:10"), ("poisson2d:30e-1", "poisson2d:3"), ("poisson2d:0.5e1", "poisson2d:5"),
+                             ("diffusion2d:9,1e3", "diffusion2d:9,1000"), ("diffusion2d:9,10,1.5e-2", "diffusion2d:9,10,0.015"),
+                             ("uniform:1e1,2e1,3,seed=1E2", "uniform:10,20,3,seed=100")):  # fmt: skip
+            self.assertEqual(self.ok("gen", given).stdout, self.ok("gen", plain).stdout, given)
+        self.ok("solve", "diffusion2d:20,1e8", "-o", os.devnull)
+        for wrong in "poisson2d:1.5", "poisson2d:15e-1", "poisson2d:1e", "poisson2d:e1", "poisson2d:1e+", "poisson2d:-1e1", "poisson2d:0e3":
+            self.fails(1, "gen", wrong, says="malformed")
+        self.fails(3, "gen", "poisson2d:1e30", says="beyond 64 bits")
+        self.fails(1, "gen", "diffusion2d:9,1e30")
 
 
 class SpaceForEquals(test_program.Case):

@@ -12,6 +12,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import resource
 import signal
 import stat
@@ -89,6 +90,28 @@ class Inputs(Case):
         self.refused("bench", "poisson2d:3", a, "--peers", "none", f"--json={a}")
         self.refused("bench", "--op", "load", a, f"--json={a}")
         self.refused("convert", a, self.path("b.mtx"), f"--json={a}")
+
+    def test_every_option_that_reads_and_every_option_that_writes(self):
+        """The pairs come from the help, so that a new option is covered. FILE, B and P are names of files."""
+        files = {}  # command: names of options with a file
+        for command in test_program.COMMANDS:
+            text = self.ok(command, "--help").stdout
+            named = re.findall(r"(?m)^  (?:-\w, |    )--([a-z0-9-]+)(?: |\[=)(?:FILE|B|P)\b", text)
+            files[command] = named
+        written = {"output", "history", "plot", "json", "csv"}
+        self.assertEqual(set(sum(files.values(), [])) - written, {"x0", "y0", "near-null", "right", "project"})
+        for command in "mul", "solve", "bench", "multiply", "convert", "spy", "info", "explain":
+            for option in files[command]:
+                if option in written:
+                    self.refused(command, self.a, *["poisson2d:3"] * (command == "multiply"), f"--{option}={self.a}")
+                    continue
+                for output in written & set(files[command]):
+                    self.refused(command, "poisson2d:3", f"--{option}={self.x}", f"--{output}={self.x}")
+
+    def test_standard_input_once(self):
+        for words in (["-", "--near-null", "-"], ["-", "--x0", "-"], ["poisson2d:3", "-", "--near-null", "-"]):
+            self.fails(1, "solve", *words, says="read once only")
+        self.fails(1, "bench", "-", "--op", "spgemm", "--right", "-", says="read once only")
 
     def test_standard_streams(self):
         with open(self.a, encoding="utf-8") as stdin:

@@ -224,6 +224,39 @@ class NearNull(Solve):
         turned = self.write("turned.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n")
         self.assertIn("--near-null is for real matrices", self.run_solve(4, turned, "--near-null", broken))
 
+    def levels(self, *arguments):
+        """The rows of the levels of amg."""
+        return re.search(r"levels of ([\d, ]+)", self.ok("solve", *arguments, "-o", os.devnull).stderr).group(1)
+
+    def test_options_of_preconditioners(self):
+        """--fill, --drop, --degree and --strength reach the preconditioners that have them, and no other takes them."""
+        system = ["diffusion2d:30,100", "--solver", "gmres"]
+
+        def iterations(*more):
+            return json.loads(self.ok("solve", *system, *more, "--json").stdout)["result"]["cg"]["iterations"]
+
+        def layout(*more):
+            return int(re.search(r"factors? of (\d+) entr", self.ok("solve", *system, *more, "-o", os.devnull).stderr).group(1))
+
+        self.assertLess(layout("--precond", "ilut", "--fill", "1.5"), layout("--precond", "ilut"))
+        self.assertLess(layout("--precond", "ilut", "--drop", "0.1"), layout("--precond", "ilut", "--drop", "1e-6"))
+        for precond, few, many in (("chebyshev", "1", "12"), ("amg", "1", "5")):
+            least = iterations("--precond", precond, "--degree", many)
+            self.assertLess(least, iterations("--precond", precond, "--degree", few))
+        thin = ["diffusion2d:40,1,0.001", "--precond", "amg"]
+        self.assertNotEqual(self.levels(*thin), self.levels(*thin, "--strength", "1e-6"))
+        self.fails(4, "solve", "poisson2d:40", "--precond", "cholesky", "--fill", "2", says="more than 2 times")
+        names = {"fill": "1.5", "drop": "0.1", "degree": "1", "strength": "0.5", "block": "1"}
+        takers = {"fill": {"cholesky", "ilut"}, "drop": {"ilut"}, "degree": {"chebyshev", "amg"},
+                  "strength": {"amg", "hypre-amg"}, "block": {"block-jacobi", "amg"}}  # fmt: skip
+        every = self.fails(1, "solve", "x", "--precond", "zzz").stderr.strip().split("there are: ")[1].split(", ")
+        for option, value in names.items():
+            for precond in every:
+                done = run("solve", "poisson2d:3", "--precond", precond, f"--{option}", value, "-o", os.devnull)
+                refused = f"--{option} is for --precond" in done.stderr
+                self.assertEqual(refused, precond not in takers[option] | {"auto", "all"}, (option, precond, done.stderr))
+            self.fails(1, "solve", "poisson2d:3", f"--{option}", "-2", says=f"--{option} -2: must be")
+
     def test_block_of_block_jacobi(self):
         def layout(*arguments):
             done = self.ok("solve", "poisson2d:20", "--json", "-q", "--precond", "block-jacobi", *arguments)
