@@ -54,6 +54,10 @@ static inline bool solver_is_auto(const char *name)
 /* Chooses the method, for the option "auto": sets s->method and s->why. The plan exists. */
 spmv_status solver_choose_method(spmv_solver *s);
 
+/* Bytes that a solve by the method takes besides the plan and the preconditioner. On a GPU they are
+ * not host memory: 0. */
+int64_t solver_room(const spmv_solver *s, const struct general_method *method);
+
 /* Makes a preconditioner for the method from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,

@@ -152,6 +152,8 @@ static spmv_status go_on(spmv_solver *s, const void *b, void *x, spmv_cg_result 
         const spmv_status made = make_resort(s, which);
         if (made == SPMV_ERROR_SINGULAR)
             snprintf(singular, sizeof singular, "; %.280s", spmv_last_error(s->ctx));
+        if (made == SPMV_CANCELLED) /* x is what was reached before */
+            return made;
         if (made != SPMV_OK)
             continue;
         snprintf(s->why_used, sizeof s->why_used,
