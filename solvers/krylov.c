@@ -277,7 +277,8 @@ spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
 {
     residual = krylov_unscaled(s, residual);
     if ((s->on_iteration != NULL && s->on_iteration(iteration, residual, s->user) != 0) ||
-        (s->on_iterate != NULL && show_iterate(s, iteration, residual))) {
+        (s->on_iterate != NULL && show_iterate(s, iteration, residual)) ||
+        context_poll(s->ctx, s->call, s->info.nnz + s->count) != SPMV_OK) {
         s->told = SPMV_CANCELLED;
         s->told_at = iteration;
     }

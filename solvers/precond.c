@@ -363,7 +363,7 @@ done:
 static bool cannot_be_made(spmv_status st)
 {
     return st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE || st == SPMV_ERROR_UNSUPPORTED ||
-           st == SPMV_ERROR_MEMORY;
+           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
 }
 
 /* The kind to make if "auto" chose one that cannot be made; NULL: none is left. */

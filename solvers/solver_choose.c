@@ -73,16 +73,42 @@ static spmv_status check_symmetry(const spmv_solver *s, const spmv_plan_info *in
     return s->options.symmetry_check == SPMV_SYMMETRY_TRUST ? SPMV_OK : krylov_check_symmetry(&look);
 }
 
+/* Vectors of a solve: of all methods, and the largest number of minres and bicgstab. */
+enum { COMMON_VECTORS = 5, MOST_VECTORS = 9 };
+
+/* With a preconditioner, gmres has v and M^-1 v of each step. */
+static int64_t basis_of(const spmv_solver *s)
+{
+    return 2 * (int64_t)s->options.restart;
+}
+
+int64_t solver_room(const spmv_solver *s, const struct general_method *method)
+{
+    spmv_plan_info info;
+    if (s->ctx->backend->id == SPMV_BACKEND_CUDA || spmv_plan_describe(s->plan, &info, sizeof info) != SPMV_OK)
+        return 0;
+    const int64_t vectors = COMMON_VECTORS + (method == &general_gmres ? basis_of(s) : 0) + MOST_VECTORS;
+    return vectors * s->a.rows * (int64_t)spmv_type_size(info.type);
+}
+
+/* The basis of gmres may take a quarter of what a limit of the memory leaves. */
 static void choose_for_general(spmv_solver *s, spmv_type type)
 {
-    /* with a preconditioner: v and M^-1 v */
-    const int64_t basis = 2 * s->options.restart * s->a.rows * (int64_t)spmv_type_size(type);
-    s->method = basis <= LARGEST_BASIS ? &general_gmres : &general_bicgstab;
+    const int64_t basis = basis_of(s) * s->a.rows * (int64_t)spmv_type_size(type);
+    int64_t limit = 0, most = LARGEST_BASIS;
+    if (s->ctx->backend->id != SPMV_BACKEND_CUDA)
+        most = min_i64(most, memory_limit_left(&limit) / 4);
+    s->method = basis <= most ? &general_gmres : &general_bicgstab;
     if (s->method == &general_gmres)
         snprintf(s->why, sizeof s->why, "the matrix is not symmetric");
-    else
+    else if (most == LARGEST_BASIS)
         snprintf(s->why, sizeof s->why, "the matrix is not symmetric, and the vectors of gmres would take %.1f GiB",
                  (double)basis / ((int64_t)1 << 30));
+    else
+        snprintf(s->why, sizeof s->why,
+                 "the matrix is not symmetric, and the vectors of gmres would take %.4g MB of the %.4g MB that the "
+                 "limit of the memory leaves",
+                 (double)basis * 1e-6, (double)(4 * most) * 1e-6);
 }
 
 spmv_status solver_choose_method(spmv_solver *s)

@@ -96,6 +96,10 @@ static inline spmv_plan *solver_plan(const spmv_solver *s)
 }
 spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
 
+/* Bytes that a solve by the method takes besides the plan and the preconditioner. On a GPU they are
+ * not host memory: 0. */
+int64_t solver_room(const spmv_solver *s, const struct general_method *method);
+
 /* Makes a preconditioner for the method from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,

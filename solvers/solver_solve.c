@@ -266,6 +266,8 @@ static spmv_status go_on(struct chain *c, spmv_status st)
     memcpy(ended_with, sentence, sizeof ended_with);
     for (int which = first; which < SOLVER_RESORTS && may_follow(s, st) && iterations_left(c) > 0; which++) {
         const spmv_status made = make_resort(s, which);
+        if (made == SPMV_CANCELLED) /* x is what was reached before */
+            return made;
         if (made != SPMV_OK) {
             if (made == SPMV_ERROR_SINGULAR || made == SPMV_ERROR_NOT_FINITE)
                 snprintf(refused, sizeof refused, "; %.280s", spmv_last_error(s->ctx));

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 1, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 2, DIRECT_WHY = 512 };
 
 /* A square matrix by columns (CSC), n > 0. Rows ascend strictly in each column. The arrays must live
  * until close returns. */
@@ -22,6 +22,12 @@ struct direct_problem {
     const int64_t *col_ptr; /* n + 1 offsets; the first is 0 */
     const int64_t *row;
     bool complex;
+
+    /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
+     * is taken: the limit leaves fewer, or the caller's call is cancelled. A negative number gives
+     * bytes back. Called in the thread that called the module. */
+    bool (*take)(void *user, int64_t bytes);
+    void *user;
 };
 
 struct direct_figures {

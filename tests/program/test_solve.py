@@ -11,6 +11,8 @@ import json
 import math
 import os
 import re
+import signal
+import subprocess
 import sys
 import unittest
 
@@ -35,6 +37,79 @@ class Solve(test_program.Case):
         done = run("solve", *arguments, "--backend", "omp")
         self.assertEqual(done.returncode, code, done.stderr)
         return " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+
+
+class Stopped(Solve):
+    """A signal and a time limit end a solve: x is written, and a sentence says so."""
+
+    endless = ["poisson2d:900", "--precond", "none", "--rtol", "1e-13", "--backend", "omp"]
+
+    def test_sigterm_and_ctrl_c_write_the_x_reached(self):
+        for number in signal.SIGTERM, signal.SIGINT:
+            x = os.path.join(self.folder, f"x{number}.txt")
+            process = subprocess.Popen([test_program.PROGRAM, "solve", *self.endless, "-v", "-o", x],
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for line in process.stderr:
+                if "the iterations begin" in line:
+                    process.send_signal(number)
+                    break
+            _, errors = process.communicate(timeout=100)
+            self.assertEqual(process.returncode, 10, errors)
+            self.assertIn(f"stopped by {number.name} after", errors)
+            self.assertIn(CHECKED, errors)
+            with open(x, encoding="ascii") as file:
+                self.assertEqual(sum(1 for line in file), 900 * 900)
+
+    def test_max_seconds(self):
+        x = os.path.join(self.folder, "x.txt")
+        done = run("solve", *self.endless, "--max-seconds", "1e-6", "-o", x)
+        self.assertEqual(done.returncode, 10, done.stderr)
+        self.assertIn("there is no x yet", done.stderr)
+        self.assertFalse(os.path.exists(x))
+        done = run("solve", "poisson2d:30", "--max-seconds", "1000", "-o", x)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("solve", "poisson2d:30", "--max-seconds", "5", "--ranks", "2")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("--max-seconds is not supported on several ranks", done.stderr)
+
+
+class Memory(Solve):
+    """--max-memory limits the peak of the resident set: preconditioners, bases, products and the
+    direct solver count before they are made. Program text and libraries may come on top."""
+
+    libraries = 25e6
+
+    def peak(self, *arguments):
+        """Runs the program; its exit code, what it said, its peak in bytes."""
+        with open(os.path.join(self.folder, "e.txt"), "w+", encoding="utf-8") as errors:
+            process = subprocess.Popen([test_program.PROGRAM, *arguments, "-o", os.devnull], stdin=subprocess.DEVNULL,
+                                       stderr=errors)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            errors.seek(0)
+            return process.returncode, errors.read(), 1024 * usage.ru_maxrss
+
+    def test_the_peak_stays_within_the_limit(self):
+        for limit, *arguments in (
+            (60, "solve", "convdiff2d:200,1"),
+            (30, "solve", "convdiff2d:150,1", "--precond", "ilut"),
+            (40, "solve", "convdiff2d:200,1", "--solver", "direct"),
+            (40, "solve", "poisson3d:30", "--precond", "ic0"),
+            (50, "multiply", "dense:10000,1", "dense:1,10000", "--method", "expand"),
+            (50, "multiply", "dense:3000,1", "dense:1,3000", "--method", "expand"),
+            (200, "multiply", "dense:60000,1", "dense:1,60000"),
+        ):
+            with self.subTest(arguments=arguments):
+                code, said, peak = self.peak(*arguments, "--max-memory", f"{limit}M")
+                self.assertIn(code, (0, 4, 5), said)  # 4: a build without KLU
+                self.assertLess(peak, limit * 2**20 + self.libraries)
+                if code == 5:
+                    self.assertIn("--max-memory", said)
+
+    def test_auto_takes_what_fits_and_says_so(self):
+        code, said, _ = self.peak("solve", "convdiff2d:200,1", "--max-memory", "36M")
+        self.assertEqual(code, 0, said)
+        self.assertIn("ilut, cannot be made", " ".join(said.replace("spmv:", "").split()))
 
 
 class Advice(Solve):
