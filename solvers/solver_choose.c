@@ -38,10 +38,11 @@ static void choose_for_general(spmv_solver *s, spmv_type type)
     /* with a preconditioner: v and M^-1 v */
     const int64_t basis = 2 * s->options.restart * s->a.rows * (int64_t)spmv_type_size(type);
     s->method = basis <= LARGEST_BASIS ? &general_gmres : &general_bicgstab;
+    const char *const what = type_is_complex(type) ? "Hermitian" : "symmetric";
     if (s->method == &general_gmres)
-        snprintf(s->why, sizeof s->why, "the matrix is not symmetric");
+        snprintf(s->why, sizeof s->why, "the matrix is not %s", what);
     else
-        snprintf(s->why, sizeof s->why, "the matrix is not symmetric, and the vectors of gmres would take %.1f GiB",
+        snprintf(s->why, sizeof s->why, "the matrix is not %s, and the vectors of gmres would take %.1f GiB", what,
                  (double)basis / ((int64_t)1 << 30));
 }
 

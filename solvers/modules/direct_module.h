@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { DIRECT_MODULE_ABI = 1, DIRECT_WHY = 512 };
+enum { DIRECT_MODULE_ABI = 2, DIRECT_WHY = 512 };
 
 /* A square matrix by columns (CSC), n > 0. Rows ascend strictly in each column. The arrays must live
  * until close returns. */
@@ -22,6 +22,7 @@ struct direct_problem {
     const int64_t *col_ptr; /* n + 1 offsets; the first is 0 */
     const int64_t *row;
     bool complex;
+    int first_index; /* the number of the first row and column in messages: 0 or 1 */
 };
 
 struct direct_figures {

@@ -353,13 +353,42 @@ class Text(test_program.Case):
         self.assertIn("after 1 iteration;", text)
         self.assertIn("1 nonzero,", text)
 
+    def test_plurals_of_small_systems(self):
+        """Layouts and summaries of systems of one to three rows, with every preconditioner, on ranks, of a product."""
+        text = ""
+        three = self.write("three.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n1 1 4\n2 1 1\n2 2 4\n3 2 1\n3 3 4\n")
+        for system in "poisson2d:1", three:
+            for precond in "jacobi", "block-jacobi", "chebyshev", "ic0", "cholesky", "ilu0", "ilut", "amg":
+                text += self.ok("solve", system, "--precond", precond, "-v", "-o", os.devnull).stderr
+        self.assertIn("1 dense block of 3 rows", text)
+        self.assertIn("1 dense block of 1 row,", text)
+        self.assertIn("1 level of 1 row ", text)
+        for ranks in "1", "2":
+            text += self.ok("mul", "diagonal:1", "--ranks", ranks, "-o", os.devnull).stderr
+            text += self.ok("solve", "poisson2d:2", "--ranks", ranks, "-o", os.devnull).stderr
+        self.assertIn("1 chunk of rows", text)
+        text += self.ok("multiply", "diagonal:1", "diagonal:1", "-o", os.devnull).stderr
+        text += self.ok("diagonal:1", "--verify=bitwise", "-o", os.devnull).stderr
+        text += self.ok("explain", "--op", "expand", "1").stdout + self.ok("explain", "--op", "multiply", "diagonal:1", "diagonal:1").stdout
+        one = self.vector("one.txt", [1.0])
+        for words in (["mul", "poisson2d:2", one], ["solve", "poisson2d:2", one], ["solve", "poisson2d:1", "--near-null", self.vector("two.txt", [1.0, 2.0])]):
+            text += self.fails(4, *words).stderr
+        plurals = "chunks|levels|rows|blocks|products|nonzeros|entries|elements|columns|numbers|vectors|repeats|iterations|restarts|outputs|levels"
+        self.assertNotRegex(text, rf"\b1 ({plurals})\b")
+
     def test_rows_count_from_1(self):
         two = self.write("two.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n2 1 1\n2 2 1\n3 3 1\n")
-        self.assertRegex(self.ok("info", two).stdout, r"(?m)^longest row +2$")
+        self.assertRegex(self.ok("info", two).stdout, r"(?m)^longest row +row 2, with 2 entries$")
         text = self.ok(self.write("d.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")).stderr
         self.assertIn("worst row 1,", text)
         bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 2 -1\n")
         self.fails(8, "solve", bad, "--precond", "jacobi", says="row 2 is -1")
+        alone = self.write("alone.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 2\n3 1 -1\n3 3 2\n")
+        for precond in "jacobi", "ic0":
+            done = self.ok("solve", alone, "--solver", "cg", "--precond", precond, "-o", os.devnull)
+            self.assertIn("1 row without entries, left alone: row 2", " ".join(done.stderr.split()).replace("spmv: ", ""))
+        nan = self.write("nan.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 nan\n2 2 4\n")
+        self.assertNotIn("counted from", self.fails(7, "solve", nan, "--precond", "none", "-o", os.devnull, says="A has nan in row 1, column 2").stderr)
 
 
 class Release(test_program.Case):
