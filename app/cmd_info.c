@@ -160,7 +160,7 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("empty rows", "%lld", (long long)s->empty_rows);
     print_line("empty columns", "%lld", (long long)s->empty_cols);
     print_line("bandwidth", "%lld", (long long)s->bandwidth);
-    print_line("mean row extent", "%.4g columns", s->row_extent);
+    print_line("mean row extent", "%.4g column%s", s->row_extent, s->row_extent == 1 ? "" : "s");
     print_line("bandwidth fraction", "%.4g of the columns, mean over the rows", s->bw_frac);
     print_line("neighbours in the row", "%.4g of 2, mean over the nonzeros", s->avg_neighbours);
     print_line("like the next row", "%.4g of the columns, mean over the rows", s->cross_row_similarity);

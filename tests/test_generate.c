@@ -137,7 +137,7 @@ static const struct refused_spec {
     {"poisson2d:4 ", SPMV_ERROR_SPEC, "expected poisson2d:N"},
     {"poisson2d:4,5", SPMV_ERROR_SPEC, "\"poisson2d:4,5\""},
     {"poisson2d:4x", SPMV_ERROR_SPEC, "\"poisson2d:4x\""},
-    {"poisson2d:4.0", SPMV_ERROR_SPEC, "expected poisson2d:N"},
+    {"poisson2d:4.5", SPMV_ERROR_SPEC, "expected poisson2d:N"},
     {"poisson3d:0x10", SPMV_ERROR_SPEC, "expected poisson3d:N"},
     {"poisson3d:1e", SPMV_ERROR_SPEC, "expected poisson3d:N"},
     {"poisson2d:46341", SPMV_ERROR_LIMIT, "46341^2 columns, at most 2147483647"},

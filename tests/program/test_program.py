@@ -1225,7 +1225,7 @@ class Solve(Case):
         x0 = self.vector("x0.txt", [3.0, 1.0, 4.0, 1.0])
         done = run("solve", "poisson2d:2", b, "--x0", x0)
         self.assertEqual(done.returncode, 7)
-        self.assertIn("iteration 0", done.stderr)
+        self.assertIn("b has nan in row 2", done.stderr)
         self.assertEqual(done.stdout, "3\n1\n4\n1\n")
         cg = self.cg("poisson2d:2", b, code=7)["cg"]
         self.assertEqual((cg["status"], cg["true_residual"]), ("not_finite", None))
@@ -1678,7 +1678,7 @@ class Info(Case):
         for name, entries in {
             "symmetric": [(0, 1, 2.0), (1, 0, 2.0), (1, 1, 5.0)],
             "skew-symmetric": [(0, 1, 2.0), (1, 0, -2.0)],
-            "symmetric pattern, values differ": [(0, 1, 2.0), (1, 0, 3.0)],
+            "symmetric pattern, values differ by at most 0.33 of the largest": [(0, 1, 2.0), (1, 0, 3.0)],
             "not symmetric": [(0, 1, 2.0)],
         }.items():
             text = self.ok("info", "-", stdin=Matrix(2, 2, entries).text()).stdout
@@ -1800,6 +1800,8 @@ class Gen(Case):
                                      self.ok("-q", spec, "--type", type_name).stdout)
                     read, made = (json.loads(self.ok("info", a, "--json").stdout) for a in (path, spec))
                     del read["info"]["duplicates"]
+                    for info in read["info"], made["info"]:
+                        info.pop("difference", None)  # of f32 values, and of their decimal numbers as f64
                     self.assertEqual(read["info"], made["info"])
                     self.assertEqual({**read["matrix"], "name": spec}, made["matrix"])
 
