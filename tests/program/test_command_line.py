@@ -445,8 +445,25 @@ class Release(test_program.Case):
         self.assertEqual(set(table), set(COMMANDS) - {"mul", "help"})
         shown = re.search(r"\$ spmv (\S+ \S+)\n((?:.+\n)+)```", text)
         real = self.ok(*shown.group(1).split(), cwd=test_program.SOURCE, env=FEW)
-        plain = lambda lines: [re.sub(r"[-+.0-9e]+( [mu]?s| GB/s)|\d threads?|\(auto.*\)", "#", line) for line in lines.splitlines()]
-        self.assertEqual(plain(shown.group(2)), plain(real.stdout + real.stderr))
+        self.assertEqual(self.plain(shown.group(2)), self.plain(real.stdout + real.stderr))
+
+    def plain(self, text):
+        """The lines without times, shares of time, and the description of the machine."""
+        varies = r" *[-+.0-9e]+( [mu]?s\b| GB/s| %$)|\d threads?|\(auto.*\)"
+        return [re.sub(varies, "#", line) for line in text.splitlines()]
+
+    def test_first_steps(self):
+        """The solves that the page shows in full, and its refusals, are those of the program."""
+        path = os.path.join(test_program.SOURCE, "docs", "first-steps.md")
+        if not os.path.exists(path):
+            self.skipTest("no pages beside these tests")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        commands = re.findall(r"(?m)^\$ spmv (slove .*|solve poisson2d.*|solve data.*)\n((?:(?![$`]).+\n)+)", text)
+        self.assertEqual(len(commands), 3)
+        for words, shown in commands:
+            real = run(*words.split(), cwd=self.folder if "-o" in words else test_program.SOURCE, env=FEW)
+            self.assertEqual(self.plain(shown), self.plain(real.stdout + real.stderr))
 
 
 if __name__ == "__main__":
