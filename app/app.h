@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "machine.h"
+#include "plural.h"
 #include "reals.h"
 #include "timing.h"
 
@@ -89,6 +90,7 @@ struct options {
     const char **arguments;
     int count;
     char *command_line; /* quoted for the shell; options_free */
+    char *job_line;     /* the same words without those that ranks may have differently; options_free */
     uint64_t given;     /* bit i: option i of the table was given */
     /* the argument after a --json or --csv without a value; NULL: none */
     const char *spaced_option, *spaced_word;
@@ -496,6 +498,11 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
 /* Element i of a known solution: 1, or with `random` a fixed pseudo-random number in [-1, 1). Complex
  * numbers have two elements each. */
 double solution_element(bool random, int64_t i);
+
+/* Whether the name is a SPEC or the file begins like a sparse matrix in the Matrix Market format; like
+ * plain numbers, one or more in a line. Files that are packed are neither. */
+bool looks_like_matrix(const char *path);
+bool looks_like_numbers(const char *path);
 
 /* Whether a file of that name exists (or the name is "-"). */
 bool file_exists(const char *path);

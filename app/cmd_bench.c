@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bandwidth_cache.h"
 #include "bench_output.h"
@@ -35,6 +36,7 @@ struct bench {
     int type_count;
     int done; /* number of finished cases */
     double began;
+    double silent;  /* seconds after began until which nothing is told; 0: SILENT_SECONDS */
     char what[128]; /* the current case, for the progress line */
     const struct trial *trial;
     spmv_status verdict; /* the first failure of a check or a matrix */
@@ -209,6 +211,25 @@ static int on_tick(void *user, int contender)
     return stops_asked();
 }
 
+/* The longest time without a line on standard error that is no terminal; it doubles. */
+static const double SILENT_SECONDS = 15;
+
+/* Called in each iteration of a solve, which may take minutes. */
+static int on_iteration(int64_t iteration, double residual, void *user)
+{
+    struct bench *const b = user;
+    const double spent = monotonic_seconds() - b->began;
+    progress_show(b->began, "%d of %d: %s, solving: iteration %lld, residual %.3g", b->done + 1,
+                  b->operand_count * b->type_count, b->what, (long long)iteration, residual);
+    if (spent > (b->silent > 0 ? b->silent : SILENT_SECONDS) && !isatty(STDERR_FILENO)) {
+        remark(LEVEL_NORMAL, "%d of %d: %s, after %s: iteration %lld of a solve, residual %.3g; several follow",
+               b->done + 1, b->operand_count * b->type_count, b->what, seconds_text(spent), (long long)iteration,
+               residual);
+        b->silent = 2 * spent;
+    }
+    return stops_asked();
+}
+
 /* ---------------------------------------------------------------- one case */
 
 static void keep_verdict(struct bench *b, spmv_status status)
@@ -284,6 +305,8 @@ static spmv_status run_case(struct bench *b, const struct operand *operand, stru
                                 .vectors = b->vectors,
                                 .restart = b->o->restart,
                                 .max_iterations = b->o->max_iterations,
+                                .on_iteration = b->run.backend == SPMV_BACKEND_CUDA ? NULL : on_iteration,
+                                .user = b,
                                 .solutions = b->run.solutions};
     trial->list = &b->run.list;
     measure_defaults(b->run.backend == SPMV_BACKEND_CUDA, &trial->options);
@@ -365,7 +388,7 @@ static spmv_status run_matrix(struct bench *b, const char *argument)
     const char *const name = spec ? argument : in.name;
     char longer[1024];
     if (st == SPMV_OK && b->vectors > 0)
-        snprintf(longer, sizeof longer, "%s, %d vectors", name, b->vectors);
+        snprintf(longer, sizeof longer, "%s, %d vector%s", name, b->vectors, plural(b->vectors));
     if (st == SPMV_OK && factor != NULL)
         snprintf(longer, sizeof longer, "%s, %s %s", name, b->o->right != NULL ? "times" : "projected by",
                  factor_spec ? factor : other.name);

@@ -27,7 +27,7 @@ struct doctor {
     struct bandwidth memory, gpu_memory; /* gpu_memory: all zeros without a GPU */
     char gpu_name[128];
     int tests, failed;
-    json_t *json_backends, *json_tests;
+    json_t *json_backends, *json_modules, *json_tests;
 };
 
 static void open_backends(struct doctor *d)
@@ -35,6 +35,7 @@ static void open_backends(struct doctor *d)
     for (int b = 0; b < BACKENDS; b++) {
         spmv_context_options options;
         spmv_context_options_init(&options, sizeof options);
+        options.first_index = 1;
         options.backend = backends[b];
         options.threads = d->o->threads;
         options.device = d->o->device;
@@ -106,6 +107,24 @@ static void tell_backends(struct doctor *d)
     names_of_preconditioners(&names);
     if (d->text)
         print_list("solver", LABEL, "preconditioners", &names);
+}
+
+/* The modules: what needs each, and where it is or why it cannot be used. */
+static void tell_modules(struct doctor *d)
+{
+    const char *file, *purpose;
+    char where[1024], text[1200];
+    int usable = 0;
+    for (int i = 0; (file = spmv_module_file(i, &purpose, where, sizeof where, &usable)) != NULL; i++) {
+        snprintf(text, sizeof text, "%s: %s%s%s%s", purpose, where, usable ? "" : " (", usable ? "" : file,
+                 usable ? "" : ")");
+        if (d->text) {
+            printf("%-*s", LABEL, i == 0 ? "modules" : "");
+            print_wrapped(text, LABEL, WIDTH);
+        }
+        json_array_append_new(d->json_modules, json_pack("{s:s, s:s, s:b, s:o}", "file", file, "purpose", purpose,
+                                                         "usable", usable, "description", json_text(where)));
+    }
 }
 
 static spmv_status measure_memory(struct doctor *d)
@@ -251,9 +270,9 @@ static spmv_status write_doctor_json(struct doctor *d)
                            d->gpu_memory.read_gbs));
     json_put(root, "machine", machine);
     json_put(root, "doctor",
-             json_pack("{s:O, s:{s:I, s:f}, s:O, s:b}", "backends", d->json_backends, "memory", "array_bytes",
-                       (json_int_t)d->memory.array_bytes, "copy_gbs", d->memory.copy_gbs, "self_test", d->json_tests,
-                       "passed", d->failed == 0));
+             json_pack("{s:O, s:O, s:{s:I, s:f}, s:O, s:b}", "backends", d->json_backends, "modules", d->json_modules,
+                       "memory", "array_bytes", (json_int_t)d->memory.array_bytes, "copy_gbs", d->memory.copy_gbs,
+                       "self_test", d->json_tests, "passed", d->failed == 0));
     return json_finish(d->o, root);
 }
 
@@ -269,6 +288,7 @@ static spmv_status examine(struct doctor *d)
     if (d->contexts[REF] == NULL)
         return report(SPMV_ERROR_NO_DEVICE, d->reasons[REF]);
     tell_backends(d);
+    tell_modules(d);
     spmv_status st = measure_memory(d);
     if (st == SPMV_OK)
         st = measure_gpu_memory(d);
@@ -283,6 +303,7 @@ spmv_status run_doctor(const struct options *o, const char *const *arguments, in
     (void)arguments;
     (void)count;
     d.json_backends = json_array();
+    d.json_modules = json_array();
     d.json_tests = json_array();
     spmv_status st = check_writable(o);
     if (st == SPMV_OK)
@@ -296,6 +317,7 @@ spmv_status run_doctor(const struct options *o, const char *const *arguments, in
         st = SPMV_ERROR_CHECK;
     }
     json_decref(d.json_backends);
+    json_decref(d.json_modules);
     json_decref(d.json_tests);
     for (int b = 0; b < BACKENDS; b++)
         spmv_context_destroy(d.contexts[b]);

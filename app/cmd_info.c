@@ -1,6 +1,7 @@
 /* spmv info: properties of a matrix, and the method that is selected for it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +26,69 @@ static int collect_bins(const spmv_statistics *s, struct bin *bins)
     return count;
 }
 
-static const char *symmetry_text(const spmv_statistics *s)
+/* The largest |a_ij - conj(a_ji)| relative to the largest |a_ij|, of a matrix with a symmetric pattern.
+ * -1: unknown. */
+static double largest_difference(spmv_context *ctx, const spmv_csr *a)
 {
+    spmv_matrix *transposed = NULL;
+    spmv_csr t;
+    double difference = 0, largest = 0;
+    if (a->val == NULL || spmv_matrix_transpose(ctx, a, &transposed) != SPMV_OK)
+        return -1;
+    spmv_matrix_view(transposed, &t);
+    const spmv_type part = type_part(a->type);
+    const int parts = type_parts(a->type);
+    bool same = true; /* columns ascend in both, so equal patterns have the same order */
+    for (int64_t k = 0; k < a->nnz && same; k++) {
+        double of[2] = {0, 0}, apart[2] = {0, 0};
+        same = a->col[k] == t.col[k];
+        for (int p = 0; p < parts; p++) {
+            of[p] = real_at(part, a->val, k * parts + p);
+            const double other = real_at(part, t.val, k * parts + p);
+            apart[p] = p == 0 ? of[p] - other : of[p] + other;
+        }
+        largest = fmax(largest, hypot(of[0], of[1]));
+        difference = fmax(difference, hypot(apart[0], apart[1]));
+    }
+    spmv_matrix_destroy(transposed);
+    return same && largest > 0 ? difference / largest : -1;
+}
+
+/* What info finds beside the statistics. */
+struct findings {
+    double difference; /* largest_difference; -1: not computed */
+    char solver[32];   /* the method of spmv solve; "": none */
+    char why[512];     /* of the method, or why there is none */
+};
+
+/* The method that spmv solve chooses. Its preconditioner is chosen at the solve. */
+static void find_solver(const struct product *p, const spmv_csr *a, const spmv_statistics *s, struct findings *f)
+{
+    spmv_solver_options options;
+    spmv_solver_info info;
+    spmv_solver *solver = NULL;
+    if (!s->square) {
+        snprintf(f->why, sizeof f->why, "nothing: it needs a square matrix");
+        return;
+    }
+    spmv_solver_options_init(&options, sizeof options);
+    options.plan = p->plan;
+    options.precond = "none";
+    const bool symmetric = s->hermitian || (s->pattern_symmetric && s->not_finite > 0);
+    options.symmetry_check = symmetric ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
+    if (spmv_solver_create(p->ctx, a, &options, &solver) == SPMV_OK &&
+        spmv_solver_describe(solver, &info, sizeof info) == SPMV_OK) {
+        snprintf(f->solver, sizeof f->solver, "%s", info.method);
+        snprintf(f->why, sizeof f->why, "%s", info.why);
+    } else {
+        snprintf(f->why, sizeof f->why, "nothing: %s", plain_sentence(spmv_last_error(p->ctx)));
+    }
+    spmv_solver_destroy(solver);
+}
+
+static const char *symmetry_text(const spmv_statistics *s, const struct findings *f)
+{
+    static char text[128];
     if (!s->square)
         return "not square";
     if (s->symmetric && s->skew_symmetric)
@@ -37,7 +99,12 @@ static const char *symmetry_text(const spmv_statistics *s)
         return "skew-symmetric";
     if (s->hermitian)
         return "hermitian";
-    return s->pattern_symmetric ? "symmetric pattern, values differ" : "not symmetric";
+    if (!s->pattern_symmetric)
+        return "not symmetric";
+    if (f->difference < 0)
+        return "symmetric pattern, values differ";
+    snprintf(text, sizeof text, "symmetric pattern, values differ by at most %.2g of the largest", f->difference);
+    return text;
 }
 
 enum { BAR = 40, LABEL = 24, WIDTH = 100 };
@@ -77,7 +144,7 @@ static void print_line(const char *label, const char *format, ...)
 }
 
 static void print_info(const struct input *in, const spmv_statistics *s, const spmv_context *ctx,
-                       const struct product *p)
+                       const struct product *p, const struct findings *f)
 {
     print_line("matrix", "%s", in->argument);
     print_line("size", "%lld x %lld", (long long)s->rows, (long long)s->cols);
@@ -88,11 +155,12 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("row lengths", "%lld to %lld, mean %.4g, standard deviation %.4g", (long long)s->row_min,
                (long long)s->row_max, s->row_mean, s->row_std);
     if (s->max_row >= 0)
-        print_line("longest row", "%lld", (long long)s->max_row + 1);
+        print_line("longest row", "row %lld, with %lld entr%s", (long long)s->max_row + 1, (long long)s->row_max,
+                   s->row_max == 1 ? "y" : "ies");
     print_line("empty rows", "%lld", (long long)s->empty_rows);
     print_line("empty columns", "%lld", (long long)s->empty_cols);
     print_line("bandwidth", "%lld", (long long)s->bandwidth);
-    print_line("mean row extent", "%.4g columns", s->row_extent);
+    print_line("mean row extent", "%.4g column%s", s->row_extent, s->row_extent == 1 ? "" : "s");
     print_line("bandwidth fraction", "%.4g of the columns, mean over the rows", s->bw_frac);
     print_line("neighbours in the row", "%.4g of 2, mean over the nonzeros", s->avg_neighbours);
     print_line("like the next row", "%.4g of the columns, mean over the rows", s->cross_row_similarity);
@@ -101,12 +169,13 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
         print_line("duplicates in the file", "%lld", (long long)in->info.duplicates);
     print_line("explicit zeros", "%lld", (long long)s->explicit_zeros);
     print_line("not finite", "%lld", (long long)s->not_finite);
-    print_line("symmetry", "%s", symmetry_text(s));
+    print_line("symmetry", "%s", symmetry_text(s, f));
     print_line("method", "%s", p->info.method);
     print_line("on", "%s", spmv_context_describe(ctx));
     print_line("reason", "%s", p->info.why);
     if (p->info.layout[0] != '\0')
         print_line("plan", "%s", p->info.layout);
+    print_line("spmv solve takes", "%s%s%s", f->solver, f->solver[0] != '\0' ? ": " : "", f->why);
     print_line("memory of the plan", "%lld bytes, made in %s", (long long)p->info.bytes, seconds_text(p->info.seconds));
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
@@ -138,10 +207,16 @@ static json_t *json_info(const struct input *in, const spmv_statistics *s)
 }
 
 static spmv_status write_info_json(const struct options *o, const struct input *in, const spmv_statistics *s,
-                                   const struct product *p)
+                                   const struct product *p, const struct findings *f)
 {
     json_t *root = json_about(o, p->ctx, in, s);
-    json_put(root, "info", json_info(in, s));
+    json_t *const info = json_info(in, s);
+    json_put(info, "largest_row", json_integer((json_int_t)s->max_row));
+    if (f->difference >= 0)
+        json_put(info, "difference", json_number(f->difference));
+    json_put(info, "solver", f->solver[0] != '\0' ? json_string(f->solver) : json_null());
+    json_put(info, "why_solver", json_text(f->why));
+    json_put(root, "info", info);
     json_put(root, "result", json_plan(p, "spmv"));
     return json_finish(o, root);
 }
@@ -152,6 +227,7 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
     struct input in = {0};
     struct product p = {.method = o->method, .compression = plan_compression(o, SPMV_BACKEND_AUTO, false)};
     spmv_statistics s = {0};
+    struct findings f = {.difference = -1};
     (void)count;
     const struct options reading = options_for_matrix(o);
     spmv_status st = check_writable(o);
@@ -169,12 +245,17 @@ spmv_status run_info(const struct options *o, const char *const *arguments, int 
         p.type = input_type(o, &in);
         st = product_plan(ctx, &p);
     }
+    if (st == SPMV_OK) {
+        if (s.pattern_symmetric && !s.symmetric && !s.skew_symmetric && !s.hermitian)
+            f.difference = largest_difference(ctx, &in.view);
+        find_solver(&p, &p.view, &s, &f);
+    }
     if (st == SPMV_OK && !(o->json && o->json_path == NULL)) {
-        print_info(&in, &s, ctx, &p);
+        print_info(&in, &s, ctx, &p, &f);
         st = finish_stdout();
     }
     if (st == SPMV_OK && o->json)
-        st = write_info_json(o, &in, &s, &p);
+        st = write_info_json(o, &in, &s, &p, &f);
     product_free(&p);
     input_free(&in);
     spmv_context_destroy(ctx);

@@ -54,6 +54,8 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
     spmv_status st = SPMV_OK;
     if (x_path != NULL) {
         st = vectors_load(job->ctx, x_path, type, cols, "x", why, &job->x, &job->vectors);
+        if (st != SPMV_OK && looks_like_matrix(x_path))
+            complain("%s is a sparse matrix: spmv multiply A B computes the product of two", x_path);
     } else {
         job->vectors = 1;
         st = vector_ones(type, cols, &job->ones);
@@ -126,7 +128,7 @@ static void tell_verdict(const struct job *job)
         complain("CHECK FAILED: %d of %d repeats of the product gave different bits", p->bitwise_different,
                  p->bitwise_repeats);
     else if (p->bitwise)
-        remark(LEVEL_NORMAL, "%d repeats gave the same bits", p->bitwise_repeats);
+        remark(LEVEL_NORMAL, "%d repeat%s gave the same bits", p->bitwise_repeats, plural(p->bitwise_repeats));
 }
 
 static json_t *json_result(const struct job *job)

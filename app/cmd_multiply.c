@@ -49,6 +49,8 @@ static spmv_status load(struct job *job, const char *const *arguments)
     spmv_status st = SPMV_OK;
     for (int i = 0; i < job->matrices && st == SPMV_OK; i++) {
         st = input_load(job->ctx, job->o, JOB_LOOK, arguments[i], &job->in[i]);
+        if (spmv_status_class(st) == 3 && looks_like_numbers(arguments[i]))
+            complain("%s has plain numbers: spmv mul A x multiplies a matrix by a vector", arguments[i]);
         job->there[i] = job->in[i].view;
     }
     for (int i = 1; i < job->matrices && st == SPMV_OK; i++) {
@@ -89,7 +91,7 @@ static spmv_status check_memory(const struct job *job, const struct step *step)
     if (!on_host(job) || m.needed <= m.allowed)
         return SPMV_OK;
     char text[160];
-    snprintf(text, sizeof text, "the values of the product, %lld entries, need %s of memory; %s are allowed",
+    snprintf(text, sizeof text, "the values of the product (entries: %lld) need %s of memory; %s are allowed",
              (long long)step->info.nnz, bytes_text((double)m.needed), bytes_text((double)m.allowed));
     return memory_report(&m, SPMV_ERROR_MEMORY, text);
 }
@@ -170,12 +172,12 @@ static void remark_job(const struct job *job)
 {
     for (int i = 0; i < job->products; i++) {
         const struct step *const s = &job->step[i];
-        remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzeros from %lld products, %s",
+        remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s from %lld product%s, %s",
                !job->o->triple ? "A B"
                : i == 0        ? "A P"
                                : "R (A P)",
-               (long long)s->info.rows, (long long)s->info.cols, (long long)s->info.nnz, (long long)s->info.products,
-               spmv_type_name(s->info.type));
+               (long long)s->info.rows, (long long)s->info.cols, (long long)s->info.nnz, plural(s->info.nnz),
+               (long long)s->info.products, plural(s->info.products), spmv_type_name(s->info.type));
     }
     remark(LEVEL_NORMAL, "on %s", spmv_context_describe(job->ctx));
     remark(LEVEL_NORMAL, "method %s: %s", job->step[0].info.method, job->step[0].info.why);

@@ -21,7 +21,7 @@ static spmv_status choose_kind(const char *path, enum spy_kind *kind)
         complain("-o %s: the name must end in .png or .svg", path);
         return SPMV_ERROR_ARGUMENT;
     }
-    return *kind != SPY_NONE ? spy_picture_ready() : SPMV_OK;
+    return *kind != SPY_NONE ? spy_picture_ready(*kind) : SPMV_OK;
 }
 
 static spmv_status choose_size(const struct options *o, bool picture, int *size)

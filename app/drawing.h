@@ -1,6 +1,6 @@
-/* Pictures drawn with cairo, as .png or .svg.
+/* Pictures in files. An .svg is written here, as text. A .png is drawn with cairo.
  *
- * Cairo is opened only when a picture is drawn, and not linked: its some twenty libraries would
+ * Cairo is opened only when a .png is drawn, and not linked: its some twenty libraries would
  * nearly double the start-up time of every command, and the program also runs without it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -14,61 +14,48 @@ enum drawing_kind { DRAWING_NONE, DRAWING_PNG, DRAWING_SVG };
 /* The kind by the ending of the name; DRAWING_NONE: neither. */
 enum drawing_kind drawing_kind_of(const char *path);
 
-/* Opens cairo. Complains if a picture cannot be drawn; otherwise: the remedy in the message, such
- * as "leave --plot out". */
-spmv_status drawing_ready(const char *otherwise);
+/* Opens cairo if the kind needs it. Complains if a picture cannot be drawn; otherwise: the remedy in
+ * the message beside an .svg, such as "leave --plot out". */
+spmv_status drawing_ready(enum drawing_kind kind, const char *otherwise);
 
-#ifdef SPMV_HAVE_CAIRO
+/* A page. Coordinates are pixels from the upper left corner. */
+struct drawing;
+typedef void drawing_function(struct drawing *d, const void *what);
 
-#include <cairo-svg.h>
-#include <cairo.h>
-
-#define CAIRO_FUNCTIONS(X)                                                                                             \
-    X(create)                                                                                                          \
-    X(destroy)                                                                                                         \
-    X(fill)                                                                                                            \
-    X(image_surface_create)                                                                                            \
-    X(image_surface_get_data)                                                                                          \
-    X(image_surface_get_stride)                                                                                        \
-    X(line_to)                                                                                                         \
-    X(move_to)                                                                                                         \
-    X(paint)                                                                                                           \
-    X(rectangle)                                                                                                       \
-    X(restore)                                                                                                         \
-    X(rotate)                                                                                                          \
-    X(save)                                                                                                            \
-    X(select_font_face)                                                                                                \
-    X(set_font_size)                                                                                                   \
-    X(set_line_width)                                                                                                  \
-    X(set_source_rgb)                                                                                                  \
-    X(set_source_surface)                                                                                              \
-    X(show_text)                                                                                                       \
-    X(status)                                                                                                          \
-    X(status_to_string)                                                                                                \
-    X(stroke)                                                                                                          \
-    X(surface_destroy)                                                                                                 \
-    X(surface_finish)                                                                                                  \
-    X(surface_flush)                                                                                                   \
-    X(surface_mark_dirty)                                                                                              \
-    X(surface_status)                                                                                                  \
-    X(surface_write_to_png_stream)                                                                                     \
-    X(svg_surface_create_for_stream)                                                                                   \
-    X(svg_surface_set_document_unit)                                                                                   \
-    X(text_extents)                                                                                                    \
-    X(translate)
-
-#define CAIRO_MEMBER(name) __typeof__(cairo_##name) *name;
-extern struct cairo_functions {
-    CAIRO_FUNCTIONS(CAIRO_MEMBER)
-} cairo; /* set by drawing_ready */
-#undef CAIRO_MEMBER
-
-typedef void drawing_function(cairo_t *cr, const void *what);
-
-/* Draws a page of this size in pixels and writes it. Complains. */
+/* Draws a white page of this size and writes it. Complains. */
 spmv_status drawing_write(const char *path, enum drawing_kind kind, int width, int height, drawing_function *draw,
                           const void *what);
 
-#endif
+/* The colour of what follows, from 0 to 1 each, and the size of texts in pixels. */
+void drawing_colour(struct drawing *d, double red, double green, double blue);
+void drawing_font(struct drawing *d, double size, bool bold);
+
+/* The width of a text in UTF-8; in an .svg an estimate, because the viewer chooses the font. */
+double drawing_text_width(struct drawing *d, const char *text);
+
+/* A text with its baseline at y. x is its left end, middle or right end, for align 0, 0.5, 1. */
+void drawing_text(struct drawing *d, double x, double y, double align, const char *text);
+
+/* A text that reads upwards, with its middle at (x, y) and its baseline at x. */
+void drawing_text_up(struct drawing *d, double x, double y, const char *text);
+
+/* A filled rectangle. */
+void drawing_box(struct drawing *d, double x, double y, double width, double height);
+
+/* A line of several parts: drawing_move begins a part, drawing_line adds to it, drawing_stroke draws
+ * all. */
+void drawing_move(struct drawing *d, double x, double y);
+void drawing_line(struct drawing *d, double x, double y);
+void drawing_stroke(struct drawing *d, double width);
+
+/* A grid of coloured cells whose upper left corner is (x, y). */
+struct drawing_cells {
+    int rows, columns;
+    int cell_width, cell_height; /* in pixels */
+    const unsigned char *colour; /* of each cell, row by row: an index */
+    const uint32_t *colours;     /* 0xrrggbb; at most 256 */
+    int count;                   /* of colours */
+};
+void drawing_cells(struct drawing *d, int x, int y, const struct drawing_cells *cells);
 
 #endif

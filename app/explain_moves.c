@@ -290,9 +290,9 @@ spmv_status explain_expand(struct explain_job *job, const char *const *words, in
         return st;
     explain_array(&job->page, "offsets", "offsets", SPMV_I64, offsets, job->n + 1, NULL);
     explain_text(&job->page,
-                 "%lld outputs: the last offset. scatter: element i writes outputs offsets[i] to "
+                 "%lld output%s: the last offset. scatter: element i writes outputs offsets[i] to "
                  "offsets[i + 1] - 1",
-                 (long long)total);
+                 (long long)total, plural(total));
     explain_text(&job->page, "gather: output j finds the last element i with offsets[i] <= j");
     explain_array(&job->page, "source", "source: the element", SPMV_I64, source, total, NULL);
     explain_array(&job->page, "rank", "rank: j - offsets[source]", SPMV_I64, rank, total, NULL);

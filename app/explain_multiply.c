@@ -207,7 +207,8 @@ spmv_status explain_multiply(struct explain_job *job, const char *const *words, 
         st = check(job, e);
     if (st == SPMV_OK) {
         job->n = e->n;
-        explain_text(&job->page, "%lld products, %lld entries of C", (long long)e->n, (long long)e->entries);
+        explain_text(&job->page, "%lld product%s, %lld entr%s of C", (long long)e->n, plural(e->n),
+                     (long long)e->entries, e->entries == 1 ? "y" : "ies");
         explain_end(job, -1);
     }
     free(e);

@@ -257,10 +257,42 @@ spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int
         return report(st, spmv_last_error(ctx));
     if (length == n)
         return SPMV_OK;
-    complain("%s has %lld numbers, %s needs %lld: %s", path, (long long)length, what, (long long)n, why_n);
+    complain("%s has %lld number%s, %s needs %lld: %s", path, (long long)length, plural(length), what, (long long)n,
+             why_n);
     spmv_host_free(*host_values);
     *host_values = NULL;
     return SPMV_ERROR_SIZE;
+}
+
+/* The first line of a file, without its end; "" if there is none. */
+static void first_line(const char *path, char *line, size_t size)
+{
+    FILE *const file = strcmp(path, "-") != 0 && !spmv_spec_known(path) ? fopen(path, "re") : NULL;
+    line[0] = '\0';
+    if (file == NULL)
+        return;
+    if (fgets(line, (int)size, file) == NULL)
+        line[0] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    fclose(file);
+}
+
+bool looks_like_matrix(const char *path)
+{
+    static const char banner[] = "%%MatrixMarket matrix coordinate";
+    char line[128];
+    if (!file_exists(path))
+        return spmv_spec_known(path);
+    first_line(path, line, sizeof line);
+    return strncasecmp(line, banner, sizeof banner - 1) == 0;
+}
+
+bool looks_like_numbers(const char *path)
+{
+    char line[128], *end = NULL;
+    first_line(path, line, sizeof line);
+    (void)strtod(line, &end);
+    return end != line;
 }
 
 /* Complains of a wrong number of rows or vectors. */
@@ -268,12 +300,12 @@ static spmv_status check_vectors(const char *path, int64_t rows, int64_t cols, i
                                  const char *why_n)
 {
     if (rows != n)
-        complain("%s has %lld x %lld numbers, %s needs %lld rows: %s", path, (long long)rows, (long long)cols, what,
-                 (long long)n, why_n);
+        complain("%s has %lld x %lld numbers, %s needs %lld row%s: %s", path, (long long)rows, (long long)cols, what,
+                 (long long)n, plural(n), why_n);
     else if (cols < 1 || cols > INT32_MAX)
         complain("%s has %lld vectors: at most %d are possible, at least 1", path, (long long)cols, INT32_MAX);
     else if (k > 0 && cols != k)
-        complain("%s has %lld vectors, %s needs %d", path, (long long)cols, what, k);
+        complain("%s has %lld vector%s, %s needs %d", path, (long long)cols, plural(cols), what, k);
     else
         return SPMV_OK;
     return SPMV_ERROR_SIZE;
@@ -292,7 +324,8 @@ spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, in
         cols = 1;
     }
     if (rows != n && (rows == 1 || cols == 1)) {
-        complain("%s has %lld numbers, %s needs %lld: %s", path, (long long)(rows * cols), what, (long long)n, why_n);
+        complain("%s has %lld number%s, %s needs %lld: %s", path, (long long)(rows * cols), plural(rows * cols), what,
+                 (long long)n, why_n);
         st = SPMV_ERROR_SIZE;
     } else {
         st = check_vectors(path, rows, cols, n, *k, what, why_n);

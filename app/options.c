@@ -69,6 +69,7 @@ struct row {
     const char *of;               /* the preconditioners that it is for, each with a blank behind; NULL: any */
     const struct choice *choices; /* of KIND_CHOICE */
     unsigned group;               /* the commands in which it has an effect */
+    bool of_rank;                 /* the ranks of a job may have different values */
     /* the default, parsed like a given value; NULL: described in the help */
     const char *standard;
     const char *help;
@@ -204,7 +205,7 @@ static const struct row rows[] = {
                  {GROUP_EXPLAIN, "type of the values: f64 or f32"},
                  {GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
-     .help = "maximum number of OpenMP threads (default: OpenMP's)"},
+     .of_rank = true, .help = "maximum number of OpenMP threads (default: OpenMP's)"},
     {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS),
      .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH,
      .help = "divide the matrix among N ranks, which share the threads; the same bits for any N (default: one "
@@ -219,7 +220,7 @@ static const struct row rows[] = {
          "how ranks on GPUs exchange data: peer: kernels write to the memory of other GPUs; nccl: NVIDIA's library; "
          "host: copies through the host; the same bits with each"},
     {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_MULTIPLY,
-     .help = "GPU, counted from 0 (default: CUDA's current one)"},
+     .of_rank = true, .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
      .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
      .help = "check the result: bound against another backend; bitwise also repeats it and compares bits"},
@@ -234,9 +235,9 @@ static const struct row rows[] = {
      .help = "one JSON object to FILE, else to standard output instead of the answer (default: no JSON)"},
     {"format", .argument = "FORMAT", TEXT(format), .group = GROUP_PRODUCT | GROUP_SOLVE,
      .help = "format of the vector's numbers, such as %.6g (default: the fewest digits that keep all bits)"},
-    {"quiet", .letter = 'q', FLAG(quiet), .group = GROUP_SHARED,
+    {"quiet", .letter = 'q', FLAG(quiet), .group = GROUP_SHARED, .of_rank = true,
      .help = "only errors on standard error (default: a summary)"},
-    {"verbose", .letter = 'v', FLAG(verbose), .group = GROUP_SHARED,
+    {"verbose", .letter = 'v', FLAG(verbose), .group = GROUP_SHARED, .of_rank = true,
      .help = "more about each step (default: a summary)"},
     {"version", FLAG(version), .group = GROUP_SHARED, .help = "print the version and exit"},
     {"help", .letter = 'h', FLAG(help), .group = GROUP_SHARED, .help = "print this help and exit"},
@@ -606,21 +607,28 @@ bool options_explain_space(const struct options *o, const char *word)
     return true;
 }
 
+/* Adds an option (its name and value) or an argument (name: "") to the line of the job. */
+static char *add_to_job(char *end, const char *name, const char *value)
+{
+    return end + sprintf(end, "%s=%s\n", name, value != NULL ? value : "");
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
+    char *job = o->job_line;
     struct option table[2 * OPTIONS + 1];
     char letters[2 + 2 * OPTIONS + 1];
     make_tables(table, letters);
     opterr = 0;
     for (;;) {
         while (is_value(o, optind < argc ? argv[optind] : NULL))
-            o->arguments[o->count++] = argv[optind++];
+            job = add_to_job(job, "", o->arguments[o->count++] = argv[optind++]);
         const int at = optind;
         const int code = getopt_long(argc, argv, letters, table, NULL);
         if (code == -1)
             break;
         if (code == 1) {
-            o->arguments[o->count++] = optarg;
+            job = add_to_job(job, "", o->arguments[o->count++] = optarg);
         } else if (code == '?' || code == ':') {
             bad_option(o, code, argv[at]);
         } else {
@@ -629,11 +637,13 @@ static void read_options(int argc, char **argv, struct options *o)
             if (value == NULL && (value = spaced_value(o, row, optind < argc ? argv[optind] : NULL)) != NULL)
                 optind++;
             set_option(o, row, value);
+            if (!row->of_rank)
+                job = add_to_job(job, row->name, value);
             o->given |= (uint64_t)1 << (row - rows);
         }
     }
     while (optind < argc)
-        o->arguments[o->count++] = argv[optind++];
+        job = add_to_job(job, "", o->arguments[o->count++] = argv[optind++]);
 }
 
 /* Copies one word, in single quotes if the shell would interpret it; returns the end. Needs at most
@@ -657,14 +667,20 @@ static char *quote_word(char *to, const char *word)
     return to;
 }
 
+/* More than the name of an option has, with "=" and a line feed. */
+enum { OPTION_NAME_MOST = 40 };
+
 static spmv_status join_command_line(int argc, char **argv, struct options *o)
 {
     int64_t size = 1;
     for (int i = 0; i < argc; i++)
         size += 4 * (int64_t)strlen(argv[i]) + 3;
-    const spmv_status st = allocate("the command line", size, 1, (void **)&o->command_line);
+    spmv_status st = allocate("the command line", size, 1, (void **)&o->command_line);
+    if (st == SPMV_OK) /* the whole name of an option that was abbreviated */
+        st = allocate("the command line", size + OPTION_NAME_MOST * (int64_t)argc, 1, (void **)&o->job_line);
     if (st != SPMV_OK)
         return st;
+    o->job_line[0] = '\0';
     char *to = o->command_line;
     for (int i = 0; i < argc; i++) {
         if (i > 0)
@@ -695,6 +711,7 @@ void options_free(struct options *o)
 {
     free(o->arguments);
     free(o->command_line);
+    free(o->job_line);
 }
 
 /* Writes "spmv mul takes it", or "spmv bench, spmv explain and spmv spy take it". */

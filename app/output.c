@@ -230,8 +230,13 @@ spmv_status open_context_on(const struct options *o, spmv_backend backend, void 
     options.threads = o->threads;
     options.stream = stream;
     options.on_event = tell_event;
+    options.first_index = 1;
     const spmv_status st = spmv_context_create(&options, ctx);
-    return st == SPMV_OK ? st : report(st, spmv_last_error(NULL));
+    if (st != SPMV_OK)
+        report(st, spmv_last_error(NULL));
+    if (st == SPMV_ERROR_NO_DEVICE && backend == SPMV_BACKEND_CUDA)
+        complain("--backend omp computes on the CPU; spmv doctor shows what this machine has");
+    return st;
 }
 
 spmv_status allocate(const char *what, int64_t count, size_t size, void **memory)
@@ -581,6 +586,7 @@ spmv_status text_file_open(const char *path, struct text_file *file)
         return st;
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
+    options.first_index = 1;
     options.backend = SPMV_BACKEND_REF;
     st = spmv_context_create(&options, &file->ctx);
     if (st == SPMV_OK)

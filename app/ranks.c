@@ -224,6 +224,7 @@ spmv_status rank_check(struct rank *r, double alpha, const void *x, double beta,
     const double began = monotonic_seconds();
     if (r->reference == NULL) {
         spmv_context_options_init(&options, sizeof options);
+        options.first_index = 1;
         options.backend = other;
         options.threads = spmv_context_threads(r->ctx);
         st = spmv_context_create(&options, &r->reference);
@@ -433,7 +434,8 @@ static spmv_status run_cg(struct rank *r)
     spmv_group_matrix_describe(r->m, &after, sizeof after);
     r->exchange_seconds = after.exchange_seconds - before.exchange_seconds;
     if (r->job->out_of_memory && rank_is_root(r)) {
-        complain("no memory for the history of %lld iterations", (long long)r->job->recorded);
+        complain("no memory for the history of %lld iteration%s", (long long)r->job->recorded,
+                 plural(r->job->recorded));
         r->job->told = true;
     }
     if (!is_result(r->stop))
@@ -504,6 +506,38 @@ static spmv_status compute_solution(struct rank *r)
     return st;
 }
 
+static const struct rank_kind solve_kind;
+
+/* What to try after a failure of class 7 or 8. On ranks there are fewer methods than without. */
+static void tell_next(const struct rank *r, spmv_status stop)
+{
+    const struct options *const o = r->job->o;
+    const bool f32 = r->info.type == SPMV_F32;
+    static const char *const only_cg = "on several ranks there is only cg, for symmetric positive definite matrices; "
+                                       "without ranks, --solver auto takes";
+    const char *const precond = r->precond_name == NULL || strcmp(r->precond_name, "amg") == 0 ? NULL : "--precond amg";
+    const double relative = r->result.true_residual / r->result.norm_b;
+    if (!rank_is_root(r) || r->job->kind != &solve_kind)
+        return;
+    if (stop == SPMV_ERROR_NOT_SYMMETRIC)
+        complain("%s gmres", only_cg);
+    else if (stop == SPMV_ERROR_NOT_POSITIVE && o->precond != NULL && strcmp(o->precond, "auto") != 0 &&
+             strcmp(o->precond, "none") != 0)
+        complain("try --precond auto; %s minres", only_cg);
+    else if (stop == SPMV_ERROR_NOT_POSITIVE)
+        complain("%s minres", only_cg);
+    else if (stop == SPMV_ERROR_ITERATIONS)
+        complain("try %s%sa --max-iterations above %lld%s", precond != NULL ? precond : "",
+                 precond != NULL ? ", or " : "", (long long)r->result.iterations, f32 ? ", or --type f64" : "");
+    else if (stop == SPMV_ERROR_STAGNATION)
+        complain("rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached", f32 ? "f32" : "f64",
+                 f32 ? "--type f64, or accept " : "", solve_reachable(relative));
+    else if (stop == SPMV_ERROR_NOT_FINITE && f32)
+        complain("numbers exceeded the range of f32: try --type f64");
+    else if (stop == SPMV_ERROR_NOT_FINITE)
+        complain("look for numbers that are very large or not finite in A and b (spmv info)");
+}
+
 static double seconds_per_iteration(const struct rank *r)
 {
     return r->result.iterations > 0 ? r->seconds / (double)r->result.iterations : 0;
@@ -530,8 +564,10 @@ static void tell_solution(const struct rank *r)
     if (r->verdict != SPMV_OK && r->check.failed_rows == 0)
         complain("CHECK FAILED: the solver reports a true residual of %.17g; computed again, it is %.17g",
                  result->true_residual, r->norm_r);
-    if (r->failure[0] != '\0')
+    if (r->failure[0] != '\0') {
         complain("%s", plain_sentence(r->failure));
+        tell_next(r, r->stop);
+    }
 }
 
 static json_t *json_solution(const struct rank *r)
@@ -546,7 +582,8 @@ static json_t *json_solution(const struct rank *r)
         result->method, "why", result->why, "restarts", (json_int_t)result->restarts);
     if (r->largest_error >= 0)
         json_put(cg, "largest_error", json_number(r->largest_error));
-    return json_pack("{s:o, s:o}", "seconds", json_timing(&once), "cg", cg);
+    return json_pack("{s:o, s:s, s:O, s:o}", "seconds", json_timing(&once), "operation", "solve", "cg", cg, "solve",
+                     cg);
 }
 
 static const struct rank_kind solve_kind = {.op = "cg",
@@ -579,12 +616,13 @@ static void tell_ranks(const struct rank *r)
     remark(LEVEL_NORMAL, "on %d rank%s (%s%s%s), each %s", spmv_group_ranks(r->group),
            spmv_group_ranks(r->group) == 1 ? "" : "s", spmv_group_transport(r->group),
            exchanges(r) ? ", exchange " : "", exchanges(r) ? info->exchange : "", spmv_context_describe(r->ctx));
-    remark(LEVEL_NORMAL, "method %s; %lld chunks of rows; the largest share of a rank is %.2f times the mean",
-           info->method, (long long)info->chunks, info->imbalance);
+    remark(LEVEL_NORMAL, "method %s; %lld chunk%s of rows; the largest share of a rank is %.2f times the mean",
+           info->method, (long long)info->chunks, plural(info->chunks), info->imbalance);
     remark(LEVEL_NORMAL,
-           "halo: %lld elements of x move for a product, at most %lld to a rank; %.0f %% of the time in "
+           "halo: %lld element%s of x move%s for a product, at most %lld to a rank; %.0f %% of the time in "
            "exchange",
-           (long long)info->all_ghosts, (long long)info->most_ghosts, 100 * exchange_share(r));
+           (long long)info->all_ghosts, plural(info->all_ghosts), info->all_ghosts == 1 ? "s" : "",
+           (long long)info->most_ghosts, 100 * exchange_share(r));
     if (info->note[0] != '\0')
         remark(LEVEL_NORMAL, "note: %s", info->note);
 }
@@ -661,9 +699,14 @@ static spmv_status run_rank(spmv_group *group, void *user)
     struct ranks_job *job = user;
     struct rank r = {.job = job, .group = group, .ctx = spmv_group_context(group), .largest_error = -1};
     r.check.worst_row = -1;
-    spmv_status st = load_matrix(&r);
+    spmv_status st =
+        rank_passed(&r, spmv_group_agree_on(group, SPMV_OK, "another command or other options", job->o->job_line));
+    if (st == SPMV_OK)
+        st = load_matrix(&r);
     if (st == SPMV_OK)
         st = job->kind->compute(&r);
+    if (st != SPMV_OK)
+        tell_next(&r, st);
     if (st == SPMV_OK) {
         spmv_status written = SPMV_OK;
         if (r.exchange_seconds == 0) {
@@ -703,6 +746,7 @@ static spmv_status run_threads(struct ranks_job *job)
     context.device = o->device;
     context.threads = o->threads;
     context.on_event = tell_event;
+    context.first_index = 1;
     options.context = &context;
     options.gpus = o->gpus;
     const spmv_status st =

@@ -15,14 +15,16 @@ enum { PRODUCTS = 20, SOLVES = 5, FEW_ITERATIONS = 20, MANY_ITERATIONS = 500 };
 
 static const char *refuse(const struct options *o)
 {
-    static const char *const without[] = {"suite",   "peers", "csv",     "summary", "seed",
-                                          "vectors", "right", "project", "size",    "restart"};
+    static const char *const without[] = {"suite", "csv",     "summary", "seed",   "vectors",
+                                          "right", "project", "size",    "restart"};
     static char text[80];
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (option_given(o, without[i])) {
             snprintf(text, sizeof text, "--%s is not supported on several ranks", without[i]);
             return text;
         }
+    if (option_given(o, "peers") && strcmp(o->peers, "none") != 0)
+        return "--peers is not supported on several ranks, except --peers none";
     if (strcmp(o->op, "spmv") != 0 && strcmp(o->op, "cg") != 0)
         return "several ranks measure --op spmv and --op cg only";
     if (option_given(o, "precond") && strcmp(o->precond, "none") != 0 && strcmp(o->precond, "jacobi") != 0)

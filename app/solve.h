@@ -73,6 +73,9 @@ struct advice {
 };
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
 
+/* A tolerance that the reached relative residual satisfies: rounded up to one digit. */
+double solve_reachable(double relative);
+
 /* Whether all entries are on one side of the diagonal or on it, and some beside it. matrix: in host
  * memory. */
 bool solve_is_triangle(const spmv_csr *matrix);

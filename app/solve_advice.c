@@ -21,8 +21,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const c
     va_end(values);
 }
 
-/* A tolerance that the reached residual satisfies: rounded up to one digit. */
-static double reachable(double relative)
+double solve_reachable(double relative)
 {
     const double power = pow(10, floor(log10(relative)));
     return ceil(1.000001 * relative / power) * power;
@@ -103,7 +102,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
         add(to, "a larger --rtol");
     if (known)
         add(to, "%s--rtol %.0e, which it reached", strchr(to->text, '-') != NULL ? ", or accept " : "",
-            reachable(relative));
+            solve_reachable(relative));
 }
 
 /* Whether incomplete factors could not be made because A is singular: the solver's message says so, or
@@ -128,7 +127,9 @@ static void without_inverse(struct advice *to, const struct options *o, const st
 
 static void not_finite(struct advice *to, const struct options *o, const struct attempt *a)
 {
-    if (a != NULL && strstr(a->failure, "factors are unstable") != NULL)
+    if (strstr(a->failure, " in row ") != NULL)
+        return; /* the number is named */
+    if (strstr(a->failure, "factors are unstable") != NULL)
         add(to, "try --precond auto, or --solver direct");
     else if (is_f32(o))
         add(to, "numbers exceeded the range of f32: try --type f64");

@@ -14,7 +14,7 @@ static bool record(struct watch *w, double residual)
         const int64_t room = 2 * w->room + 1024;
         double *more = realloc(w->residuals, (size_t)room * sizeof *more);
         if (more == NULL) {
-            complain("the history of %lld iterations: no memory for %lld bytes", (long long)w->count,
+            complain("the history of %lld iteration%s: no memory for %lld bytes", (long long)w->count, plural(w->count),
                      (long long)(room * (int64_t)sizeof *more));
             w->out_of_memory = true;
             return false;

@@ -15,18 +15,8 @@ spmv_status solve_plot_ready(const char *path)
         complain("--plot %s: the name must end in .png or .svg", path);
         return SPMV_ERROR_ARGUMENT;
     }
-    return drawing_ready("leave --plot out: --history has the numbers");
+    return drawing_ready(drawing_kind_of(path), "leave --plot out: --history has the numbers");
 }
-
-#ifndef SPMV_HAVE_CAIRO
-
-spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count)
-{
-    (void)matrix, (void)attempts, (void)count;
-    return solve_plot_ready(path);
-}
-
-#else
 
 /* Pixels. */
 enum { WIDTH = 900, HEIGHT = 560, LEFT = 80, RIGHT = 24, TOP = 72, BOTTOM = 64, LINE = 20, TEXT = 13, TITLE = 17 };
@@ -91,22 +81,18 @@ static double y_at(const struct chart *c, double power)
     return TOP + PLOT_HEIGHT * (c->most - power) / (c->most - c->least);
 }
 
-static void put_text(cairo_t *cr, double x, double y, double align, const char *text)
+static void put_text(struct drawing *d, double x, double y, double align, const char *text)
 {
-    cairo_text_extents_t extents;
-    cairo.text_extents(cr, text, &extents);
-    cairo.set_source_rgb(cr, 0.1, 0.1, 0.1);
-    cairo.move_to(cr, floor(x - align * extents.x_advance), floor(y));
-    cairo.show_text(cr, text);
+    drawing_colour(d, 0.1, 0.1, 0.1);
+    drawing_text(d, x, y, align, text);
 }
 
-static void put_line(cairo_t *cr, double x, double y, double to_x, double to_y, double grey)
+static void put_line(struct drawing *d, double x, double y, double to_x, double to_y, double grey)
 {
-    cairo.set_source_rgb(cr, grey, grey, grey);
-    cairo.set_line_width(cr, 1);
-    cairo.move_to(cr, floor(x) + 0.5, floor(y) + 0.5);
-    cairo.line_to(cr, floor(to_x) + 0.5, floor(to_y) + 0.5);
-    cairo.stroke(cr);
+    drawing_colour(d, grey, grey, grey);
+    drawing_move(d, floor(x) + 0.5, floor(y) + 0.5);
+    drawing_line(d, floor(to_x) + 0.5, floor(to_y) + 0.5);
+    drawing_stroke(d, 1);
 }
 
 /* The smallest of 1, 2 and 5 times a power of ten with at most steps steps. */
@@ -120,52 +106,48 @@ static int64_t step_for(int64_t length, int steps)
         }
 }
 
-static void draw_axes(cairo_t *cr, const struct chart *c)
+static void draw_axes(struct drawing *d, const struct chart *c)
 {
     char text[64];
     const int64_t across = step_for(c->iterations, 8), down = step_for((int64_t)(c->most - c->least), 10);
     for (int64_t i = 0; i <= c->iterations; i += across) {
-        put_line(cr, x_at(c, i), TOP, x_at(c, i), TOP + PLOT_HEIGHT, 0.88);
+        put_line(d, x_at(c, i), TOP, x_at(c, i), TOP + PLOT_HEIGHT, 0.88);
         snprintf(text, sizeof text, "%lld", (long long)i);
-        put_text(cr, x_at(c, i), TOP + PLOT_HEIGHT + 20, 0.5, text);
+        put_text(d, x_at(c, i), TOP + PLOT_HEIGHT + 20, 0.5, text);
     }
     for (int64_t power = (int64_t)c->most; power >= (int64_t)c->least; power -= down) {
-        put_line(cr, LEFT, y_at(c, (double)power), LEFT + PLOT_WIDTH, y_at(c, (double)power), 0.88);
+        put_line(d, LEFT, y_at(c, (double)power), LEFT + PLOT_WIDTH, y_at(c, (double)power), 0.88);
         snprintf(text, sizeof text, "1e%lld", (long long)power);
-        put_text(cr, LEFT - 8, y_at(c, (double)power) + 5, 1, text);
+        put_text(d, LEFT - 8, y_at(c, (double)power) + 5, 1, text);
     }
-    put_line(cr, LEFT, TOP + PLOT_HEIGHT, LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT, 0.4);
-    put_line(cr, LEFT, TOP, LEFT, TOP + PLOT_HEIGHT, 0.4);
-    put_text(cr, LEFT + PLOT_WIDTH / 2.0, HEIGHT - 20, 0.5, "iteration");
+    put_line(d, LEFT, TOP + PLOT_HEIGHT, LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT, 0.4);
+    put_line(d, LEFT, TOP, LEFT, TOP + PLOT_HEIGHT, 0.4);
+    put_text(d, LEFT + PLOT_WIDTH / 2.0, HEIGHT - 20, 0.5, "iteration");
     if (drawable(c->goal)) {
-        put_line(cr, LEFT, y_at(c, log10(c->goal)), LEFT + PLOT_WIDTH, y_at(c, log10(c->goal)), 0.4);
-        put_text(cr, LEFT + PLOT_WIDTH - 4, y_at(c, log10(c->goal)) - 5, 1, "tolerance");
+        put_line(d, LEFT, y_at(c, log10(c->goal)), LEFT + PLOT_WIDTH, y_at(c, log10(c->goal)), 0.4);
+        put_text(d, LEFT + PLOT_WIDTH - 4, y_at(c, log10(c->goal)) - 5, 1, "tolerance");
     }
-    cairo.save(cr);
-    cairo.translate(cr, 20, TOP + PLOT_HEIGHT / 2.0);
-    cairo.rotate(cr, -acos(-1) / 2);
-    put_text(cr, 0, 0, 0.5, "norm of the residual");
-    cairo.restore(cr);
+    drawing_colour(d, 0.1, 0.1, 0.1);
+    drawing_text_up(d, 20, TOP + PLOT_HEIGHT / 2.0, "norm of the residual");
 }
 
-static void draw_attempt(cairo_t *cr, const struct chart *c, const struct watch *w, const double *colour)
+static void draw_attempt(struct drawing *d, const struct chart *c, const struct watch *w, const double *colour)
 {
     const int64_t step = 1 + w->count / POINTS, last = w->count - 1;
     bool down = false; /* the point before was drawn */
-    cairo.set_source_rgb(cr, colour[0], colour[1], colour[2]);
-    cairo.set_line_width(cr, 1.75);
+    drawing_colour(d, colour[0], colour[1], colour[2]);
     for (int64_t i = 0; i < last + step; i += step) {
         const int64_t at = i < last ? i : last;
         const bool here = at >= 0 && drawable(w->residuals[at]);
         if (here)
-            (down ? cairo.line_to : cairo.move_to)(cr, x_at(c, at), y_at(c, log10(w->residuals[at])));
+            (down ? drawing_line : drawing_move)(d, x_at(c, at), y_at(c, log10(w->residuals[at])));
         down = here;
     }
-    cairo.stroke(cr);
+    drawing_stroke(d, 1.75);
 }
 
 /* Draws the legend in the upper right corner, which is free because residuals fall. */
-static void draw_legend(cairo_t *cr, const struct chart *c)
+static void draw_legend(struct drawing *d, const struct chart *c)
 {
     char text[160];
     double y = TOP + 18;
@@ -173,45 +155,38 @@ static void draw_legend(cairo_t *cr, const struct chart *c)
         const struct attempt *attempt = &c->attempts[a];
         if (attempt->watch.count == 0)
             continue;
-        snprintf(text, sizeof text, "%s: %lld iterations%s", attempt->result.precond,
-                 (long long)attempt->result.iterations, attempt->stop == SPMV_OK ? "" : ", not solved");
-        cairo.set_source_rgb(cr, colours[a % COLOURS][0], colours[a % COLOURS][1], colours[a % COLOURS][2]);
-        cairo.rectangle(cr, LEFT + PLOT_WIDTH - 290, y - 7, 24, 4);
-        cairo.fill(cr);
-        put_text(cr, LEFT + PLOT_WIDTH - 258, y, 0, text);
+        snprintf(text, sizeof text, "%s: %lld iteration%s%s", attempt->result.precond,
+                 (long long)attempt->result.iterations, plural(attempt->result.iterations),
+                 attempt->stop == SPMV_OK ? "" : ", not solved");
+        drawing_colour(d, colours[a % COLOURS][0], colours[a % COLOURS][1], colours[a % COLOURS][2]);
+        drawing_box(d, LEFT + PLOT_WIDTH - 290, y - 7, 24, 4);
+        put_text(d, LEFT + PLOT_WIDTH - 258, y, 0, text);
         y += LINE;
     }
 }
 
-static void draw(cairo_t *cr, const void *what)
+static void draw(struct drawing *d, const void *what)
 {
     const struct chart *c = what;
-    cairo.set_source_rgb(cr, 1, 1, 1);
-    cairo.paint(cr);
-    cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_BOLD);
-    cairo.set_font_size(cr, TITLE);
-    put_text(cr, 16, 30, 0, c->matrix);
-    cairo.select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
-    cairo.set_font_size(cr, TEXT);
-    put_text(cr, 16, 50, 0,
-             c->attempts[0].columns > 1
-                 ? "conjugate gradients: the largest residual of the recurrences that run, after each iteration"
-                 : "conjugate gradients: the recurrence's residual after each iteration");
-    draw_axes(cr, c);
+    drawing_font(d, TITLE, true);
+    put_text(d, 16, 30, 0, c->matrix);
+    drawing_font(d, TEXT, false);
+    put_text(d, 16, 50, 0,
+             c->attempts[0].columns > 1 ? "the largest residual of the recurrences that run, after each iteration"
+                                        : "the recurrence's residual after each iteration");
+    draw_axes(d, c);
     for (int a = 0; a < c->count; a++)
-        draw_attempt(cr, c, &c->attempts[a].watch, colours[a % COLOURS]);
-    draw_legend(cr, c);
+        draw_attempt(d, c, &c->attempts[a].watch, colours[a % COLOURS]);
+    draw_legend(d, c);
 }
 
 spmv_status solve_plot_write(const char *path, const char *matrix, const struct attempt *attempts, int count)
 {
     struct chart chart = {.attempts = attempts, .count = count};
-    json_t *utf8 = json_text(matrix); /* cairo needs UTF-8 */
+    json_t *utf8 = json_text(matrix); /* pictures need UTF-8 */
     chart.matrix = utf8 != NULL ? json_string_value(utf8) : "";
     measure(&chart);
     const spmv_status st = drawing_write(path, drawing_kind_of(path), WIDTH, HEIGHT, draw, &chart);
     json_decref(utf8);
     return st;
 }
-
-#endif

@@ -196,8 +196,9 @@ static spmv_status check_near_nulls(const struct job *job, int64_t rows, int64_t
     enum { MOST = 8 }; /* of spmv_preconditioner_options */
     if (rows == job->in.view.rows && cols <= MOST)
         return SPMV_OK;
-    complain("--near-null %s is %lld x %lld: %.180s has %lld rows, and up to %d vectors are possible",
-             job->o->near_null, (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows, MOST);
+    complain("--near-null %s is %lld x %lld: %.180s has %lld row%s, and up to %d vectors are possible",
+             job->o->near_null, (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows,
+             plural(job->in.view.rows), MOST);
     return SPMV_ERROR_SIZE;
 }
 
@@ -226,7 +227,7 @@ static spmv_status read_near_nulls(struct job *job, const char *path, void **val
 {
     const int64_t rows = job->in.view.rows;
     char why[256];
-    snprintf(why, sizeof why, "%.180s has %lld rows", job->in.argument, (long long)rows);
+    snprintf(why, sizeof why, "%.180s has %lld row%s", job->in.argument, (long long)rows, plural(rows));
     spmv_status st = vectors_load(job->ctx, path, job->type, rows, "--near-null", why, values, columns);
     if (st == SPMV_OK)
         st = check_near_nulls(job, rows, *columns);

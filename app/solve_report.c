@@ -107,6 +107,14 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
     return cg;
 }
 
+/* result.solve = the object, also under the older name cg, which it had before there were other methods. */
+static void put_solve(json_t *result, json_t *solve)
+{
+    json_put(result, "operation", json_string("solve"));
+    json_put(result, "cg", json_incref(solve));
+    json_put(result, "solve", solve);
+}
+
 static json_t *json_result(const struct job *job, const struct attempt *a)
 {
     const struct timing once = {a->seconds, a->seconds, a->seconds, 1};
@@ -115,7 +123,7 @@ static json_t *json_result(const struct job *job, const struct attempt *a)
     json_put(result, "seconds", json_timing(&once));
     if (a->again != NULL)
         json_put(result, "bitwise", json_pack("{s:i, s:b}", "repeats", 1, "equal", !a->other_bits));
-    json_put(result, "cg", json_cg(job, a));
+    put_solve(result, json_cg(job, a));
     return result;
 }
 
@@ -134,10 +142,10 @@ json_t *job_json(const struct job *job, const struct attempt *a)
 {
     json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
     if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED) {
-        json_put(root, "result",
-                 json_pack("{s:s, s:{s:s, s:s, s:s, s:o}}", "op", "cg", "cg", "precond", a->name, "precision",
-                           precision_name(job), "status", status_word(a->stop), "message",
-                           json_text(plain_sentence(a->failure))));
+        json_t *const result = json_pack("{s:s}", "op", "cg");
+        put_solve(result, json_pack("{s:s, s:s, s:s, s:o}", "precond", a->name, "precision", precision_name(job),
+                                    "status", status_word(a->stop), "message", json_text(plain_sentence(a->failure))));
+        json_put(root, "result", result);
         return root;
     }
     json_put(root, "result", json_result(job, a));
@@ -246,6 +254,25 @@ void job_remark(const struct job *job, const struct attempt *a)
            seconds_text(starting_seconds(job, a)), (long long)r->restarts, r->restarts == 1 ? "" : "s");
 }
 
+/* Why the x of this attempt is written: the choice must not depend on times, which differ between runs. */
+static void remark_choice(const struct job *job)
+{
+    const struct attempt *const best = &job->attempt[job->best], *quick = best;
+    for (int i = 0; i < job->attempts; i++) {
+        const struct attempt *const a = &job->attempt[i];
+        if (attempt_has_x(a) && a->stop == SPMV_OK &&
+            a->setup_seconds + a->seconds < quick->setup_seconds + quick->seconds)
+            quick = a;
+    }
+    if (best->stop != SPMV_OK)
+        remark(LEVEL_NORMAL, "x is that of %s, which has the smallest residual", best->name);
+    else
+        remark(LEVEL_NORMAL,
+               "x is that of %s, which took the fewest iterations: times differ between runs, so a choice by time "
+               "would change the bits of x%s%s",
+               best->name, quick != best ? "; the fastest was " : "", quick != best ? quick->name : "");
+}
+
 void job_remark_table(const struct job *job)
 {
     remark_plan(job->in.argument, &job->p);
@@ -261,6 +288,8 @@ void job_remark_table(const struct job *job)
                        seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
                        i == job->best && job_writes_x(job) ? ", written as x" : "");
     }
+    if (job_writes_x(job))
+        remark_choice(job);
     for (int i = 0; i < job->attempts; i++)
         if (job->attempt[i].x == NULL || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
             remark(LEVEL_NORMAL, "%s: %s", job->attempt[i].name, plain_sentence(job->attempt[i].failure));

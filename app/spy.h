@@ -62,8 +62,8 @@ spmv_status spy_print(const struct input *in, int threads, struct spy_bins *bins
 
 enum spy_kind { SPY_NONE, SPY_PNG, SPY_SVG };
 
-/* SPMV_OK if this build and this machine have the drawing library; otherwise complains. */
-spmv_status spy_picture_ready(void);
+/* SPMV_OK if this build and this machine can draw this kind; otherwise complains. */
+spmv_status spy_picture_ready(enum spy_kind kind);
 
 /* The room of a picture of that kind, at most size pixels long without its axes. */
 struct spy_room spy_picture_room(enum spy_kind kind, int size);

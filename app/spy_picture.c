@@ -1,37 +1,20 @@
 /* A pattern in a PNG or SVG file: cells shaded by density, axes, a bar that explains the shades.
  *
- * Cairo draws (drawing.h). Cells are aligned to whole pixels, so their colours are exact.
+ * drawing.h draws. Cells are aligned to whole pixels, so their colours are exact.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "drawing.h"
-#include "spy.h"
-
-spmv_status spy_picture_ready(void)
-{
-    return drawing_ready("leave -o out for a picture in the terminal");
-}
-
-#ifndef SPMV_HAVE_CAIRO
-
-struct spy_room spy_picture_room(enum spy_kind kind, int size)
-{
-    (void)kind;
-    return (struct spy_room){size, size, 1};
-}
-
-spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, const char *name,
-                              const struct spy_bins *bins, int *width, int *height)
-{
-    (void)path, (void)kind, (void)size, (void)name, (void)bins, (void)width, (void)height;
-    return spy_picture_ready();
-}
-
-#else
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "drawing.h"
+#include "spy.h"
+
+spmv_status spy_picture_ready(enum spy_kind kind)
+{
+    return drawing_ready(kind == SPY_PNG ? DRAWING_PNG : DRAWING_SVG, "leave -o out for a picture in the terminal");
+}
 
 /* ---------------------------------------------------------------- the page */
 
@@ -76,7 +59,8 @@ enum {
 };
 
 struct page {
-    cairo_t *cr;
+    struct drawing *d;
+    unsigned char *levels; /* of all cells */
     const struct spy_bins *bins;
     const char *name;
     double scale; /* of texts and margins */
@@ -151,38 +135,30 @@ static void lay_out_page(int size, struct page *p)
 
 static void set_colour(const struct page *p, struct colour c)
 {
-    cairo.set_source_rgb(p->cr, c.red, c.green, c.blue);
+    drawing_colour(p->d, c.red, c.green, c.blue);
 }
 
 static double text_width(const struct page *p, const char *text)
 {
-    cairo_text_extents_t extents;
-    cairo.text_extents(p->cr, text, &extents);
-    return extents.x_advance;
+    return drawing_text_width(p->d, text);
 }
 
-/* Draws text with its baseline at y. x is its left end, middle or right end, for align 0, 0.5,
- * 1. */
 static void put_text(const struct page *p, double x, double y, double align, const char *text)
 {
     set_colour(p, ink);
-    cairo.move_to(p->cr, floor(x - align * text_width(p, text)), floor(y));
-    cairo.show_text(p->cr, text);
+    drawing_text(p->d, x, y, align, text);
 }
 
 static void set_font(const struct page *p, int pixels, bool bold)
 {
-    cairo.select_font_face(p->cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
-                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-    cairo.set_font_size(p->cr, p->scale * pixels);
+    drawing_font(p->d, p->scale * pixels, bold);
 }
 
 /* Draws a line aligned to whole pixels, one pixel wide at the default size. */
 static void put_line(const struct page *p, double x, double y, double width, double height)
 {
     const double thick = scaled(p, 1);
-    cairo.rectangle(p->cr, x, y, width > 0 ? width : thick, height > 0 ? height : thick);
-    cairo.fill(p->cr);
+    drawing_box(p->d, x, y, width > 0 ? width : thick, height > 0 ? height : thick);
 }
 
 /* ---------------------------------------------------------------- cells */
@@ -201,9 +177,8 @@ static void draw_squares(const struct page *p)
     for (int row = 0; row < bins->rows.cells; row++)
         for (int col = 0; col < bins->cols.cells; col++)
             if (spy_level(bins, row, col, LEVELS) > 0)
-                cairo.rectangle(p->cr, p->left + col * p->cell_width, p->top + row * p->cell_height, p->cell_width - 1,
-                                p->cell_height - 1);
-    cairo.fill(p->cr);
+                drawing_box(p->d, p->left + col * p->cell_width, p->top + row * p->cell_height, p->cell_width - 1,
+                            p->cell_height - 1);
 }
 
 static uint32_t pixel(struct colour c)
@@ -211,38 +186,24 @@ static uint32_t pixel(struct colour c)
     return (uint32_t)lround(255 * c.red) << 16 | (uint32_t)lround(255 * c.green) << 8 | (uint32_t)lround(255 * c.blue);
 }
 
-static void fill_pixels(const struct page *p, cairo_surface_t *image)
+/* Draws all cells as an image. */
+static void draw_image(const struct page *p)
 {
-    unsigned char *const data = cairo.image_surface_get_data(image);
-    const int64_t stride = cairo.image_surface_get_stride(image);
+    const int rows = p->bins->rows.cells, cols = p->bins->cols.cells;
     uint32_t colours[LEVELS + 1] = {0xffffff};
     for (int level = 1; level <= LEVELS; level++)
         colours[level] = pixel(shade(level));
-    for (int row = 0; row < p->bins->rows.cells; row++) {
-        unsigned char *const first = data + stride * row * p->cell_height;
-        for (int col = 0; col < p->bins->cols.cells; col++) {
-            const uint32_t colour = colours[spy_level(p->bins, row, col, LEVELS)];
-            for (int x = 0; x < p->cell_width; x++)
-                memcpy(first + 4 * ((int64_t)col * p->cell_width + x), &colour, sizeof colour);
-        }
-        for (int y = 1; y < p->cell_height; y++)
-            memcpy(first + stride * y, first, (size_t)p->plot_width * 4);
-    }
-}
-
-static void draw_image(const struct page *p)
-{
-    cairo_surface_t *image = cairo.image_surface_create(CAIRO_FORMAT_RGB24, p->plot_width, p->plot_height);
-    if (cairo.surface_status(image) == CAIRO_STATUS_SUCCESS) {
-        cairo.surface_flush(image);
-        fill_pixels(p, image);
-        cairo.surface_mark_dirty(image);
-    }
-    /* reports the error of an invalid image */
-    cairo.set_source_surface(p->cr, image, p->left, p->top);
-    cairo.rectangle(p->cr, p->left, p->top, p->plot_width, p->plot_height);
-    cairo.fill(p->cr);
-    cairo.surface_destroy(image);
+    for (int row = 0; row < rows; row++)
+        for (int col = 0; col < cols; col++)
+            p->levels[(int64_t)row * cols + col] = (unsigned char)spy_level(p->bins, row, col, LEVELS);
+    const struct drawing_cells cells = {.rows = rows,
+                                        .columns = cols,
+                                        .cell_width = p->cell_width,
+                                        .cell_height = p->cell_height,
+                                        .colour = p->levels,
+                                        .colours = colours,
+                                        .count = LEVELS + 1};
+    drawing_cells(p->d, p->left, p->top, &cells);
 }
 
 static void draw_cells(const struct page *p)
@@ -328,11 +289,8 @@ static void draw_axes(const struct page *p)
     draw_ticks(p, &p->bins->cols, p->plot_width, false);
     draw_ticks(p, &p->bins->rows, p->plot_height, true);
     put_text(p, p->left + p->plot_width / 2.0, p->top - scaled(p, 28), 0.5, "column");
-    cairo.save(p->cr);
-    cairo.translate(p->cr, scaled(p, 20), p->top + p->plot_height / 2);
-    cairo.rotate(p->cr, -acos(-1) / 2);
-    put_text(p, 0, 0, 0.5, "row");
-    cairo.restore(p->cr);
+    set_colour(p, ink);
+    drawing_text_up(p->d, scaled(p, 20), p->top + p->plot_height / 2.0, "row");
 }
 
 /* Draws the name, shortened at its end if it is too long. */
@@ -405,8 +363,7 @@ static void draw_bar(const struct page *p)
     for (int level = LEVELS; level > 0; level--) {
         const int from = height * (LEVELS - level) / LEVELS, to = height * (LEVELS - level + 1) / LEVELS;
         set_colour(p, shade(level));
-        cairo.rectangle(p->cr, x, y + from, width, to - from);
-        cairo.fill(p->cr);
+        drawing_box(p->d, x, y + from, width, to - from);
     }
     set_font(p, TEXT, false);
     put_text(p, x, y - scaled(p, 10), 0, "density");
@@ -422,8 +379,6 @@ static void draw_bar(const struct page *p)
 
 static void draw_page(const struct page *p)
 {
-    cairo.set_source_rgb(p->cr, 1, 1, 1);
-    cairo.paint(p->cr);
     draw_cells(p);
     draw_axes(p);
     draw_title(p);
@@ -434,10 +389,10 @@ static void draw_page(const struct page *p)
 
 /* ---------------------------------------------------------------- files */
 
-static void draw(cairo_t *cr, const void *what)
+static void draw(struct drawing *d, const void *what)
 {
     struct page p = *(const struct page *)what;
-    p.cr = cr;
+    p.d = d;
     draw_page(&p);
 }
 
@@ -445,15 +400,15 @@ spmv_status spy_picture_write(const char *path, enum spy_kind kind, int size, co
                               const struct spy_bins *bins, int *width, int *height)
 {
     struct page p = {.bins = bins};
-    json_t *utf8 = json_text(name); /* cairo needs UTF-8 */
+    json_t *utf8 = json_text(name); /* pictures need UTF-8 */
     p.name = utf8 != NULL ? json_string_value(utf8) : "";
     lay_out_page(size, &p);
-    const spmv_status st =
-        drawing_write(path, kind == SPY_PNG ? DRAWING_PNG : DRAWING_SVG, p.width, p.height, draw, &p);
+    spmv_status st = allocate("the picture", (int64_t)bins->rows.cells * bins->cols.cells, 1, (void **)&p.levels);
+    if (st == SPMV_OK)
+        st = drawing_write(path, kind == SPY_PNG ? DRAWING_PNG : DRAWING_SVG, p.width, p.height, draw, &p);
+    free(p.levels);
     *width = p.width;
     *height = p.height;
     json_decref(utf8);
     return st;
 }
-
-#endif

@@ -90,6 +90,8 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     solve->options.method = solve->method;
     solve->options.rtol = work->problem.rtol;
     solve->options.zero_start = 1;
+    solve->options.on_iteration = work->on_iteration;
+    solve->options.user = work->user;
     solve->options.symmetry_check = SPMV_SYMMETRY_TRUST; /* work_system_make has checked every entry */
     const struct work_system *const system = work->state;
     spmv_status st = work_make_plan(work, &system->matrix, 1, "auto", &solve->plan, &solve->info);

@@ -130,6 +130,8 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     solve->options.zero_start = 1;
     solve->options.restart = work->problem.restart;
     solve->options.plan = solve->plan;
+    solve->options.on_iteration = work->on_iteration;
+    solve->options.user = work->user;
     if (st == SPMV_OK && (st = make_solver(method)) != SPMV_OK)
         work_fail(work, work->ctx, st);
     if (st != SPMV_OK) {

@@ -253,7 +253,7 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
     if (check->ratio <= 1)
         return SPMV_OK;
     snprintf(work->error, sizeof work->error, "%s: row %lld of the product is wrong", work->operation->name,
-             (long long)check->at);
+             (long long)check->at + 1);
     return SPMV_ERROR_CHECK;
 }
 

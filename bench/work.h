@@ -145,6 +145,9 @@ struct work {
     int max_iterations;  /* of a solver; 0: 3000 */
     bool solutions;      /* of a solver: compare times of whole solutions, not of iterations */
     const char *precond; /* for the next method that is opened; NULL or "": none */
+    /* of a solver: called in each iteration of spmv's solves on a CPU; not 0: the run ends soon. NULL: none */
+    int (*on_iteration)(int64_t iteration, double residual, void *user);
+    void *user;
     /* set by work_open */
     /* the arrays; row_ptr is NULL if a matrix has 2^31 entries or more */
     struct peer_problem problem;

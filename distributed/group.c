@@ -146,6 +146,7 @@ uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size)
 
 /* What a rank tells the others. */
 struct word {
+    uint64_t what; /* a hash of the words for the message: different in different functions */
     uint64_t numbers;
     int32_t status;
     char text[500];
@@ -154,7 +155,8 @@ struct word {
 spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *what, uint64_t numbers)
 {
     spmv_status st = SPMV_OK;
-    struct word own = {.numbers = numbers, .status = (int32_t)status}, *all = NULL;
+    struct word own = {.what = group_mix(0, what, strlen(what)), .numbers = numbers, .status = (int32_t)status};
+    struct word *all = NULL;
     const int ranks = group->transport.ranks;
     char kept[1024];
     snprintf(kept, sizeof kept, "%s", spmv_last_error(group->ctx));
@@ -163,7 +165,8 @@ spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *wh
     TRY(host_alloc(group->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
     TRY(group_gather_equal(group, &own, all, sizeof own));
     for (int r = 0; r < ranks; r++)
-        group->settled = group->settled || all[r].status != SPMV_OK || all[r].numbers != all[0].numbers;
+        group->settled = group->settled || all[r].status != SPMV_OK || all[r].numbers != all[0].numbers ||
+                         all[r].what != all[0].what;
     if (status != SPMV_OK) {
         st = context_fail(group->ctx, status, "%s", own.text);
         goto done;
@@ -172,7 +175,12 @@ spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *wh
         if (all[r].status != SPMV_OK)
             st = context_fail(group->ctx, (spmv_status)all[r].status, "rank %d: %s", r, all[r].text);
     for (int r = 1; r < ranks && st == SPMV_OK; r++)
-        if (all[r].numbers != all[0].numbers)
+        if (all[r].what != all[0].what)
+            st = context_fail(group->ctx, SPMV_ERROR_ARGUMENT,
+                              "rank %d is in another function than rank 0: all ranks must call the same functions in "
+                              "the same order",
+                              r);
+        else if (all[r].numbers != all[0].numbers)
             st = context_fail(group->ctx, SPMV_ERROR_ARGUMENT, "rank %d has %s than rank 0", r, what);
 done:
     host_free(all);
@@ -182,6 +190,14 @@ done:
 spmv_status spmv_group_agree(spmv_group *group, spmv_status status)
 {
     return group != NULL ? group_agree_on(group, status, "", 0) : SPMV_ERROR_ARGUMENT;
+}
+
+spmv_status spmv_group_agree_on(spmv_group *group, spmv_status status, const char *what, const char *text)
+{
+    if (group == NULL || what == NULL)
+        return context_need(group != NULL ? group->ctx : NULL, "spmv_group_agree_on", "what", what);
+    text = text != NULL ? text : "";
+    return group_agree_on(group, status, what, group_mix(0, text, strlen(text)));
 }
 
 void spmv_group_break(spmv_group *group, spmv_status status, const char *message)

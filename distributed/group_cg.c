@@ -9,6 +9,7 @@
 
 #include "group_internal.h"
 #include "matrix_internal.h"
+#include "precond_internal.h"
 #include "reals.h"
 
 static const char *const what = "a preconditioner of a group";
@@ -63,6 +64,15 @@ done:
     return st;
 }
 
+/* Whether the row of this rank has no entry other than 0: preconditioners leave it alone. */
+static bool is_alone(const spmv_group_matrix *m, int64_t row)
+{
+    for (int64_t k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++)
+        if (m->val == NULL || real_at(m->own.type, m->val, k) != 0)
+            return false;
+    return true;
+}
+
 /* SPMV_ERROR_NOT_POSITIVE names the row of the whole matrix; the preconditioner would name that of
  * this rank. */
 static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block *b, const char *name)
@@ -72,10 +82,10 @@ static spmv_status check_diagonal(const spmv_group_matrix *m, const struct block
         for (int64_t k = b->row_ptr[i]; k < b->row_ptr[i + 1]; k++)
             if (b->col[k] == i)
                 sum += b->val == NULL ? 1 : real_at(b->view.type, b->val, k);
-        if (!(sum > 0 && isfinite(sum)))
+        if (!(sum > 0 && isfinite(sum)) && !is_alone(m, i))
             return context_fail(m->ctx, isfinite(sum) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
-                                "preconditioner %s: the diagonal entry of row %lld is %g, must be positive", name,
-                                (long long)(m->ranks.first_row + i) + 1, sum);
+                                "preconditioner %s: the diagonal entry of row %lld%s is %g, must be positive", name,
+                                context_number(m->ctx, m->ranks.first_row + i), context_counted(m->ctx), sum);
     }
     return SPMV_OK;
 }
@@ -119,7 +129,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     st = check_name(m, name);
     if (st == SPMV_OK)
         st = make_block(m, needs_diagonal(name), &b);
-    if (st == SPMV_OK && strcmp(name, "none") != 0)
+    if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_general(name))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
         st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);

@@ -9,6 +9,7 @@
 
 #include "group_internal.h"
 #include "matrix_internal.h"
+#include "plural.h"
 
 static const char *const what = "a matrix of a group";
 
@@ -355,17 +356,17 @@ static void write_note(spmv_group_matrix *m)
     if (ranks == 1)
         return;
     if (m->all_chunks < ranks)
-        snprintf(m->note, sizeof m->note, "the matrix has %lld chunks of rows for %d ranks: %lld have no rows",
-                 (long long)m->all_chunks, ranks, (long long)idle);
+        snprintf(m->note, sizeof m->note, "the matrix has %lld chunk%s of rows for %d ranks: %lld %s no rows",
+                 (long long)m->all_chunks, plural(m->all_chunks), ranks, (long long)idle, idle == 1 ? "has" : "have");
     else if (largest > 2 * ceil_divide(all, ranks))
         snprintf(m->note, sizeof m->note,
                  "a long row makes the share of one rank %.1f times the mean: a row is never divided among ranks",
                  (double)largest * ranks / (double)all);
     else if (m->all_ghosts >= m->cols)
         snprintf(m->note, sizeof m->note,
-                 "a product moves %lld elements of x between ranks, as many as x has: the rows couple ranks so "
+                 "a product moves %lld element%s of x between ranks, as many as x has: the rows couple ranks so "
                  "strongly that more ranks do not help",
-                 (long long)m->all_ghosts);
+                 (long long)m->all_ghosts, plural(m->all_ghosts));
 }
 
 /* Makes the plan and the vectors of this rank. */

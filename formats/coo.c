@@ -181,9 +181,10 @@ static spmv_status check_indices(spmv_context *ctx, int64_t rows, int64_t cols, 
     if (k == n)
         return SPMV_OK;
     const bool row_bad = row[k] < 0 || row[k] >= rows;
-    return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_matrix_from_coo: entry %lld: %s %lld is outside the %lld %ss",
-                        (long long)k, row_bad ? "row" : "column", (long long)(row_bad ? row[k] : col[k]),
-                        (long long)(row_bad ? rows : cols), row_bad ? "row" : "column");
+    return context_fail(ctx, SPMV_ERROR_SIZE, "spmv_matrix_from_coo: entry %lld: %s %lld is outside the %lld %ss%s",
+                        context_number(ctx, k), row_bad ? "row" : "column",
+                        context_number(ctx, row_bad ? row[k] : col[k]), (long long)(row_bad ? rows : cols),
+                        row_bad ? "row" : "column", context_counted(ctx));
 }
 
 spmv_status spmv_matrix_from_coo(spmv_context *ctx, int64_t rows, int64_t cols, int64_t nnz, const int64_t *host_row,

@@ -315,13 +315,14 @@ static spmv_status check_row_ptr(spmv_context *ctx, const char *name, const spmv
         if (row_first(a, row) > row_first(a, row + 1))
             bad = min_i64(bad, row);
     if (bad < a->rows)
-        return context_fail(
-            ctx, SPMV_ERROR_SIZE, "%s: row %lld ends before it starts: row_ptr[%lld] is %lld, then %lld", name,
-            (long long)bad, (long long)bad, (long long)row_first(a, bad), (long long)row_first(a, bad + 1));
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "%s: row %lld ends before it starts: row_ptr[%lld] is %lld, then %lld%s", name,
+                            context_number(ctx, bad), (long long)bad, (long long)row_first(a, bad),
+                            (long long)row_first(a, bad + 1), context_counted(ctx));
     if (row_first(a, a->rows) != a->nnz)
-        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: after row %lld: row_ptr[%lld] is %lld, not the %lld entries",
-                            name, (long long)a->rows - 1, (long long)a->rows, (long long)row_first(a, a->rows),
-                            (long long)a->nnz);
+        return context_fail(ctx, SPMV_ERROR_SIZE, "%s: after row %lld: row_ptr[%lld] is %lld, not the %lld entries%s",
+                            name, context_number(ctx, a->rows - 1), (long long)a->rows,
+                            (long long)row_first(a, a->rows), (long long)a->nnz, context_counted(ctx));
     return SPMV_OK;
 }
 
@@ -418,8 +419,9 @@ static spmv_status check_columns(spmv_context *ctx, const char *name, const spmv
             bad = min_i64(bad, k);
     if (bad == a->nnz)
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row %lld, entry %lld: column %d is outside the %lld columns", name,
-                        (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (long long)a->cols);
+    return context_fail(ctx, SPMV_ERROR_SIZE, "%s: row %lld, entry %lld: column %lld is outside the %lld columns%s",
+                        name, context_number(ctx, row_of_entry(a, bad)), context_number(ctx, bad),
+                        context_number(ctx, a->col[bad]), (long long)a->cols, context_counted(ctx));
 }
 
 static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_csr *a)
@@ -433,8 +435,9 @@ static spmv_status check_sorted(spmv_context *ctx, const char *name, const spmv_
     if (bad == a->nnz)
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_SIZE,
-                        "%s: row %lld, entry %lld: column %d follows column %d: columns must ascend in each row", name,
-                        (long long)row_of_entry(a, bad), (long long)bad, (int)a->col[bad], (int)a->col[bad - 1]);
+                        "%s: row %lld, entry %lld: column %lld follows column %lld: columns must ascend in each row%s",
+                        name, context_number(ctx, row_of_entry(a, bad)), context_number(ctx, bad),
+                        context_number(ctx, a->col[bad]), context_number(ctx, a->col[bad - 1]), context_counted(ctx));
 }
 
 /* The shape, and whether the host can read the arrays. */

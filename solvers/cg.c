@@ -275,7 +275,9 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
         return krylov_solve_empty(s);
     st = cg_open(cg);
     if (st == SPMV_OK) {
-        st = krylov_solve(s);
+        const void *const b = s->b;
+        const bool zero_start = s->zero_start;
+        st = krylov_name_not_finite(s, b, zero_start, krylov_solve(s));
         cg_close(cg);
         return st;
     }

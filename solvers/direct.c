@@ -9,6 +9,7 @@
 
 #include "direct_module.h"
 #include "matrix_internal.h"
+#include "plural.h"
 #include "reals.h"
 #include "solver_module.h"
 
@@ -108,8 +109,9 @@ static spmv_status take_values(struct direct *d, const void *values)
     for (int64_t c = 0; c < d->n; c++)
         for (int64_t e = d->col_ptr[c] * d->parts; e < d->col_ptr[c + 1] * d->parts; e++)
             if (!isfinite(d->val[e]))
-                return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: the entry in row %lld, column %lld is %g",
-                                    (long long)d->row[e / d->parts] + 1, (long long)c + 1, d->val[e]);
+                return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: the entry in row %lld, column %lld%s is %g",
+                                    context_number(d->ctx, d->row[e / d->parts]), context_number(d->ctx, c),
+                                    context_counted(d->ctx), d->val[e]);
     return SPMV_OK;
 }
 
@@ -122,10 +124,10 @@ static void describe(struct direct *d)
         snprintf(d->sentence, sizeof d->sentence, "%s: no factors", d->module->version);
     else
         snprintf(d->sentence, sizeof d->sentence,
-                 "%s: %lld diagonal block%s, ordering %s, %lld nonzeros in the factors, %lld bytes, reciprocal "
+                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes, reciprocal "
                  "condition number about %.1e",
-                 d->module->version, (long long)f->blocks, f->blocks == 1 ? "" : "s", f->ordering,
-                 (long long)f->nonzeros, (long long)direct_bytes(d), f->rcond);
+                 d->module->version, (long long)f->blocks, plural(f->blocks), f->ordering, (long long)f->nonzeros,
+                 plural(f->nonzeros), (long long)direct_bytes(d), f->rcond);
 }
 
 /* For the module: memory of the process's limit. */
@@ -168,8 +170,13 @@ static spmv_status factorise(struct direct *d)
 static spmv_status analyse(struct direct *d)
 {
     char why[DIRECT_WHY] = "";
-    const struct direct_problem problem = {
-        .n = d->n, .col_ptr = d->col_ptr, .row = d->row, .complex = type_is_complex(d->type), .take = take, .user = d};
+    const struct direct_problem problem = {.n = d->n,
+                                           .col_ptr = d->col_ptr,
+                                           .row = d->row,
+                                           .complex = type_is_complex(d->type),
+                                           .first_index = d->ctx->first_index,
+                                           .take = take,
+                                           .user = d};
     const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
     if (st != SPMV_OK)
         return failed(d, st, why);
@@ -302,8 +309,9 @@ static spmv_status check_vector(const struct direct *d, const char *name, spmv_t
 {
     for (int64_t i = 0; i < d->n * d->parts; i++)
         if (!isfinite(real_at(part, vector, i)))
-            return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: element %lld of %s is %g",
-                                (long long)(i / d->parts) + 1, name, real_at(part, vector, i));
+            return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: %s has %g in row %lld%s", name,
+                                real_at(part, vector, i), context_number(d->ctx, i / d->parts),
+                                context_counted(d->ctx));
     return SPMV_OK;
 }
 

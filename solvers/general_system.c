@@ -139,8 +139,9 @@ static spmv_status check_finite(const struct general_system *s, const void *valu
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t k = s->a_ptr[i]; k < s->a_ptr[i + 1]; k++)
             if (!isfinite(value_of(s, values, k)))
-                return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "the entry in row %lld, column %lld is %g",
-                                    (long long)i + 1, (long long)s->a_col[k] + 1, value_of(s, values, k));
+                return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "the entry in row %lld, column %lld%s is %g",
+                                    context_number(s->ctx, i), context_number(s->ctx, s->a_col[k]),
+                                    context_counted(s->ctx), value_of(s, values, k));
     return SPMV_OK;
 }
 

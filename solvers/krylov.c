@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "plural.h"
 #include "precond_internal.h"
 
 /* Bytes of a real number. */
@@ -339,10 +340,10 @@ static spmv_status fail_vanishing(const struct krylov *s, double largest)
 
 spmv_status krylov_fail_overflow(const struct krylov *s, int v)
 {
-    return context_fail(
-        s->ctx, SPMV_ERROR_NOT_FINITE,
-        "%s: b - A x is not finite after %lld iterations: x or a product with it exceeds the range of %s: scale A or b",
-        s->call, all_iterations(s, v), spmv_type_name(s->type));
+    return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE,
+                        "%s: b - A x is not finite after %lld iteration%s: x or a product with it exceeds the range of "
+                        "%s: scale A or b",
+                        s->call, all_iterations(s, v), plural(all_iterations(s, v)), spmv_type_name(s->type));
 }
 
 void krylov_collect(struct krylov *s)

@@ -204,6 +204,11 @@ double krylov_unscaled_square(const struct krylov *s, double value);
 spmv_status krylov_fail_stagnation(const struct krylov *s, int v);
 spmv_status krylov_fail_overflow(const struct krylov *s, int v);
 
+/* After a solve with st: if that is SPMV_ERROR_NOT_FINITE and b, A or the start x has a number that
+ * is not finite, stores a message that names the first one (not_finite.c). b, zero_start: those of the
+ * caller. Returns st. */
+spmv_status krylov_name_not_finite(const struct krylov *s, const void *b, bool zero_start, spmv_status st);
+
 /* ------------------------------------------------------------- symmetry (krylov_symmetry.c) */
 
 /* The option SPMV_SYMMETRY_SAMPLED: checks once for each set of values of the plan. call, ctx, plan

@@ -392,7 +392,9 @@ spmv_status general_solve(struct general *g)
         return krylov_solve_empty(s);
     st = open(g);
     if (st == SPMV_OK) {
-        st = krylov_solve(s);
+        const void *const b = s->b;
+        const bool zero_start = s->zero_start;
+        st = krylov_name_not_finite(s, b, zero_start, krylov_solve(s));
         close(g);
         return st;
     }

@@ -192,9 +192,9 @@ spmv_status krylov_check_symmetry(const struct krylov *k)
         TRY(sample(k));
     if (plan->symmetry == PLAN_NOT_SYMMETRIC)
         st = context_fail(k->ctx, SPMV_ERROR_NOT_SYMMETRIC,
-                          "%s: the matrix is not symmetric: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
+                          "%s: the matrix is not %s: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
                           "of modulus 1 to 2, rounding explains at most %.3g",
-                          k->call, plan->asymmetry, plan->asymmetry_bound);
+                          k->call, type_is_complex(plan->type) ? "Hermitian" : "symmetric", plan->asymmetry, plan->asymmetry_bound);
 done:
     return st;
 }

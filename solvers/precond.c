@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "matrix_internal.h"
 #include "plan_internal.h"
+#include "plural.h"
 #include "precond_internal.h"
 #include "precond_loops.h"
 
@@ -94,14 +95,100 @@ done:
     return st;
 }
 
-static void source_close(spmv_context *ctx, struct precond_source *source)
+/* Releases what was read of the matrix. */
+static void source_drop(spmv_context *ctx, struct precond_source *source)
 {
-    if (source->host.row_ptr != source->a->row_ptr) {
+    if (source->filled_host == NULL && source->host.row_ptr != source->a->row_ptr)
         host_free_all((void *)source->host.row_ptr, (void *)source->host.col, (void *)source->host.val);
-    }
     host_free(source->diagonal);
     envelope_release(&source->envelope);
     spmv_free(ctx, source->device_diagonal);
+    source->diagonal = source->device_diagonal = NULL;
+    source->envelope = (struct envelope){0};
+    source->bad = INT64_MAX;
+}
+
+static void source_close(spmv_context *ctx, struct precond_source *source)
+{
+    source_drop(ctx, source);
+    if (!source->kept)
+        spmv_matrix_destroy(source->filled_host);
+    spmv_matrix_destroy(source->filled_there);
+}
+
+/* Whether the row has no entry other than 0. */
+static bool is_alone(const spmv_csr *a, int64_t row)
+{
+    for (int64_t k = row_first(a, row); k < row_first(a, row + 1); k++)
+        if (precond_value(a, k) != 0)
+            return false;
+    return true;
+}
+
+/* *filled = A in host memory, with 1 on the diagonal of the rows without entries. */
+static spmv_status fill(spmv_context *ctx, const spmv_csr *a, int64_t alone, spmv_matrix **filled)
+{
+    const size_t size = a->val != NULL ? spmv_type_size(a->type) : 0;
+    spmv_status st = matrix_allocate(ctx, a->rows, a->cols, a->nnz + alone, a->type, a->val == NULL, filled);
+    int64_t end = 0;
+    if (st != SPMV_OK)
+        return st;
+    spmv_csr view;
+    spmv_matrix_view(*filled, &view);
+    int64_t *const row_ptr = (int64_t *)view.row_ptr;
+    int32_t *const col = (int32_t *)view.col;
+    char *const val = (char *)view.val;
+    for (int64_t row = 0; row < a->rows; row++) {
+        const int64_t first = row_first(a, row), count = is_alone(a, row) ? 0 : row_first(a, row + 1) - first;
+        row_ptr[row] = end;
+        memcpy(col + end, a->col + first, (size_t)count * sizeof *col);
+        if (size > 0)
+            memcpy(val + (size_t)end * size, (const char *)a->val + (size_t)first * size, (size_t)count * size);
+        end += count;
+        if (count > 0)
+            continue;
+        col[end] = (int32_t)row;
+        if (size > 0)
+            real_set(a->type, val, end, 1);
+        end++;
+    }
+    row_ptr[a->rows] = end;
+    (*filled)->nnz = end;
+    return SPMV_OK;
+}
+
+/* Replaces the matrix of the source by one in which rows without entries have a 1 on the diagonal.
+ * *changed: there are such rows. */
+static spmv_status source_fill(spmv_context *ctx, struct precond_source *source, bool *changed)
+{
+    spmv_status st = SPMV_OK;
+    spmv_matrix *filled = NULL;
+    *changed = false;
+    if (source->filled_host != NULL)
+        return SPMV_OK;
+    TRY(source_read(ctx, source));
+    for (int64_t row = source->host.rows - 1; row >= 0; row--)
+        if (is_alone(&source->host, row)) {
+            source->first_alone = row;
+            source->alone++;
+        }
+    if (source->alone == 0)
+        return SPMV_OK;
+    const bool device = on_device(ctx, source->a);
+    TRY(fill(ctx, &source->host, source->alone, &filled));
+    source_drop(ctx, source);
+    source->filled_host = filled;
+    spmv_matrix_view(filled, &source->host);
+    source->filled = source->host;
+    source->a = &source->filled;
+    source->read = true;
+    *changed = true;
+    if (device) {
+        TRY(spmv_matrix_copy(ctx, &source->host, SPMV_MEMORY_CONTEXT, &source->filled_there));
+        spmv_matrix_view(source->filled_there, &source->filled);
+    }
+done:
+    return st;
 }
 
 #ifdef SPMV_HAVE_CUDA
@@ -168,9 +255,10 @@ static spmv_status source_open(spmv_context *ctx, struct precond_source *source,
 
 static spmv_status bad_diagonal(spmv_context *ctx, const char *name, const struct precond_source *source)
 {
-    return context_fail(ctx, isfinite(source->bad_value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
-                        "preconditioner %s: the diagonal entry of row %lld is %g: the matrix is not positive definite",
-                        name, (long long)source->bad + 1, source->bad_value);
+    return context_fail(
+        ctx, isfinite(source->bad_value) ? SPMV_ERROR_NOT_POSITIVE : SPMV_ERROR_NOT_FINITE,
+        "preconditioner %s: the diagonal entry of row %lld%s is %g: the matrix is not positive definite", name,
+        context_number(ctx, source->bad), context_counted(ctx), source->bad_value);
 }
 
 spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source)
@@ -332,9 +420,25 @@ done:
     return st;
 }
 
+/* Says in the layout which rows are left alone, and keeps their matrix. */
+static void take_filled(spmv_preconditioner *m, struct precond_source *source)
+{
+    const size_t n = strlen(m->layout);
+    spmv_matrix **const used = source->filled_there != NULL ? &source->filled_there : &source->filled_host;
+    snprintf(m->layout + n, sizeof m->layout - n, "%s%lld row%s without entries, left alone: %s%lld%s",
+             n > 0 ? "; " : "", (long long)source->alone, plural(source->alone),
+             source->alone == 1 ? "row " : "the first is row ", context_number(m->ctx, source->first_alone),
+             context_counted(m->ctx));
+    m->filled = *used;
+    if (source->filled_there != NULL)
+        *used = NULL;
+    else
+        source->kept = true;
+}
+
 /* Makes one of this kind. */
-static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
-                             const char *why, spmv_preconditioner **made)
+static spmv_status make_kind_of(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
+                                const char *why, spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
     spmv_preconditioner *m = NULL;
@@ -349,6 +453,8 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
     TRY(kind->make(m, source));
     if (kind->needs != PRECOND_NOTHING)
         TRY(spmv_synchronize(ctx));
+    if (source->alone > 0 && kind->needs != PRECOND_NOTHING)
+        take_filled(m, source);
     if (kind->factors)
         TRY(check_factors(m, kind, source));
 done:
@@ -357,6 +463,24 @@ done:
         m = NULL;
     }
     *made = m;
+    return st;
+}
+
+/* As make_kind_of; rows without entries are left alone if the kind cannot be made of A. */
+static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind, struct precond_source *source,
+                             const char *why, spmv_preconditioner **made)
+{
+    bool changed = false;
+    spmv_status st = make_kind_of(ctx, kind, source, why, made);
+    if ((st != SPMV_ERROR_NOT_POSITIVE && st != SPMV_ERROR_SINGULAR) || source->options->update_values)
+        return st;
+    char kept[1024];
+    snprintf(kept, sizeof kept, "%s", ctx->error);
+    if (source_fill(ctx, source, &changed) != SPMV_OK || !changed)
+        return context_fail(ctx, st, "%s", kept);
+    st = make_kind_of(ctx, kind, source, why, made);
+    if (st == SPMV_OK)
+        ctx->error[0] = '\0'; /* the first try is no failure */
     return st;
 }
 
@@ -417,7 +541,12 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     TRY(check_type(ctx, a, &o.type));
     TRY(check_options(ctx, &o));
     if (choose) {
+        bool changed = false;
         TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
+        if (source.bad < a->rows && source.bad_value == 0 && !o.update_values)
+            TRY(source_fill(ctx, &source, &changed));
+        if (changed)
+            TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
         TRY(precond_choose(ctx, &source, &name, why));
         kind = find(ctx, name);
     }
@@ -508,6 +637,7 @@ void spmv_preconditioner_destroy(spmv_preconditioner *m)
         return;
     if (m->destroy != NULL)
         m->destroy(m->self);
+    spmv_matrix_destroy(m->filled);
     host_free(m);
 }
 

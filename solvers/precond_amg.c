@@ -31,6 +31,7 @@
 
 #include "amg_internal.h"
 #include "matrix_internal.h"
+#include "plural.h"
 
 /* -------------------------------------------------------------------- the cycle */
 
@@ -284,9 +285,10 @@ static void describe(struct amg *amg)
     m->levels = amg->levels;
     m->fallen = amg->left_out;
     snprintf(m->layout, sizeof m->layout,
-             "%d level%s of %s rows in %s, operator complexity %.3f; %s%s of degree %d; the last level %s", amg->levels,
-             amg->levels == 1 ? "" : "s", rows, spmv_type_name(amg->type), all / entries,
-             amg->classical ? "classical interpolation; " : "", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
+             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s of degree %d; the last level %s",
+             amg->levels, plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0),
+             spmv_type_name(amg->type), all / entries, amg->classical ? "classical interpolation; " : "",
+             amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
              amg->plan_bottom == NULL ? "smoothed"
              : amg->left_out > 0      ? "inverted, singular"
                                       : "inverted");

@@ -16,6 +16,7 @@
 
 #include "host_tiles.h"
 #include "matrix_internal.h"
+#include "plural.h"
 #include "precond_loops.h"
 
 enum { TILE_ROWS = 1024, MOST = 64 };
@@ -209,8 +210,9 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
     for (int64_t i = 0; i < numbers; i++)
         if (!isfinite(real_rounded(m->type, inversion.inverse[i]))) {
             st = context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                              "preconditioner %s: the inverse of the block at row %lld overflows", m->name,
-                              (long long)(i / (blocks.block * blocks.block) * blocks.block) + 1);
+                              "preconditioner %s: the inverse of the block at row %lld%s overflows", m->name,
+                              context_number(m->ctx, i / (blocks.block * blocks.block) * blocks.block),
+                              context_counted(m->ctx));
             goto done;
         }
     for (int64_t b = count - 1; b >= 0; b--)
@@ -224,13 +226,14 @@ spmv_status precond_make_block_jacobi(spmv_preconditioner *m, struct precond_sou
     m->self = j;
     m->apply = apply;
     m->destroy = destroy;
-    const int n = snprintf(m->layout, sizeof m->layout, "%lld dense block%s of %d rows, inverted", (long long)count,
-                           count == 1 ? "" : "s", blocks.block);
+    const int block_rows = (int)max_i64(1, min_i64(blocks.block, m->rows)); /* of a block, at most */
+    const int n = snprintf(m->layout, sizeof m->layout, "%lld dense block%s of %s%d row%s, inverted", (long long)count,
+                           plural(count), m->rows % block_rows == 0 ? "" : "up to ", block_rows, plural(block_rows));
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 "; blocks that are %s, replaced by their diagonal: %lld (the first at row %lld)",
+                 "; blocks that are %s, replaced by their diagonal: %lld (the first at row %lld%s)",
                  source->options->general ? "singular" : "not positive definite", (long long)m->fallen,
-                 (long long)first * blocks.block + 1);
+                 context_number(m->ctx, (int64_t)first * blocks.block), context_counted(m->ctx));
 done:
     host_free(inversion.inverse);
     host_free(inversion.fell);

@@ -166,8 +166,8 @@ static spmv_status factorise(spmv_preconditioner *m, const struct factor *f)
         const double diagonal = *last;
         double pivot = eliminate(f, p);
         if (!(fabs(pivot) <= DBL_MAX))
-            return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE, "preconditioner %s: the pivot of row %lld is %g",
-                                m->name, (long long)f->order[p] + 1, pivot);
+            return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE, "preconditioner %s: the pivot of row %lld%s is %g",
+                                m->name, context_number(m->ctx, f->order[p]), context_counted(m->ctx), pivot);
         if (pivot <= least * diagonal) {
             pivot = diagonal;
             m->fallen++;

@@ -312,9 +312,9 @@ spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, con
             snprintf(why, PRECOND_SENTENCE, "the matrix has no rows");
         else
             snprintf(why, PRECOND_SENTENCE,
-                     "the diagonal entry of row %lld is %g: the matrix is not positive definite, as other "
+                     "the diagonal entry of row %lld%s is %g: the matrix is not positive definite, as other "
                      "preconditioners require",
-                     (long long)source->bad + 1, source->bad_value);
+                     context_number(ctx, source->bad), context_counted(ctx), source->bad_value);
         return SPMV_OK;
     }
     if (source->options->near_nulls > 0) {

@@ -30,8 +30,8 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
         }
         if (shift > 1e15)
             return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                                "preconditioner %s: the pivot of row %lld is %g with every shift", m->name,
-                                (long long)failed + 1, pivot);
+                                "preconditioner %s: the pivot of row %lld%s is %g with every shift", m->name,
+                                context_number(m->ctx, failed), context_counted(m->ctx), pivot);
         if (m->fallen++ == 0) {
             first = failed;
             first_pivot = pivot;
@@ -41,9 +41,10 @@ static spmv_status factor_shifted(spmv_preconditioner *m, const struct precond_s
                            a->ptr[a->rows] == 1 ? "y" : "ies");
     if (m->fallen > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n,
-                 " of A + %.3g D: %s the pivot of row %lld is %.3g, and %lld factorisation%s failed", m->shift,
-                 source->options->shift > 0 ? "with the requested shift" : "without a shift", (long long)first + 1,
-                 first_pivot, (long long)m->fallen, m->fallen == 1 ? "" : "s");
+                 " of A + %.3g D: %s the pivot of row %lld%s is %.3g, and %lld factorisation%s failed", m->shift,
+                 source->options->shift > 0 ? "with the requested shift" : "without a shift",
+                 context_number(m->ctx, first), context_counted(m->ctx), first_pivot, (long long)m->fallen,
+                 m->fallen == 1 ? "" : "s");
     else if (m->shift > 0)
         snprintf(m->layout + n, sizeof m->layout - (size_t)n, " of A + %.3g D, as requested", m->shift);
     return SPMV_OK;

@@ -49,8 +49,8 @@ static inline void pivots_report(spmv_preconditioner *m, const struct pivots *p)
     const size_t n = strlen(m->layout);
     m->fallen = p->replaced;
     if (p->replaced > 0)
-        snprintf(m->layout + n, sizeof m->layout - n, "; replaced pivots: %lld (the first, of row %lld, was %.3g)",
-                 (long long)p->replaced, (long long)p->first + 1, p->first_pivot);
+        snprintf(m->layout + n, sizeof m->layout - n, "; replaced pivots: %lld (the first, of row %lld%s, was %.3g)",
+                 (long long)p->replaced, context_number(m->ctx, p->first), context_counted(m->ctx), p->first_pivot);
 }
 
 /* SPMV_ERROR_NOT_FINITE names the first row with an entry that is not finite. */
@@ -60,8 +60,9 @@ static inline spmv_status ilu_check_finite(const spmv_preconditioner *m, const s
         for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
             if (!isfinite(a->val[k]))
                 return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                                    "preconditioner %s: the entry in row %lld, column %lld is %g", m->name,
-                                    (long long)i + 1, (long long)a->col[k] + 1, a->val[k]);
+                                    "preconditioner %s: the entry in row %lld, column %lld%s is %g", m->name,
+                                    context_number(m->ctx, i), context_number(m->ctx, a->col[k]),
+                                    context_counted(m->ctx), a->val[k]);
     return SPMV_OK;
 }
 

@@ -103,7 +103,8 @@ spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *sou
     TRY(host_alloc(m->ctx, a.rows * 8, "a row of a factor", (void **)&at));
     TRY(factor_rows(m->ctx, &a, diagonal, at, &pivots));
     TRY(split(m->ctx, &a, diagonal, &lower, &upper));
-    snprintf(m->layout, sizeof m->layout, "factors of %lld entries", (long long)(a.ptr[a.rows] + a.rows));
+    snprintf(m->layout, sizeof m->layout, "factors of %lld entr%s", (long long)(a.ptr[a.rows] + a.rows),
+             a.ptr[a.rows] + a.rows == 1 ? "y" : "ies");
     pivots_report(m, &pivots);
     TRY(triangles_make(m, &lower, &upper, NULL));
 done:

@@ -14,6 +14,7 @@
  * An application solves L y = r and U Q' z = y (precond_triangles.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "plural.h"
 #include "precond_ilu.h"
 
 static const double PIVOT_SHARE = 0.1;
@@ -299,8 +300,9 @@ spmv_status precond_make_ilut(spmv_preconditioner *m, struct precond_source *sou
     const int64_t entries = w.upper.rows.ptr[a.rows] + w.lower.rows.ptr[a.rows];
     for (int64_t k = 0; k < w.upper.rows.ptr[a.rows]; k++)
         w.upper.rows.col[k] = w.place[w.upper.rows.col[k]];
-    snprintf(m->layout, sizeof m->layout, "factors of %lld entries (%.2f times those of A), %lld columns exchanged",
-             (long long)entries, (double)entries / (double)max_i64(1, source->a->nnz), (long long)moved);
+    snprintf(m->layout, sizeof m->layout, "factors of %lld entr%s (%.2f times those of A), %lld column%s exchanged",
+             (long long)entries, entries == 1 ? "y" : "ies", (double)entries / (double)max_i64(1, source->a->nnz),
+             (long long)moved, plural(moved));
     pivots_report(m, &w.pivots);
     TRY(triangles_make(m, &w.lower.rows, &w.upper.rows, moved > 0 ? w.at : NULL));
 done:

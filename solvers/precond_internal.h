@@ -35,6 +35,7 @@ struct spmv_preconditioner {
     char name[PRECOND_NAME];
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
+    spmv_matrix *filled; /* the matrix that M was made of, if it is not the caller's; NULL: it is */
 };
 
 /* The envelope of a symmetric matrix in some order of its rows: in each row the places from the first
@@ -59,6 +60,12 @@ struct precond_source {
     double *diagonal, *device_diagonal;
     int64_t bad; /* the first row whose sum is not positive or not finite, and the sum; else rows */
     double bad_value;
+    /* Rows without entries, such as isolated vertices of a graph, are left alone: M is made of a copy
+     * of A with 1 on their diagonal, to which a and host then point. alone: their number. */
+    spmv_csr filled;
+    spmv_matrix *filled_host, *filled_there; /* its arrays, the latter in the memory of a GPU */
+    bool kept;                               /* the preconditioner owns filled_host */
+    int64_t alone, first_alone;
     struct envelope envelope; /* if envelope_find was called */
     const spmv_preconditioner_options *options;
 };

@@ -43,8 +43,9 @@ spmv_status precond_check_reciprocal(const spmv_preconditioner *m, int64_t row, 
     if (isfinite(diagonal) && isfinite(real_rounded(m->type, 1 / diagonal)))
         return SPMV_OK;
     return context_fail(m->ctx, diagonal == 0 ? SPMV_ERROR_SINGULAR : SPMV_ERROR_NOT_FINITE,
-                        "preconditioner %s: the diagonal entry of row %lld is %g%s", m->name, (long long)row + 1,
-                        diagonal, diagonal != 0 && isfinite(diagonal) ? ", and its reciprocal overflows" : "");
+                        "preconditioner %s: the diagonal entry of row %lld%s is %g%s", m->name,
+                        context_number(m->ctx, row), context_counted(m->ctx), diagonal,
+                        diagonal != 0 && isfinite(diagonal) ? ", and its reciprocal overflows" : "");
 }
 
 #ifdef SPMV_HAVE_CUDA

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "matrix_internal.h"
+#include "plural.h"
 #include "precond_loops.h"
 #include "precond_triangles.h"
 #include "threads.h"
@@ -509,8 +510,9 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct host_r
             const bool diagonal = t->col[k] == i;
             if (!(fabs(t->val[k]) <= greatest && (!diagonal || fabs(1 / t->val[k]) <= greatest)))
                 return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
-                                    "preconditioner %s: %g in row %lld of the factor is out of the range of %s",
-                                    m->name, t->val[k], (long long)i + 1, spmv_type_name(m->type));
+                                    "preconditioner %s: %g in row %lld%s of the factor is out of the range of %s",
+                                    m->name, t->val[k], context_number(m->ctx, i), context_counted(m->ctx),
+                                    spmv_type_name(m->type));
         }
     return SPMV_OK;
 }
@@ -537,7 +539,7 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
         TRY(send(m, column, m->rows * 4, &f->column));
     }
     const size_t n = strlen(m->layout);
-    snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld levels%s", (long long)m->levels,
+    snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld level%s%s", (long long)m->levels, plural(m->levels),
              f->forward.tiles > 0                       ? ", shared by threads"
              : m->ctx->backend->id == SPMV_BACKEND_CUDA ? ""
                                                         : ", by one thread");

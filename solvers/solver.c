@@ -225,9 +225,9 @@ static spmv_status narrow_values(spmv_solver *s)
         rounded[k] = (float)values[k];
         if (isfinite(values[k]) && !isfinite(rounded[k])) {
             st = context_fail(ctx, SPMV_ERROR_LIMIT,
-                              "spmv_solver: the inner iterations are in f32, and the value of entry %lld, %g, is too "
+                              "spmv_solver: the inner iterations are in f32, and the value of entry %lld%s, %g, is too "
                               "large for f32",
-                              (long long)k + 1, values[k]);
+                              context_number(ctx, k), context_counted(ctx), values[k]);
             goto done;
         }
     }

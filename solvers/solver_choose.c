@@ -95,20 +95,21 @@ int64_t solver_room(const spmv_solver *s, const struct general_method *method)
 static void choose_for_general(spmv_solver *s, spmv_type type)
 {
     const int64_t basis = basis_of(s) * s->a.rows * (int64_t)spmv_type_size(type);
+    const char *const what = type_is_complex(type) ? "Hermitian" : "symmetric";
     int64_t limit = 0, most = LARGEST_BASIS;
     if (s->ctx->backend->id != SPMV_BACKEND_CUDA)
         most = min_i64(most, memory_limit_left(&limit) / 4);
     s->method = basis <= most ? &general_gmres : &general_bicgstab;
     if (s->method == &general_gmres)
-        snprintf(s->why, sizeof s->why, "the matrix is not symmetric");
+        snprintf(s->why, sizeof s->why, "the matrix is not %s", what);
     else if (most == LARGEST_BASIS)
-        snprintf(s->why, sizeof s->why, "the matrix is not symmetric, and the vectors of gmres would take %.1f GiB",
+        snprintf(s->why, sizeof s->why, "the matrix is not %s, and the vectors of gmres would take %.1f GiB", what,
                  (double)basis / ((int64_t)1 << 30));
     else
         snprintf(s->why, sizeof s->why,
-                 "the matrix is not symmetric, and the vectors of gmres would take %.4g MB of the %.4g MB that the "
-                 "limit of the memory leaves",
-                 (double)basis * 1e-6, (double)(4 * most) * 1e-6);
+                 "the matrix is not %s, and the vectors of gmres would take %.4g MB of the %.4g MB that the limit of "
+                 "the memory leaves",
+                 what, (double)basis * 1e-6, (double)(4 * most) * 1e-6);
 }
 
 spmv_status solver_choose_method(spmv_solver *s)

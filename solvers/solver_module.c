@@ -87,6 +87,35 @@ static void *open_library(const char *path, char *why, size_t size)
     return library;
 }
 
+static const struct {
+    const char *file, *purpose;
+} modules[] = {{"spmv_precond_hypre.so", "preconditioner hypre-amg"},
+               {"spmv_direct_klu.so", "solver direct"},
+               {"spmv_transport_openmpi.so", "ranks with Open MPI"},
+               {"spmv_transport_mpich.so", "ranks with MPICH"}};
+
+const char *spmv_module_file(int index, const char **purpose, char *text, size_t size, int *usable)
+{
+    char path[PATH_SIZE] = "";
+    if (index < 0 || (size_t)index >= sizeof modules / sizeof *modules)
+        return NULL;
+    const char *const file = modules[index].file;
+    const bool wanted = text != NULL && size > 0, found = (wanted || usable != NULL) && find(file, path);
+    void *const library = found ? dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) : NULL;
+    const char *const error = found && library == NULL ? dlerror() : NULL;
+    if (wanted && library != NULL)
+        snprintf(text, size, "%s", path);
+    else if (wanted)
+        snprintf(text, size, "%s", found ? (error != NULL ? error : "cannot be opened") : "not found");
+    if (library != NULL)
+        dlclose(library);
+    if (purpose != NULL)
+        *purpose = modules[index].purpose;
+    if (usable != NULL)
+        *usable = library != NULL;
+    return file;
+}
+
 const void *solver_module_open(spmv_context *ctx, const struct solver_module *module)
 {
     char path[PATH_SIZE] = "", why[WHY_SIZE];

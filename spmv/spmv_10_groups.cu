@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_10_groups_plan.cuh"
 #include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_types.cuh"
@@ -176,16 +177,17 @@ void describe(spmv_plan *plan, const groups_state *s)
     const double groups = (double)s->found.all.groups;
     int used = snprintf(
         text, (size_t)size,
-        "rows of %.3g entries on average, %llu at most, in %d groups of %.3g rows with equal columns, %u at most; "
+        "rows of %.3g entries on average, %llu at most, in %d group%s of %.3g rows with equal columns, %u at most; "
         "%d lanes per group; 16-bit columns in %.3g %% of the groups",
-        (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, s->found.all.groups,
+        (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, s->found.all.groups, plural(s->found.all.groups),
         (double)plan->a.rows / groups, s->found.largest, s->lanes,
         s->narrow != nullptr ? 100.0 * (double)s->found.narrow / groups : 0.0);
     if (used < size && s->retained > 0)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
     if (used < size)
-        used += snprintf(text + used, (size_t)(size - used), "; %llu empty rows", s->found.empty);
+        used += snprintf(text + used, (size_t)(size - used), "; %llu empty row%s", s->found.empty,
+                         plural((int64_t)s->found.empty));
     if (used < size && plan->compression == SPMV_COMPRESSION_VALUES)
         snprintf(text + used, (size_t)(size - used), "; no table of values: %s",
                  plan->named ? "the method has none" : "more than 256 values");

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_3_fused.cuh"
 #include "spmv_types.cuh"
 
@@ -102,10 +103,11 @@ template <typename T> void describe(spmv_plan *plan, const fused_state *s)
     const fused::statistics &about = s->about;
     snprintf(
         plan->layout, sizeof plan->layout,
-        "rows of %.3g entries on average, %llu at most, in %lld equal tiles of %d nonzeros; %llu rows in more than "
+        "rows of %.3g entries on average, %llu at most, in %lld equal tile%s of %d nonzeros; %llu row%s in more than "
         "one tile, %lld empty",
-        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, (long long)s->tiles,
-        (int)fused::shape<T>::CAPACITY, about.spanning, (long long)(plan->a.rows - (int64_t)about.filled));
+        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, (long long)s->tiles, plural(s->tiles),
+        (int)fused::shape<T>::CAPACITY, about.spanning, plural((int64_t)about.spanning),
+        (long long)(plan->a.rows - (int64_t)about.filled));
 }
 
 } // namespace

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_4_tiles_hubs_form.cuh"
 #include "spmv_4_tiles_plan.cuh"
@@ -198,9 +199,9 @@ void describe(spmv_plan *plan, const tiles_state *s)
     const tiles::statistics &about = s->about;
     const unsigned long long whole = about.by_shift[0] + about.by_shift[1] + about.by_shift[2] + about.by_shift[3] +
                                      about.by_shift[4] + about.by_shift[5];
-    int used = snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %d tiles of at most %d",
+    int used = snprintf(text, (size_t)size, "rows of %.3g entries on average, %llu at most, in %d tile%s of at most %d",
                         (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), about.longest, about.packed.tiles,
-                        s->capacity);
+                        plural(about.packed.tiles), s->capacity);
     const char *between = "; lanes per row:";
     for (int k = 0; k < tiles::SHIFTS && used < size; k++)
         if (about.by_shift[k] > 0) {
@@ -216,8 +217,8 @@ void describe(spmv_plan *plan, const tiles_state *s)
                          100.0 * (double)about.ranged / (double)about.filled);
     if (used < size && s->hubs.memory != nullptr)
         used +=
-            snprintf(text + used, (size_t)(size - used), "; %d columns in shared memory have %.3g %% of the nonzeros",
-                     s->hubs.count, 100.0 * s->hubs.share);
+            snprintf(text + used, (size_t)(size - used), "; %d column%s in shared memory %s %.3g %% of the nonzeros",
+                     s->hubs.count, plural(s->hubs.count), s->hubs.count == 1 ? "has" : "have", 100.0 * s->hubs.share);
     if (used < size && s->hubs.refused)
         used += snprintf(text + used, (size_t)(size - used), "; no memory for columns in shared memory");
     used += s->coded.describe(text, used, size, "nonzero");
@@ -225,8 +226,8 @@ void describe(spmv_plan *plan, const tiles_state *s)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
     if (used < size)
-        snprintf(text + used, (size_t)(size - used), "; %d rows longer than a tile, %llu empty", about.packed.long_rows,
-                 about.empty_rows);
+        snprintf(text + used, (size_t)(size - used), "; %d row%s longer than a tile, %llu empty",
+                 about.packed.long_rows, plural(about.packed.long_rows), about.empty_rows);
 }
 
 template <typename T, typename Stored> tiles::matrix<T, Stored> matrix_of(const spmv_plan *plan)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <vector>
 
+#include "plural.h"
 #include "spmv_5_columns.cuh"
 #include "spmv_types.cuh"
 
@@ -188,8 +189,9 @@ template <typename T, typename Stored> spmv_status apply(const spmv_plan *plan, 
 void describe(spmv_plan *plan, const columns_state *s)
 {
     if (s->rows > 0)
-        snprintf(plan->layout, sizeof plan->layout, "%lld rows of more than %lld entries, in %lld pieces",
-                 (long long)s->rows, (long long)longest_of(s), (long long)s->pieces);
+        snprintf(plan->layout, sizeof plan->layout, "%lld row%s of more than %lld entries, in %lld piece%s",
+                 (long long)s->rows, plural(s->rows), (long long)longest_of(s), (long long)s->pieces,
+                 plural(s->pieces));
 }
 
 } // namespace

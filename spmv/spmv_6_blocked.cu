@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "matrix_internal.h"
+#include "plural.h"
 #include "sort_request.h"
 }
 
@@ -430,16 +431,18 @@ void describe(spmv_plan *plan, const blocked_state *s)
     const double mean = s->runs > 0 ? (double)nnz / (double)s->runs : 0;
     const double size = (double)spmv_type_size(plan->type), index = (double)index_bytes(plan);
     const double stored = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
-    int used =
-        snprintf(plan->layout, sizeof plan->layout, "%lld blocks of %d columns", (long long)s->blocks, s->columns);
+    int used = snprintf(plan->layout, sizeof plan->layout, "%lld block%s of %d column%s", (long long)s->blocks,
+                        plural(s->blocks), s->columns, plural(s->columns));
     if (nnz > 0)
-        used += snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
-                         ", in %lld parts and %lld segments (%.3g %% of the entries gathered from memory); %d tiles, "
-                         "in runs of %.4g products on average; %.3g bytes per entry in both launches",
-                         (long long)s->parts, (long long)s->segments, 100.0 * (double)s->few / (double)nnz,
-                         s->about.packed.tiles, mean, stored + 2 * size + 4 + index / warp_lanes + index / mean);
-    snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d rows longer than a tile",
-             s->about.packed.long_rows);
+        used +=
+            snprintf(plan->layout + used, sizeof plan->layout - (size_t)used,
+                     ", in %lld part%s and %lld segment%s (%.3g %% of the entries gathered from memory); %d tile%s, "
+                     "in runs of %.4g products on average; %.3g bytes per entry in both launches",
+                     (long long)s->parts, plural(s->parts), (long long)s->segments, plural(s->segments),
+                     100.0 * (double)s->few / (double)nnz, s->about.packed.tiles, plural(s->about.packed.tiles), mean,
+                     stored + 2 * size + 4 + index / warp_lanes + index / mean);
+    snprintf(plan->layout + used, sizeof plan->layout - (size_t)used, "; %d row%s longer than a tile",
+             s->about.packed.long_rows, plural(s->about.packed.long_rows));
 }
 
 /* ----------------------------------------------------------------- the product */

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_4_tiles_values.cuh"
 #include "spmv_7_slices_plan.cuh"
@@ -387,10 +388,10 @@ void describe(spmv_plan *plan, const slices_state *s)
     char *const text = plan->layout;
     const int size = (int)sizeof plan->layout;
     int used = snprintf(text, (size_t)size,
-                        "rows of %.3g entries on average, %llu at most, in %lld slices of %d rows; %.3g %% of the "
+                        "rows of %.3g entries on average, %llu at most, in %lld slice%s of %d rows; %.3g %% of the "
                         "places filled",
                         (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, (long long)s->slices,
-                        (int)slices::ROWS, 100.0 * (double)plan->a.nnz / (double)max_i64(places, 1));
+                        plural(s->slices), (int)slices::ROWS, 100.0 * (double)plan->a.nnz / (double)max_i64(places, 1));
     if (used < size && s->shares)
         used += snprintf(text + used, (size_t)(size - used), "; %u pattern%s of offsets", s->found.patterns,
                          s->found.patterns == 1 ? "" : "s");

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_8_long_plan.cuh"
 #include "spmv_types.cuh"
 
@@ -145,18 +146,19 @@ void describe(spmv_plan *plan, const long_state *s)
 {
     char *const text = plan->layout;
     const int size = (int)sizeof plan->layout;
-    int used = snprintf(text, (size_t)size,
-                        "rows of %.3g entries on average, %llu at most, in %d units of %d; 16-bit columns in %.3g %% "
-                        "of the units; x in %s memory",
-                        (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), s->about.longest, s->units, (int)UNIT,
-                        s->narrow != nullptr ? 100.0 * (double)s->about.narrow / (double)max_i64(s->units, 1) : 0.0,
-                        s->shared_most > 0 ? "shared" : "global");
+    int used =
+        snprintf(text, (size_t)size,
+                 "rows of %.3g entries on average, %llu at most, in %d unit%s of %d; 16-bit columns in %.3g %% "
+                 "of the units; x in %s memory",
+                 (double)plan->a.nnz / (double)max_i64(plan->a.rows, 1), s->about.longest, s->units, plural(s->units),
+                 (int)UNIT, s->narrow != nullptr ? 100.0 * (double)s->about.narrow / (double)max_i64(s->units, 1) : 0.0,
+                 s->shared_most > 0 ? "shared" : "global");
     if (used < size && s->retained > 0)
         used += snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
                          100.0 * (double)s->retained);
     if (used < size)
-        snprintf(text + used, (size_t)(size - used), "; %llu rows of less than %d entries, %llu empty", s->about.shorts,
-                 (int)long_rows::SHORT, s->about.empty);
+        snprintf(text + used, (size_t)(size - used), "; %llu row%s of less than %d entries, %llu empty",
+                 s->about.shorts, plural((int64_t)s->about.shorts), (int)long_rows::SHORT, s->about.empty);
 }
 
 } // namespace

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "plural.h"
 #include "spmv_4_tiles_epilogue.cuh"
 #include "spmv_4_tiles_values.cuh"
 #include "spmv_9_padded_plan.cuh"
@@ -246,10 +247,10 @@ void describe(spmv_plan *plan, const padded_state *s)
     const int size = (int)sizeof plan->layout;
     const int used =
         snprintf(text, (size_t)size,
-                 "rows of %.3g entries on average, %llu at most, in %lld slices of %d rows, each filled up to "
+                 "rows of %.3g entries on average, %llu at most, in %lld slice%s of %d rows, each filled up to "
                  "its longest row; %.3g %% of the places filled; 16-bit columns in %.3g %% of the slices",
-                 (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, (long long)s->slices, (int)padded::ROWS,
-                 100.0 * (double)filled / (double)max_i64(places, 1),
+                 (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, (long long)s->slices, plural(s->slices),
+                 (int)padded::ROWS, 100.0 * (double)filled / (double)max_i64(places, 1),
                  100.0 * (1.0 - (double)s->found.plain / (double)range_lists(s)));
     if (used < size && s->retained > 0)
         snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",

@@ -161,10 +161,11 @@ static spmv_status verify_rows(spmv_context *ctx, const spmv_csr *a, const void 
         }
         st = context_fail(
             ctx, SPMV_ERROR_CHECK,
-            "%lld of %lld rows exceed the bound; the worst is row %lld: %.17g%s where %s gives %.17g%s, %.3g times "
+            "%lld of %lld rows exceed the bound; the worst is row %lld%s: %.17g%s where %s gives %.17g%s, %.3g times "
             "the bound",
-            (long long)result->failed_rows, (long long)a->rows, (long long)result->worst_row + 1, result->worst_value,
-            im[0], spmv_backend_name(ctx->backend->id), result->worst_reference, im[1], result->worst_ratio);
+            (long long)result->failed_rows, (long long)a->rows, context_number(ctx, result->worst_row),
+            context_counted(ctx), result->worst_value, im[0], spmv_backend_name(ctx->backend->id),
+            result->worst_reference, im[1], result->worst_ratio);
     }
 done:
     host_free(reference);

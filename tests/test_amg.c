@@ -591,9 +591,11 @@ static void refusals(void **state)
         middle++;
     const double own = g.val[middle];
     g.val[middle] = 0; /* a row without a diagonal entry */
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "row 101");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_POSITIVE,
+                 "row 100 (counted from 0)");
     g.val[middle] = NAN;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_FINITE, "row 101");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, NULL, &m), SPMV_ERROR_NOT_FINITE,
+                 "row 100 (counted from 0)");
     g.val[middle] = own;
     for (int64_t k = 0; k < g.view.nnz; k++) /* a positive diagonal, but indefinite */
         g.val[k] *= g.val[k] > 0 ? 0.5 : 1;

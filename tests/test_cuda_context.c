@@ -379,10 +379,12 @@ static void dead_contexts(void **state)
 static void auto_falls_back(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 4; fault++) {
+    for (int fault = 0; fault < 5; fault++) {
         const struct host_cuda before = host_cuda;
-        const char *const why[] = {"error 35", "no usable CUDA device", "needs sm_80", "error 209"};
-        if (fault == 0)
+        const char *const why[] = {"error 35", "no usable CUDA device", "needs sm_80", "error 209",
+                                   "no NVIDIA driver found"};
+        host_cuda.no_driver = fault == 4;
+        if (fault == 0 || fault == 4)
             host_cuda.driver_error = cudaErrorInsufficientDriver;
         else if (fault == 1)
             host_cuda.devices = 0;

@@ -394,7 +394,7 @@ static void new_values(void **state)
         memcpy(bad, values, sizeof(double) * (size_t)(r.nnz * parts));
         for (int64_t k = 0; k < r.row_ptr[1]; k++)
             bad[k * parts] = r.col[k] == 1 ? 0x1p1023 : bad[k * parts];
-        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_NOT_FINITE, "row 1, column 2");
+        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_NOT_FINITE, "row 0, column 1");
         assert_fails(ctx, solve(ctx, d, type, N, b, false, x), SPMV_ERROR_NOT_FINITE, "new values");
         assert_true(direct_rcond(d) == 0);
         assert_non_null(strstr(direct_describe(d), "no factors"));
@@ -473,8 +473,8 @@ static void singular(void **state)
     } cases[] = {
         {"no pivot other than 0 is left for column", {1, 2, 3, 2, 4, 6, 1, 1, 5}},
         {"no pivot other than 0 is left for column", {1, 2, 4, 4, 5, 8, 3, 3, 4}},
-        {"row 2 and column 2 are left out", {1, 0, 3, 0, 0, 0, 2, 0, 5}},
-        {"row 2 and column 3 are left out", {1, 1, 0, 0, 0, 0, 1, 5, 0}},
+        {"row 1 and column 1 (counted from 0) are left out", {1, 0, 3, 0, 0, 0, 2, 0, 5}},
+        {"row 1 and column 2 (counted from 0) are left out", {1, 1, 0, 0, 0, 0, 1, 5, 0}},
         {"at most 2 of its 3 rows", {1, 0, 0, 2, 0, 0, 1, 2, 3}},
         {"at most 0 of its 3 rows", {0, 0, 0, 0, 0, 0, 0, 0, 0}},
     };
@@ -486,11 +486,11 @@ static void singular(void **state)
     /* an entry that is stored and 0; complex, where a number and its repetition cancel */
     struct rows zero = new_rows(1, 1, 1), cancel = new_rows(2, 4, 2);
     add(&zero, 0, 0, 0, 0);
-    refused(ctx, &zero, SPMV_ERROR_SINGULAR, "column 1");
+    refused(ctx, &zero, SPMV_ERROR_SINGULAR, "column 0");
     add(&cancel, 0, 0, 1, 1);
     add(&cancel, 1, 1, 2, -3);
     add(&cancel, 1, 1, -2, 3);
-    refused(ctx, &cancel, SPMV_ERROR_SINGULAR, "column 2");
+    refused(ctx, &cancel, SPMV_ERROR_SINGULAR, "column 1");
     release(&zero);
     release(&cancel);
 }
@@ -503,17 +503,17 @@ static void not_finite(void **state)
     for (int i = 0; i < 3; i++) {
         values[5] = bad[i];
         struct rows r = dense(3, values);
-        refused(ctx, &r, SPMV_ERROR_NOT_FINITE, "row 2, column 3");
+        refused(ctx, &r, SPMV_ERROR_NOT_FINITE, "row 1, column 2");
         release(&r);
     }
     values[5] = 7;
     struct rows r = dense(3, values), imaginary = new_rows(1, 1, 2);
     add(&imaginary, 0, 0, 1, NAN);
-    refused(ctx, &imaginary, SPMV_ERROR_NOT_FINITE, "row 1, column 1");
+    refused(ctx, &imaginary, SPMV_ERROR_NOT_FINITE, "row 0, column 0");
     struct direct *d = create(ctx, &r);
     for (int i = 0; i < 3; i++) {
         b[1] = bad[i];
-        assert_fails(ctx, solve(ctx, d, SPMV_F64, 3, b, false, x), SPMV_ERROR_NOT_FINITE, "element 2 of b");
+        assert_fails(ctx, solve(ctx, d, SPMV_F64, 3, b, false, x), SPMV_ERROR_NOT_FINITE, "in row 1 (counted from 0)");
     }
     b[1] = 2;
     assert_ok(ctx, solve(ctx, d, SPMV_F64, 3, b, false, x));
@@ -522,12 +522,12 @@ static void not_finite(void **state)
     const double tiny[] = {0x1p-900}, small[] = {0x1p-100}, large[] = {0x1p900}, wide[] = {0x1p100};
     struct rows a = dense(1, tiny), c = dense(1, small);
     d = create(ctx, &a);
-    assert_fails(ctx, solve(ctx, d, SPMV_F64, 1, large, false, x), SPMV_ERROR_NOT_FINITE, "element 1 of x");
+    assert_fails(ctx, solve(ctx, d, SPMV_F64, 1, large, false, x), SPMV_ERROR_NOT_FINITE, "x has inf in row 0");
     direct_destroy(d);
     d = create(ctx, &c);
     assert_ok(ctx, solve(ctx, d, SPMV_F64, 1, wide, false, x));
     assert_true(x[0] == 0x1p200);
-    assert_fails(ctx, solve(ctx, d, SPMV_F32, 1, wide, false, x), SPMV_ERROR_NOT_FINITE, "element 1 of x");
+    assert_fails(ctx, solve(ctx, d, SPMV_F32, 1, wide, false, x), SPMV_ERROR_NOT_FINITE, "x has inf in row 0");
     direct_destroy(d);
     release(&r);
     release(&imaginary);

@@ -475,12 +475,14 @@ static void refusals(void **state)
     const spmv_csr c = general_system_matrix(s);
     double before[8];
     memcpy(before, c.val, sizeof before);
-    assert_fails(ctx, general_system_update_values(s, val), SPMV_ERROR_NOT_FINITE, "row 1, column 1 is nan");
+    assert_fails(ctx, general_system_update_values(s, val), SPMV_ERROR_NOT_FINITE,
+                 "row 0, column 0 (counted from 0) is nan");
     assert_fails(ctx, general_system_update_values(s, NULL), SPMV_ERROR_ARGUMENT, "NULL");
     assert_memory_equal(before, c.val, sizeof before);
     general_system_destroy(s);
     s = NULL;
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_FINITE, "row 1, column 1 is nan");
+    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_FINITE,
+                 "row 0, column 0 (counted from 0) is nan");
     val[0] = 1;
     /* an empty row; with the matching off its factor is 1 */
     const int32_t empty_ptr[] = {0, 2, 2}, empty_col[] = {0, 1};

@@ -122,24 +122,25 @@ static void singular_blocks(void **state)
     assert_true(z[0] == -0.25 && z[1] == 0.5 && z[2] == -0.25 && z[3] == -0.5);
     assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
     assert_true(info.fallen == 1);
-    assert_non_null(strstr(info.layout, "singular, replaced by their diagonal: 1 (the first at row 3)"));
+    assert_non_null(
+        strstr(info.layout, "singular, replaced by their diagonal: 1 (the first at row 2 (counted from 0))"));
     spmv_preconditioner_destroy(m);
-    assert_fails(ctx, create(ctx, "block-jacobi", &a, 1, &m), SPMV_ERROR_SINGULAR, "row 1 is 0");
+    assert_fails(ctx, create(ctx, "block-jacobi", &a, 1, &m), SPMV_ERROR_SINGULAR, "row 0 (counted from 0) is 0");
     assert_null(m);
-    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_SINGULAR, "row 1 is 0");
+    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_SINGULAR, "row 0 (counted from 0) is 0");
     assert_null(m);
     support_free(row_ptr, col, val);
     const double bad[] = {2, 0, 0, NAN}, infinite[] = {-2, 1, 0, INFINITY}, tiny[] = {1, 0, 1, -1e-320};
     a = support_csr_of_dense(2, bad, &row_ptr, &col, &val);
-    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 2 is nan");
-    assert_fails(ctx, create(ctx, "block-jacobi", &a, 2, &m), SPMV_ERROR_NOT_FINITE, "row 2 is nan");
+    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 1 (counted from 0) is nan");
+    assert_fails(ctx, create(ctx, "block-jacobi", &a, 2, &m), SPMV_ERROR_NOT_FINITE, "row 1 (counted from 0) is nan");
     support_free(row_ptr, col, val);
     a = support_csr_of_dense(2, infinite, &row_ptr, &col, &val);
-    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 2 is inf");
+    assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "row 1 (counted from 0) is inf");
     support_free(row_ptr, col, val);
     a = support_csr_of_dense(2, tiny, &row_ptr, &col, &val);
     assert_fails(ctx, create(ctx, "jacobi", &a, 0, &m), SPMV_ERROR_NOT_FINITE, "reciprocal overflows");
-    assert_fails(ctx, create(ctx, "chebyshev", &a, 0, &m), SPMV_ERROR_NOT_POSITIVE, "row 2");
+    assert_fails(ctx, create(ctx, "chebyshev", &a, 0, &m), SPMV_ERROR_NOT_POSITIVE, "row 1");
     assert_null(m);
     support_free(row_ptr, col, val);
 }

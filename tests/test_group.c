@@ -427,7 +427,7 @@ static void same_bits(void **state)
                     compare(&one, &several, size_of(&run));
                 }
                 if (ran == SPMV_OK && one.chunks < ranks)
-                    assert_non_null(strstr(several.note, "have no rows"));
+                    assert_non_null(strstr(several.note, "no rows"));
                 close_outcome(&several);
             }
             if (first.y == NULL)
@@ -607,7 +607,7 @@ static void failures_reach_all_ranks(void **state)
         char spec[32], row[32];
         const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
         snprintf(spec, sizeof spec, fault == FAULT_UNSYMMETRIC ? "convdiff2d:%d,2" : "poisson2d:%d", SIDE);
-        snprintf(row, sizeof row, "row %d is", NEGATIVE + 1);
+        snprintf(row, sizeof row, "row %d (counted from 0) is", NEGATIVE);
         spmv_matrix *matrix = matrix_of(&c, &a);
         double *values = malloc((size_t)a.nnz * sizeof *values);
         memcpy(values, a.val, (size_t)a.nnz * sizeof *values);
@@ -941,6 +941,38 @@ static void files_are_read_in_parts(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* What one rank does of two that are in different functions, or have different texts. */
+static spmv_status calls_another_function(spmv_group *group, void *user)
+{
+    const bool first = spmv_group_rank(group) == 0;
+    const int which = *(const int *)user;
+    spmv_group_matrix *m = NULL;
+    if (which == 0)
+        return spmv_group_agree_on(group, SPMV_OK, "another command", first ? "mul" : "solve");
+    if (which == 1)
+        return first ? spmv_group_agree(group, SPMV_OK) : spmv_group_agree_on(group, SPMV_OK, "another command", "");
+    return first ? spmv_group_agree(group, SPMV_OK)
+                 : spmv_group_matrix_create(group, NULL, NULL, &m); /* begins with an agreement */
+}
+
+static void ranks_in_different_functions_end(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"rank 1 has another command than rank 0", "rank 1 is in another function",
+                                        "rank"};
+    for (int which = 0; which < 3; which++) {
+        char message[300];
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 2;
+        const spmv_status st = spmv_group_run(2, &options, calls_another_function, &which, message, sizeof message);
+        assert_int_equal(st, SPMV_ERROR_ARGUMENT);
+        assert_non_null(strstr(message, words[which]));
+        assert_null(strstr(message, "  "));
+    }
+}
+
 static void arguments_are_checked(void **state)
 {
     (void)state;
@@ -1024,6 +1056,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pattern_has_ones),
         cmocka_unit_test(long_row_is_reported),
         cmocka_unit_test(failures_reach_all_ranks),
+        cmocka_unit_test(ranks_in_different_functions_end),
         cmocka_unit_test(memory_of_one_rank_ends_all),
 #ifdef HOST_CUDA
         cmocka_unit_test(failure_of_nccl_ends_all),

@@ -274,7 +274,8 @@ static void replaced_pivots(void **state)
     /* U = (0.002 2; 0 -2000), l = 1000: y = (1, -999), z_2 = 0.4995, z_1 = (1 - 2 z_2) / 0.002 */
     spmv_preconditioner *m = make(ctx, "ilu0", &a.view, -1, 0);
     assert_true(describe(ctx, m).fallen == 1);
-    assert_non_null(strstr(describe(ctx, m).layout, "replaced pivots: 1 (the first, of row 1, was 0)"));
+    assert_non_null(
+        strstr(describe(ctx, m).layout, "replaced pivots: 1 (the first, of row 0 (counted from 0), was 0)"));
     check_values(ctx, m, r, (const double[]){(1 - 2 * 0.4995) / 0.002, 0.4995});
     spmv_preconditioner_destroy(m);
     /* pivoting needs no replacement */
@@ -290,7 +291,8 @@ static void replaced_pivots(void **state)
     for (int kind = 0; kind < 2; kind++) {
         m = make(ctx, kind == 0 ? "ilu0" : "ilut", &a.view, -1, 0);
         assert_true(describe(ctx, m).fallen == 2);
-        assert_non_null(strstr(describe(ctx, m).layout, "replaced pivots: 2 (the first, of row 2, was 0)"));
+        assert_non_null(
+            strstr(describe(ctx, m).layout, "replaced pivots: 2 (the first, of row 1 (counted from 0), was 0)"));
         check_values(ctx, m, (const double[]){1, 1, 2, 1}, (const double[]){(1 - 1000) / 4.0, 1000, 250});
         spmv_preconditioner_destroy(m);
     }
@@ -375,15 +377,15 @@ static void refusals(void **state)
         spmv_preconditioner *m = (void *)ctx;
         spmv_csr a = support_csr(2, 2, row_ptr, col, nan);
         assert_fails(ctx, spmv_preconditioner_create(ctx, name, &a, NULL, &m), SPMV_ERROR_NOT_FINITE,
-                     "row 2, column 1 is nan");
+                     "row 1, column 0 (counted from 0) is nan");
         assert_null(m);
         a.val = infinite;
         assert_fails(ctx, spmv_preconditioner_create(ctx, name, &a, NULL, &m), SPMV_ERROR_NOT_FINITE,
-                     "row 1, column 2 is inf");
+                     "row 0, column 1 (counted from 0) is inf");
         a.val = tiny;
         a.type = SPMV_F32;
         assert_fails(ctx, spmv_preconditioner_create(ctx, name, &a, NULL, &m), SPMV_ERROR_NOT_FINITE,
-                     "row 1 of the factor is out of the range of f32");
+                     "row 0 (counted from 0) of the factor is out of the range of f32");
         a.val = large; /* the multiplier of row 2 is 1000, and its product with 1e300 is in range */
         a.type = SPMV_F64;
         assert_ok(ctx, spmv_preconditioner_create(ctx, name, &a, NULL, &m));

@@ -511,6 +511,9 @@ static void check_groups(void)
     spmv_group_break(group, SPMV_OK, NULL); /* no failure */
     assert_int_equal(spmv_group_agree(group, SPMV_OK), SPMV_OK);
     assert_int_equal(spmv_group_agree(NULL, SPMV_OK), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_agree_on(group, SPMV_OK, "other options", NULL), SPMV_OK);
+    assert_int_equal(spmv_group_agree_on(group, SPMV_OK, NULL, "text"), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_agree_on(NULL, SPMV_OK, "other options", "text"), SPMV_ERROR_ARGUMENT);
     assert_true(spmv_group_local_rank() >= -1);
     assert_int_equal(spmv_group_rank(NULL), 0);
     assert_int_equal(spmv_group_ranks(NULL), 0);
@@ -529,6 +532,9 @@ static void check_contexts(void)
     assert_null(spmv_context_stream(NULL));
     assert_non_null(spmv_last_error(NULL));
     assert_true(spmv_memory_available(NULL, NULL) > 0);
+    assert_non_null(spmv_module_file(0, NULL, NULL, 0, NULL));
+    assert_null(spmv_module_file(-1, NULL, NULL, 0, NULL));
+    assert_null(spmv_module_file(1000, NULL, NULL, 0, NULL));
 }
 
 static void check_objects(void)
@@ -660,6 +666,7 @@ static const struct {
     {"spmv_group_context", 1, check_groups},
     {"spmv_group_transport", 1, check_groups},
     {"spmv_group_agree", 1, check_groups},
+    {"spmv_group_agree_on", 3, check_groups},
     {"spmv_group_break", 2, check_groups},
     {"spmv_group_matrix_destroy", 1, check_groups},
     {"spmv_context_destroy", 1, check_contexts},
@@ -670,6 +677,7 @@ static const struct {
     {"spmv_last_error", 1, check_contexts},
     {"spmv_free", 2, check_contexts},
     {"spmv_memory_available", 2, check_contexts},
+    {"spmv_module_file", 3, check_contexts},
     {"spmv_host_free", 1, check_objects},
     {"spmv_matrix_view", 2, check_objects},
     {"spmv_matrix_destroy", 1, check_objects},

@@ -349,7 +349,7 @@ static void vectors_as_matrix_market(void **state)
     heard = (struct heard){.thread = heard.thread};
     assert_ok(ctx, spmv_vector_write(ctx, path, SPMV_F64, odd, 2, NULL));
     assert_int_equal(heard.warnings, 1);
-    assert_non_null(strstr(heard.warning, "number 1 is inf"));
+    assert_non_null(strstr(heard.warning, "number 1 (counted from 0) is inf"));
     assert_file(path, "%%MatrixMarket matrix array real general\n2 1\n1\ninf\n");
     unlink(path);
     spmv_context_destroy(ctx);

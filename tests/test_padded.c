@@ -75,11 +75,10 @@ static void seams(void **state)
     for (int64_t longest = 1; longest <= 2 * BATCH + 1; longest++) { /* all lanes but one are empty */
         for (int64_t i = 0; i < SLICE; i++)
             lengths[i] = i == longest % SLICE ? longest : 0;
-        check_lengths("one row", lengths, SLICE, 200, "in 1 slices of 8 rows");
+        check_lengths("one row", lengths, SLICE, 200, "in 1 slice of 8 rows");
     }
     const int64_t one[] = {1};
-    check_lengths("one entry", one, 1, 1,
-                  "1 at most, in 1 slices of 8 rows, each filled up to its longest row; 3.12 %");
+    check_lengths("one entry", one, 1, 1, "1 at most, in 1 slice of 8 rows, each filled up to its longest row; 3.12 %");
 }
 
 /* Empty rows, empty slices, no entries at the start and at the end. */

@@ -359,7 +359,7 @@ static void ic0_failing_pivot(void **state)
         spmv_preconditioner_info info;
         assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
         assert_true(info.fallen > 0 && info.shift > 0);
-        assert_non_null(strstr(info.layout, "pivot of row 4"));
+        assert_non_null(strstr(info.layout, "pivot of row 3"));
         spmv_preconditioner_destroy(m);
     }
     release(&s);
@@ -397,7 +397,8 @@ static void block_jacobi_as_defined(void **state)
     spmv_preconditioner_info info;
     assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
     assert_true(info.fallen == 1);
-    assert_non_null(strstr(info.layout, "not positive definite, replaced by their diagonal: 1 (the first at row 3)"));
+    assert_non_null(strstr(
+        info.layout, "not positive definite, replaced by their diagonal: 1 (the first at row 2 (counted from 0))"));
     double *z = inverse_of(ctx, m, 4);
     const double expected[] = {2 / 3.0, -1 / 3.0, 0, 0, -1 / 3.0, 2 / 3.0, 0, 0, 0, 0, 0.25, 0, 0, 0, 0, 0.2};
     check_equal("block-jacobi, fallen", z, expected, 4, 1e-15);
@@ -732,7 +733,7 @@ static void cholesky_at_its_limits(void **state)
     release(&s);
     s = from_dense(2, wild);
     assert_fails(ctx, spmv_preconditioner_create(ctx, "cholesky", &s.view, NULL, &m), SPMV_ERROR_NOT_FINITE,
-                 "the pivot of row 2");
+                 "the pivot of row 1");
     release(&s);
     spmv_preconditioner_options options = support_preconditioner_options();
     assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:30", SPMV_F64, &matrix));
@@ -830,7 +831,7 @@ static void auto_decides(void **state)
         int64_t n;
         const double *dense;
         const char *name, *because;
-    } small[] = {{2, negative, "none", "row 2 is -2"},
+    } small[] = {{2, negative, "none", "row 1 (counted from 0) is -2"},
                  {2, diagonal, "jacobi", "the matrix is diagonal"},
                  {2, strong, "jacobi", "at least 10"},
                  {3, uneven, device ? "jacobi" : "ic0", device ? "from 2 to 20, and jacobi" : "from 2 to 20"},
@@ -1059,11 +1060,14 @@ static void refusals(void **state)
         if (strncmp(name, "ilu", 3) == 0 /* test_ilu */ || (on_cpu && support_backend == SPMV_BACKEND_CUDA))
             continue;
         b = support_csr(2, 2, row_ptr, col, zero);
-        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "row 2 is 0");
+        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE,
+                     "row 1 (counted from 0) is 0");
         b = support_csr(2, 2, row_ptr, col, negative);
-        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE, "row 2 is -3");
+        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE,
+                     "row 1 (counted from 0) is -3");
         b = support_csr(2, 2, row_ptr, col, nan);
-        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_FINITE, "row 1 is nan");
+        assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_FINITE,
+                     "row 0 (counted from 0) is nan");
         assert_null(m);
     }
     b = support_csr(2, 2, row_ptr, col, tiny);
@@ -1142,13 +1146,13 @@ static void diagonal_in_place(void **state)
         const char *name, *text;
         spmv_status status;
     } bad[] = {{1, "jacobi", "", SPMV_OK},
-               {0, "jacobi", "row 257 is 0", SPMV_ERROR_NOT_POSITIVE},
-               {-2, "jacobi", "row 257 is -2", SPMV_ERROR_NOT_POSITIVE},
-               {-0.0, "jacobi", "row 257 is 0", SPMV_ERROR_NOT_POSITIVE},
-               {INFINITY, "jacobi", "row 257 is inf", SPMV_ERROR_NOT_FINITE},
-               {NAN, "jacobi", "row 257 is", SPMV_ERROR_NOT_FINITE},
+               {0, "jacobi", "row 256 (counted from 0) is 0", SPMV_ERROR_NOT_POSITIVE},
+               {-2, "jacobi", "row 256 (counted from 0) is -2", SPMV_ERROR_NOT_POSITIVE},
+               {-0.0, "jacobi", "row 256 (counted from 0) is 0", SPMV_ERROR_NOT_POSITIVE},
+               {INFINITY, "jacobi", "row 256 (counted from 0) is inf", SPMV_ERROR_NOT_FINITE},
+               {NAN, "jacobi", "row 256 (counted from 0) is", SPMV_ERROR_NOT_FINITE},
                {1e-40, "jacobi", "reciprocal overflows", SPMV_ERROR_NOT_FINITE},
-               {-3, "auto", "row 257 is -3", SPMV_OK}};
+               {-3, "auto", "row 256 (counted from 0) is -3", SPMV_OK}};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (size_t w = 0; w < (t == 3 ? 1 : sizeof bad / sizeof bad[0]); w++)
             for (int bits = 32; bits <= 64; bits += 32) {

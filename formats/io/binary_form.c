@@ -174,8 +174,8 @@ spmv_status binary_values(spmv_context *ctx, const char *name, spmv_type from_ty
             const double value = i < from_parts ? real_at(from_part, from, k * from_parts + i) : 0;
             /* As for a text: a number in the file must not become infinite. */
             if (isfinite(value) && !isfinite(real_rounded(part, value)))
-                return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld, %g, is too large for %s", name,
-                                    (long long)k + 1, value, spmv_type_name(part));
+                return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: entry %lld%s, %g, is too large for %s", name,
+                                    context_number(ctx, k), context_counted(ctx), value, spmv_type_name(part));
             real_set(part, to, k * parts + i, value);
         }
     return SPMV_OK;

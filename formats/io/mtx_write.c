@@ -54,8 +54,8 @@ static spmv_status check_finite(spmv_context *ctx, const spmv_csr *a, const char
         return SPMV_OK;
     return context_fail(
         ctx, SPMV_ERROR_UNSUPPORTED,
-        "%s: the matrix contains %g (entry %lld, column %d), which a Matrix Market file cannot represent", path,
-        part_at(a, number), (long long)k + 1, (int)a->col[k] + 1);
+        "%s: the matrix contains %g (entry %lld, column %lld%s), which a Matrix Market file cannot represent", path,
+        part_at(a, number), context_number(ctx, k), context_number(ctx, a->col[k]), context_counted(ctx));
 }
 
 /* What is written, and in which form. */
@@ -154,8 +154,8 @@ static spmv_status check_symmetry(spmv_context *ctx, const struct text *text, co
     const int64_t row = no_signs ? 0 : first_not_mirrored(ctx, a, text->symmetry);
     if (row == a->rows && !no_signs)
         return SPMV_OK;
-    return context_fail(ctx, SPMV_ERROR_NOT_SYMMETRIC, "%.400s: the matrix is not %s, bit by bit, in row %lld", path,
-                        names[text->symmetry], (long long)row);
+    return context_fail(ctx, SPMV_ERROR_NOT_SYMMETRIC, "%.400s: the matrix is not %s, bit by bit, in row %lld%s", path,
+                        names[text->symmetry], context_number(ctx, row), context_counted(ctx));
 }
 
 /* ---------------------------------------------------------------- text */

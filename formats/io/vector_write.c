@@ -163,9 +163,9 @@ static spmv_status warn_not_finite(spmv_context *ctx, const char *path, const st
     if (bad == n)
         return SPMV_OK;
     return context_warn(ctx,
-                        "%.300s: number %lld is %g, which Matrix Market does not define: other programs may not read "
+                        "%.300s: number %lld%s is %g, which Matrix Market does not define: other programs may not read "
                         "the file",
-                        path, (long long)(bad / parts(text)), part_at(text, bad));
+                        path, context_number(ctx, bad / parts(text)), context_counted(ctx), part_at(text, bad));
 }
 
 static spmv_status write_text(spmv_context *ctx, const char *path, const struct text *text)

@@ -115,6 +115,10 @@ typedef struct spmv_context_options {
 
     spmv_event_fn on_event; /* callback for events; default NULL: none */
     void *user;             /* passed to on_event; default NULL */
+
+    /* The number of the first row, column, entry or element in messages, 0 or 1. Default 0: messages
+     * then say "(counted from 0)". */
+    int first_index;
 } spmv_context_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_context_options). */
@@ -269,6 +273,15 @@ SPMV_API void spmv_memory_limit(int64_t bytes);
  *   *used   bytes of memory that the process uses now (resident set); may be NULL
  *   *limit  the name of the smallest limit, static storage; may be NULL */
 SPMV_API int64_t spmv_memory_available(int64_t *used, const char **limit);
+
+/* The modules: libraries that are opened when a preconditioner, a solver or a transport needs them.
+ * Returns the file of module 0, 1, ..., such as "spmv_direct_klu.so", and NULL after the last.
+ *
+ *   *purpose  what needs it, such as "solver direct"; static storage; NULL: not wanted
+ *   text      receives the path of the module, or why it cannot be used; at most size bytes; NULL:
+ *             the module is not searched
+ *   *usable   whether it was found and can be opened; NULL: not wanted */
+SPMV_API const char *spmv_module_file(int index, const char **purpose, char *text, size_t size, int *usable);
 
 /* Waits until all queued work is done. A device error of queued work is reported here or by the
  * next call that notices it.

@@ -94,6 +94,16 @@ SPMV_API const char *spmv_group_transport(const spmv_group *group);
  * SPMV_OK: then all ranks have arrived here. */
 SPMV_API spmv_status spmv_group_agree(spmv_group *group, spmv_status status);
 
+/* Together: as spmv_group_agree, and checks that a text is the same on all ranks, such as the
+ * options of a job. Ranks that run different jobs would wait for each other without end.
+ *
+ *   text  compared by a hash of 64 bits; NULL means ""
+ *   what  for the message "rank 1 has WHAT than rank 0", such as "other options"
+ *
+ * Errors: as spmv_group_agree; SPMV_ERROR_ARGUMENT on all ranks if a text differs, or if a rank is
+ * in another function that ranks call together and that begins with an agreement. */
+SPMV_API spmv_status spmv_group_agree_on(spmv_group *group, spmv_status status, const char *what, const char *text);
+
 /* Breaks the group: waiting ranks and later calls return status with this message. With mpi, ends
  * all processes with the exit code status / 100. */
 SPMV_API void spmv_group_break(spmv_group *group, spmv_status status, const char *message);

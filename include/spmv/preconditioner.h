@@ -161,7 +161,10 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                    positive. Exceptions: "none" reads no array. "auto" takes any diagonal. "ilu0"
  *                    and "ilut" take any diagonal and check all values. In the memory of a GPU,
  *                    "jacobi" and "auto" read the arrays there and do not check them. The caller
- *                    guarantees symmetry where it is required.
+ *                    guarantees symmetry where it is required. Rows without entries other than 0,
+ *                    such as isolated vertices of a graph, are left alone unless
+ *                    options.update_values is set: M is made as if their diagonal entry were 1, and
+ *                    info.layout names the first of them.
  *   options          NULL means defaults
  *   *preconditioner  the preconditioner; NULL after an error
  *

@@ -316,12 +316,24 @@ static spmv_status unusable(spmv_context *ctx, const char *what, cudaError_t err
             return unusable(ctx, (what), error_);                                                                      \
     } while (0)
 
+/* Without a driver, CUDA reports that the driver is too old. Its version is then 0. */
+static bool has_driver(void)
+{
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+}
+
 static spmv_status choose_device(spmv_context *ctx, int wanted)
 {
     int count = 0;
     if (wanted < -1)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "device %d: numbers start at 0", wanted);
-    USABLE(cudaGetDeviceCount(&count), "looking for devices");
+    const cudaError_t found = cudaGetDeviceCount(&count);
+    if (found == cudaErrorInsufficientDriver && !has_driver()) {
+        cudaGetLastError();
+        return context_fail(ctx, SPMV_ERROR_NO_DEVICE, "no usable CUDA device: no NVIDIA driver found");
+    }
+    USABLE(found, "looking for devices");
     if (count <= 0)
         return unusable(ctx, "looking for devices", cudaErrorNoDevice);
     if (wanted >= count)

@@ -132,6 +132,12 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: unknown backend %d", (int)o.backend);
         goto done;
     }
+    if (o.first_index != 0 && o.first_index != 1) {
+        st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: first_index is %d, must be 0 or 1",
+                          o.first_index);
+        goto done;
+    }
+    ctx->first_index = o.first_index;
     ctx->on_event = o.on_event;
     ctx->user = o.user;
     if (o.backend == SPMV_BACKEND_AUTO) {
@@ -307,6 +313,16 @@ spmv_status context_need(spmv_context *ctx, const char *call, const char *name, 
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
     return pointer != NULL ? SPMV_OK : context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
+}
+
+long long context_number(const spmv_context *ctx, int64_t index)
+{
+    return (long long)index + (ctx != NULL ? ctx->first_index : 0);
+}
+
+const char *context_counted(const spmv_context *ctx)
+{
+    return ctx != NULL && ctx->first_index != 0 ? "" : " (counted from 0)";
 }
 
 spmv_status context_need_integers(spmv_context *ctx, const char *call, const char *name, int bits, int64_t n)

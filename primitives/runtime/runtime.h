@@ -43,9 +43,10 @@ struct spmv_context {
     void *user;
     spmv_cancel_fn cancel; /* NULL: none */
     void *cancel_user;
-    int64_t work;   /* since the last call of cancel */
-    int64_t budget; /* units of work that are left, of context_budget; 0: no limit */
-    void *scratch;  /* in the context's memory; only grows */
+    int64_t work;    /* since the last call of cancel */
+    int64_t budget;  /* units of work that are left, of context_budget; 0: no limit */
+    int first_index; /* of spmv_context_options */
+    void *scratch;   /* in the context's memory; only grows */
     int64_t scratch_bytes;
     void *workspace; /* like scratch, for memory proportional to n */
     int64_t workspace_bytes;
@@ -76,6 +77,15 @@ __attribute__((format(printf, 3, 4)))
 #endif
 spmv_status
 context_fail(spmv_context *ctx, spmv_status status, const char *format, ...);
+
+/* The number of a row, column, entry or element in messages, which counts from the context's
+ * first_index; and the words behind it, " (counted from 0)" or "":
+ *
+ *     context_fail(ctx, st, "row %lld%s is empty", context_number(ctx, row), context_counted(ctx));
+ *
+ * ctx NULL: from 0. */
+long long context_number(const spmv_context *ctx, int64_t index);
+const char *context_counted(const spmv_context *ctx);
 
 /* Marks the context as used by this thread until context_release, so that a second thread gets
  * SPMV_ERROR_BUSY instead of mixing its work with this one's. *outer: whether this call set the

@@ -133,6 +133,12 @@ static void close_klu(void *state)
     free(klu);
 }
 
+/* The words behind the number of a row or column in a message. */
+static const char *counted(const struct klu *klu)
+{
+    return klu->problem.first_index != 0 ? "" : " (counted from 0)";
+}
+
 /* The status of a failed call, with a message. */
 static spmv_status failed(const struct klu *klu, const char *what, char *why)
 {
@@ -143,8 +149,8 @@ static spmv_status failed(const struct klu *klu, const char *what, char *why)
                  (unsigned long long)klu->common.memusage);
         return SPMV_ERROR_MEMORY;
     case KLU_SINGULAR:
-        snprintf(why, DIRECT_WHY, "the matrix is singular: no pivot other than 0 is left for column %lld",
-                 (long long)klu->common.singular_col + 1);
+        snprintf(why, DIRECT_WHY, "the matrix is singular: no pivot other than 0 is left for column %lld%s",
+                 (long long)klu->common.singular_col + klu->problem.first_index, counted(klu));
         return SPMV_ERROR_SINGULAR;
     default:
         snprintf(why, DIRECT_WHY, "%s failed with KLU's status %lld", what, (long long)klu->common.status);
@@ -174,8 +180,9 @@ static spmv_status no_matching(const struct klu *klu, char *why)
             column++;
         snprintf(why, DIRECT_WHY,
                  "the matrix is singular whatever its values are: at most %lld of its %lld rows can have a pivot in a "
-                 "column of their own, and row %lld and column %lld are left out",
-                 (long long)klu->symbolic->structural_rank, (long long)p->n, (long long)row + 1, (long long)column + 1);
+                 "column of their own, and row %lld and column %lld%s are left out",
+                 (long long)klu->symbolic->structural_rank, (long long)p->n, (long long)row + p->first_index,
+                 (long long)column + p->first_index, counted(klu));
     } else {
         snprintf(why, DIRECT_WHY, "the matrix is singular whatever its values are: its structural rank is %lld of %lld",
                  (long long)klu->symbolic->structural_rank, (long long)p->n);

@@ -22,6 +22,7 @@ struct direct_problem {
     const int64_t *col_ptr; /* n + 1 offsets; the first is 0 */
     const int64_t *row;
     bool complex;
+    int first_index; /* the number of the first row and column in messages: 0 or 1 */
 
     /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
      * is taken: the limit leaves fewer, or the caller's call is cancelled. A negative number gives

@@ -86,6 +86,12 @@ cudaError_t cudaGetDeviceCount(int *count)
     return report(host_cuda.driver_error);
 }
 
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = host_cuda.no_driver ? 0 : 12040;
+    return report(cudaSuccess);
+}
+
 cudaError_t cudaGetDevice(int *device)
 {
     *device = current_device;

@@ -354,13 +354,42 @@ class Text(test_program.Case):
         self.assertIn("after 1 iteration;", text)
         self.assertIn("1 nonzero,", text)
 
+    def test_plurals_of_small_systems(self):
+        """Layouts and summaries of systems of one to three rows, with every preconditioner, on ranks, of a product."""
+        text = ""
+        three = self.write("three.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n1 1 4\n2 1 1\n2 2 4\n3 2 1\n3 3 4\n")
+        for system in "poisson2d:1", three:
+            for precond in "jacobi", "block-jacobi", "chebyshev", "ic0", "cholesky", "ilu0", "ilut", "amg":
+                text += self.ok("solve", system, "--precond", precond, "-v", "-o", os.devnull).stderr
+        self.assertIn("1 dense block of 3 rows", text)
+        self.assertIn("1 dense block of 1 row,", text)
+        self.assertIn("1 level of 1 row ", text)
+        for ranks in "1", "2":
+            text += self.ok("mul", "diagonal:1", "--ranks", ranks, "-o", os.devnull).stderr
+            text += self.ok("solve", "poisson2d:2", "--ranks", ranks, "-o", os.devnull).stderr
+        self.assertIn("1 chunk of rows", text)
+        text += self.ok("multiply", "diagonal:1", "diagonal:1", "-o", os.devnull).stderr
+        text += self.ok("diagonal:1", "--verify=bitwise", "-o", os.devnull).stderr
+        text += self.ok("explain", "--op", "expand", "1").stdout + self.ok("explain", "--op", "multiply", "diagonal:1", "diagonal:1").stdout
+        one = self.vector("one.txt", [1.0])
+        for words in (["mul", "poisson2d:2", one], ["solve", "poisson2d:2", one], ["solve", "poisson2d:1", "--near-null", self.vector("two.txt", [1.0, 2.0])]):
+            text += self.fails(4, *words).stderr
+        plurals = "chunks|levels|rows|blocks|products|nonzeros|entries|elements|columns|numbers|vectors|repeats|iterations|restarts|outputs|levels"
+        self.assertNotRegex(text, rf"\b1 ({plurals})\b")
+
     def test_rows_count_from_1(self):
         two = self.write("two.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n2 1 1\n2 2 1\n3 3 1\n")
-        self.assertRegex(self.ok("info", two).stdout, r"(?m)^longest row +2$")
+        self.assertRegex(self.ok("info", two).stdout, r"(?m)^longest row +row 2, with 2 entries$")
         text = self.ok(self.write("d.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")).stderr
         self.assertIn("worst row 1,", text)
         bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n2 2 -1\n")
         self.fails(8, "solve", bad, "--precond", "jacobi", says="row 2 is -1")
+        alone = self.write("alone.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 2\n3 1 -1\n3 3 2\n")
+        for precond in "jacobi", "ic0":
+            done = self.ok("solve", alone, "--solver", "cg", "--precond", precond, "-o", os.devnull)
+            self.assertIn("1 row without entries, left alone: row 2", " ".join(done.stderr.split()).replace("spmv: ", ""))
+        nan = self.write("nan.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 nan\n2 2 4\n")
+        self.assertNotIn("counted from", self.fails(7, "solve", nan, "--precond", "none", "-o", os.devnull, says="A has nan in row 1, column 2").stderr)
 
 
 class Release(test_program.Case):
@@ -417,8 +446,25 @@ class Release(test_program.Case):
         self.assertEqual(set(table), set(COMMANDS) - {"mul", "help"})
         shown = re.search(r"\$ spmv (\S+ \S+)\n((?:.+\n)+)```", text)
         real = self.ok(*shown.group(1).split(), cwd=test_program.SOURCE, env=FEW)
-        plain = lambda lines: [re.sub(r"[-+.0-9e]+( [mu]?s| GB/s)|\d threads?|\(auto.*\)", "#", line) for line in lines.splitlines()]
-        self.assertEqual(plain(shown.group(2)), plain(real.stdout + real.stderr))
+        self.assertEqual(self.plain(shown.group(2)), self.plain(real.stdout + real.stderr))
+
+    def plain(self, text):
+        """The lines without times, shares of time, and the description of the machine."""
+        varies = r" *[-+.0-9e]+( [mu]?s\b| GB/s| %$)|\d threads?|\(auto.*\)"
+        return [re.sub(varies, "#", line) for line in text.splitlines()]
+
+    def test_first_steps(self):
+        """The solves that the page shows in full, and its refusals, are those of the program."""
+        path = os.path.join(test_program.SOURCE, "docs", "first-steps.md")
+        if not os.path.exists(path):
+            self.skipTest("no pages beside these tests")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        commands = re.findall(r"(?m)^\$ spmv (slove .*|solve poisson2d.*|solve data.*)\n((?:(?![$`]).+\n)+)", text)
+        self.assertEqual(len(commands), 3)
+        for words, shown in commands:
+            real = run(*words.split(), cwd=self.folder if "-o" in words else test_program.SOURCE, env=FEW)
+            self.assertEqual(self.plain(shown), self.plain(real.stdout + real.stderr))
 
 
 if __name__ == "__main__":

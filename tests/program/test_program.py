@@ -899,8 +899,8 @@ class Outputs(Case):
                 for option in ("--history", "--json"):
                     self.fails(2, "solve", "nowhere.mtx", option + "=" + path, says=["cannot write " + path, reason])
         plot = run("solve", "nowhere.mtx", "--plot", self.path("no/p.svg"))
-        self.assertIn(plot.returncode, (2, 4))  # 4: no cairo
-        self.assertIn("no/p.svg" if plot.returncode == 2 else "cairo", plot.stderr)
+        self.assertEqual(plot.returncode, 2)
+        self.assertIn("no/p.svg", plot.stderr)
         for words in (["info", "nowhere.mtx"], ["spy", "nowhere.mtx"], ["doctor"]):
             self.fails(2, *words, "--json=" + self.path("no/r.json"), says="no/r.json: No such file")
         self.assertEqual(sorted(os.listdir(self.folder)), before)
@@ -1225,7 +1225,7 @@ class Solve(Case):
         x0 = self.vector("x0.txt", [3.0, 1.0, 4.0, 1.0])
         done = run("solve", "poisson2d:2", b, "--x0", x0)
         self.assertEqual(done.returncode, 7)
-        self.assertIn("iteration 0", done.stderr)
+        self.assertIn("b has nan in row 2", done.stderr)
         self.assertEqual(done.stdout, "3\n1\n4\n1\n")
         cg = self.cg("poisson2d:2", b, code=7)["cg"]
         self.assertEqual((cg["status"], cg["true_residual"]), ("not_finite", None))
@@ -1427,19 +1427,19 @@ class Solve(Case):
     def test_plot(self):
         svg, png = (os.path.join(self.folder, name) for name in ("p.svg", "p.PNG"))
         self.fails(1, "solve", "poisson2d:3", "--plot", "p.pdf", says=["p.pdf", ".png"])
-        done = run("solve", "poisson2d:20", "--precond", "all", "--plot", svg, "-q", "-o", os.devnull)
-        if done.returncode == 4:
-            self.skipTest("no cairo")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.ok("solve", "poisson2d:20", "--precond", "all", "--plot", svg, "-q", "-o", os.devnull)
         picture = self.read("p.svg")
         self.assertTrue(picture.lstrip().startswith("<?xml") and picture.rstrip().endswith("</svg>"))
         colours = set(re.findall(r'stroke="(rgb\([^)]*\))"', picture)) | set(re.findall(r"stroke:(rgb\([^)]*\))", picture))
         self.assertGreaterEqual(len(colours), 5)  # one colour for each preconditioner, and the axes
-        self.ok("solve", "poisson2d:20", "--plot", png, "-o", os.devnull)
-        with open(png, "rb") as file:
-            self.assertEqual(file.read(24), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\x84\0\0\x02\x30")
         zero = self.vector("zero.txt", [0.0] * 9)
         self.ok("solve", "poisson2d:3", zero, "--plot", svg, "-o", os.devnull)
+        done = run("solve", "poisson2d:20", "--plot", png, "-o", os.devnull)
+        if done.returncode == 4:
+            self.skipTest("no cairo")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(png, "rb") as file:
+            self.assertEqual(file.read(24), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x03\x84\0\0\x02\x30")
 
 
 class SolveSeveral(Case):
@@ -1678,7 +1678,7 @@ class Info(Case):
         for name, entries in {
             "symmetric": [(0, 1, 2.0), (1, 0, 2.0), (1, 1, 5.0)],
             "skew-symmetric": [(0, 1, 2.0), (1, 0, -2.0)],
-            "symmetric pattern, values differ": [(0, 1, 2.0), (1, 0, 3.0)],
+            "symmetric pattern, values differ by at most 0.33 of the largest": [(0, 1, 2.0), (1, 0, 3.0)],
             "not symmetric": [(0, 1, 2.0)],
         }.items():
             text = self.ok("info", "-", stdin=Matrix(2, 2, entries).text()).stdout
@@ -1800,6 +1800,8 @@ class Gen(Case):
                                      self.ok("-q", spec, "--type", type_name).stdout)
                     read, made = (json.loads(self.ok("info", a, "--json").stdout) for a in (path, spec))
                     del read["info"]["duplicates"]
+                    for info in read["info"], made["info"]:
+                        info.pop("difference", None)  # of f32 values, and of their decimal numbers as f64
                     self.assertEqual(read["info"], made["info"])
                     self.assertEqual({**read["matrix"], "name": spec}, made["matrix"])
 

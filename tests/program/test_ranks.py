@@ -354,6 +354,10 @@ class Reports(Case):
             self.assertEqual(root["matrix"]["nnz"], 7840)
             self.assertLess(root["verify"]["worst_error_over_bound"], 1)
 
+    def test_bench_without_peers(self):
+        done = run("bench", "poisson2d:9", "--peers", "none", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_quiet_ranks(self):
         done = run("solve", "poisson2d:40", "--json", "-q", ranks=3)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -376,7 +380,7 @@ class Reports(Case):
 
     def test_unsuitable_ranks_are_named(self):
         done = run("mul", "poisson2d:5", "-o", self.path("y"), ranks=3)
-        self.assertIn("note: the matrix has 1 chunks of rows for 3 ranks: 2 have no rows", done.stderr)
+        self.assertIn("note: the matrix has 1 chunk of rows for 3 ranks: 2 have no rows", done.stderr)
         done = run("mul", "arrow:30000", "-o", self.path("y"), ranks=8)
         self.assertIn("a long row makes the share of one rank", done.stderr)
 
@@ -409,6 +413,37 @@ class Failures(Case):
         self.fails(8, "needs a square matrix", "solve", "uniform:30,40,3")
         self.fails(8, "not symmetric", "solve", "convdiff2d:30,2", "--precond", "none")
         self.fails(8, "must be positive", "solve", self.negative(), "--precond", "jacobi", with_mpi=True)
+
+    def test_what_to_try_on_ranks(self):
+        """A failed solve ends with a line about what else there is."""
+        for words, tried in ((["convdiff2d:30,2", "--precond", "none"], "on several ranks there is only cg"),
+                             ([self.negative(), "--precond", "none"], "--solver auto takes minres"),
+                             (["poisson2d:30", "--max-iterations", "3"], "try --precond amg, or a --max-iterations above 3"),
+                             (["poisson2d:30", "--rtol", "1e-9", "--type", "f32"], "try --type f64, or accept --rtol")):
+            done = run("solve", *words, "-o", self.path("out"), ranks=2)
+            self.assertIn(done.returncode, (7, 8), done.stderr)
+            self.assertIn(tried, done.stderr.strip().splitlines()[-1])
+
+    def test_ilu0_takes_the_diagonal_that_it_takes_without_ranks(self):
+        done = run("solve", self.negative(), "--precond", "ilu0", "-o", self.path("out"), ranks=1)
+        self.assertNotIn("must be positive", done.stderr)
+
+    def test_ranks_with_different_jobs_end_alike(self):
+        for mpi in MPIS:
+            for first, second in ((["mul", "poisson2d:9"], ["solve", "poisson2d:9"]),
+                                  (["solve", "poisson2d:9"], ["solve", "poisson2d:9", "--x0", "nowhere"]),
+                                  (["mul", "poisson2d:9"], ["mul", "poisson2d:8"])):
+                out = ["-o", self.path("out")]
+                done = subprocess.run(["mpirun." + mpi, "-n", "1", PROGRAM, *first, *out, ":", "-n", "1", PROGRAM, *second, *out],
+                                      capture_output=True, text=True, timeout=60, env=environment(), stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertEqual(done.stderr.count("spmv: rank 1 has another command or other options than rank 0"), 1, done.stderr)
+                self.assertEqual(os.listdir(self.folder.name), [])
+            done = subprocess.run(["mpirun." + mpi, "-n", "1", PROGRAM, "mul", "poisson2d:9", "--threads", "1", *out, ":",
+                                   "-n", "1", PROGRAM, "mul", "poisson2d:9", *out, "-q"],
+                                  capture_output=True, text=True, timeout=60, env=environment(), stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.remove(self.path("out"))
 
     def negative(self):
         file = self.path("negative.mtx")
@@ -452,7 +487,7 @@ class Failures(Case):
         done = run("solve", "poisson2d:4", "--solution", "twos", ranks=2)
         self.assertEqual(done.returncode, 1)
         self.assertIn("--solution twos: must be ones or random", done.stderr)
-        for more in (["--op", "scan"], ["--op", "cg", "--peers", "none"], ["--op", "cg", "--precond", "amg"]):
+        for more in (["--op", "scan"], ["--op", "cg", "--peers", "all"], ["--op", "cg", "--precond", "amg"]):
             done = run("bench", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)

@@ -250,7 +250,66 @@ class Advice(Solve):
         big = self.write("big.mtx", Matrix(2, 2, [(i, j, 3e38) for i in range(2) for j in range(2)]).text())
         self.assertIn("--type f64", self.last(7, big, self.vector("b.txt", [1.0, 1.0]), "--type", "f32"))
         nan = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 nan\n"
-        self.assertIn("not finite", self.last(7, self.write("nan.mtx", nan)))
+        self.assertEqual("spmv: A has nan in row 1, column 1", self.last(7, self.write("nan.mtx", nan)).strip())
+
+
+class Named(Solve):
+    """Messages that name the cause, and the other command."""
+
+    def test_a_number_that_is_not_finite(self):
+        b = self.write("b.txt", "1\n1\nnan\n" + "1\n" * 6)
+        x0 = self.write("x0.txt", "1\n" * 8 + "inf\n")
+        good = self.write("good.txt", "1\n" * 9)
+        for solver in "cg", "minres", "gmres", "bicgstab":
+            for words, named in ([[b], "b has nan in row 3"], [[good, "--x0", x0], "the start x has inf in row 9"]):
+                done = self.fails(7, "solve", "poisson2d:3", *words, "--solver", solver, "--precond", "none", "-o", os.devnull)
+                self.assertEqual(done.stderr.strip().splitlines()[-1], f"spmv: {named}")  # and no other advice
+
+    def test_not_hermitian(self):
+        """A complex symmetric matrix is not Hermitian, and the reason says so."""
+        text = "%%MatrixMarket matrix coordinate complex symmetric\n2 2 3\n1 1 4 1\n2 1 1 1\n2 2 4 0\n"
+        done = self.ok("solve", self.write("c.mtx", text), "-o", os.devnull)
+        self.assertIn("reason for gmres: the matrix is not Hermitian", done.stderr)
+
+    def test_mul_and_multiply_name_each_other(self):
+        big = self.write("big.mtx", "%%MatrixMarket matrix coordinate real general\n30 30 1\n1 1 1\n")
+        numbers = self.write("numbers.txt", "1\n2\n")
+        self.fails(4, "mul", "poisson2d:2", big, says="spmv multiply A B")
+        self.fails(2, "mul", "poisson2d:2", "poisson2d:2", says="spmv multiply A B")
+        self.fails(3, "multiply", "poisson2d:2", numbers, says="spmv mul A x")
+        self.assertNotIn("multiply", self.fails(4, "mul", "poisson2d:2", numbers).stderr)
+
+    def test_json_has_a_neutral_name(self):
+        for solver in "cg", "gmres":
+            result = json.loads(self.ok("solve", "poisson2d:3", "--solver", solver, "--json").stdout)["result"]
+            self.assertEqual(result["operation"], "solve")
+            self.assertEqual(result["solve"]["solver"], solver)
+            self.assertEqual(result["solve"], result["cg"])
+
+    def test_info_says_what_solve_takes(self):
+        general = "%%MatrixMarket matrix coordinate real general\n"
+        near = self.write("near.mtx", general + "2 2 4\n1 1 4\n1 2 1\n2 1 1.0000000000000002\n2 2 4\n")
+        far = self.write("far.mtx", general + "2 2 4\n1 1 4\n1 2 1\n2 1 2\n2 2 4\n")
+        minus = self.write("minus.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4\n2 2 -4\n")
+        flat = self.write("flat.mtx", general + "2 3 1\n1 1 4\n")
+        for path, solver, words in ((near, "cg", "values differ by at most 5.6e-17 of the largest"), (far, "gmres", "at most 0.25 of"),
+                                    (minus, "minres", "symmetric"), (flat, None, "nothing: it needs a square matrix")):
+            text = " ".join(self.ok("info", path).stdout.split())
+            self.assertIn(words, text)
+            info = json.loads(self.ok("info", path, "--json").stdout)["info"]
+            self.assertEqual(info["solver"], solver)
+            if solver is not None:
+                self.assertIn(f"spmv solve takes {solver}: {info['why_solver']}", text)
+                solved = json.loads(self.ok("solve", path, "--json").stdout)["result"]["solve"]
+                self.assertEqual((solved["solver"], solved["why_solver"]), (solver, info["why_solver"]))
+
+    def test_all_gives_the_reason_for_its_x(self):
+        done = self.ok("solve", "poisson2d:20", "--precond", "all", "-o", os.devnull)
+        words = " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+        written = re.search(r"(\S+) +\d+ [^\n]*written as x", done.stderr).group(1)
+        self.assertIn(f"x is that of {written}, which took the fewest iterations: times differ between runs", words)
+        done = self.fails(7, "solve", "poisson2d:20", "--precond", "all", "--rtol", "0", "--max-iterations", "1", "-o", os.devnull)
+        self.assertIn("which has the smallest residual", done.stderr)
 
 
 class NearNull(Solve):

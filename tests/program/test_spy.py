@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -93,7 +94,7 @@ def unfiltered(data, width, height, depth):
 
 
 class Png:
-    """An RGB image; checks its checksums."""
+    """An RGB image, or one with a palette, whose pixels become RGB; checks its checksums."""
 
     def __init__(self, data):
         assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -105,11 +106,15 @@ class Png:
             self.kinds.append(kind)
             if kind == b"IHDR":
                 self.width, self.height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
-                assert (bits, colour, interlaced) == (8, 2, 0)
+                assert (bits, interlaced) == (8, 0) and colour in (2, 3)
+            if kind == b"PLTE":
+                palette = [body[i : i + 3] for i in range(0, len(body), 3)]
             packed += body if kind == b"IDAT" else b""
             at += 12 + size
         assert self.kinds[-1] == b"IEND"
-        self.rows = unfiltered(zlib.decompress(packed), self.width, self.height, 3)
+        self.rows = unfiltered(zlib.decompress(packed), self.width, self.height, 3 if colour == 2 else 1)
+        if colour == 3:
+            self.rows = [bytearray(b"".join(palette[index] for index in row)) for row in self.rows]
 
     def pixel(self, x, y):
         return tuple(self.rows[y][3 * x : 3 * x + 3])
@@ -302,10 +307,14 @@ class Pictures(Case):
                 self.assertEqual(len(images), embedded)
                 for image in images:
                     text = image.get("{http://www.w3.org/1999/xlink}href")
+                    place = [int(image.get(key)) for key in ("x", "y", "width", "height")]
+                    self.assertEqual(place, list(png.frame()))
                     image = Png(base64.b64decode(text.split("base64,")[1]))
-                    x, y, width, height = png.frame()
-                    self.assertEqual((image.width, image.height), (width, height))
-                    self.assertEqual(image.rows, [row[3 * x : 3 * (x + width)] for row in png.rows[y : y + height]])
+                    x, y, width, height = place
+                    rows, cols = spy["rows"]["cells"], spy["cols"]["cells"]
+                    self.assertEqual((image.width, image.height), (cols, rows))  # a pixel for each cell
+                    shown = [[png.pixel(x + c * width // cols, y + r * height // rows) for c in range(cols)] for r in range(rows)]
+                    self.assertEqual([[image.pixel(c, r) for c in range(cols)] for r in range(rows)], shown)
 
     def test_svg_stays_small(self):
         svg, spy = self.draw("uniform:1800,1800,222", "--size", "4000", name="a.svg")
@@ -361,7 +370,7 @@ class Pictures(Case):
         self.fails(2, "spy", path, "-o", out, says=[out, "No such file or directory"])
         for name in ["old.png", "old.svg"]:
             old = self.write(name, "old")
-            self.fails(2, "spy", path, "-o", old, says=["cannot write", name], **limit_files(4096))
+            self.fails(2, "spy", path, "-o", old, says=["cannot write", name], **limit_files(1024))
             self.fails(2, "spy", os.path.join(self.folder, "missing.mtx"), "-o", old, says="missing.mtx")
             self.fails(3, "spy", self.write("bad.mtx", "bad\n"), "-o", old, says="bad.mtx:1:")
             self.assertEqual(self.read(name), "old")
@@ -373,18 +382,41 @@ class Pictures(Case):
         path, libraries = self.matrix(3, 3, [(0, 0)]), {"LD_LIBRARY_PATH": self.folder}
         self.write("libcairo.so.2", "not a library, and longer than the head of one would have to be\n" * 10)
         out = os.path.join(self.folder, "a.png")
-        self.fails(4, "spy", path, "-o", out, env=libraries, says=["libcairo.so.2", "libcairo2"])
+        self.fails(4, "spy", path, "-o", out, env=libraries, says=["libcairo.so.2", "name an .svg", "libcairo2"])
         self.assertFalse(os.path.exists(out))
         self.ok("spy", path, env=libraries)
 
 
 class WithoutCairo(Case):
+    def svg(self, name):
+        return xml.etree.ElementTree.fromstring(self.bytes_of(name))
+
+    def test_svg_needs_no_cairo(self):
+        """Both pictures, with a library in cairo's place that cannot be opened."""
+        libraries = {"LD_LIBRARY_PATH": self.folder}
+        self.write("libcairo.so.2", "not a library, and longer than the head of one would have to be\n" * 10)
+        out, plot = (os.path.join(self.folder, name) for name in ("a.svg", "p.svg"))
+        shutil.copy(self.data("lecture3x3.mtx"), os.path.join(self.folder, "a<&b.mtx"))
+        self.ok("spy", "a<&b.mtx", "-o", out, env=libraries, cwd=self.folder)
+        texts = [text.text for text in self.svg("a.svg").iter("{http://www.w3.org/2000/svg}text")]
+        self.assertEqual(texts[-3:-1], ["a<&b", "3 x 3, 4 nonzeros"])
+        self.assertTrue({"column", "row", "0", "1", "2"} <= set(texts))
+        blue = [box for box in self.svg("a.svg").iter("{http://www.w3.org/2000/svg}rect") if box.get("fill") == "rgb(5,33,92)"]
+        self.assertEqual(len(blue), 4)
+        self.ok("solve", "poisson2d:9", "--precond", "all", "--plot", plot, "-o", os.devnull, env=libraries)
+        root = self.svg("p.svg")
+        lines = [line for line in root.iter("{http://www.w3.org/2000/svg}path") if line.get("stroke-width") == "1.75"]
+        self.assertGreaterEqual(len({line.get("stroke") for line in lines}), 7)
+        for line in lines:
+            points = [tuple(map(float, point.split())) for point in re.split("[ML]", line.get("d"))[1:]]
+            self.assertEqual(points, sorted(points))  # iterations ascend
+        self.fails(4, "solve", "poisson2d:9", "--plot", "p.png", env=libraries, says=["cairo", "name an .svg"])
+
     @unittest.skipIf(PICTURES, "this build has cairo")
     def test_4_says_so(self):
-        for name in ["a.png", "a.svg"]:
-            out = os.path.join(self.folder, name)
-            self.fails(4, "spy", self.data("lecture3x3.mtx"), "-o", out, says=["this build has no cairo", "libcairo2-dev"])
-            self.assertFalse(os.path.exists(out))
+        out = os.path.join(self.folder, "a.png")
+        self.fails(4, "spy", self.data("lecture3x3.mtx"), "-o", out, says=["this build has no cairo", "name an .svg", "libcairo2-dev"])
+        self.assertFalse(os.path.exists(out))
 
 
 class Usage(Case):
