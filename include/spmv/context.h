@@ -131,8 +131,8 @@ SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t si
  *
  * Errors: SPMV_ERROR_NO_DEVICE (the backend is not in this build, or there is no usable GPU),
  * SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also: an unknown backend, a number of threads out of
- * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the system cannot
- * start the number of threads in options), SPMV_CANCELLED. */
+ * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the GPU is there but
+ * its memory is full; the system cannot start the number of threads in options), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
 /* Waits for the queued work, then releases everything that the context owns. Destroy the objects

@@ -97,7 +97,7 @@ static spmv_status open_best(spmv_context *ctx, const spmv_context_options *opti
             ctx->error[0] = '\0';
             return SPMV_OK;
         }
-        if (st != SPMV_ERROR_NO_DEVICE && st != SPMV_ERROR_DEVICE)
+        if (st != SPMV_ERROR_NO_DEVICE && st != SPMV_ERROR_DEVICE && st != SPMV_ERROR_MEMORY)
             return st;
         snprintf(why, sizeof why, "%s", ctx->error);
     }
