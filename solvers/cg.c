@@ -254,8 +254,6 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
     struct krylov *s = &cg->s;
     spmv_plan_info recurrence;
     TRY(krylov_check(s));
-    if (symmetry_check < SPMV_SYMMETRY_TRUST || symmetry_check > SPMV_SYMMETRY_SAMPLED)
-        TRY(context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: symmetry_check is %d", symmetry_check));
     TRY(check_inner(cg, &recurrence));
     if (s->on_iterate != NULL && (cg->inner != NULL || s->info.vectors != 1))
         TRY(context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -302,6 +300,13 @@ static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_c
         s->result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
     st = options_take(ctx, "cg", &o, sizeof o, options);
+    if (st == SPMV_OK)
+        st = krylov_check_options(ctx, "spmv_cg",
+                                  &(const struct krylov_options){.rtol = o.rtol,
+                                                                 .atol = o.atol,
+                                                                 .max_iterations = o.max_iterations,
+                                                                 .zero_start = o.zero_start,
+                                                                 .symmetry_check = o.symmetry_check});
     if (st == SPMV_OK) {
         s->precond = o.precond;
         s->rtol = o.rtol;
@@ -313,7 +318,13 @@ static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_c
         s->user = o.user;
         cg.rung = o.method;
         cg.inner = o.inner;
+        plan_begin_use(plan);
+        plan_begin_use(o.inner);
+        precond_begin_use(o.precond);
         st = solve(&cg, o.symmetry_check);
+        precond_end_use(o.precond);
+        plan_end_use(o.inner);
+        plan_end_use(plan);
     }
     for (int v = 0; v < s->info.vectors && result != NULL; v++)
         result_write((char *)result + (size_t)v * size, size, &s->result[v], sizeof *s->result);

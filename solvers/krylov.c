@@ -21,31 +21,43 @@ static int64_t size_of(const struct krylov *s)
 
 /* ------------------------------------------------------------- checks */
 
-spmv_status krylov_check(const struct krylov *s)
+spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spmv_plan_info *info)
 {
-    const spmv_plan_info *info = &s->info;
-    if (s->plan->ranks == NULL) {
-        const spmv_status st = csr_check_square(s->ctx, s->call, info->rows, info->cols);
+    spmv_context *const ctx = plan->ctx;
+    if (plan->ranks == NULL) {
+        const spmv_status st = csr_check_square(ctx, call, info->rows, info->cols);
         if (st != SPMV_OK)
             return st;
     }
     if (type_is_complex(info->type) && info->vectors != 1)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: several right-hand sides at once are not supported with type %s", s->call,
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: several right-hand sides at once are not supported with type %s", call,
                             spmv_type_name(info->type));
     if (info->x_stride != info->vectors || info->y_stride != info->vectors)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported",
-                            s->call, info->vectors, (long long)info->x_stride, (long long)info->y_stride);
-    if (info->rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported", call,
+                            info->vectors, (long long)info->x_stride, (long long)info->y_stride);
+    return SPMV_OK;
+}
+
+spmv_status krylov_check_options(spmv_context *ctx, const char *call, const struct krylov_options *o)
+{
+    return OPTIONS_CHECK(ctx, call, {"rtol", o->rtol, 0, INFINITY}, {"atol", o->atol, 0, INFINITY},
+                         {"max_iterations", (double)o->max_iterations, 0, INFINITY},
+                         {"zero_start", o->zero_start, 0, 1},
+                         {"symmetry_check", o->symmetry_check, SPMV_SYMMETRY_TRUST, SPMV_SYMMETRY_SAMPLED});
+}
+
+spmv_status krylov_check(const struct krylov *s)
+{
+    const spmv_status st = krylov_check_plan(s->call, s->plan, &s->info);
+    if (st != SPMV_OK)
+        return st;
+    if (s->info.rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: %s", s->call,
                             s->b == NULL   ? "b is NULL"
                             : s->x == NULL ? "x is NULL"
                                            : "b and x are the same array");
-    if (!(s->rtol >= 0) || !(s->atol >= 0) || s->max_iterations < 0)
-        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: rtol %g, atol %g, max_iterations %lld: must not be negative", s->call, s->rtol,
-                            s->atol, (long long)s->max_iterations);
     return SPMV_OK;
 }
 

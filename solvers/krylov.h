@@ -98,8 +98,19 @@ struct krylov {
 
 /* ------------------------------------------------------------- for a method's front */
 
-/* Checks the plan, b, x, rtol, atol and max_iterations. */
+/* Checks the plan, b and x. */
 spmv_status krylov_check(const struct krylov *s);
+
+/* Checks a plan for a solve: square, no strides, one vector if it is complex. */
+spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spmv_plan_info *info);
+
+/* Checks the options that all solves have. */
+struct krylov_options {
+    double rtol, atol;
+    int64_t max_iterations;
+    int zero_start, symmetry_check;
+};
+spmv_status krylov_check_options(spmv_context *ctx, const char *call, const struct krylov_options *options);
 
 /* Checks the preconditioner, for a recurrence in vectors of this type. */
 spmv_status krylov_check_precond(const struct krylov *s, spmv_type type);

@@ -7,8 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "amg_rows.h"
 #include "clock.h"
 #include "matrix_internal.h"
+#include "plan_internal.h"
 #include "precond_internal.h"
 #include "precond_loops.h"
 
@@ -221,27 +223,28 @@ static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *t
 
 static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options *o)
 {
-    if (o->block < 0 || o->block > 64 || o->degree < -1 || o->degree > 100 || o->steps < 0 || o->steps > 1000)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: block %d (0 to 64), degree %d (-1 to 100), steps %d (0 to "
-                            "1000): out of range",
-                            o->block, o->degree, o->steps);
+    const spmv_status st = OPTIONS_CHECK(
+        ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64}, {"degree", o->degree, -1, PRECOND_DEGREE},
+        {"steps", o->steps, 0, 1000}, {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
+        {"near_nulls", o->near_nulls, 0, AMG_NULLS}, {"update_values", o->update_values, 0, 1},
+        {"general", o->general, 0, 1}, {"drop", o->drop, -1, 1}, {"fill", o->fill, 0, 1e6});
+    if (st != SPMV_OK)
+        return st;
     const bool given = o->lowest != 0 || o->highest != 0;
     if (given && !(o->lowest > 0 && o->lowest < o->highest && isfinite(o->highest)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_create: eigenvalues from %g to %g: must be 0 < lowest < highest",
                             o->lowest, o->highest);
-    if (!(o->shift >= 0 && isfinite(o->shift)) || !(o->strength >= 0 && o->strength <= 1))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: shift %g (at least 0), strength %g (0 to 1): one is out of "
-                            "its range",
-                            o->shift, o->strength);
     if (!(o->drop == -1 || (o->drop >= 0 && o->drop < 1)) || !(o->fill == 0 || (o->fill >= 1 && o->fill <= 1e6)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: drop %g (0 to 1), fill %g (1 to 1e6): one is out of its range",
+                            "spmv_preconditioner_create: drop %g (0 to less than 1, or -1), fill %g (1 to 1e6, or 0): "
+                            "one is out of its "
+                            "range",
                             o->drop, o->fill);
-    if (o->general != 0 && o->general != 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_create: general %d (0 or 1)", o->general);
+    if (o->near_null_type != SPMV_TYPE_DEFAULT && !type_is_real(o->near_null_type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_preconditioner_create: near_null_type is %s, must be f64 or f32",
+                            spmv_type_name(o->near_null_type));
     o->drop = o->drop == -1 ? 1e-4 : o->drop;
     o->fill = o->fill == 0 ? 10 : o->fill;
     o->steps = o->steps == 0 ? 20 : o->steps;
@@ -419,6 +422,9 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
         return SPMV_ERROR_ARGUMENT;
     if (values == NULL && m->rows > 0)
         return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_update_values: values is NULL");
+    const spmv_status st = object_free_of_calls(m->ctx, &m->use, "spmv_preconditioner_update_values", "preconditioner");
+    if (st != SPMV_OK)
+        return st;
     if (m->renew == NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_preconditioner_update_values: preconditioner %s: only amg, made with the option "
@@ -427,9 +433,26 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
     return m->rows > 0 ? m->renew(m->self, values) : SPMV_OK;
 }
 
-void spmv_preconditioner_destroy(spmv_preconditioner *m)
+void precond_begin_use(const spmv_preconditioner *m)
 {
     if (m == NULL)
+        return;
+    ((spmv_preconditioner *)m)->use.calls++;
+    plan_begin_use(m->plan);
+}
+
+void precond_end_use(const spmv_preconditioner *m)
+{
+    if (m == NULL)
+        return;
+    plan_end_use(m->plan);
+    if (object_end_use(&((spmv_preconditioner *)m)->use))
+        spmv_preconditioner_destroy((spmv_preconditioner *)m);
+}
+
+void spmv_preconditioner_destroy(spmv_preconditioner *m)
+{
+    if (m == NULL || object_destroyed_later(&m->use))
         return;
     if (m->destroy != NULL)
         m->destroy(m->self);
@@ -447,7 +470,16 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
                             r == NULL   ? "r is NULL"
                             : z == NULL ? "z is NULL"
                                         : "r and z are the same array");
-    return m->apply(m->self, r, z);
+    if (m->applies)
+        return context_fail(m->ctx, SPMV_ERROR_BUSY,
+                            "spmv_preconditioner_apply: this call is inside an application of the same preconditioner");
+    spmv_preconditioner *const used = (spmv_preconditioner *)m;
+    used->applies = true;
+    precond_begin_use(m);
+    const spmv_status st = m->apply(m->self, r, z);
+    used->applies = false;
+    precond_end_use(m);
+    return st;
 }
 
 spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)

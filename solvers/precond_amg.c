@@ -292,17 +292,9 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
-    if (o->near_nulls < 0 || o->near_nulls > AMG_NULLS)
-        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner amg: %d near-null-space vectors; up to %d are possible", o->near_nulls,
-                            AMG_NULLS);
     if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
-    if (!type_is_real(amg->near_null_type))
-        return context_fail(amg->ctx, SPMV_ERROR_TYPE,
-                            "preconditioner amg: near-null-space vectors of type %s: must be f64 or f32",
-                            spmv_type_name(amg->near_null_type));
     if (o->near_nulls > 1 || amg->block > 1)
         amg->nulls = o->near_nulls > 0 ? o->near_nulls : amg->block;
     return SPMV_OK;

@@ -32,6 +32,7 @@ struct spmv_solver {
     struct direct *direct;
     spmv_preconditioner *precond;              /* NULL: could not be made */
     spmv_preconditioner *ilut[SOLVER_RESORTS]; /* made when others fail; NULL: not made yet */
+    struct object_use use;                     /* by a solve */
     spmv_status failed;                        /* why precond or direct could not be made, and the message */
     char sentence[512];
     double seconds;

@@ -36,7 +36,7 @@ SPMV_BEGIN_DECLS
  *   residual   norm of the residual of the recurrence
  *
  * It returns 0 to continue. Any other value stops the solve with SPMV_CANCELLED; x is then the
- * iterate reached. */
+ * iterate reached. It may call the library on the context of the solve (context.h, Callbacks). */
 typedef int (*spmv_cg_fn)(int64_t iteration, double residual, void *user);
 
 /* A callback that reads the iterate. It is called when spmv_cg_fn would be.
@@ -45,8 +45,7 @@ typedef int (*spmv_cg_fn)(int64_t iteration, double residual, void *user);
  *      memory, to be read only, valid until the callback returns
  * Other parameters and the value returned: as for spmv_cg_fn.
  *
- * It may call the library on the context of the solve. On OpenMP it runs in the calling thread,
- * inside a parallel region. */
+ * On OpenMP it runs in the calling thread, inside a parallel region. */
 typedef int (*spmv_iterate_fn)(int64_t iteration, double residual, const void *x, void *user);
 
 /* Whether spmv_cg checks that A is symmetric. */
@@ -262,9 +261,10 @@ typedef struct spmv_solver_options {
 
     int restart; /* gmres: iterations between restarts, 1 to 200; default 0: 50 */
 
-    /* A plan for products with this matrix, whose type and number of vectors the solver takes. It
-     * must outlive the solver; the matrix must be in the context's memory; new values are not
-     * possible. Default NULL: the solver makes its own. */
+    /* A plan for products with this matrix (SPMV_OPERATION_N, no strides), whose type and number of
+     * vectors the solver takes; vectors is 1 or the same number. It must outlive the solver; the matrix
+     * must be in the context's memory; new values are not possible. Default NULL: the solver makes its
+     * own. */
     spmv_plan *plan;
 
     /* A preconditioner in place of the one that precond names, such as one's own
@@ -325,7 +325,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
  * several right-hand sides; inner or a rung with another method than cg; a preconditioner with
  * direct; direct without its module), SPMV_ERROR_LIMIT (also:
- * inner, and a value is too large for f32), those of spmv_plan_create and
+ * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range; the
+ * message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of spmv_plan_create and
  * spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                         spmv_solver **solver);
@@ -366,7 +367,8 @@ typedef struct spmv_solver_result {
  *   size    sizeof(spmv_solver_result)
  *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
- * continue; the message says why; x is the last iterate); the status of spmv_solver_update_values if
+ * continue; the message says why; x is the last iterate); SPMV_ERROR_BUSY (a solve with this solver has
+ * not ended: the call is in its callback; x is unchanged); the status of spmv_solver_update_values if
  * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
@@ -386,9 +388,18 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *           contents.
  *
  * Errors that change nothing: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (a pattern has no
- * values), SPMV_ERROR_CAPTURE. After any other error (those of spmv_solver_create), solves fail
+ * values; the solver has a plan of the caller), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve with this
+ * solver has not ended). After any other error (those of spmv_solver_create), solves fail
  * with the same status until a call succeeds. */
 SPMV_API spmv_status spmv_solver_update_values(spmv_solver *solver, const void *values);
+
+/* Replaces the callbacks of the options, for the solves that follow.
+ *
+ *   on_iteration, on_iterate, user  as in spmv_solver_options
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_BUSY (a solve with this solver has not ended). */
+SPMV_API spmv_status spmv_solver_set_callbacks(spmv_solver *solver, spmv_cg_fn on_iteration, spmv_iterate_fn on_iterate,
+                                               void *user);
 
 /* The description of a solver. Strings and objects are valid until the solver is destroyed or gets
  * new values. */

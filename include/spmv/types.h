@@ -51,7 +51,7 @@
     X(ERROR_ARGUMENT, 100, "invalid argument")                                                                         \
     X(ERROR_SPEC, 101, "unknown or malformed matrix SPEC")                                                             \
     X(ERROR_METHOD, 102, "unknown method")                                                                             \
-    X(ERROR_BUSY, 103, "another thread is using the context")                                                          \
+    X(ERROR_BUSY, 103, "in use by another call")                                                                       \
     X(ERROR_OPEN, 200, "cannot open the file")                                                                         \
     X(ERROR_READ, 201, "cannot read the file")                                                                         \
     X(ERROR_WRITE, 202, "cannot write the file")                                                                       \

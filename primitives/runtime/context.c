@@ -127,6 +127,7 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
                           SPMV_MAX_THREADS);
         goto done;
     }
+    TRY(OPTIONS_CHECK(ctx, "spmv_context_create", {"device", o.device, -1, INFINITY}));
     if ((unsigned)o.backend >= BACKEND_NAMES) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: unknown backend %d", (int)o.backend);
         goto done;
@@ -198,6 +199,11 @@ void spmv_context_destroy(spmv_context *ctx)
 {
     if (ctx == NULL)
         return;
+    if (atomic_load_explicit(&ctx->holder, memory_order_relaxed) != 0) {
+        if (context_free_of_others(ctx) == SPMV_OK)
+            context_fail(ctx, SPMV_ERROR_BUSY, "spmv_context_destroy: a call on the context has not ended");
+        return;
+    }
     ctx->backend->synchronize(ctx);
     spmv_free(ctx, ctx->scratch);
     spmv_free(ctx, ctx->workspace);
@@ -286,6 +292,14 @@ spmv_status context_fail(spmv_context *ctx, spmv_status status, const char *form
         va_end(arguments);
     }
     return status;
+}
+
+spmv_status object_free_of_calls(spmv_context *ctx, const struct object_use *use, const char *call, const char *what)
+{
+    return use->calls == 0 ? SPMV_OK
+                           : context_fail(ctx, SPMV_ERROR_BUSY,
+                                          "%s: a call that has not ended uses the %s: this call is inside its callback",
+                                          call, what);
 }
 
 spmv_status context_need(spmv_context *ctx, const char *call, const char *name, const void *pointer)

@@ -1,6 +1,7 @@
 /* Host memory, the memory functions of the host backends, and structs of other header versions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -114,6 +115,23 @@ spmv_status options_take(spmv_context *ctx, const char *kind, void *to, size_t t
         ctx, SPMV_ERROR_ARGUMENT,
         "%s options have %zu bytes, this library expects %zu: initialize them with spmv_%s_options_init", kind,
         from_size, to_size, kind);
+}
+
+spmv_status options_check_ranges(spmv_context *ctx, const char *call, const struct option_range *options, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct option_range *const o = &options[i];
+        char range[64];
+        if (o->value >= o->least && o->value <= o->most && isfinite(o->value))
+            continue;
+        if (isinf(o->most))
+            snprintf(range, sizeof range, "at least %.10g", o->least);
+        else
+            snprintf(range, sizeof range, "%.10g %s %.10g", o->least, o->most == o->least + 1 ? "or" : "to", o->most);
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: option %s %.10g: must be %s", call, o->name, o->value,
+                            range);
+    }
+    return SPMV_OK;
 }
 
 void result_write(void *to, size_t size, const void *from, size_t from_size)

@@ -7,6 +7,7 @@
 #define RUNTIME_H
 
 #include <limits.h>
+#include <math.h>
 #include <spmv/context.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,6 +84,46 @@ spmv_status context_release(spmv_context *ctx, bool outer, spmv_status status);
 
 /* SPMV_ERROR_BUSY if another thread holds the context. */
 spmv_status context_free_of_others(const spmv_context *ctx);
+
+/* The calls that use an object: solves that run, applications of a preconditioner. Their callbacks may
+ * call the library, so an object can be named by a call while another one uses it. The counts change
+ * only in the thread that has the context. */
+struct object_use {
+    int calls;
+    bool destroyed; /* ..._destroy was called meanwhile: the last call to end destroys the object */
+};
+
+/* SPMV_ERROR_BUSY if a call uses the object. call: the public function; what: the kind of object. */
+spmv_status object_free_of_calls(spmv_context *ctx, const struct object_use *use, const char *call, const char *what);
+
+/* For ..._destroy: whether it must leave the object to the call that uses it. */
+static inline bool object_destroyed_later(struct object_use *use)
+{
+    use->destroyed = use->calls > 0;
+    return use->destroyed;
+}
+
+/* Ends a use. Returns whether the object must be destroyed now. */
+static inline bool object_end_use(struct object_use *use)
+{
+    return --use->calls == 0 && use->destroyed;
+}
+
+/* A member of an option struct with the range of its values. most INFINITY: no upper limit, but the
+ * value must be finite. */
+struct option_range {
+    const char *name;
+    double value, least, most;
+};
+
+/* Checks options; a NaN is outside of every range. SPMV_ERROR_ARGUMENT: "call: option NAME
+ * VALUE: must be LEAST to MOST". */
+spmv_status options_check_ranges(spmv_context *ctx, const char *call, const struct option_range *options, size_t count);
+
+/* The same for a list of options in braces. */
+#define OPTIONS_CHECK(ctx, call, ...)                                                                                  \
+    options_check_ranges(ctx, call, (const struct option_range[]){__VA_ARGS__},                                        \
+                         sizeof((const struct option_range[]){__VA_ARGS__}) / sizeof(struct option_range))
 
 /* Checks two arguments of a public function: the context, and a pointer that must not be NULL.
  * Returns SPMV_OK, or SPMV_ERROR_ARGUMENT with "call: name is NULL" (without a message if the
