@@ -485,8 +485,9 @@ static spmv_status try_components(struct chain *c, spmv_status st)
     spmv_plan_info info;
     bool split = false;
     char sentence[512];
+    const bool own_limit = st == SPMV_ERROR_ITERATIONS && s->options.max_iterations > 0;
     const bool failed = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
-    if (!failed || s->components_known || !is_sound(c))
+    if (!failed || own_limit || s->components_known || !is_sound(c))
         return st;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     spmv_status found = spmv_plan_describe(c->plan, &info, sizeof info);
