@@ -223,7 +223,7 @@ class Singular(Solve):
             self.assertNotIn("rounding errors of", said)
 
     def test_unstable_factors_are_named(self):
-        side = 70
+        side = 120
         entries = []
         for i in range(side * side):
             entries.append((i, i, 0.1))
