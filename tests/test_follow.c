@@ -97,7 +97,7 @@ static void several(void **state)
 {
     enum { VECTORS = 3 };
     spmv_context *ctx = *state;
-    struct grid g = grid_new(12, 1, false, -3, SPMV_F64);
+    struct grid g = grid_new(16, 1, false, -3, SPMV_F64);
     double *const x = support_zeros(g.n * VECTORS, 8), *const one = support_zeros(g.n, 8);
     spmv_solver_options o = options_of(NULL, NULL);
     spmv_solver_result r[VECTORS];

@@ -483,7 +483,7 @@ class Defaults(Solve):
 class Rows(Solve):
     """The backward error of each row, and true residuals that are checked in the type of their sums."""
 
-    SIDE = 16  # more points than a dense factor has rows
+    SIDE = 24  # more points than a dense factor has rows, and than the last level of amg
 
     def penalty(self, p, name):
         """The Laplacian on SIDE x SIDE points; u = x on the boundary by a penalty p, so everywhere."""
@@ -512,8 +512,8 @@ class Rows(Solve):
                 result = json.loads(self.read("j.json"))["result"]["cg"]
                 limit = 1e-2 if "f32" in words else 1e-4
                 self.assertTrue(0 <= result["backward_error"] <= limit, (p, words, result["backward_error"]))
-                if p > 1e10:
-                    self.assertIn("scaled rows and columns", result["why_solver"])
+                if p > 1e10 and "amg" in words:  # auto takes a complete factor of so few rows
+                    self.assertIn("scaled rows and columns", result["why_solver"], (p, words))
                 found = numbers(self.read("x.txt"))
                 error = max(abs(v - i % self.SIDE / (self.SIDE - 1)) for i, v in enumerate(found))
                 self.assertLess(error, limit, (p, words))
