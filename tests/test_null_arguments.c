@@ -527,6 +527,8 @@ static void check_contexts(void)
     assert_null(spmv_context_stream(NULL));
     assert_non_null(spmv_last_error(NULL));
     assert_true(spmv_memory_available(NULL, NULL) > 0);
+    spmv_memory_limit(0);
+    assert_int_equal(spmv_context_set_cancel(NULL, NULL, NULL), SPMV_ERROR_ARGUMENT);
 }
 
 static void check_objects(void)
@@ -668,6 +670,8 @@ static const struct {
     {"spmv_last_error", 1, check_contexts},
     {"spmv_free", 2, check_contexts},
     {"spmv_memory_available", 2, check_contexts},
+    {"spmv_memory_limit", 0, check_contexts},
+    {"spmv_context_set_cancel", 3, check_contexts},
     {"spmv_host_free", 1, check_objects},
     {"spmv_matrix_view", 2, check_objects},
     {"spmv_matrix_destroy", 1, check_objects},
