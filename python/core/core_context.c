@@ -185,6 +185,12 @@ static int on_event(const spmv_event *event, void *user)
     return stop;
 }
 
+/* Set-ups and solves ask it: an interrupt of Python ends them. */
+static int is_cancelled(void *user)
+{
+    return context_interrupted(user);
+}
+
 /* ------------------------------------------------------------------ the types */
 
 static void context_dealloc(PyObject *self)
@@ -406,6 +412,8 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS;
     st = spmv_context_create(&options, &c->ctx);
     Py_END_ALLOW_THREADS;
+    if (st == SPMV_OK)
+        st = spmv_context_set_cancel(c->ctx, is_cancelled, c);
     if (st == SPMV_OK)
         return (PyObject *)c;
     if (PyErr_Occurred() == NULL)
