@@ -460,7 +460,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         st = spmv_synchronize(ctx); /* refuses a capture before anything changes */
     if (st != SPMV_OK)
         return st;
-    const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
+    const bool renews = s->precond != NULL && s->precond != s->options.own_precond && precond_renews(s->precond);
     for (int i = 0; i < SOLVER_RESORTS; i++) {
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;

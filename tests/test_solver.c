@@ -547,6 +547,108 @@ static void kept_aggregates(void **state)
     release(&s);
 }
 
+/* Symbolic work: patterns of products and of transposes. The linker puts these in front of the library's
+ * functions. */
+static int symbolic;
+
+spmv_status __real_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
+spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
+spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan)
+{
+    symbolic++;
+    return __real_spmv_multiply_plan_create(ctx, a, b, options, plan);
+}
+
+spmv_status __real_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan);
+spmv_status __wrap_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan);
+spmv_status __wrap_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan)
+{
+    symbolic++;
+    return __real_spmv_plan_create(ctx, a, options, plan);
+}
+
+/* The work and the bits of new values with kept aggregates: no symbolic work, the memory is counted, and
+ * for values that lead to the same aggregates x is that of a new solver. Columns that do not ascend and
+ * the caller's own amg: new values are possible, and the hierarchy is made again or stays. */
+static void work_of_new_values(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_preconditioner_options precond = support_preconditioner_options();
+    spmv_solver_options o = defaults();
+    spmv_solver_info info;
+    int64_t bytes[2];
+    double expected[N], x[N];
+    o.precond = "amg";
+    o.precond_options = &precond;
+    o.zero_start = 1;
+    void *const fresh = values_of(&s, 0, 2), *const device = support_upload(ctx, fresh, value_bytes(&s));
+    spmv_csr other = s.there;
+    other.val = device;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        precond.update_values = keeps;
+        spmv_solver *solver = solver_of(ctx, &s.there, &o);
+        /* on a GPU the first new values make another plan for the solver itself */
+        assert_ok(ctx, spmv_solver_update_values(solver, s.arrays[2]));
+        symbolic = 0;
+        assert_ok(ctx, spmv_solver_update_values(solver, device));
+        assert_true((symbolic == 0) == (keeps == 1));
+        assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+        bytes[keeps] = info.bytes;
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+        assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+        spmv_solver_destroy(solver);
+        solver = solver_of(ctx, &other, &o);
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+        assert_ok(ctx, spmv_download(ctx, s.x, expected, sizeof expected));
+        spmv_solver_destroy(solver);
+        assert_memory_equal(x, expected, sizeof x);
+    }
+    assert_true(SLOW || bytes[1] > bytes[0]);
+    /* the first two entries of the last row in the other order */
+    int32_t *const col = support_zeros(s.nnz, 4);
+    double *const val = support_zeros(s.nnz, 8);
+    const int64_t at = row_first(&s.host, N - 1);
+    memcpy(col, s.host.col, (size_t)s.nnz * 4);
+    memcpy(val, s.host.val, (size_t)s.nnz * 8);
+    col[at] = s.col[at + 1];
+    col[at + 1] = s.col[at];
+    val[at] = ((const double *)s.host.val)[at + 1];
+    val[at + 1] = ((const double *)s.host.val)[at];
+    spmv_csr unsorted = s.there;
+    unsorted.col = support_upload(ctx, col, s.nnz * 4);
+    unsorted.val = support_upload(ctx, val, s.nnz * 8);
+    spmv_preconditioner *m = NULL;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &unsorted, &precond, &m));
+    assert_fails(ctx, spmv_preconditioner_update_values(m, unsorted.val), SPMV_ERROR_UNSUPPORTED, "ascending columns");
+    spmv_preconditioner_destroy(m);
+    spmv_solver *solver = solver_of(ctx, &unsorted, &o);
+    assert_ok(ctx, spmv_solver_update_values(solver, unsorted.val));
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+    spmv_solver_destroy(solver);
+    /* an amg of the caller keeps its values */
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &s.there, &precond, &m));
+    assert_ok(ctx, spmv_preconditioner_apply(m, s.b, s.x));
+    assert_ok(ctx, spmv_download(ctx, s.x, expected, sizeof expected));
+    o.own_precond = m;
+    solver = solver_of(ctx, &s.there, &o);
+    assert_ok(ctx, spmv_solver_update_values(solver, device));
+    spmv_solver_destroy(solver);
+    assert_ok(ctx, spmv_preconditioner_apply(m, s.b, s.x));
+    assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+    assert_memory_equal(x, expected, sizeof x);
+    spmv_preconditioner_destroy(m);
+    support_free_in(ctx, (void *)unsorted.col, (void *)unsorted.val, device);
+    support_free(col, val, fresh);
+    release(&s);
+}
+
 /* Near-null-space vectors: of the type of b also where the preconditioner is of f32, or of their own
  * type; kept for new values, with and without kept aggregates. */
 static void near_null_space(void **state)
@@ -848,5 +950,5 @@ static void refusals(void **state)
 
 SUPPORT_MAIN(with_context(bits_of_cg), with_context(every_preconditioner), with_context(options_of_the_preconditioner),
              cmocka_unit_test(threads), with_context(new_values), with_context(new_values_that_fail),
-             with_context(kept_aggregates), with_context(near_null_space), with_context(from_jacobi_to_none),
-             with_context(one_call), with_context(statuses), with_context(refusals))
+             with_context(kept_aggregates), with_context(work_of_new_values), with_context(near_null_space),
+             with_context(from_jacobi_to_none), with_context(one_call), with_context(statuses), with_context(refusals))
