@@ -29,8 +29,8 @@ static int64_t most_iterations(const spmv_solver *s)
     return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * s->a.rows);
 }
 
-/* All right-hand sides by conjugate gradients. */
-static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x)
+/* The right-hand sides of the plan by conjugate gradients. */
+static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x, spmv_cg_result *results)
 {
     const spmv_solver_options *const o = &s->options;
     spmv_cg_options cg;
@@ -46,7 +46,7 @@ static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x)
     cg.precond = s->precond;
     cg.symmetry_check = o->symmetry_check;
     cg.inner = s->inner;
-    return spmv_cg(s->plan, b, x, &cg, s->results, sizeof *s->results);
+    return spmv_cg(s->plan, b, x, &cg, results, sizeof *results);
 }
 
 /* One right-hand side with s->used and s->used_precond. result: what was reached before; the
@@ -179,7 +179,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, spmv_cg_
     s->used_precond = s->precond;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
     if (s->method == NULL) {
-        st = solve_cg(s, b, x);
+        st = solve_cg(s, b, x, result);
         if (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0)
             st = go_on_with_minres(s, b, x, result);
     } else {
@@ -236,10 +236,10 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     }
     if (s->options.vectors == 1)
         return solve_single(s, b, x, s->results);
-    if (s->method != NULL)
+    if (s->plan->vectors == 1)
         return solve_columns(s, b, x);
     s->used = NULL;
     s->used_precond = s->precond;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return solve_cg(s, b, x);
+    return solve_cg(s, b, x, s->results);
 }

@@ -174,7 +174,10 @@ static void bits_of_cg(void **state)
                 o.vectors = vectors;
                 o.rtol = 1e-5;
                 o.rung = name;
-                for (int borrowed = 0; borrowed < 2; borrowed++) {
+                /* by itself, the solver may solve these one by one: one_by_one */
+                const bool given = vectors > 1 && name == NULL;
+                o.plan = given ? plan : NULL;
+                for (int borrowed = given; borrowed < 2; borrowed++) {
                     spmv_solver *const solver = solver_of(ctx, borrowed ? &s.there : &s.host, &o);
                     for (int run = 0; run < 2; run++) {
                         spmv_solver_result result[K];
@@ -206,6 +209,58 @@ static void bits_of_cg(void **state)
             }
         release(&s);
     }
+}
+
+/* Several right-hand sides of a matrix with few entries per row are solved one by one on a CPU: each has
+ * the bits and the result of a solve alone. With more entries per row one product serves all. */
+static void one_by_one(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_solver_options o = defaults();
+    spmv_solver_info info;
+    spmv_plan_info plan;
+    spmv_solver_result all[K], alone;
+    const bool cuda = support_backend == SPMV_BACKEND_CUDA;
+    double b[N * K], x[N * K], one[N];
+    o.zero_start = 1;
+    o.precond = "jacobi";
+    assert_ok(ctx, spmv_download(ctx, s.b, b, sizeof b));
+    o.vectors = K;
+    spmv_solver *several = solver_of(ctx, &s.there, &o);
+    assert_ok(ctx, spmv_solver_solve(several, s.b, s.x, all, sizeof *all));
+    assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+    assert_ok(ctx, spmv_solver_describe(several, &info, sizeof info));
+    assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+    assert_int_equal(plan.vectors, cuda ? K : 1);
+    spmv_solver_destroy(several);
+    o.vectors = 1;
+    spmv_solver *const single = solver_of(ctx, &s.there, &o);
+    for (int v = 0; v < K; v++) {
+        for (int64_t i = 0; i < N; i++)
+            one[i] = b[i * K + v];
+        void *const column = support_upload(ctx, one, sizeof one);
+        assert_ok(ctx, spmv_solver_solve(single, column, s.x, &alone, sizeof alone));
+        assert_ok(ctx, spmv_download(ctx, s.x, one, sizeof one));
+        for (int64_t i = 0; i < N; i++)
+            if (cuda ? !(fabs(one[i] - x[i * K + v]) < 1e-6) : one[i] != x[i * K + v])
+                fail_msg("right-hand side %d, row %lld: %.17g, alone %.17g", v, (long long)i, x[i * K + v], one[i]);
+        assert_true(cuda || (alone.iterations == all[v].iterations && alone.true_residual == all[v].true_residual));
+        spmv_free(ctx, column);
+    }
+    spmv_solver_destroy(single);
+    release(&s);
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "stencil27:4", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    o.vectors = K;
+    several = solver_of(ctx, &a, &o);
+    assert_ok(ctx, spmv_solver_describe(several, &info, sizeof info));
+    assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+    assert_int_equal(plan.vectors, K);
+    spmv_solver_destroy(several);
+    spmv_matrix_destroy(matrix);
 }
 
 /* The norm of b - A x, computed here in long double; b and x of right-hand side v. */
@@ -284,7 +339,8 @@ static void every_preconditioner(void **state)
             assert_string_equal(result->precond, made.name);
             assert_string_equal(result->why_precond, made.why);
             assert_true(kind < 0 || strcmp(made.name, name) == 0);
-            assert_true(plan.vectors == (general ? 1 : vectors) && plan.nnz == s.nnz);
+            assert_true(plan.vectors == (general || support_backend != SPMV_BACKEND_CUDA ? 1 : vectors) &&
+                        plan.nnz == s.nnz);
             /* at least the copy of A */
             assert_true(info.bytes >= s.nnz * 12 + N * 4 && info.seconds > 0);
             spmv_solver_destroy(solver);
@@ -948,7 +1004,8 @@ static void refusals(void **state)
     release(&s);
 }
 
-SUPPORT_MAIN(with_context(bits_of_cg), with_context(every_preconditioner), with_context(options_of_the_preconditioner),
-             cmocka_unit_test(threads), with_context(new_values), with_context(new_values_that_fail),
-             with_context(kept_aggregates), with_context(work_of_new_values), with_context(near_null_space),
-             with_context(from_jacobi_to_none), with_context(one_call), with_context(statuses), with_context(refusals))
+SUPPORT_MAIN(with_context(bits_of_cg), with_context(one_by_one), with_context(every_preconditioner),
+             with_context(options_of_the_preconditioner), cmocka_unit_test(threads), with_context(new_values),
+             with_context(new_values_that_fail), with_context(kept_aggregates), with_context(work_of_new_values),
+             with_context(near_null_space), with_context(from_jacobi_to_none), with_context(one_call),
+             with_context(statuses), with_context(refusals))

@@ -357,7 +357,9 @@ typedef struct spmv_solver_result {
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
  * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too. Methods
- * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
+ * other than cg solve several right-hand sides one after the other; so does cg on ref and omp if the
+ * matrix has less than 8 entries per row, without the options plan and rung, because that takes less
+ * time there. An iteration of bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *
@@ -372,7 +374,8 @@ typedef struct spmv_solver_result {
  * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
- * the same options. */
+ * the same options. Several right-hand sides that are solved one after the other have the bits of
+ * solves alone. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
