@@ -236,6 +236,12 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
     }
     if (s->options.vectors == 1)
         return solve_single(s, b, x, s->results);
+    if (s->method == NULL && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
+        for (int v = 0; v < s->options.vectors; v++)
+            s->results[v].status = SPMV_ERROR_UNSUPPORTED;
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_solve: on_iterate supports only one right-hand side");
+    }
     if (s->plan->vectors == 1)
         return solve_columns(s, b, x);
     s->used = NULL;

@@ -211,6 +211,14 @@ static void bits_of_cg(void **state)
     }
 }
 
+static int see_iterate(int64_t iteration, double residual, const void *x, void *user)
+{
+    (void)iteration;
+    (void)user;
+    assert_true(residual >= 0 && x != NULL);
+    return 0;
+}
+
 /* Several right-hand sides of a matrix with few entries per row are solved one by one on a CPU: each has
  * the bits and the result of a solve alone. With more entries per row one product serves all. */
 static void one_by_one(void **state)
@@ -220,7 +228,7 @@ static void one_by_one(void **state)
     spmv_solver_options o = defaults();
     spmv_solver_info info;
     spmv_plan_info plan;
-    spmv_solver_result all[K], alone;
+    spmv_solver_result all[K], refused[K], alone;
     const bool cuda = support_backend == SPMV_BACKEND_CUDA;
     double b[N * K], x[N * K], one[N];
     o.zero_start = 1;
@@ -233,6 +241,10 @@ static void one_by_one(void **state)
     assert_ok(ctx, spmv_solver_describe(several, &info, sizeof info));
     assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
     assert_int_equal(plan.vectors, cuda ? K : 1);
+    assert_ok(ctx, spmv_solver_set_callbacks(several, NULL, see_iterate, NULL));
+    assert_fails(ctx, spmv_solver_solve(several, s.b, s.x, refused, sizeof *refused), SPMV_ERROR_UNSUPPORTED,
+                 "one right-hand side");
+    assert_true(refused[0].status == SPMV_ERROR_UNSUPPORTED && refused[K - 1].status == SPMV_ERROR_UNSUPPORTED);
     spmv_solver_destroy(several);
     o.vectors = 1;
     spmv_solver *const single = solver_of(ctx, &s.there, &o);

@@ -145,7 +145,7 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     spmv_csr a;
     spmv_solver_options o;
     spmv_preconditioner_options p;
-    int type, iterates;
+    int type;
     long long max_iterations;
     unsigned long long near_null;
     PyObject *arrays = NULL;
@@ -154,10 +154,10 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddKiO", to_context, &c, to_csr, &a, &o.method, &o.precond,
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiiiiiddKiO", to_context, &c, to_csr, &a, &o.method, &o.precond,
                           &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.restart,
-                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength,
-                          &near_null, &p.near_nulls, &arrays))
+                          &o.symmetry_check, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &near_null,
+                          &p.near_nulls, &arrays))
         return NULL;
     p.near_null = address(near_null);
     o.type = (spmv_type)type;
@@ -175,8 +175,9 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     if (keep == NULL)
         return NULL;
     o.on_iteration = on_iteration;
-    o.on_iterate = iterates ? on_iterate : NULL;
     o.user = watch;
+    /* amg keeps its aggregates for new values; on a GPU it is made again, faster than that */
+    p.update_values = spmv_context_backend(c->ctx) != SPMV_BACKEND_CUDA;
     PyObject *made = NULL;
     if (context_begin(c, true, &state) && context_end(c, state, spmv_solver_create(c->ctx, &a, &o, &solver)))
         made = object_new(c, KIND_SOLVER, solver, keep);
@@ -217,11 +218,15 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
     PyObject *answer = NULL;
     if (context_begin(c, false, &state)) {
         struct watch *const watch = watch_of(s), before = *watch;
-        *watch = (struct watch){c, or_null(iterate), or_null(residual)};
         state = PyEval_SaveThread();
-        const spmv_status st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+        spmv_status st =
+            spmv_solver_set_callbacks(s->made, on_iteration, iterate != Py_None ? on_iterate : NULL, watch);
+        if (st == SPMV_OK) { /* else a solve with this solver has not ended */
+            *watch = (struct watch){c, or_null(iterate), or_null(residual)};
+            st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+            *watch = before;
+        }
         PyEval_RestoreThread(state);
-        *watch = before;
         answer = end_solve(c, NULL, st, vectors, solver_row, results);
     }
     PyMem_Free(results);

@@ -128,7 +128,6 @@ class Solver:
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
-        _iterates: bool = False,
     ) -> None:
         matrix, self._dtype, context = take(A, lambda where: context_of(device, where), shape, dtype)
         given = {"block": 0, "degree": -1, "steps": 0, "shift": 0.0, "strength": 0.0, "near_null": None}
@@ -145,8 +144,7 @@ class Solver:
         self._args = (method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check_symmetry, given)
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
         self._keep = matrix.keep if borrow else None
-        self._iterating: Any = None
-        self._handle = self._make(_iterates)
+        self._handle = self._make()
 
     def _vectors_near_null(self, array: Any) -> View:
         v, _ = taken(array, "near_null", self._dtype, self._context)
@@ -154,7 +152,7 @@ class Solver:
             raise ValueError(f"near_null has the shape {v.shape}, the matrix has {self.shape[0]} rows")
         return v
 
-    def _make(self, iterates: bool) -> Any:
+    def _make(self) -> Any:
         v = self._near_null
         method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check, given = self._args
         return _core.solver(
@@ -171,7 +169,6 @@ class Solver:
             int(maxiter or 0),
             int(restart or 0),
             int(bool(check)),
-            iterates,
             int(given["block"]),
             int(given["degree"]),
             int(given["steps"]),
@@ -218,32 +215,21 @@ class Solver:
         if (k == 1 and shape not in ((n,), (n, 1))) or (k > 1 and shape != (n, k)):
             raise ValueError(f"b has the shape {shape}, the solver needs {(n,) if k == 1 else (n, k)}")
         result, target = _start(x0, given, shape, self._dtype, context)
-        handle = self._handle
-        tell = None
-        if callback is not None:
-            if self._iterating is None:
-                self._iterating = self._make(True)
-            handle = self._iterating
-            tell = _shown(context, n, self._dtype, given, callback)
-        status, message, rows = _core.solver_solve(handle, rhs.address, target.address, k, tell, on_residual)
+        tell = None if callback is None else _shown(context, n, self._dtype, given, callback)
+        status, message, rows = _core.solver_solve(self._handle, rhs.address, target.address, k, tell, on_residual)
         return _result(_end(result, target, given, context), status, message, rows)
 
     def update_values(self, values: Any) -> None:
-        """Replace the values of the matrix, as ``Plan.update_values``, and make the preconditioner again."""
+        """Replace the values of the matrix, as ``Plan.update_values``, and make the preconditioner again.
+
+        On a CPU ``"amg"`` keeps the aggregates and patterns of the first values, which takes a third of
+        the time of a new solver. If an update fails, solves raise its error until another one succeeds.
+        """
         m = self._matrix
         v, _ = taken(values, "values", m.data.dtype, self._context)
         if v.shape != (m.nnz,):
             raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
-        self._iterating = None
         _core.solver_update(self._handle, v.address, (*m.keep, v.keep))
-        parts = list(self._parts)
-        if self._keep is not None:
-            parts[6] = v.address
-            self._parts, self._keep = tuple(parts), (*m.keep, v.keep)
-        else:
-            host = view(np.array(values, dtype=m.data.dtype), "values")
-            parts[6] = host.address
-            self._parts, self._matrix.data = tuple(parts), host
 
     def __repr__(self) -> str:
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
@@ -288,12 +274,7 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     (True, True)
     """
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
-    if calls.get("callback") is not None:
-        options["_iterates"] = True
-    solver = Solver(A, **options)
-    if calls.get("callback") is not None:
-        solver._iterating = solver._handle
-    return solver.solve(b, x0, **calls)
+    return Solver(A, **options).solve(b, x0, **calls)
 
 
 def cg(
