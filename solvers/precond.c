@@ -611,7 +611,7 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
     if (m->renew == NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_preconditioner_update_values: preconditioner %s: only amg, made with the option "
-                            "update_values, takes new values",
+                            "update_values from values under ascending columns, takes new values",
                             m->name);
     return m->rows > 0 ? m->renew(m->self, values) : SPMV_OK;
 }

@@ -218,7 +218,7 @@ def test_failures(system):
     assert info == 0 and abs(z - 1j * x).max() < 1e-6
     zero, info = spmv.cg(A, np.zeros(900))
     assert info == 0 and not zero.any()
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="rtol -1"):
         spmv.cg(A, b, rtol=-1)
 
 
@@ -499,3 +499,40 @@ def test_same_bits():
     for threads in (1, 2, 3):
         other = spmv.cg(A, b, rtol=1e-10, device=spmv.Context("cpu", threads))[0]
         np.testing.assert_array_equal(first, other)
+
+
+@pytest.mark.parametrize("method, preconditioner", [("cg", "amg"), ("minres", "jacobi"), ("gmres", "ilut")])
+def test_calls_in_a_callback_are_refused(method, preconditioner):
+    """New values and a second solve within a callback change nothing."""
+    A = spmv.generate("poisson2d:20")
+    b, other = np.sin(np.arange(400.0)), A.data * 2
+    solver = spmv.Solver(A, preconditioner, method)
+    expected, refused = solver.solve(b), []
+
+    def act(*_):
+        for call in (lambda: solver.update_values(other), lambda: solver.solve(1e12 * b)):
+            with pytest.raises(Exception, match="(?i)busy|in use|uses the solver"):
+                call()
+            refused.append(call)
+
+    for name in ("callback", "on_residual"):
+        result = solver.solve(b, **{name: act})
+        assert result.converged and np.array_equal(result.x, expected.x)
+    assert len(refused) >= 4
+
+
+def test_after_failed_values_every_solve_fails():
+    A = spmv.generate("poisson2d:20")
+    b = np.ones(400)
+    solver = spmv.Solver(A, "jacobi", "cg")
+    good = solver.solve(b)
+    with pytest.raises(Exception):
+        solver.update_values(np.zeros(A.nnz))
+    for calls in ({}, {"callback": lambda x: None}, {"on_residual": lambda i, r: None}):
+        try:
+            assert not solver.solve(b, **calls).converged
+        except ValueError as error:
+            assert "diagonal" in str(error)
+    solver.update_values(A.data * 2)
+    for calls in ({}, {"callback": lambda x: None}):
+        assert np.allclose(solver.solve(b, **calls).x, good.x / 2, rtol=1e-6)
