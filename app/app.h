@@ -72,6 +72,7 @@ struct options {
     double fill, strength; /* 0: not given */
     bool inner;
     double rtol, atol;
+    double max_seconds;             /* 0: no limit */
     int max_iterations;             /* 0: not given */
     const char *suite, *op, *peers; /* suite NULL: not given */
     const char *right, *project;    /* NULL: not given */
@@ -322,6 +323,17 @@ void stops_open(void);
  * program. */
 void stops_defer(void);
 
+/* Ends the program after so many seconds (0: never) like a signal, but with exit code 10 and a
+ * sentence; after stops_defer, it is a request like those. */
+void stops_after(double seconds);
+
+/* The command has stopped: from now on stops_asked is false, so that results are written. A second
+ * signal still ends the program. */
+void stops_serve(void);
+
+/* Why stops_asked was true: "--max-seconds 5", "SIGINT". Static storage. */
+const char *stops_reason(void);
+
 /* Whether a stop was requested. */
 bool stops_asked(void);
 
@@ -400,6 +412,21 @@ struct memory {
     int64_t needed;          /* by the job; 0: not computed yet */
     spmv_job_bytes_fn bytes; /* computes needed; its user is this struct */
 };
+
+/* Applies --max-memory to all memory of this process, once. */
+void memory_open(const struct options *o);
+
+/* Whether an allocation of the program stays within that limit. Complains and returns false
+ * otherwise. what: its name. */
+bool memory_allows(const char *what, double bytes);
+
+/* A part of the limit, kept for later: smaller allocations fail instead of those. 0: nothing is
+ * kept. */
+void memory_keep(int64_t bytes);
+
+/* Text to add to the sentence of a SPMV_ERROR_MEMORY: how to set another limit; "" if there is
+ * nothing to add. */
+const char *memory_advice(spmv_status status, const char *sentence);
 
 /* Sets the limit of the job: the available memory, or --max-memory. */
 void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job, struct memory *m);

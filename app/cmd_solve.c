@@ -2,8 +2,8 @@
  * and their solutions are stored row by row.
  *
  * Steps: load, test that the matrix suits the method, solve, check the residual, write. x is
- * written even if the solver stopped before the tolerance; the exit code and the last message
- * report that. The residual b - A x is checked like any product, row by row against another
+ * written even if the solver stopped before the tolerance, or by a signal or a time limit; the exit
+ * code and the last message report that. The residual b - A x is checked like any product, row by row against another
  * backend, and its norm against the one that the solver reports. With --precond all, the answer is
  * the x with the fewest iterations, or the smallest residual if none was solved.
  *
@@ -48,9 +48,10 @@ static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_st
 {
     spmv_status st = SPMV_OK;
     const bool several = job->attempts > 1;
-    for (int i = 0; i < job->attempts && st == SPMV_OK; i++) {
+    for (int i = 0; i < job->attempts && st == SPMV_OK && !stops_asked(); i++) {
         struct attempt *a = &job->attempt[i];
         st = job_solve(job, i);
+        memory_keep(0);
         if (st == SPMV_OK)
             st = job_check(job, a);
         if (st != SPMV_OK)
@@ -72,6 +73,7 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
     struct job job = {.o = o};
     struct text_file json = {0};
     spmv_status st = job_check_options(o, arguments, count, &job.x_path);
+    stops_after(o->max_seconds);
     if (st == SPMV_OK && ranks_wanted(o))
         return ranks_solve(o, arguments, count);
     if (st == SPMV_OK)
@@ -81,6 +83,7 @@ spmv_status run_solve(const struct options *o, const char *const *arguments, int
     if (st == SPMV_OK) {
         spmv_status written = SPMV_OK;
         const spmv_status ran = run_attempts(&job, &json, &written);
+        stops_serve();
         if (o->json)
             written = first_failure(written, text_file_close(&json, ran == SPMV_OK && written == SPMV_OK));
         st = first_failure(ran, written);

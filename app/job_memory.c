@@ -1,5 +1,9 @@
 /* The memory of a whole job: how much a command needs for a matrix, and how much is available.
  *
+ * --max-memory is a limit of the process: the library refuses an allocation that would exceed it
+ * (spmv_memory_limit), and so does the program. The estimate below refuses most jobs earlier, with
+ * a sentence about the whole job.
+ *
  * The need is computed when the sizes of a matrix are known, before its memory is allocated,
  * because a system that runs out of memory kills this or another process without a message. It is
  * an estimate, within a quarter of measured values (docs/notebook/memory-estimates.md). It counts
@@ -7,6 +11,7 @@
  * constant.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +169,48 @@ static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
     /* measured again, because libraries for unpacking are loaded by now */
     spmv_memory_available(&m->used, NULL);
     return m->needed;
+}
+
+static int64_t most; /* --max-memory; 0: not given, or off */
+
+void memory_open(const struct options *o)
+{
+    most = o->max_memory > 0 ? o->max_memory : 0;
+    if (most == 0)
+        return;
+#ifdef __GLIBC__
+    /* Blocks from this size on go back to the system when they are freed; by default glibc raises
+     * the size, and freed memory stays resident. */
+    enum { MAPPED = 1 << 17 };
+    mallopt(M_MMAP_THRESHOLD, MAPPED);
+    mallopt(M_TRIM_THRESHOLD, MAPPED);
+#endif
+    spmv_memory_limit(most);
+}
+
+void memory_keep(int64_t bytes)
+{
+    if (most > 0)
+        spmv_memory_limit(larger(most - bytes, 1));
+}
+
+bool memory_allows(const char *what, double bytes)
+{
+    enum { SMALL = 1 << 16 }; /* asking the system takes longer than a small allocation */
+    if (most == 0 || bytes < SMALL)
+        return true;
+    const int64_t left = spmv_memory_available(NULL, NULL);
+    if (bytes <= (double)left)
+        return true;
+    complain("%s: %.0f bytes (%s) of memory are needed; --max-memory leaves %s", what, bytes, bytes_text(bytes),
+             bytes_text((double)left));
+    return false;
+}
+
+const char *memory_advice(spmv_status status, const char *sentence)
+{
+    const bool limited = status == SPMV_ERROR_MEMORY && most > 0 && strstr(sentence, "--max-memory") == NULL;
+    return limited ? "; --max-memory SIZE or off sets another limit" : "";
 }
 
 void memory_limit(spmv_context *ctx, const struct options *o, enum job_kind job, struct memory *m)

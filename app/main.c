@@ -179,6 +179,7 @@ int main(int argc, char **argv)
         bound_spinning(&o, argv);
     if (st == SPMV_OK) {
         messages_open(o.quiet ? LEVEL_QUIET : o.verbose ? LEVEL_VERBOSE : LEVEL_NORMAL);
+        memory_open(&o);
         st = dispatch(&o);
     }
     options_free(&o);

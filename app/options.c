@@ -116,6 +116,9 @@ static const struct row rows[] = {
      .help = "also stop at ||b - A x|| <= atol"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "iteration limit (default: 10 times the rows, at least 100; bench of a solver: 3000)"},
+    {"max-seconds", .argument = "S", TOLERANCE(max_seconds), .group = GROUP_SOLVE,
+     .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
+             "code 10 (default: no limit)"},
     {"history", .argument = "FILE", WRITTEN_FILE(history), .group = GROUP_SOLVE,
      .help = "write the residual of each iteration there, as CSV (default: nowhere)"},
     {"plot", .argument = "FILE", WRITTEN_FILE(plot), .group = GROUP_SOLVE,
@@ -226,8 +229,8 @@ static const struct row rows[] = {
              "if the variable SPMV_CACHE is set)"},
     {"max-memory", .argument = "SIZE|off", .kind = KIND_BYTES, .member = MEMBER(int64_t, max_memory),
      .group = GROUP_READ | GROUP_GEN,
-     .help = "refuse a job that would need more memory; a number of bytes, or with K, M, G or T "
-             "(default: what the system has free and allows)"},
+     .help = "the most memory of the program: a job or an allocation beyond it is refused; a number of bytes, or with "
+             "K, M, G or T (default: what the system has free and allows)"},
     {"json", .argument = "[=FILE]", FILE_BEHIND(json, json_path), .group = GROUP_RESULT,
      .help = "one JSON object to FILE, else to standard output instead of the answer (default: no JSON)"},
     {"format", .argument = "FORMAT", TEXT(format), .group = GROUP_PRODUCT | GROUP_SOLVE,

@@ -139,7 +139,9 @@ const char *plain_sentence(const char *sentence)
 
 spmv_status report(spmv_status status, const char *sentence)
 {
-    complain("%s", sentence != NULL && sentence[0] != '\0' ? plain_sentence(sentence) : spmv_status_text(status));
+    const char *const text =
+        sentence != NULL && sentence[0] != '\0' ? plain_sentence(sentence) : spmv_status_text(status);
+    complain("%s%s", text, memory_advice(status, text));
     return status;
 }
 
@@ -240,6 +242,9 @@ spmv_status open_context_on(const struct options *o, spmv_backend backend, void 
 spmv_status allocate(const char *what, int64_t count, size_t size, void **memory)
 {
     const double bytes = (double)count * (double)size;
+    *memory = NULL;
+    if (!memory_allows(what, bytes))
+        return SPMV_ERROR_MEMORY;
     *memory = bytes <= (double)(SIZE_MAX / 2) ? malloc(count > 0 ? (size_t)count * size : 1) : NULL;
     if (*memory != NULL)
         return SPMV_OK;

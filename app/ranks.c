@@ -811,6 +811,8 @@ spmv_status rank_run_job(const struct options *o, const struct rank_kind *kind, 
         return report(SPMV_ERROR_ARGUMENT, "--ranks has no effect under mpirun, which says how many ranks there are");
     if (refusal == NULL && o->verify == VERIFY_BITWISE)
         refusal = "--verify=bitwise is not supported on several ranks";
+    if (refusal == NULL && o->max_seconds > 0)
+        refusal = "--max-seconds is not supported on several ranks";
     if (refusal != NULL)
         return report(SPMV_ERROR_UNSUPPORTED, refusal);
     /* the command has checked the other options */

@@ -43,6 +43,7 @@ struct attempt {
     double *checked;     /* ||b - A x|| as checked, one per right-hand side */
     spmv_status verdict; /* of the checks */
     double check_seconds;
+    bool overflows;      /* a residual is not finite, so there is nothing to check */
 };
 
 /* Sets result and worst from each: the largest number of iterations, the sum of restarts, the other
@@ -54,6 +55,13 @@ void remark_columns(const struct attempt *a);
 
 /* All right-hand sides in their order; NULL if out of memory. */
 json_t *json_columns(const struct attempt *a);
+
+/* Adds the backward error and its row, from 0; null: not computed. */
+void json_backward(json_t *to, const spmv_solver_result *result);
+
+/* Whether the solve failed since a row of b - A x is too large, though the norm is within the
+ * tolerance. */
+bool is_wrong_row(const spmv_solver_result *result);
 
 /* The estimated error in the energy norm; null: not available. */
 json_t *json_estimate(const spmv_solver_result *result);

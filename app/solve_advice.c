@@ -88,7 +88,8 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     const double relative = a->result.true_residual / a->result.norm_b;
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
-    if (!is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
+    const bool limited = strstr(a->failure, "at the rounding errors of") != NULL;
+    if (!limited && !is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
         without_progress(to, o, a);
         return;
     }
@@ -97,7 +98,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
         add(to, "it without --inner");
     else if (is_f32(o))
         add(to, "--type f64");
-    else if (!add_preconditioner(to, o, a) && !known)
+    else if ((limited || !add_preconditioner(to, o, a)) && !known)
         add(to, "a larger --rtol");
     if (known)
         add(to, "%s--rtol %.0e, which it reached", strchr(to->text, '-') != NULL ? ", or accept " : "",
@@ -128,7 +129,9 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
 {
     if (strstr(a->failure, " in row ") != NULL)
         return; /* the number is named */
-    if (is_f32(o))
+    if (strstr(a->failure, "factors are unstable") != NULL)
+        add(to, "try --precond auto, or --solver direct");
+    else if (is_f32(o))
         add(to, "numbers exceeded the range of f32: try --type f64");
     else if (!used(a, "none"))
         add(to, "try --precond none, and look for numbers that are very large or not finite in A and b (spmv info)");
@@ -136,27 +139,22 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
         add(to, "look for numbers that are very large or not finite in A and b (spmv info), and scale them");
 }
 
-static double entry(const spmv_csr *a, int64_t k)
+/* A singular A, of which the message says more. */
+static void without_solution(struct advice *to, const struct attempt *a)
 {
-    return a->val == NULL ? 1 : real_at(a->type, a->val, k);
-}
-
-/* Whether every diagonal entry exists and is negative. */
-static bool has_negative_diagonal(const spmv_csr *a)
-{
-    int64_t negative = 0;
-    for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++)
-            negative += a->col[k] == i && entry(a, k) < 0;
-    return a->rows > 0 && negative == a->rows;
+    if (strstr(a->failure, "subtract its mean") != NULL)
+        add(to, "x is a least-squares solution: no other x has a smaller residual");
+    else if (strcmp(a->result.method, "direct") == 0)
+        add(to, "if b is consistent, --solver auto, minres or gmres may find a solution");
+    else
+        add(to, "x is a least-squares solution; a larger --rtol accepts it, or make b consistent: it must have no part "
+                "along the null vectors of A (for a Laplacian, a mean of 0)");
 }
 
 static void not_positive(struct advice *to, const struct options *o, const spmv_csr *matrix, const struct attempt *a)
 {
     if (matrix->val == NULL)
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
-    else if (!type_is_complex(matrix->type) && has_negative_diagonal(matrix))
-        add(to, "all diagonal entries are negative, so -A may be positive definite: try -A and -b");
     else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
         add(to, "try --precond auto or ilut, which need not be positive definite");
     else if (strcmp(o->solver, "auto") == 0 && !o->inner && a->columns == 1 && !used(a, "none"))
@@ -195,13 +193,21 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         at_the_limit(&to, o, a);
         break;
     case SPMV_ERROR_STAGNATION:
-        at_the_precision(&to, o, a);
+        if (is_wrong_row(&a->result))
+            add(&to, "%s", strcmp(a->result.method, "direct") == 0
+                               ? "scale the rows so that their largest entries are alike"
+                               : "try --solver direct, or scale the rows so that their largest entries are alike");
+        else
+            at_the_precision(&to, o, a);
         break;
     case SPMV_ERROR_BREAKDOWN:
         without_progress(&to, o, a);
         break;
     case SPMV_ERROR_SINGULAR:
         without_inverse(&to, o, a);
+        break;
+    case SPMV_ERROR_INCONSISTENT:
+        without_solution(&to, a);
         break;
     case SPMV_ERROR_NOT_FINITE:
         not_finite(&to, o, a);

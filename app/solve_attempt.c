@@ -37,9 +37,14 @@ static const char *time_left(const struct watch *w, int64_t iteration)
     return text;
 }
 
+/* From the first iteration on there is an x to write, so signals are requests. */
 static int on_iteration(int64_t iteration, double residual, void *user)
 {
     struct watch *w = ((struct attempt *)user)->watching;
+    if (iteration == 0) {
+        stops_defer();
+        remark(LEVEL_VERBOSE, "the iterations begin");
+    }
     w->last = monotonic_seconds();
     pace_add(&w->pace, iteration, residual);
     if (iteration == 0)
@@ -48,7 +53,13 @@ static int on_iteration(int64_t iteration, double residual, void *user)
         progress_show(w->began, "solving: iteration %lld, residual %.3g, tolerance %.3g, %.3g iterations a second%s",
                       (long long)iteration, residual, w->goal, (double)iteration / (w->last - w->first),
                       time_left(w, iteration));
-    return w->recording && !record(w, residual);
+    return (w->recording && !record(w, residual)) || stops_asked();
+}
+
+static int asks_stops(void *user)
+{
+    (void)user;
+    return stops_asked();
 }
 
 /* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
@@ -83,6 +94,7 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     options.zero_start = job->x0 == NULL;
     options.on_iteration = on_iteration;
     options.user = a;
+    spmv_context_set_cancel(job->ctx, asks_stops, NULL);
     const double began = monotonic_seconds();
     const spmv_status st = spmv_solver_create(job->ctx, &job->p.view, &options, &a->solver);
     a->setup_seconds = monotonic_seconds() - began;
@@ -118,9 +130,12 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
     if (w->out_of_memory)
         return SPMV_ERROR_MEMORY;
     *stop = st;
-    const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
+    const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
     const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
-    if (st != SPMV_OK && (verdict || unfit))
+    if (st == SPMV_CANCELLED)
+        snprintf(a->failure, sizeof a->failure, "stopped by %s after %lld iterations, with a residual of %.3g",
+                 stops_reason(), (long long)results[0].iterations, results[0].true_residual);
+    else if (st != SPMV_OK && (verdict || unfit))
         snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
     if (st != SPMV_OK && !verdict)
         return unfit ? SPMV_OK : job_library_failed(job, st);
@@ -174,7 +189,7 @@ double attempt_largest_error(const struct attempt *a)
 
 bool attempt_has_x(const struct attempt *a)
 {
-    bool any = a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7);
+    bool any = a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7 || a->stop == SPMV_CANCELLED);
     for (int v = 0; v < a->columns && any; v++)
         any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;
     return any;

@@ -117,6 +117,7 @@ json_t *json_columns(const struct attempt *a)
         if (a->error != NULL)
             json_put(one, "largest_error", json_number(a->error[v]));
         json_put(one, "estimated_error_energy_norm", json_estimate(r));
+        json_backward(one, r);
         if (json_array_append_new(all, one) != 0) {
             json_decref(all);
             return NULL;

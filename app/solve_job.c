@@ -48,7 +48,7 @@ double job_energy_norm(const struct job *job, const void *x, int v)
     for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns)
         for (int p = 0; p < type_parts(job->type); p++)
             sum += (long double)part_of(job, x, i, p) * part_of(job, job->b, i, p);
-    return sum > 0 ? (double)sqrtl(sum) : 0;
+    return (double)sqrtl(fabsl(sum)); /* of -A if that is positive definite */
 }
 
 spmv_status job_library_failed(const struct job *job, spmv_status st)

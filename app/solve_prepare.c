@@ -332,5 +332,7 @@ spmv_status job_begin(struct job *job, const char *const *arguments, int count)
         st = send_vectors(job);
     if (st == SPMV_OK)
         set_goal(job);
+    /* x, the residual, its reference, and the offsets of the checker's plan */
+    memory_keep(4 * job_vector_bytes(job) + 8 * job->in.view.rows);
     return st;
 }

@@ -61,6 +61,19 @@ json_t *json_estimate(const spmv_solver_result *result)
     return result->error_estimate < 0 ? json_null() : json_number(result->error_estimate);
 }
 
+void json_backward(json_t *to, const spmv_solver_result *result)
+{
+    const bool known = result->backward_row >= 0;
+    json_put(to, "backward_error", known ? json_number(result->backward_error) : json_null());
+    json_put(to, "backward_row", known ? json_integer((json_int_t)result->backward_row) : json_null());
+}
+
+bool is_wrong_row(const spmv_solver_result *result)
+{
+    return result->status == SPMV_ERROR_STAGNATION && result->backward_row >= 0 &&
+           result->true_residual <= result->tolerance;
+}
+
 /* False: there is none. */
 static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
 {
@@ -86,6 +99,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
     if (a->error != NULL)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
     json_put(cg, "estimated_error_energy_norm", json_estimate(r));
+    json_backward(cg, r);
     if (job->columns == 1)
         json_put(cg, "energy_norm", json_number(job_energy_norm(job, a->x, 0)));
     if (job->columns > 1)
@@ -135,7 +149,7 @@ json_t *job_json(const struct job *job, const struct attempt *a)
         return root;
     }
     json_put(root, "result", json_result(job, a));
-    if (job->o->verify != VERIFY_OFF) {
+    if (job->o->verify != VERIFY_OFF && !a->overflows) {
         json_t *verify = json_check(&job->p);
         json_put(verify, "true_residual", json_number(a->checked[a->worst]));
         if (job->columns > 1)
@@ -227,6 +241,9 @@ void job_remark(const struct job *job, const struct attempt *a)
     else
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
+    if (r->backward_row >= 0)
+        remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
+               (long long)r->backward_row + 1);
     if (job->columns == 1 && job->in.view.rows > 0)
         remark_estimate(job, a);
     if (a->error != NULL)
@@ -284,6 +301,10 @@ void job_tell_verdict(const struct job *job, const struct attempt *a)
         remark(LEVEL_NORMAL, "not checked");
         return;
     }
+    if (a->overflows) {
+        remark(LEVEL_NORMAL, "b - A x is not checked: it is not finite in %s", spmv_type_name(job->type));
+        return;
+    }
     if (job->attempts > 1 && a->verdict != SPMV_OK)
         complain("with preconditioner %s:", a->name);
     if (job->attempts == 1 || a->verdict != SPMV_OK)
@@ -305,6 +326,12 @@ void job_tell_failure(const struct job *job, const struct attempt *a)
 {
     if (a->failure[0] == '\0')
         return;
-    complain("%s", plain_sentence(a->failure));
+    if (job->columns == 1 && is_wrong_row(&a->result))
+        complain(
+            "||b - A x|| is within the tolerance, but x is wrong: in row %lld |b - A x| is %.2g of the size of the "
+            "row's terms; the rows of A are of very different sizes",
+            (long long)a->result.backward_row + 1, a->result.backward_error);
+    else
+        complain("%s", plain_sentence(a->failure));
     job_tell_next(job, a, a->stop);
 }

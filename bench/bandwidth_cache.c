@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "trust.h"
 
 enum { FILE_SIZE = BANDWIDTH_KEY_SIZE + 256, NAME_SIZE = 64 };
 static const long long MOST_BYTES_A_SECOND = 1000000000000000;
@@ -65,7 +66,7 @@ static void file_name(const char *key, char *name)
 
 static bool is_ours(const struct stat *s)
 {
-    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return distrust(s, geteuid()) == NULL;
 }
 
 /* Opens the folder if it can be trusted; else -1. */

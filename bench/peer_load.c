@@ -5,6 +5,9 @@
  * are found here and not during a run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* secure_getenv */
+#endif
 #include "peer_load.h"
 
 #include <dlfcn.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "peer_list.h"
+#include "trust.h"
 
 enum { PATH_SIZE = 4096 };
 
@@ -51,7 +55,7 @@ static int is_there(const char *folder, int length, const char *name, char *path
  * program. */
 static int find(const char *name, char *path)
 {
-    const char *list = getenv("SPMV_PEER_PATH");
+    const char *list = secure_getenv("SPMV_PEER_PATH"); /* not in a set-uid program */
     while (list != NULL && *list != '\0') {
         const size_t length = strcspn(list, ":");
         if (length > 0 && length < PATH_SIZE && is_there(list, (int)length, name, path))
@@ -110,6 +114,8 @@ int peer_load(const char *name, const char *folder, const struct peer_module **m
                  folder != NULL ? ", in " : "", folder != NULL ? folder : "", row->brings);
         return -1;
     }
+    if (distrust_module(path, "/proc/self/exe", why, WHY_SIZE))
+        return -1;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL) {
         const char *error = dlerror();

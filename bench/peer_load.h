@@ -7,9 +7,9 @@
 #include "device.h"
 #include "peer.h"
 
-/* Opens spmv_peer_NAME.so, and checks the version of the interface and that its peers match its
- * row. Searches folder; if that is NULL, the folders of the environment variable SPMV_PEER_PATH
- * (separated by :), then, relative to the folder of the running program, ../lib/spmv/peers,
+/* Opens spmv_peer_NAME.so, and checks that others cannot have written it (trust.h), the version of
+ * the interface, and that its peers match its row. Searches folder; if that is NULL, the folders of the environment variable SPMV_PEER_PATH
+ * (separated by :; ignored in a set-uid program), then, relative to the folder of the running program, ../lib/spmv/peers,
  * ../LIBDIR/spmv/peers, ../bench/peers and peers. The first match is used. Modules stay loaded
  * until the process ends, because their runtimes (OpenMP's threads, tables of a library) cannot be
  * unloaded safely.

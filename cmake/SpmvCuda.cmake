@@ -1,11 +1,19 @@
 # Decides whether this build has the CUDA backend, and enables the language only then.
 #
-# SPMV_CUDA=AUTO builds it if nvcc is found and works; ON fails without nvcc; OFF does not search.
-# Sets:
+# SPMV_CUDA=AUTO builds it if nvcc is found and works; GPU does so only if this machine has a GPU,
+# and compiles for that GPU; ON fails without nvcc; OFF does not search. Sets:
 #   SPMV_HAVE_CUDA     ON or OFF; folders list their CUDA sources under if(SPMV_HAVE_CUDA)
+#   SPMV_CUDA_LACKS    in the cache: what was not found, if that is why the backend is off
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set(SPMV_HAVE_CUDA OFF)
+set(SPMV_CUDA_LACKS "" CACHE INTERNAL "")
+set(_architectures 80-real 90-real 90-virtual)
+set(_gpu OFF)
+if(SPMV_CUDA STREQUAL "GPU")
+  set(_architectures native)
+  spmv_find_gpu(_gpu)
+endif()
 
 # Without the table of the backend the source tree has no CUDA backend.
 set(_backend "${PROJECT_SOURCE_DIR}/primitives/runtime/backend_cuda.c")
@@ -13,11 +21,14 @@ if(NOT EXISTS "${_backend}")
   if(SPMV_CUDA STREQUAL "ON")
     message(FATAL_ERROR "SPMV_CUDA=ON, but this version has no CUDA backend; use SPMV_CUDA=OFF or AUTO")
   endif()
+elseif(SPMV_CUDA STREQUAL "GPU" AND NOT _gpu)
+  set(SPMV_CUDA_LACKS "an NVIDIA GPU" CACHE INTERNAL "")
+  message(STATUS "CUDA backend: off (no NVIDIA GPU was found; SPMV_CUDA=ON compiles it for other machines)")
 elseif(NOT SPMV_CUDA STREQUAL "OFF")
-  # Machine code for two generations of GPUs, and PTX that the driver compiles for later ones.
-  # CMake reads CUDAARCHS from the environment if the variable is not defined.
+  # By default, machine code for two generations of GPUs, and PTX that the driver compiles for later
+  # ones. CMake reads CUDAARCHS from the environment if the variable is not defined.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual CACHE STRING "GPU architectures")
+    set(CMAKE_CUDA_ARCHITECTURES ${_architectures} CACHE STRING "GPU architectures")
   endif()
   # CMake searches CMAKE_CUDA_COMPILER, CUDACXX and PATH, which often lack the usual folder of the
   # toolkit.
@@ -47,6 +58,7 @@ elseif(NOT SPMV_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "SPMV_CUDA=ON, but no working nvcc was found: install the CUDA Toolkit (12.0 or later), or set "
       "CUDACXX to its nvcc, or use SPMV_CUDA=AUTO")
   else()
+    set(SPMV_CUDA_LACKS "a working nvcc" CACHE INTERNAL "")
     message(STATUS "CUDA backend: off (no working nvcc was found)")
   endif()
 endif()

@@ -117,9 +117,14 @@ int main(int argc, char **argv)
     float *const host_in = (float *)malloc((size_t)n * sizeof(float)), *const got = (float *)malloc((size_t)n * 4);
     int64_t wrong = 0;
     spmv_status st = SPMV_OK;
-    if (cudaStreamCreate(&job.stream) != cudaSuccess || host_in == NULL || got == NULL) {
-        printf("skipped: no usable GPU, or no memory\n");
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("skipped: no usable GPU\n");
         return 77;
+    }
+    if (cudaStreamCreate(&job.stream) != cudaSuccess || host_in == NULL || got == NULL) {
+        printf("no stream or no memory: %s\n", cudaGetErrorString(cudaGetLastError()));
+        return 1;
     }
     options.stream = job.stream;
     job.n = n;

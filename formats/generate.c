@@ -285,14 +285,11 @@ static spmv_status check_options(spmv_context *ctx, const spmv_generate_options 
     const spmv_status st = options_take(ctx, "generate", options, sizeof *options, given);
     if (st != SPMV_OK)
         return st;
-    if (options->max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: max_bytes is %lld, must not be negative",
-                            (long long)options->max_bytes);
-    if (options->parts < 0 || options->part < 0 || (options->part > 0 && options->part >= options->parts))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "generate options: part %d of %d", options->part, options->parts);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
-    return SPMV_OK;
+    return OPTIONS_CHECK(ctx, "spmv_matrix_generate", {"max_bytes", (double)options->max_bytes, 0, INFINITY},
+                         {"parts", options->parts, 0, INFINITY},
+                         {"part", options->part, 0, options->parts > 0 ? options->parts - 1 : 0});
 }
 
 /* Replaces a matrix by its rows from first to last - 1. */

@@ -90,10 +90,13 @@ while IFS=$'\t' read -r from to; do
 done <"$pack/files"
 cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
 chmod +x "$bundle/run_tests.sh"
-mkdir -p "$bundle/source/app" "$bundle/source/scripts"
+mkdir -p "$bundle/source/scripts"
 cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
-cp -r "$root/data" "$root/include" "$root/primitives" "$bundle/source/" # files that tests read
-cp "$root/app/spmv.1" "$bundle/source/app/"
+# files that tests read
+for folder in app/spmv.1 data docs/formats.md include primitives tests/data; do
+    mkdir -p "$(dirname "$bundle/source/$folder")"
+    cp -r "$root/$folder" "$bundle/source/$folder"
+done
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
 find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;
 cp "$build/app/spmv" "$bundle/bin/"
@@ -129,7 +132,7 @@ strip --strip-unneeded "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so*
 # A program that contains this tree's path must read SPMV_SOURCE_DIR first.
 while IFS= read -r program; do
     grep -qF SPMV_SOURCE_DIR "$program" || fail "$(basename "$program") contains the path $root but does not read SPMV_SOURCE_DIR"
-done < <(grep -lF "$root/" "${programs[@]}" "${modules[@]}" || true)
+done < <(grep -lF "$root" "${programs[@]}" "${modules[@]}" || true)
 glibc=$(objdump -T "${programs[@]}" "${modules[@]}" "$bundle"/lib/*.so* | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1)
 # the requested architectures, or the project's default
 cuda=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' "$build/CMakeCache.txt")

@@ -77,6 +77,13 @@ entry() {
     run_one "$1" "$3" "$4" "${@:5}" &
 }
 
+# alone entry ...: runs the test while no other one runs
+alone() {
+    [ -n "$only_list" ] || wait
+    "$@"
+    [ -n "$only_list" ] || wait
+}
+
 # Prints the program of a command, which follows its variables, if this system lacks it.
 lacking() {
     local word

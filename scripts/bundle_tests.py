@@ -4,7 +4,9 @@
 
 Writes BUNDLE/tests/list.sh for run_tests.sh, one line per test:
 
-    entry NAME LABELS TIMEOUT SKIP_CODE [VARIABLE=VALUE...] COMMAND...
+    [alone] entry NAME LABELS TIMEOUT SKIP_CODE [VARIABLE=VALUE...] COMMAND...
+
+"alone": no other test runs at the same time (RUN_SERIAL of CMake).
 
 Prints the files that the tests need: FROM, a tab, TO (relative to the bundle). A test that needs
 anything not in the bundle, such as the compiler or the build folder, is left out and named on
@@ -81,7 +83,8 @@ class Tests:
             variables.append(name + '="$logs"/cache' if name == "XDG_CACHE_HOME" else f"{name}={self.word(value)}")
         skip = properties.get("SKIP_RETURN_CODE", "none")
         head = [test["name"], " ".join(properties.get("LABELS", [])), str(int(properties.get("TIMEOUT", TIMEOUT))), str(skip)]
-        return " ".join(["entry", *map(shlex.quote, head), *variables, *map(self.word, test["command"])])
+        alone = ["alone"] if properties.get("RUN_SERIAL") else []
+        return " ".join([*alone, "entry", *map(shlex.quote, head), *variables, *map(self.word, test["command"])])
 
 
 def main():

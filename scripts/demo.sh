@@ -12,7 +12,7 @@ set -euo pipefail
 
 packages_install build
 packages_gpu_hint
-build_tree "$root/build/demo" spmv_installed -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA="${SPMV_CUDA:-AUTO}" -DBUILD_TESTING=OFF
+build_tree "$root/build/demo" spmv_installed -DCMAKE_BUILD_TYPE=Release -DSPMV_CUDA="${SPMV_CUDA:-GPU}" -DBUILD_TESTING=OFF
 program=$root/build/demo/app/spmv
 cd "$root"
 
@@ -31,5 +31,7 @@ echo "$(wc -l <"$y") values in $y; the first three: $(head -n 3 "$y" | tr '\n' '
 
 echo
 echo "The program is $program"
+lacks=$(sed -n 's/^SPMV_CUDA_LACKS:INTERNAL=//p' build/demo/CMakeCache.txt)
+[ -z "$lacks" ] || echo "It is for the CPU, because $lacks was not found. With CUDA: SPMV_CUDA=ON scripts/demo.sh"
 echo "To install it with the library, the man page and the documents:"
 echo "    cmake --install $root/build/demo --prefix FOLDER    (default: /usr/local)"

@@ -243,10 +243,11 @@ spmv_status run_scale(spmv_context *ctx, const char *name, const struct amg_rows
 template <row_fn *Row, typename T, amg_step STEP>
 spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
 {
+    using other = std::conditional_t<std::is_same<T, float>::value, double, float>; /* of the vectors */
     if constexpr (STEP == AMG_NARROW)
-        return run_scale<double, T, STEP>(ctx, name, rows, n);
+        return run_scale<other, T, STEP>(ctx, name, rows, n);
     if constexpr (STEP == AMG_WIDEN)
-        return run_scale<T, double, STEP>(ctx, name, rows, n);
+        return run_scale<T, other, STEP>(ctx, name, rows, n);
     constexpr staged STAGED = staged_by(STEP);
     constexpr int bytes = 4 + (has_values(STAGED) ? (int)sizeof(T) : 0), most = 48 * 1024 / bytes / 32 * 32;
     int capacity = 0;

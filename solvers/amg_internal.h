@@ -70,7 +70,7 @@ struct amg_level {
 struct amg {
     spmv_preconditioner *m;
     spmv_context *ctx;
-    spmv_type type;  /* of the hierarchy */
+    spmv_type type;  /* of the hierarchy: that of the vectors, or the other real type */
     bool l1;         /* the smoother is l1-Jacobi */
     bool updates;    /* the values may be replaced */
     bool broken;     /* new values were refused */
@@ -113,6 +113,10 @@ struct amg_cells {
 /* Makes the hierarchy of the type. SPMV_ERROR_NOT_POSITIVE, or with *imprecise also because the type
  * is too narrow for the matrix. */
 spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise);
+
+/* *fits: whether squares of the matrix's elements and of the reciprocals of its diagonal stay in the range
+ * of the hierarchy's type. They occur in products such as D^-1 A D^-1. After amg_build or amg_renew. */
+spmv_status amg_check_range(const struct amg *amg, bool *fits);
 
 /* Computes all values again, from amg->given. The patterns stay. */
 spmv_status amg_renew(struct amg *amg, bool *imprecise);

@@ -164,7 +164,7 @@ struct amg_rows {
     struct amg_dense dense; /* the last level */
     double tolerance;       /* see the step */
     double *mass;           /* see coarse_mass */
-    const void *largest;    /* source_type: max |r_i| */
+    const void *largest;    /* f64: max |r_i|; NULL: vectors of f32 */
     const void *from;       /* vectors of narrow and widen */
 };
 
@@ -256,15 +256,15 @@ AMG_ROW double amg_power_of_two(double x)
     return exponent < -1021 ? 0x1p-1022 : ldexp(1.0, exponent - 1);
 }
 
-/* The factors of the steps narrow and widen. */
+/* The factors of the steps narrow and widen. Vectors of f32 fit f64 as they are. */
 AMG_ROW double amg_narrowing(const struct amg_rows *s)
 {
-    return 1 / amg_power_of_two(*(const double *)s->largest);
+    return s->largest != (const void *)0 ? 1 / amg_power_of_two(*(const double *)s->largest) : 1;
 }
 
 AMG_ROW double amg_widening(const struct amg_rows *s)
 {
-    return amg_power_of_two(*(const double *)s->largest) * s->factor;
+    return s->largest != (const void *)0 ? amg_power_of_two(*(const double *)s->largest) * s->factor : s->factor;
 }
 
 static_assert(REAL_TYPES == 2, "amg_source handles each real type");

@@ -593,14 +593,19 @@ AMG_ROW void TYPED(amg_dense_take)(const struct amg_rows *s, int64_t k)
 
 /* ------------------------------------------------------------------ vectors */
 
-/* to_i = from_i in T, times the factor amg_narrowing (on cuda: scale_kernel) */
+/* to_i = from_i in T, times the factor amg_narrowing (on cuda: scale_kernel). The vectors have the
+ * other real type. */
 AMG_ROW void TYPED(amg_narrow)(const struct amg_rows *s, int64_t i)
 {
-    ((T *)s->to)[i] = (T)(((const double *)s->from)[i] * s->factor);
+    ((T *)s->to)[i] = (T)(amg_source(sizeof(T) == sizeof(float) ? SPMV_F64 : SPMV_F32, s->from, i) * s->factor);
 }
 
 /* The same backwards, times the factor amg_widening. */
 AMG_ROW void TYPED(amg_widen)(const struct amg_rows *s, int64_t i)
 {
-    ((double *)s->to)[i] = (double)((const T *)s->from)[i] * s->factor;
+    const double value = (double)((const T *)s->from)[i] * s->factor;
+    if (sizeof(T) == sizeof(float))
+        ((double *)s->to)[i] = value;
+    else
+        ((float *)s->to)[i] = (float)value;
 }

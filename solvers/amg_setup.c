@@ -73,6 +73,10 @@ enum { ROUNDS = 4, FEW_COUPLINGS = 12 };
  * entry, have errors of some 2^-24. Smaller ones than these need f64. */
 static const double IMPRECISE = 0x1p-16, SMALL_PIVOT = 0x1p-10;
 
+/* Squares of elements and of reciprocals of the diagonal stay below the range by this factor, squared, which
+ * leaves room for the coefficients of the smoother and for short sums. */
+static const double RANGE_MARGIN = 4;
+
 /* ------------------------------------------------------------------- memory */
 
 spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory)
@@ -154,6 +158,12 @@ done:
 
 /* ------------------------------------------------------------------ helpers */
 
+/* Whether the hierarchy is in f32 under vectors of f64. */
+static bool is_narrower(const struct amg *amg)
+{
+    return real_bytes(amg->type) < real_bytes(amg->m->type);
+}
+
 static struct amg_csr rows_of(const spmv_csr *a)
 {
     const struct amg_csr view = {a->row_ptr, a->row_ptr_bits, (int32_t *)a->col, (void *)a->val};
@@ -212,7 +222,7 @@ static spmv_csr with_values(const struct amg *amg, spmv_csr view, const void *va
 
 static spmv_status not_positive(struct amg *amg, const struct amg_level *l, double ratio, bool *imprecise)
 {
-    *imprecise = amg->type != amg->m->type;
+    *imprecise = is_narrower(amg);
     return context_fail(amg->ctx, ratio == -2 ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_NOT_POSITIVE,
                         ratio == -2 ? "preconditioner amg: numbers overflow on level %d"
                                     : "preconditioner amg: the matrix is not positive definite: found on level %d",
@@ -235,7 +245,7 @@ static spmv_status take_values(struct amg *amg)
         l->a = *given;
         return SPMV_OK;
     }
-    if (amg->type != amg->m->type && given->val != NULL) {
+    if (is_narrower(amg) && given->val != NULL) {
         TRY(find_largest(amg, given->type, given->val, given->nnz, &largest));
         amg->scale = 1 / amg_power_of_two(real_at(given->type, &largest, 0));
     }
@@ -412,7 +422,7 @@ static spmv_status judge(struct amg *amg, const struct amg_level *l, double leas
 {
     const bool unchecked = amg->unchecked;
     amg->unchecked = false;
-    return unchecked && (!(least >= -zero_tolerance(amg)) || (amg->type != amg->m->type && least < IMPRECISE))
+    return unchecked && (!(least >= -zero_tolerance(amg)) || (is_narrower(amg) && least < IMPRECISE))
                ? not_positive(amg, l, least, imprecise)
                : SPMV_OK;
 }
@@ -1076,7 +1086,7 @@ static spmv_status check_pivots(struct amg *amg, const double *pivot, double tol
     TRY(read_number(amg, pivot, n * 8, host));
     for (int64_t i = 0; i < n; i++) {
         amg->left_out += !(host[i] > tolerance);
-        if (!(host[i] >= -4 * tolerance) || (amg->type != amg->m->type && host[i] <= fmax(tolerance, SMALL_PIVOT))) {
+        if (!(host[i] >= -4 * tolerance) || (is_narrower(amg) && host[i] <= fmax(tolerance, SMALL_PIVOT))) {
             st = not_positive(amg, l, isfinite(host[i]) ? host[i] : -2, imprecise);
             break;
         }
@@ -1276,6 +1286,20 @@ spmv_status amg_renew(struct amg *amg, bool *imprecise)
     if (amg->bottom_values != NULL)
         TRY(invert_last(amg, imprecise));
     TRY(complete(amg, imprecise));
+done:
+    return st;
+}
+
+spmv_status amg_check_range(const struct amg *amg, bool *fits)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_level *const l = &amg->level[0];
+    union real entry = {0}, inverse = {0};
+    const double most = sqrt(real_limits_of(amg->type).greatest) / RANGE_MARGIN;
+    if (l->a.val != NULL)
+        TRY(find_largest(amg, amg->type, l->a.val, l->a.nnz, &entry));
+    TRY(find_largest(amg, amg->type, l->inverse, l->rows, &inverse));
+    *fits = real_at(amg->type, &entry, 0) <= most && real_at(amg->type, &inverse, 0) <= most;
 done:
     return st;
 }

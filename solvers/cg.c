@@ -97,7 +97,7 @@ done:
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
     const struct cg_column *c = &((const struct cg *)s)->column[v];
-    const long long k = (long long)s->result[v].iterations;
+    const long long k = (long long)(s->iterations_before + s->result[v].iterations);
     const double rr = krylov_unscaled_square(s, c->rr), rz = krylov_unscaled_square(s, c->rz);
     const double pq = krylov_unscaled_square(s, c->pq);
     if (!isfinite(c->rr) || (isfinite(c->rz) && !isfinite(c->pq)))
@@ -110,6 +110,11 @@ static spmv_status fail_broken(const struct krylov *s, int v)
             s->ctx, SPMV_ERROR_NOT_POSITIVE,
             "spmv_cg: r'M^-1 r = %g <= 0 (r'r = %g) at iteration %lld: the preconditioner is not positive definite", rz,
             rr, k);
+    if (c->pq > 0)
+        return context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE,
+                            "spmv_cg: the residual has grown to %.3g times its first value at iteration %lld: the "
+                            "matrix is not positive definite",
+                            s->column[v].residual / s->column[v].start_residual, k);
     return context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE,
                         "spmv_cg: p'Ap = %g <= 0 (r'r = %g) at iteration %lld: the matrix is not positive definite", pq,
                         rr, k);
@@ -254,8 +259,6 @@ static spmv_status solve(struct cg *cg, int symmetry_check)
     struct krylov *s = &cg->s;
     spmv_plan_info recurrence;
     TRY(krylov_check(s));
-    if (symmetry_check < SPMV_SYMMETRY_TRUST || symmetry_check > SPMV_SYMMETRY_SAMPLED)
-        TRY(context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "spmv_cg: symmetry_check is %d", symmetry_check));
     TRY(check_inner(cg, &recurrence));
     if (s->on_iterate != NULL && (cg->inner != NULL || s->info.vectors != 1))
         TRY(context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -289,9 +292,8 @@ done:
 static const spmv_cg_result unsolved = {
     .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none", .error_estimate = -1};
 
-/* spmv_cg on a context that this thread holds. */
-static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
-                           spmv_cg_result *result, size_t size)
+spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                     const struct cg_extra *extra, spmv_cg_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = spmv_plan_context(plan);
@@ -304,18 +306,34 @@ static spmv_status cg_held(spmv_plan *plan, const void *b, void *x, const spmv_c
         s->result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
     st = options_take(ctx, "cg", &o, sizeof o, options);
+    if (st == SPMV_OK)
+        st = krylov_check_options(ctx, "spmv_cg",
+                                  &(const struct krylov_options){.rtol = o.rtol,
+                                                                 .atol = o.atol,
+                                                                 .max_iterations = o.max_iterations,
+                                                                 .zero_start = o.zero_start,
+                                                                 .symmetry_check = o.symmetry_check});
     if (st == SPMV_OK) {
         s->precond = o.precond;
         s->rtol = o.rtol;
         s->atol = o.atol;
         s->max_iterations = o.max_iterations;
         s->zero_start = o.zero_start != 0;
+        s->most_growth = extra->most_growth;
+        s->indefinite_growth = extra->indefinite_growth;
+        s->iterations_before = extra->iterations_before;
         s->on_iteration = o.on_iteration;
         s->on_iterate = o.on_iterate;
         s->user = o.user;
         cg.rung = o.method;
         cg.inner = o.inner;
+        plan_begin_use(plan);
+        plan_begin_use(o.inner);
+        precond_begin_use(o.precond);
         st = solve(&cg, o.symmetry_check);
+        precond_end_use(o.precond);
+        plan_end_use(o.inner);
+        plan_end_use(plan);
     }
     for (int v = 0; v < s->info.vectors && result != NULL; v++)
         result_write((char *)result + (size_t)v * size, size, &s->result[v], sizeof *s->result);
@@ -334,5 +352,7 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     }
     spmv_context *ctx = spmv_plan_context(plan);
     const spmv_status st = context_hold(ctx, &outer);
-    return st != SPMV_OK ? st : context_release(ctx, outer, cg_held(plan, b, x, options, result, size));
+    return st != SPMV_OK
+               ? st
+               : context_release(ctx, outer, cg_solve(plan, b, x, options, &(const struct cg_extra){0}, result, size));
 }

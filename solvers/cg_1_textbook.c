@@ -248,7 +248,7 @@ static void stop_columns(const struct cg *cg)
             continue;
         if (isfinite(c->residual) && c->residual <= c->enough)
             c->stop = COLUMN_DONE;
-        else if (cg_is_broken(&cg->column[v]))
+        else if (cg_is_broken(&cg->column[v]) || cg_has_diverged(c))
             c->stop = COLUMN_BROKEN;
         else if (c->iterations >= c->limit)
             c->stop = COLUMN_LIMIT;

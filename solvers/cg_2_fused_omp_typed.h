@@ -323,7 +323,7 @@ static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * 
             pq = TYPED(sum_up)(w->pq, w->groups, job->k, v);
         c->pq = (double)pq;
         c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
-        if (cg_is_broken(c))
+        if (cg_is_broken(c) || cg_has_diverged(&job->state[v]))
             job->state[v].stop = COLUMN_BROKEN;
         else if (job->state[v].iterations >= job->state[v].limit)
             job->state[v].stop = COLUMN_LIMIT;

@@ -80,6 +80,16 @@ extern const struct cg_method cg_persistent_cuda;
 /* Not in the table: runs another rung in f32, for the option inner. */
 extern const struct cg_method cg_inner;
 
+/* What spmv_cg does not offer: the members of struct krylov with these names. */
+struct cg_extra {
+    double most_growth, indefinite_growth;
+    int64_t iterations_before;
+};
+
+/* spmv_cg on a context that this thread holds. */
+spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                     const struct cg_extra *extra, spmv_cg_result *result, size_t size);
+
 /* Chooses the rung and allocates its workspace; the arguments, info and result must be set.
  * cg_close is required even after a failure. */
 spmv_status cg_open(struct cg *cg);
@@ -93,6 +103,15 @@ spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq);
 
 /* z = M^-1 r */
 spmv_status cg_precondition(const struct cg *cg, const void *r, void *z);
+
+/* A positive definite A with condition number k bounds the growth of the residual by sqrt(k), which is
+ * below this number, unless A is singular to rounding. */
+#define CG_MOST_GROWTH 0x1p27
+
+static inline bool cg_has_diverged(const struct krylov_column *c)
+{
+    return c->residual > CG_MOST_GROWTH * c->start_residual;
+}
 
 /* Whether the sums forbid another step. */
 static inline bool cg_is_broken(const struct cg_column *c)

@@ -30,7 +30,8 @@ struct direct {
     void *stage;        /* on cuda: memory for the values of A or a vector, in their own type */
     spmv_status status; /* of the last factorisation */
     struct direct_figures figures;
-    int64_t bytes; /* of the arrays above */
+    int64_t bytes;   /* of the arrays above */
+    int64_t refused; /* bytes that the module asked for last, and did not get */
     char sentence[SENTENCE];
 };
 
@@ -41,6 +42,9 @@ static const struct direct_module *open_module(spmv_context *ctx)
         MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI};
     return solver_module_open(ctx, &module);
 }
+
+/* direct_dense.c */
+extern const struct direct_module direct_dense;
 
 static spmv_status fail(const struct direct *d, spmv_status status, const char *why)
 {
@@ -126,11 +130,41 @@ static void describe(struct direct *d)
                  plural(f->nonzeros), (long long)direct_bytes(d), f->rcond);
 }
 
+/* For the module: memory of the process's limit. */
+static bool take(void *user, int64_t bytes)
+{
+    struct direct *const d = user;
+    if (bytes < 0) {
+        memory_give(-bytes);
+        return true;
+    }
+    if (context_cancelled(d->ctx) || !memory_take(bytes)) {
+        d->refused = bytes;
+        return false;
+    }
+    return true;
+}
+
+/* The status of a failed call of the module. */
+static spmv_status failed(const struct direct *d, spmv_status st, const char *why)
+{
+    int64_t limit = 0;
+    if (st != SPMV_ERROR_MEMORY)
+        return fail(d, st, why);
+    if (context_cancelled(d->ctx))
+        return context_fail_cancelled(d->ctx, "direct");
+    const int64_t left = memory_limit_left(&limit);
+    return limit == 0 || d->refused <= left
+               ? fail(d, st, why)
+               : context_fail(d->ctx, st, "direct: %s: %lld bytes more are needed; the limit of %.4g MB leaves %.4g MB",
+                              why, (long long)d->refused, (double)limit * 1e-6, (double)left * 1e-6);
+}
+
 static spmv_status factorise(struct direct *d)
 {
     char why[DIRECT_WHY] = "";
     const spmv_status st = d->module->factor(d->state, d->val, &d->figures, why);
-    return st == SPMV_OK ? st : fail(d, st, why);
+    return st == SPMV_OK ? st : failed(d, st, why);
 }
 
 static spmv_status analyse(struct direct *d)
@@ -140,14 +174,19 @@ static spmv_status analyse(struct direct *d)
                                            .col_ptr = d->col_ptr,
                                            .row = d->row,
                                            .complex = type_is_complex(d->type),
-                                           .first_index = d->ctx->first_index};
+                                           .first_index = d->ctx->first_index,
+                                           .take = take,
+                                           .user = d};
     const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
     if (st != SPMV_OK)
-        return fail(d, st, why);
+        return failed(d, st, why);
     /* each nonzero of the factors has a value and a row number */
     int64_t bytes = 0;
     if (!multiply_fits(d->figures.expected, 8 + 8 * d->parts, &bytes))
         bytes = INT64_MAX;
+    if (!memory_take(bytes)) /* so that the limit is not reached after minutes */
+        return context_fail_memory(d->ctx, "direct: the factors", bytes);
+    memory_give(bytes);
     return matrix_memory_check(d->ctx, "direct: the factors", bytes);
 }
 
@@ -183,7 +222,8 @@ done:
     return st;
 }
 
-spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+/* dense: factors of the whole square. */
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, struct direct **direct)
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
@@ -206,7 +246,7 @@ spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **
                          .nnz = a->nnz,
                          .bytes = sizeof *d};
     d->parts = type_parts(d->type);
-    d->module = open_module(ctx);
+    d->module = dense ? &direct_dense : open_module(ctx);
     if (d->module == NULL)
         TRY(SPMV_ERROR_UNSUPPORTED);
     if (d->n > 0)
@@ -220,6 +260,16 @@ done:
     }
     *direct = d;
     return st;
+}
+
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, false, direct);
+}
+
+spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, true, direct);
 }
 
 void direct_destroy(struct direct *d)

@@ -25,6 +25,10 @@ struct direct;
 spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
 void direct_destroy(struct direct *direct);
 
+/* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
+ * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
+spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+
 /* Solves A x = b with the factors.
  *
  *   type  of b and x: real for a real matrix or a pattern, complex for a complex one

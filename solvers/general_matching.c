@@ -11,11 +11,17 @@
  * R. M. Karp, SIAM J. Comput. 2(4), 1973), which leaves few rows in most matrices. The same over
  * all entries gives the rank.
  *
+ * Each search may visit all entries, so the work is bounded: after MOST_WORK visits for each entry
+ * and row on average, the rest of the rows is matched over any entries. The product is then not the
+ * largest, u and v still scale all entries to at most 1, and the count repeats in each run.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
 #include "general_system.h"
 #include "runtime.h"
+
+enum { MOST_WORK = 500 };
 
 /* A path may reach the column at this distance. Outdated nodes stay in the heap. */
 struct node {
@@ -36,6 +42,7 @@ struct matching {
     int32_t *near;    /* columns to settle at the current distance, before those in the heap */
     bool *final;      /* whether it is */
     int64_t reaches, settles;
+    int64_t work; /* entries visited by searches for shortest paths */
     struct node *heap;
     int64_t nodes, room;
 };
@@ -96,6 +103,7 @@ static spmv_status search(spmv_context *ctx, struct matching *m, int64_t start, 
     *shortest = INFINITY;
     m->nodes = m->reaches = m->settles = 0;
     for (;;) {
+        m->work += a->ptr[row + 1] - a->ptr[row];
         for (int64_t k = a->ptr[row]; k < a->ptr[row + 1]; k++) {
             const int32_t col = a->col[k];
             const double distance = way + reduced(m, row, k);
@@ -345,9 +353,13 @@ spmv_status general_match(spmv_context *ctx, const struct magnitudes *a, int32_t
     TRY(find_rank(ctx, &m, rank));
     if (*rank < n)
         goto done;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && m.work <= MOST_WORK * (a->ptr[n] + n); i++) {
+        const int64_t before = m.work;
         if (m.col_of[i] < 0)
             TRY(augment(ctx, &m, i));
+        TRY(context_poll(ctx, "a matching", m.work - before + 1));
+    }
+    TRY(match_most(ctx, &m, true)); /* nothing, unless the work was too much */
     for (int64_t i = 0; i < n; i++)
         row[i] -= m.base[i];
 done:

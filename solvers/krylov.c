@@ -22,31 +22,43 @@ static int64_t size_of(const struct krylov *s)
 
 /* ------------------------------------------------------------- checks */
 
-spmv_status krylov_check(const struct krylov *s)
+spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spmv_plan_info *info)
 {
-    const spmv_plan_info *info = &s->info;
-    if (s->plan->ranks == NULL) {
-        const spmv_status st = csr_check_square(s->ctx, s->call, info->rows, info->cols);
+    spmv_context *const ctx = plan->ctx;
+    if (plan->ranks == NULL) {
+        const spmv_status st = csr_check_square(ctx, call, info->rows, info->cols);
         if (st != SPMV_OK)
             return st;
     }
     if (type_is_complex(info->type) && info->vectors != 1)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: several right-hand sides at once are not supported with type %s", s->call,
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: several right-hand sides at once are not supported with type %s", call,
                             spmv_type_name(info->type));
     if (info->x_stride != info->vectors || info->y_stride != info->vectors)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported",
-                            s->call, info->vectors, (long long)info->x_stride, (long long)info->y_stride);
-    if (info->rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "%s: the plan has %d vectors with strides %lld and %lld; strides are not supported", call,
+                            info->vectors, (long long)info->x_stride, (long long)info->y_stride);
+    return SPMV_OK;
+}
+
+spmv_status krylov_check_options(spmv_context *ctx, const char *call, const struct krylov_options *o)
+{
+    return OPTIONS_CHECK(ctx, call, {"rtol", o->rtol, 0, INFINITY}, {"atol", o->atol, 0, INFINITY},
+                         {"max_iterations", (double)o->max_iterations, 0, INFINITY},
+                         {"zero_start", o->zero_start, 0, 1},
+                         {"symmetry_check", o->symmetry_check, SPMV_SYMMETRY_TRUST, SPMV_SYMMETRY_SAMPLED});
+}
+
+spmv_status krylov_check(const struct krylov *s)
+{
+    const spmv_status st = krylov_check_plan(s->call, s->plan, &s->info);
+    if (st != SPMV_OK)
+        return st;
+    if (s->info.rows > 0 && (s->b == NULL || s->x == NULL || s->b == s->x))
         return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: %s", s->call,
                             s->b == NULL   ? "b is NULL"
                             : s->x == NULL ? "x is NULL"
                                            : "b and x are the same array");
-    if (!(s->rtol >= 0) || !(s->atol >= 0) || s->max_iterations < 0)
-        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT,
-                            "%s: rtol %g, atol %g, max_iterations %lld: must not be negative", s->call, s->rtol,
-                            s->atol, (long long)s->max_iterations);
     return SPMV_OK;
 }
 
@@ -266,7 +278,8 @@ spmv_status krylov_tell(struct krylov *s, int64_t iteration, double residual)
 {
     residual = krylov_unscaled(s, residual);
     if ((s->on_iteration != NULL && s->on_iteration(iteration, residual, s->user) != 0) ||
-        (s->on_iterate != NULL && show_iterate(s, iteration, residual))) {
+        (s->on_iterate != NULL && show_iterate(s, iteration, residual)) ||
+        context_poll(s->ctx, s->call, s->info.nnz + s->count) != SPMV_OK) {
         s->told = SPMV_CANCELLED;
         s->told_at = iteration;
     }
@@ -296,13 +309,14 @@ static long long all_iterations(const struct krylov *s, int v)
     return (long long)(s->iterations_before + s->result[v].iterations);
 }
 
+/* Names the true residual, which must be set. */
 static spmv_status fail_limit(const struct krylov *s, int v)
 {
     const spmv_cg_result *result = &s->result[v];
     const long long iterations = all_iterations(s, v);
     return context_fail(s->ctx, SPMV_ERROR_ITERATIONS,
                         "%s: the residual is %.3g after %lld iteration%s; the tolerance is %.3g", s->call,
-                        krylov_unscaled(s, result->recurrence_residual), iterations, iterations == 1 ? "" : "s",
+                        krylov_unscaled(s, result->true_residual), iterations, iterations == 1 ? "" : "s",
                         krylov_unscaled(s, result->tolerance));
 }
 
@@ -470,10 +484,25 @@ static bool open_columns(struct krylov *s)
     return any;
 }
 
+/* Whether a run that ended like this must return to its start. This undoes steps that made the
+ * residual worse: overflow, or a restart beyond the precision of the type. Without most_growth, a
+ * larger residual at the limit or with an indefinite A is kept, since a method may reduce another
+ * norm than that of the residual. */
+static bool must_return(const struct krylov *s, spmv_status stop, double start, double residual)
+{
+    if (!isfinite(residual))
+        return true;
+    if (stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE)
+        return start < residual;
+    if (s->most_growth == 0 || stop == SPMV_CANCELLED)
+        return false;
+    return residual > start * (stop == SPMV_ERROR_ITERATIONS     ? s->most_growth
+                               : stop == SPMV_ERROR_NOT_POSITIVE ? s->indefinite_growth
+                                                                 : 1);
+}
+
 /* Sets the status of column v, or none if it must restart, from its true residual. Returns whether
- * x returns to its value at the start of the run. This undoes steps that made the residual worse:
- * overflow, or a restart beyond the precision of the type. A larger residual at the limit or with
- * an indefinite A is kept, since a method may reduce another norm than that of the residual. */
+ * x returns to its value at the start of the run. */
 static bool settle_column(struct krylov *s, int v, double residual)
 {
     spmv_cg_result *result = &s->result[v];
@@ -483,21 +512,24 @@ static bool settle_column(struct krylov *s, int v, double residual)
      * A. */
     if (!isfinite(residual) && (stop == SPMV_OK || stop == SPMV_ERROR_NOT_POSITIVE))
         stop = krylov_fail_overflow(s, v);
-    const bool back = !isfinite(residual) || ((stop == SPMV_OK || stop == SPMV_ERROR_NOT_FINITE) && start < residual);
+    const bool back = must_return(s, stop, start, residual);
     result->true_residual = back ? start : residual;
     result->error_estimate = back ? -1 : result->error_estimate;
     const bool arrived = result->true_residual <= result->tolerance;
-    if ((stop == SPMV_OK || stop == SPMV_ERROR_BREAKDOWN) && !arrived) {
+    if ((stop == SPMV_OK || stop == SPMV_ERROR_BREAKDOWN || stop == SPMV_ERROR_INCONSISTENT) && !arrived) {
         if (s->told == SPMV_OK && s->failed == SPMV_OK && result->true_residual <= 0.5 * start) {
             result->restarts++;
             return back;
         }
         if (stop == SPMV_OK)
             stop = s->told != SPMV_OK ? fail_cancelled(s) : krylov_fail_stagnation(s, v);
-    } else if (arrived && (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION ||
-                           stop == SPMV_ERROR_NOT_FINITE || stop == SPMV_ERROR_BREAKDOWN)) {
+    } else if (arrived &&
+               (stop == SPMV_ERROR_ITERATIONS || stop == SPMV_ERROR_STAGNATION || stop == SPMV_ERROR_NOT_FINITE ||
+                stop == SPMV_ERROR_BREAKDOWN || stop == SPMV_ERROR_INCONSISTENT)) {
         stop = SPMV_OK; /* the run stopped early, but x is good enough */
     }
+    if (stop == SPMV_ERROR_ITERATIONS)
+        fail_limit(s, v);
     close_column(s, v, stop);
     return back;
 }

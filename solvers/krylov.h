@@ -53,6 +53,11 @@ struct krylov {
     int64_t max_iterations;
     int64_t iterations_before; /* of other solves that led to this x; the callback counts on */
     bool zero_start;
+    /* For solves with several methods, which return the best x of all. If a run ends without success,
+     * x returns to its start if that has a smaller true residual; at the limit of iterations only if
+     * the residual has grown by more than the first factor, and where A or M is not positive definite
+     * by more than the second. 0: as the public functions say. */
+    double most_growth, indefinite_growth;
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
@@ -98,8 +103,19 @@ struct krylov {
 
 /* ------------------------------------------------------------- for a method's front */
 
-/* Checks the plan, b, x, rtol, atol and max_iterations. */
+/* Checks the plan, b and x. */
 spmv_status krylov_check(const struct krylov *s);
+
+/* Checks a plan for a solve: square, no strides, one vector if it is complex. */
+spmv_status krylov_check_plan(const char *call, const spmv_plan *plan, const spmv_plan_info *info);
+
+/* Checks the options that all solves have. */
+struct krylov_options {
+    double rtol, atol;
+    int64_t max_iterations;
+    int zero_start, symmetry_check;
+};
+spmv_status krylov_check_options(spmv_context *ctx, const char *call, const struct krylov_options *options);
 
 /* Checks the preconditioner, for a recurrence in vectors of this type. */
 spmv_status krylov_check_precond(const struct krylov *s, spmv_type type);

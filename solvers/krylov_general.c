@@ -76,6 +76,7 @@ static spmv_status write_state(struct general *g)
     state->limit = c->limit;
     state->first = 1;
     state->plain = g->s.precond == NULL;
+    state->even = g->queue != NULL; /* groups of steps begin with an even one */
     state->most = g->restart;
     state->c[C_ONE] = scalar_of(1);
     return spmv_upload(g->s.ctx, state, g->v.state, (int64_t)sizeof *state);
@@ -102,11 +103,11 @@ done:
     return st;
 }
 
-/* Steps until none follows, each one waited for. */
-static spmv_status run_each(struct general *g, int64_t base, int64_t *next)
+/* Steps until none follows, each one waited for. first: 1 if an odd number of steps came before. */
+static spmv_status run_each(struct general *g, int64_t first, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
-    for (int64_t k = 0;; k++) {
+    for (int64_t k = first;; k++) {
         TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
         TRY(tell(g, base, next));
         if (g->host.ending || g->s.told != SPMV_OK)
@@ -183,7 +184,71 @@ static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
 #endif
-    return run_each(g, base, next);
+    return run_each(g, g->method->two_steps ? g->host.iterations % 2 : 0, base, next);
+}
+
+/* The true residual of x. *follows: that of the recurrence says the same. */
+static spmv_status true_residual(const struct general *g, double *norm, bool *follows)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *const s = &g->s;
+    TRY(krylov_residual(s, s->q));
+    TRY(krylov_norms(s, s->q, norm));
+    *follows = *norm <= 2 * g->host.residual;
+done:
+    return st;
+}
+
+/* Whether x is better than one with the residual `best`. While x grows without bound along a null vector,
+ * its residual changes by rounding errors only. */
+static bool is_better(double norm, bool follows, double best)
+{
+    return norm < (follows ? 0.9999 : 0.9) * best;
+}
+
+/* After a pause of minres: compares the residual with the true one. *best: the smallest true residual
+ * so far, that of start_x, which becomes x if that is better. Sets g->host.paused if the steps go on;
+ * otherwise the true residual has not followed, and the run breaks. */
+static spmv_status look_at_residual(struct general *g, double *best)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &g->s;
+    struct krylov_state *const state = &g->host;
+    double now = 0;
+    bool follows = false;
+    TRY(true_residual(g, &now, &follows));
+    state->paused = 0;
+    if (is_better(now, follows, *best)) {
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->x, s->start_x, s->count));
+        *best = now;
+    } else if (!follows) {
+        state->stop = KRYLOV_BROKEN;
+        state->broken = BROKEN_LEAST_SQUARES;
+        goto done;
+    }
+    state->pause_residual = state->residual;
+    state->pause_iteration = state->iterations;
+    state->ending = 0;
+    TRY(spmv_upload(s->ctx, state, g->v.state, (int64_t)sizeof *state));
+    state->paused = 1;
+done:
+    return st;
+}
+
+/* If the steps have paused, x becomes start_x unless x is better. */
+static spmv_status return_to_best(const struct general *g, double best)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *const s = &g->s;
+    double now = 0;
+    bool follows = false;
+    if (g->host.pause_residual == 0 && g->host.broken != BROKEN_LEAST_SQUARES)
+        return SPMV_OK;
+    TRY(true_residual(g, &now, &follows));
+    if (!is_better(now, follows, best))
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->start_x, s->x, s->count));
+done:
+    return st;
 }
 
 static spmv_status run(struct krylov *s)
@@ -200,9 +265,17 @@ static spmv_status run(struct krylov *s)
     do {
         TRY(g->method->begin(g));
         TRY(run_steps(g, base, &next));
+        double best = g->host.start;
+        while (g->host.paused && s->told == SPMV_OK) {
+            TRY(look_at_residual(g, &best));
+            if (g->host.paused)
+                TRY(run_steps(g, base, &next));
+        }
+        if (s->told == SPMV_OK)
+            TRY(return_to_best(g, best));
         if (g->method->end != NULL)
             TRY(g->method->end(g));
-        again = g->host.stop == KRYLOV_RUNS && s->told == SPMV_OK;
+        again = g->host.stop == KRYLOV_RUNS && !g->host.paused && s->told == SPMV_OK;
         if (again && g->host.residual > CYCLE_PROGRESS * before) { /* the next cycle would be like this one */
             g->host.stop = KRYLOV_DONE;
             again = false;
@@ -241,6 +314,11 @@ static spmv_status fail_broken(const struct krylov *s, int v)
                             "%s: %s: the Krylov space ends at iteration %lld without a solution: the matrix is "
                             "singular, or the preconditioner is",
                             s->call, g->method->name, k);
+    case BROKEN_LEAST_SQUARES:
+        return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
+                            "%s: minres: A is singular, or nearly so, and b has a part that no x reaches: at iteration "
+                            "%lld the residual is nearly a null vector of A, so x is a least-squares solution%s",
+                            s->call, k, g->host.plain ? "" : " in the norm of the preconditioner's inverse");
     case BROKEN_SHADOW:
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
                             "%s: bicgstab: a product with the first residual is %g at iteration %lld; try gmres",

@@ -29,6 +29,7 @@ enum krylov_broken {
     BROKEN_NOT_FINITE,      /* a sum is not finite */
     BROKEN_NOT_POSITIVE,    /* minres: r'M^-1 r < 0 */
     BROKEN_SINGULAR,        /* gmres: the Krylov space ends, and A is singular on it */
+    BROKEN_LEAST_SQUARES,   /* minres: r is nearly a null vector of A, so no x reduces it */
     BROKEN_SHADOW,          /* bicgstab: (r0, A p) = 0 or (r0, r) = 0 */
     BROKEN_NO_STABILISATION /* bicgstab: (t, s) = 0 */
 };
@@ -59,7 +60,14 @@ struct krylov_state {
 
     /* minres */
     double gamma, gamma_old, eta, cs, cs_old, sn, sn_old, delta;
-    int plain; /* no preconditioner: |eta| is the norm of the residual */
+    int plain;         /* no preconditioner: |eta| is the norm of the residual */
+    double first_eta;  /* of this run */
+    double null_ratio; /* |A r| / (|A| |r|) of the residual before this step */
+    /* Steps pause for the host to compare the residual with the true one: minres_is_due. The residual
+     * and the iteration of the last pause; 0: none. even: only after an even number of steps. */
+    int paused, even;
+    double pause_residual;
+    int64_t pause_iteration;
 
     /* gmres: steps of this cycle, and their most; the norm of A z before it is made orthogonal.
      * h: the coefficients of the present pass, and their sum; r: columns of the triangle, `most`
@@ -296,12 +304,17 @@ HOST_DEVICE_FN void minres_begin(struct krylov_state *s, const struct krylov_sca
 {
     if (!krylov_begun(s, sqrt(sum[1].re)) || !minres_norm(s, sum[0].re, &s->gamma))
         return;
+    if (s->gamma == 0) { /* M^-1 r = 0: M is singular, and the space is empty */
+        s->stop = KRYLOV_DONE;
+        s->ending = 1;
+        return;
+    }
     s->gamma_old = 1;
-    s->eta = s->gamma;
+    s->eta = s->first_eta = s->gamma;
     s->cs = s->cs_old = 1;
     s->sn = s->sn_old = 0;
     s->c[C_V_OLD] = scalar_of(0);
-    s->c[C_SCALE] = scalar_of(s->gamma > 0 ? 1 / s->gamma : 0);
+    s->c[C_SCALE] = scalar_of(1 / s->gamma);
 }
 
 /* The next v = A z - delta / gamma v - gamma / gamma_old v_old. */
@@ -330,8 +343,9 @@ HOST_DEVICE_FN void minres_gamma(struct krylov_state *s, const struct krylov_sca
     const double a2 = s->sn * delta + s->cs_old * s->cs * s->gamma, a3 = s->sn_old * s->gamma;
     const double a1 = hypot(a0, next), column = hypot(hypot(delta, s->iterations == 0 ? 0 : s->gamma), next);
     s->largest = column > s->largest ? column : s->largest;
-    if (!(hypot(a0, s->cs * next) > (s->roundoff < 0x1p-40 ? 0x1p-40 : 0x1p-18) * s->largest)) {
-        krylov_break(s, BROKEN_SINGULAR, a1);
+    s->null_ratio = hypot(a0, s->cs * next) / s->largest;
+    if (!(s->null_ratio > (s->roundoff < 0x1p-40 ? 0x1p-40 : 0x1p-18))) {
+        krylov_break(s, BROKEN_LEAST_SQUARES, s->null_ratio);
         return;
     }
     const double cs = a0 / a1, sn = next / a1;
@@ -351,12 +365,33 @@ HOST_DEVICE_FN void minres_gamma(struct krylov_state *s, const struct krylov_sca
     s->gamma = next;
 }
 
-/* The space is exhausted if the next v is 0; then the residual is 0 or does not change any more. */
+/* Whether the host has to look at the true residual. With a singular A and no solution, r becomes a
+ * null vector. Rounding errors then act as an eigenvalue near 0: r of the recurrence decreases again,
+ * while x grows without bound and the true residual with it. A nonsingular A with an eigenvalue near 0
+ * looks the same, but its true residual follows. So once r is nearly a null vector, the two are
+ * compared: now, when r has halved, and when the number of iterations has doubled. */
+HOST_DEVICE_FN bool minres_is_due(const struct krylov_state *s)
+{
+    if (s->even && s->iterations % 2 != 0)
+        return false;
+    if (s->pause_residual == 0)
+        return s->null_ratio < (s->roundoff < 0x1p-40 ? 0x1p-17 : 0x1p-9);
+    return s->residual <= 0.5 * s->pause_residual || s->iterations >= 2 * s->pause_iteration + 16;
+}
+
+/* The space is exhausted if the next v is 0; then the residual is 0 or does not change any more. The
+ * latter also if its norm in M^-1, which steps reduce, has vanished: M^-1 is singular, and the rest of
+ * the residual is a null vector of it. */
 HOST_DEVICE_FN void minres_step(struct krylov_state *s, const struct krylov_scalar *sum)
 {
     krylov_iterated(s, s->plain ? fabs(s->eta) : sqrt(sum[0].re));
-    if (!s->ending && !(s->gamma > 0)) {
+    if (s->ending)
+        return;
+    if (!(s->gamma > 0) || (!s->plain && fabs(s->eta) <= s->roundoff * s->roundoff * s->first_eta)) {
         s->stop = KRYLOV_DONE;
+        s->ending = 1;
+    } else if (minres_is_due(s)) {
+        s->paused = 1;
         s->ending = 1;
     }
 }

@@ -7,25 +7,28 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "amg_rows.h"
 #include "clock.h"
 #include "matrix_internal.h"
+#include "plan_internal.h"
 #include "plural.h"
 #include "precond_internal.h"
 #include "precond_loops.h"
 
 static const struct precond_kind kinds[] = {
-    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, NULL},
-    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, NULL},
-    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, NULL},
-    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, NULL},
-    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false,
+    {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, false, NULL},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, false, NULL},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, false, NULL},
+    {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, false, NULL},
+    {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false, true,
      "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
-    {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false,
+    {"cholesky", PRECOND_MATRIX, precond_make_cholesky, SIGNS_POSITIVE, false, true,
      "each row of its triangular solves waits for the rows before: take jacobi or amg"},
-    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, NULL},
-    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, NULL},
-    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, NULL},
-    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, "it computes on the CPU: take amg"},
+    {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
+    {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
+    {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, false, NULL},
+    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, false,
+     "it computes on the CPU: take amg"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -309,27 +312,28 @@ static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *t
 
 static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options *o)
 {
-    if (o->block < 0 || o->block > 64 || o->degree < -1 || o->degree > 100 || o->steps < 0 || o->steps > 1000)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: block %d (0 to 64), degree %d (-1 to 100), steps %d (0 to "
-                            "1000): out of range",
-                            o->block, o->degree, o->steps);
+    const spmv_status st = OPTIONS_CHECK(
+        ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64}, {"degree", o->degree, -1, PRECOND_DEGREE},
+        {"steps", o->steps, 0, 1000}, {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
+        {"near_nulls", o->near_nulls, 0, AMG_NULLS}, {"update_values", o->update_values, 0, 1},
+        {"general", o->general, 0, 1}, {"drop", o->drop, -1, 1}, {"fill", o->fill, 0, 1e6});
+    if (st != SPMV_OK)
+        return st;
     const bool given = o->lowest != 0 || o->highest != 0;
     if (given && !(o->lowest > 0 && o->lowest < o->highest && isfinite(o->highest)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_create: eigenvalues from %g to %g: must be 0 < lowest < highest",
                             o->lowest, o->highest);
-    if (!(o->shift >= 0 && isfinite(o->shift)) || !(o->strength >= 0 && o->strength <= 1))
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: shift %g (at least 0), strength %g (0 to 1): one is out of "
-                            "its range",
-                            o->shift, o->strength);
     if (!(o->drop == -1 || (o->drop >= 0 && o->drop < 1)) || !(o->fill == 0 || (o->fill >= 1 && o->fill <= 1e6)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_preconditioner_create: drop %g (0 to 1), fill %g (1 to 1e6): one is out of its range",
+                            "spmv_preconditioner_create: drop %g (0 to less than 1, or -1), fill %g (1 to 1e6, or 0): "
+                            "one is out of its "
+                            "range",
                             o->drop, o->fill);
-    if (o->general != 0 && o->general != 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_create: general %d (0 or 1)", o->general);
+    if (o->near_null_type != SPMV_TYPE_DEFAULT && !type_is_real(o->near_null_type))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_preconditioner_create: near_null_type is %s, must be f64 or f32",
+                            spmv_type_name(o->near_null_type));
     o->drop = o->drop == -1 ? 1e-4 : o->drop;
     o->fill = o->fill == 0 ? 10 : o->fill;
     o->steps = o->steps == 0 ? 20 : o->steps;
@@ -367,6 +371,55 @@ static bool takes_any_sign(const struct precond_kind *kind, const spmv_precondit
     return kind->signs == SIGNS_ANY || (kind->signs == SIGNS_GENERAL && o->general);
 }
 
+/* Factors of a general matrix may be so unstable that solves with them overflow, though each entry is
+ * finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the norm of (LU)^-1 by one
+ * solve. Here its right-hand side has the largest modulus of each row, so the scale of a row does not
+ * matter. Factors of matrices that are nearly singular reach 1e20 and help all the same. */
+static const double MOST_OF_FACTORS = 1e32;
+
+/* Refuses factors whose solves are not finite, or, of a general matrix, explode. */
+static spmv_status check_factors(const spmv_preconditioner *m, const struct precond_kind *kind,
+                                 const struct precond_source *source)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *const a = &source->host;
+    const int64_t bytes = m->rows * (int64_t)spmv_type_size(m->type);
+    double largest = 0;
+    void *host = NULL, *r = NULL, *z = NULL;
+    TRY(host_alloc(m->ctx, max_i64(1, bytes), "a check of factors", &host));
+    TRY(context_lend(m->ctx, max_i64(1, bytes), &r));
+    TRY(context_lend(m->ctx, max_i64(1, bytes), &z));
+    for (int64_t i = 0; i < m->rows; i++) {
+        double most = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            most = fmax(most, fabs(precond_value(a, k)));
+        real_set(m->type, host, i, most);
+    }
+    if (m->rows > 0) {
+        TRY(spmv_upload(m->ctx, host, r, bytes));
+        TRY(spmv_preconditioner_apply(m, r, z));
+        TRY(spmv_download(m->ctx, z, host, bytes));
+    }
+    for (int64_t i = 0; i < m->rows; i++) {
+        const double modulus = fabs(real_at(m->type, host, i));
+        if (!(modulus <= largest))
+            largest = modulus;
+        if (!isfinite(largest))
+            break;
+    }
+    if (!isfinite(largest) || (kind->general && largest > MOST_OF_FACTORS))
+        st =
+            context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                         "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "
+                         "A into one of %.3g",
+                         kind->name, largest);
+done:
+    host_free(host);
+    context_take_back(m->ctx, r);
+    context_take_back(m->ctx, z);
+    return st;
+}
+
 /* Says in the layout which rows are left alone, and keeps their matrix. */
 static void take_filled(spmv_preconditioner *m, struct precond_source *source)
 {
@@ -402,6 +455,8 @@ static spmv_status make_kind_of(spmv_context *ctx, const struct precond_kind *ki
         TRY(spmv_synchronize(ctx));
     if (source->alone > 0 && kind->needs != PRECOND_NOTHING)
         take_filled(m, source);
+    if (kind->factors)
+        TRY(check_factors(m, kind, source));
 done:
     if (st != SPMV_OK) {
         spmv_preconditioner_destroy(m);
@@ -432,7 +487,7 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
 static bool cannot_be_made(spmv_status st)
 {
     return st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE || st == SPMV_ERROR_UNSUPPORTED ||
-           st == SPMV_ERROR_MEMORY;
+           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
 }
 
 /* The kind to make if "auto" chose one that cannot be made; NULL: none is left. */
@@ -548,6 +603,9 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
         return SPMV_ERROR_ARGUMENT;
     if (values == NULL && m->rows > 0)
         return context_fail(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_preconditioner_update_values: values is NULL");
+    const spmv_status st = object_free_of_calls(m->ctx, &m->use, "spmv_preconditioner_update_values", "preconditioner");
+    if (st != SPMV_OK)
+        return st;
     if (m->renew == NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_preconditioner_update_values: preconditioner %s: only amg, made with the option "
@@ -556,9 +614,26 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
     return m->rows > 0 ? m->renew(m->self, values) : SPMV_OK;
 }
 
-void spmv_preconditioner_destroy(spmv_preconditioner *m)
+void precond_begin_use(const spmv_preconditioner *m)
 {
     if (m == NULL)
+        return;
+    ((spmv_preconditioner *)m)->use.calls++;
+    plan_begin_use(m->plan);
+}
+
+void precond_end_use(const spmv_preconditioner *m)
+{
+    if (m == NULL)
+        return;
+    plan_end_use(m->plan);
+    if (object_end_use(&((spmv_preconditioner *)m)->use))
+        spmv_preconditioner_destroy((spmv_preconditioner *)m);
+}
+
+void spmv_preconditioner_destroy(spmv_preconditioner *m)
+{
+    if (m == NULL || object_destroyed_later(&m->use))
         return;
     if (m->destroy != NULL)
         m->destroy(m->self);
@@ -577,7 +652,16 @@ spmv_status spmv_preconditioner_apply(const spmv_preconditioner *m, const void *
                             r == NULL   ? "r is NULL"
                             : z == NULL ? "z is NULL"
                                         : "r and z are the same array");
-    return m->apply(m->self, r, z);
+    if (m->applies)
+        return context_fail(m->ctx, SPMV_ERROR_BUSY,
+                            "spmv_preconditioner_apply: this call is inside an application of the same preconditioner");
+    spmv_preconditioner *const used = (spmv_preconditioner *)m;
+    used->applies = true;
+    precond_begin_use(m);
+    const spmv_status st = m->apply(m->self, r, z);
+    used->applies = false;
+    precond_end_use(m);
+    return st;
 }
 
 spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_preconditioner_info *info, size_t size)

@@ -21,7 +21,9 @@
  *
  * Type: under vectors of f64 the hierarchy is in f32, which halves its traffic. The cycle is linear,
  * so r is first divided by a power of two near its largest element, and z is multiplied by it. If
- * the set-up finds that f32 is too narrow for the matrix, the hierarchy is made again in f64.
+ * the set-up finds that f32 is too coarse for the matrix, the hierarchy is made again in f64. Under
+ * vectors of f32 it is in f32 too, and in f64 if products of the matrix's elements exceed the range of
+ * f32.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -100,7 +102,9 @@ static spmv_status apply(void *self, const void *r, void *z)
         TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, l->residual, m->rows));
         return cycle(amg, 0, z);
     }
-    TRY(m->ctx->backend->map_reduce(m->ctx, SPMV_MAP_ABS, SPMV_MAX, m->type, r, amg->largest, m->rows, amg->scratch));
+    if (amg->largest != NULL)
+        TRY(m->ctx->backend->map_reduce(m->ctx, SPMV_MAP_ABS, SPMV_MAX, m->type, r, amg->largest, m->rows,
+                                        amg->scratch));
     struct amg_rows s = {.largest = amg->largest, .from = r, .to = l->residual, .factor = amg->scale};
     TRY(amg_run(m->ctx, AMG_NARROW, amg->type, &s, m->rows));
     TRY(cycle(amg, 0, l->x));
@@ -196,18 +200,37 @@ done:
 
 /* --------------------------------------------------------------------- making */
 
+/* After amg_build or amg_renew with this status: makes the hierarchy again, in f64, if f32 was too coarse
+ * or its range too small. */
+static spmv_status build_wider(struct amg *amg, spmv_status st, bool imprecise)
+{
+    bool fits = true;
+    if (st == SPMV_OK)
+        st = amg_check_range(amg, &fits);
+    if (amg->type == SPMV_F32 && ((st != SPMV_OK && imprecise) || !fits)) {
+        amg_clear(amg);
+        st = amg_build(amg, SPMV_F64, &imprecise);
+        fits = true;
+        if (st == SPMV_OK)
+            st = amg_check_range(amg, &fits);
+    }
+    if (st == SPMV_OK && !fits)
+        st =
+            context_fail(amg->ctx, SPMV_ERROR_NOT_FINITE,
+                         "preconditioner amg: the sizes of entries differ so much that their products exceed the range "
+                         "of f64: scale rows and columns");
+    return st;
+}
+
 static spmv_status build(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
     bool imprecise = false;
     context_keep_freed(m->ctx, true);
-    spmv_status st = amg_build(amg, SPMV_F32, &imprecise);
-    if (st != SPMV_OK && imprecise) {
-        amg_clear(amg);
-        st = amg_build(amg, m->type, &imprecise);
-    }
+    const spmv_status st = amg_build(amg, SPMV_F32, &imprecise);
+    const spmv_status wider = build_wider(amg, st, imprecise);
     context_keep_freed(m->ctx, false);
-    return st;
+    return wider;
 }
 
 /* The scratch memory of an application. */
@@ -215,7 +238,7 @@ static spmv_status prepare_narrowing(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     const spmv_preconditioner *m = amg->m;
-    if (amg->type == m->type)
+    if (real_bytes(amg->type) >= real_bytes(m->type))
         return SPMV_OK;
     TRY(amg_alloc(&amg->pool, 8, &amg->largest));
     TRY(amg_alloc(&amg->pool, m->ctx->backend->reduce_scratch(m->ctx, m->type, m->rows), &amg->scratch));
@@ -294,17 +317,9 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
-    if (o->near_nulls < 0 || o->near_nulls > AMG_NULLS)
-        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner amg: %d near-null-space vectors; up to %d are possible", o->near_nulls,
-                            AMG_NULLS);
     if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
-    if (!type_is_real(amg->near_null_type))
-        return context_fail(amg->ctx, SPMV_ERROR_TYPE,
-                            "preconditioner amg: near-null-space vectors of type %s: must be f64 or f32",
-                            spmv_type_name(amg->near_null_type));
     if (o->near_nulls > 1 || amg->block > 1)
         amg->nulls = o->near_nulls > 0 ? o->near_nulls : amg->block;
     return SPMV_OK;
@@ -350,11 +365,7 @@ static spmv_status renew(void *self, const void *values)
     amg->broken = true;
     amg->given.val = values;
     st = amg_renew(amg, &imprecise);
-    if (st != SPMV_OK && imprecise) {
-        amg_clear(amg);
-        st = amg_build(amg, amg->m->type, &imprecise);
-    }
-    TRY(st);
+    TRY(build_wider(amg, st, imprecise));
     if (amg->type != type)
         TRY(prepare_narrowing(amg));
     describe(amg);

@@ -362,7 +362,7 @@ static spmv_status take_plan(struct chebyshev *c, const struct precond_source *s
     spmv_status st = SPMV_OK;
     spmv_preconditioner *m = c->m;
     spmv_plan_info info;
-    c->plan = source->options->plan;
+    c->plan = m->plan = source->options->plan;
     if (c->plan != NULL)
         return check_plan(m, c->plan);
     spmv_plan_options o;

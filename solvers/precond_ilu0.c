@@ -13,8 +13,29 @@
 
 #include "precond_ilu.h"
 
+/* The entries of the current row from k on, at the places of row `other` of U: a_ij -= l u_kj. The
+ * shorter of the two rows is visited. */
+static int64_t eliminate(const struct host_rows *a, const int64_t *diagonal, const int64_t *at, int32_t other, double l,
+                         int64_t k, int64_t end)
+{
+    const int64_t first = diagonal[other] + 1, last = a->ptr[other + 1];
+    if (is_shorter(end - k, last - first)) {
+        for (int64_t j = k; j < end; j++) {
+            const int64_t e = place_of_column(a->col, first, last, a->col[j]);
+            if (e < last && a->col[e] == a->col[j])
+                a->val[j] -= l * a->val[e];
+        }
+        return (end - k) * SEARCH_WORK;
+    }
+    for (int64_t e = first; e < last; e++)
+        if (at[a->col[e]] >= 0)
+            a->val[at[a->col[e]]] -= l * a->val[e];
+    return last - first;
+}
+
 /* Replaces the values of a, row by row, by those of L (without its diagonal of ones) and U. */
-static void factor_rows(const struct host_rows *a, int64_t *diagonal, int64_t *at, struct pivots *pivots)
+static spmv_status factor_rows(spmv_context *ctx, const struct host_rows *a, int64_t *diagonal, int64_t *at,
+                               struct pivots *pivots)
 {
     for (int64_t i = 0; i < a->rows; i++)
         at[i] = -1;
@@ -23,20 +44,22 @@ static void factor_rows(const struct host_rows *a, int64_t *diagonal, int64_t *a
         const double largest = largest_of(a->val + begin, end - begin);
         for (int64_t k = begin; k < end; k++)
             at[a->col[k]] = k;
-        int64_t k = begin;
+        int64_t k = begin, work = end - begin;
         for (; a->col[k] < i; k++) {
             const int32_t other = a->col[k];
             const double l = a->val[k] / a->val[diagonal[other]];
             a->val[k] = l;
-            for (int64_t e = diagonal[other] + 1; e < a->ptr[other + 1]; e++)
-                if (at[a->col[e]] >= 0)
-                    a->val[at[a->col[e]]] -= l * a->val[e];
+            work += eliminate(a, diagonal, at, other, l, k + 1, end);
         }
         diagonal[i] = k;
         a->val[k] = pivot_or_replacement(pivots, i, a->val[k], largest);
         for (k = begin; k < end; k++)
             at[a->col[k]] = -1;
+        const spmv_status st = context_poll(ctx, "preconditioner ilu0", work);
+        if (st != SPMV_OK)
+            return st;
     }
+    return SPMV_OK;
 }
 
 /* Copies the factors to triangles of their own. */
@@ -78,7 +101,7 @@ spmv_status precond_make_ilu0(spmv_preconditioner *m, struct precond_source *sou
     TRY(ilu_check_finite(m, &a));
     TRY(host_alloc(m->ctx, a.rows * 8, "pivots of a factor", (void **)&diagonal));
     TRY(host_alloc(m->ctx, a.rows * 8, "a row of a factor", (void **)&at));
-    factor_rows(&a, diagonal, at, &pivots);
+    TRY(factor_rows(m->ctx, &a, diagonal, at, &pivots));
     TRY(split(m->ctx, &a, diagonal, &lower, &upper));
     snprintf(m->layout, sizeof m->layout, "factors of %lld entr%s", (long long)(a.ptr[a.rows] + a.rows),
              a.ptr[a.rows] + a.rows == 1 ? "y" : "ies");

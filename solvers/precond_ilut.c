@@ -38,6 +38,7 @@ struct work {
     int32_t *right;      /* columns of the U part */
     int32_t *done;       /* steps of the L part */
     int64_t lefts, rights, dones;
+    int64_t work;                /* of this row: entries visited */
     double *pivot;               /* of each step */
     struct growing lower, upper; /* of upper: columns, not steps; the diagonal entry is the first */
     struct pivots pivots;
@@ -46,24 +47,11 @@ struct work {
 static spmv_status make_room(spmv_context *ctx, struct growing *g, int64_t more)
 {
     spmv_status st = SPMV_OK;
-    int32_t *col = NULL;
-    double *val = NULL;
-    const int64_t wanted = 2 * g->room + more;
-    TRY(host_alloc(ctx, wanted * 4, "columns of a factor", (void **)&col));
-    TRY(host_alloc(ctx, wanted * 8, "values of a factor", (void **)&val));
-    if (g->room > 0) {
-        memcpy(col, g->rows.col, (size_t)g->room * sizeof *col);
-        memcpy(val, g->rows.val, (size_t)g->room * sizeof *val);
-    }
-    host_free(g->rows.col);
-    host_free(g->rows.val);
-    g->rows.col = col;
-    g->rows.val = val;
+    const int64_t wanted = g->room + g->room / 2 + more;
+    TRY(host_resize(ctx, wanted * 4, "columns of a factor", (void **)&g->rows.col));
+    TRY(host_resize(ctx, wanted * 8, "values of a factor", (void **)&g->rows.val));
     g->room = wanted;
-    return SPMV_OK;
 done:
-    host_free(col);
-    host_free(val);
     return st;
 }
 
@@ -126,6 +114,7 @@ static void eliminate(struct work *w, int64_t row, double limit)
         }
         w->value[col] = l;
         w->done[w->dones++] = step;
+        w->work += u->ptr[step + 1] - u->ptr[step];
         for (int64_t e = u->ptr[step] + 1; e < u->ptr[step + 1]; e++)
             add_entry(w, row, u->col[e], -l * u->val[e]);
     }
@@ -228,6 +217,7 @@ static spmv_status factor_row(spmv_context *ctx, struct work *w, int64_t row)
     const struct host_rows *a = w->a;
     double sum = 0, largest = 0;
     w->rights = 0;
+    w->work = a->ptr[row + 1] - a->ptr[row];
     for (int64_t k = a->ptr[row]; k < a->ptr[row + 1]; k++) {
         if (a->val[k] != 0)
             add_entry(w, row, a->col[k], a->val[k]);
@@ -256,6 +246,7 @@ static spmv_status factor_row(spmv_context *ctx, struct work *w, int64_t row)
         append(&w->upper, w->right[k], w->value[w->right[k]]);
         clear_entry(w, w->right[k]);
     }
+    TRY(context_poll(ctx, "preconditioner ilut", w->work));
 done:
     return st;
 }

@@ -24,6 +24,9 @@ struct spmv_preconditioner {
     void *self;
     const void *inverse_diagonal; /* for "jacobi" */
     bool identity;                /* for "none" */
+    struct object_use use;        /* by solves, and by an application */
+    bool applies;                 /* an application has not ended */
+    spmv_plan *plan;              /* the caller's, that it uses; NULL: none */
     bool together;                /* several ranks call apply together, also a rank without rows */
     int64_t bytes;
     double seconds;
@@ -103,6 +106,7 @@ struct precond_kind {
     enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
 
     bool general; /* M is not symmetric: for methods for general matrices only */
+    bool factors; /* triangular factors, which are checked by a solve */
 
     /* Why it does not exist on cuda, and what to take there; NULL: it does. */
     const char *not_on_cuda;
@@ -159,6 +163,11 @@ const char *precond_name(const spmv_preconditioner *m);
 /* For a preconditioner that only multiplies by the reciprocals of the diagonal ("jacobi"): these
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
+
+/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and are not
+ * destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it does. */
+void precond_begin_use(const spmv_preconditioner *m);
+void precond_end_use(const spmv_preconditioner *m);
 
 /* Whether spmv_preconditioner_update_values may succeed. */
 bool precond_renews(const spmv_preconditioner *m);

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "matrix_internal.h"
 #include "plural.h"
@@ -65,6 +66,7 @@ struct triangles {
 void host_rows_release(struct host_rows *t)
 {
     host_free_all(t->ptr, t->col, t->val);
+    *t = (struct host_rows){.rows = t->rows};
 }
 
 spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, struct host_rows *t)
@@ -79,10 +81,28 @@ done:
     return st;
 }
 
-/* Sorts n entries by column, stably. Insertion sort, since they are nearly always in order. */
-static void sort_entries(int32_t *col, double *val, int64_t n)
+/* An entry, and its place before the sort. */
+struct placed {
+    double val;
+    int32_t col, place;
+};
+
+static int by_column(const void *a, const void *b)
 {
-    for (int64_t i = 1; i < n; i++) {
+    const struct placed *const x = a, *const y = b;
+    if (x->col != y->col)
+        return x->col < y->col ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Sorts n entries by column, stably: by insertion as long as few moves are needed, since they are
+ * nearly always in order. */
+static spmv_status sort_entries(spmv_context *ctx, int32_t *col, double *val, int64_t n)
+{
+    enum { MOVES = 16 };
+    struct placed *copy = NULL;
+    int64_t moves = 0;
+    for (int64_t i = 1; i < n && moves <= MOVES * n; i++) {
         const int32_t c = col[i];
         const double v = val[i];
         int64_t j = i;
@@ -92,7 +112,22 @@ static void sort_entries(int32_t *col, double *val, int64_t n)
         }
         col[j] = c;
         val[j] = v;
+        moves += i - j;
     }
+    if (moves <= MOVES * n)
+        return SPMV_OK;
+    const spmv_status st = host_alloc(ctx, n * (int64_t)sizeof *copy, "the entries of a row", (void **)&copy);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t i = 0; i < n; i++)
+        copy[i] = (struct placed){val[i], col[i], (int32_t)i};
+    qsort(copy, (size_t)n, sizeof *copy, by_column);
+    for (int64_t i = 0; i < n; i++) {
+        col[i] = copy[i].col;
+        val[i] = copy[i].val;
+    }
+    host_free(copy);
+    return SPMV_OK;
 }
 
 /* Adds entries of the same column; returns how many remain. */
@@ -142,7 +177,8 @@ spmv_status host_rows_take(spmv_context *ctx, const struct precond_source *sourc
             t->col[end] = (int32_t)i;
             t->val[end++] = 0;
         }
-        sort_entries(t->col + begin, t->val + begin, end - begin);
+        TRY(sort_entries(ctx, t->col + begin, t->val + begin, end - begin));
+        TRY(context_poll(ctx, "a preconditioner", end - begin));
         t->ptr[i + 1] = begin + merge_entries(t->col + begin, t->val + begin, end - begin);
     }
 done:
@@ -303,11 +339,12 @@ static void destroy(void *self)
     host_free(f);
 }
 
-/* The triangle's entries in the order of its levels, with the diagonal stored separately. */
+/* The triangle's entries in the order of its levels, with the diagonal stored separately, in type. */
 struct ordered {
+    spmv_type type;
     int64_t *ptr;
     int32_t *col;
-    double *val, *inverse;
+    void *val, *inverse;
 };
 
 static void put_in_order(const struct host_rows *from, const int32_t *row, struct ordered *to)
@@ -318,10 +355,10 @@ static void put_in_order(const struct host_rows *from, const int32_t *row, struc
         to->ptr[p] = end;
         for (int64_t k = from->ptr[i]; k < from->ptr[i + 1]; k++)
             if (from->col[k] == i) {
-                to->inverse[p] = 1 / from->val[k];
+                real_set(to->type, to->inverse, p, 1 / from->val[k]);
             } else {
                 to->col[end] = from->col[k];
-                to->val[end++] = from->val[k];
+                real_set(to->type, to->val, end++, from->val[k]);
             }
     }
     to->ptr[from->rows] = end;
@@ -403,35 +440,52 @@ static void keep_order(int32_t *row, int64_t n, bool backward)
         row[p] = (int32_t)(backward ? n - 1 - p : p);
 }
 
+/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. */
+static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row, struct solve *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = m->ctx;
+    const int64_t n = from->rows, entries = from->ptr[n] - n, size = (int64_t)spmv_type_size(m->type);
+    void **const arrays[] = {&s->ptr, &s->col, &s->val, &s->inverse};
+    const int64_t bytes[] = {(n + 1) * 8, entries * 4, max_i64(1, entries * size), max_i64(1, n * size)};
+    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
+    void *copy[4] = {NULL, NULL, NULL, NULL};
+    for (int i = 0; i < 4; i++) {
+        TRY(precond_alloc(m, bytes[i], arrays[i]));
+        if (on_device)
+            TRY(host_alloc(ctx, bytes[i], "a triangle", &copy[i]));
+    }
+    struct ordered to = {m->type, s->ptr, s->col, s->val, s->inverse};
+    if (on_device)
+        to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
+    put_in_order(from, row, &to);
+    for (int i = 0; on_device && i < 4; i++)
+        TRY(spmv_upload(ctx, copy[i], *arrays[i], bytes[i]));
+done:
+    for (int i = 0; i < 4; i++)
+        host_free(copy[i]);
+    return st;
+}
+
 static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, bool backward, struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = m->ctx;
     const int64_t n = from->rows, entries = from->ptr[n] - n;
-    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
     int64_t wide_entries = 0;
     struct levels levels = {0};
-    struct ordered ordered = {0};
     TRY(levels_of(ctx, from, backward, &levels));
     m->levels = max_i64(m->levels, levels.count);
     TRY(cut_phases(m, from, &levels, s, &wide_entries));
-    if (on_device) {
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
         TRY(send(m, levels.first, (levels.count + 1) * 8, &s->level));
     } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
         TRY(cut_tiles(m, from, &levels, s));
     } else {
         keep_order(levels.row, n, backward);
     }
-    TRY(host_alloc(ctx, (n + 1) * 8, "row offsets of a triangle", (void **)&ordered.ptr));
-    TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&ordered.col));
-    TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&ordered.val));
-    TRY(host_alloc(ctx, n * 8, "the diagonal of a triangle", (void **)&ordered.inverse));
-    put_in_order(from, levels.row, &ordered);
-    TRY(send(m, ordered.ptr, (n + 1) * 8, &s->ptr));
-    TRY(send(m, ordered.col, entries * 4, &s->col));
+    TRY(fill(m, from, levels.row, s));
     TRY(send(m, levels.row, n * 4, &s->row));
-    TRY(precond_upload(m, ordered.val, entries, &s->val));
-    TRY(precond_upload(m, ordered.inverse, n, &s->inverse));
     s->triangle = (struct precond_triangle){.rows = n,
                                             .ptr = s->ptr,
                                             .col = s->col,
@@ -445,9 +499,9 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
                                             .first_level = s->first_level};
 done:
     levels_release(&levels);
-    host_free_all(ordered.ptr, ordered.col, ordered.val, ordered.inverse);
     return st;
 }
+
 static spmv_status check_range(const spmv_preconditioner *m, const struct host_rows *t)
 {
     const double greatest = real_limits_of(m->type).greatest;
@@ -463,7 +517,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct host_r
     return SPMV_OK;
 }
 
-spmv_status triangles_make(spmv_preconditioner *m, const struct host_rows *lower, const struct host_rows *upper,
+spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
                            const int32_t *column)
 {
     spmv_status st = SPMV_OK;
@@ -474,7 +528,9 @@ spmv_status triangles_make(spmv_preconditioner *m, const struct host_rows *lower
     memset(f, 0, sizeof *f);
     f->m = m;
     TRY(make_solve(m, lower, false, &f->forward));
+    host_rows_release(lower); /* before the second copy */
     TRY(make_solve(m, upper, true, &f->backward));
+    host_rows_release(upper);
     /* one thread must use its own order for both */
     if (f->forward.tiles == 0 || f->backward.tiles == 0)
         f->forward.tiles = f->backward.tiles = 0;

@@ -66,21 +66,78 @@ static spmv_status check_rung(spmv_context *ctx, const char *rung)
                         spmv_backend_name(ctx->backend->id), list);
 }
 
-/* What can be checked before the plan exists. */
-static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *o)
+/* Those whose range does not depend on others. */
+static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
+{
+    const spmv_status st = krylov_check_options(ctx, "spmv_solver_create",
+                                                &(const struct krylov_options){.rtol = o->rtol,
+                                                                               .atol = o->atol,
+                                                                               .max_iterations = o->max_iterations,
+                                                                               .zero_start = o->zero_start,
+                                                                               .symmetry_check = o->symmetry_check});
+    return st != SPMV_OK ? st
+                         : OPTIONS_CHECK(ctx, "spmv_solver_create", {"vectors", o->vectors, 1, INFINITY},
+                                         {"inner", o->inner, 0, 1}, {"restart", o->restart, 0, MOST_RESTART});
+}
+
+/* Checks the caller's plan before the first product with it, and takes its type and vectors. */
+static spmv_status check_plan(spmv_context *ctx, const spmv_csr *a, spmv_solver_options *o)
+{
+    spmv_plan_info info;
+    spmv_plan *const plan = o->plan;
+    if (plan == NULL)
+        return SPMV_OK;
+    if (spmv_plan_context(plan) != ctx)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: the plan belongs to another context");
+    if (a->memory != SPMV_MEMORY_CONTEXT)
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
+                            "spmv_solver_create: with the option plan the matrix must be in the context's memory");
+    spmv_status st = spmv_plan_describe(plan, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = krylov_check_plan("spmv_solver_create", plan, &info);
+    if (st != SPMV_OK)
+        return st;
+    if (plan->ranks != NULL)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the plan has the rows of one rank only");
+    if (info.rows != a->rows || info.cols != a->cols || info.nnz != a->nnz)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_solver_create: the plan is for %lld x %lld with %lld nonzeros, the matrix is %lld x "
+                            "%lld with %lld",
+                            (long long)info.rows, (long long)info.cols, (long long)info.nnz, (long long)a->rows,
+                            (long long)a->cols, (long long)a->nnz);
+    if (info.operation != SPMV_OPERATION_N)
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_create: the plan is for the transpose of a matrix; products with the matrix "
+                            "are needed");
+    if (a->val != NULL && info.value_type != a->type)
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "spmv_solver_create: the plan is for values of type %s, those of the matrix have type %s",
+                            spmv_type_name(info.value_type), spmv_type_name(a->type));
+    if (o->vectors != 1 && o->vectors != info.vectors)
+        return context_fail(ctx, SPMV_ERROR_SIZE,
+                            "spmv_solver_create: the plan is for %d vectors, the option vectors is %d", info.vectors,
+                            o->vectors);
+    o->type = info.type;
+    o->vectors = info.vectors;
+    return st;
+}
+
+/* What can be checked before the plan exists. Sets the type of the caller's plan. */
+static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_solver_options *o)
 {
     spmv_status st = plan_check_view(ctx, "spmv_solver_create", a);
     if (st == SPMV_OK)
         st = csr_check_square(ctx, "spmv_solver_create", a->rows, a->cols);
+    if (st == SPMV_OK)
+        st = check_ranges(ctx, o);
+    if (st == SPMV_OK)
+        st = check_plan(ctx, a, o);
     if (st != SPMV_OK)
         return st;
     const bool complex = (a->val != NULL && type_is_complex(a->type)) || type_is_complex(o->type);
     if (complex && o->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: several right-hand sides are not supported with complex types");
-    if (o->restart < 0 || o->restart > MOST_RESTART)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: restart %d (0 to %d)", o->restart,
-                            MOST_RESTART);
     const struct general_method *method = NULL;
     const spmv_status known = solver_is_auto(o->method) ? SPMV_OK : find_method(ctx, o->method, &method);
     if (known != SPMV_OK)
@@ -88,9 +145,6 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, const s
     if (method == &general_direct &&
         ((!solver_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the method direct has no preconditioner");
-    if (o->plan != NULL && a->memory != SPMV_MEMORY_CONTEXT)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_solver_create: with the option plan the matrix must be in the context's memory");
     const bool factor = precond_is_general(o->precond);
     const bool for_cg = o->inner != 0 || !solver_is_auto(o->rung) || (!solver_is_auto(o->method) && method == NULL);
     if (factor && (for_cg || method == &general_minres))
@@ -186,7 +240,7 @@ done:
 
 /* ------------------------------------------------------------- plans and preconditioner */
 
-static spmv_status make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
+spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
                              spmv_plan **plan)
 {
     spmv_plan_options o;
@@ -219,58 +273,43 @@ static spmv_status make_inner(spmv_solver *s, bool updates)
         s->narrow.val = s->narrow_val;
     }
     s->narrow.type = SPMV_F32;
-    TRY(make_plan(s, &s->narrow, SPMV_F32, 1, updates, &s->inner));
+    TRY(solver_make_plan(s, &s->narrow, SPMV_F32, 1, updates, &s->inner));
 done:
     return st;
 }
 
-/* The right-hand sides of a product: a method other than cg has one at a time. */
-static int vectors_at_once(const spmv_solver *s)
-{
-    return s->method == NULL ? s->options.vectors : 1;
-}
-
-/* Chooses the method, if it is not named, and makes another plan if that needs one. */
+/* Chooses the method, if it is not named, makes another plan if that needs one, and the system. */
 static spmv_status choose(spmv_solver *s, bool updates)
 {
     spmv_status st = SPMV_OK;
-    const int before = vectors_at_once(s);
-    if (!s->free)
-        return SPMV_OK;
-    TRY(solver_choose_method(s));
-    if (vectors_at_once(s) != before) {
+    const int before = solver_vectors_at_once(s);
+    if (s->free)
+        TRY(solver_choose_method(s));
+    else if (s->method == NULL)
+        TRY(solver_look_at_signs(s));
+    if (solver_vectors_at_once(s) != before) {
+        spmv_plan *made = NULL;
+        TRY(solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &made));
         if (!s->borrows_plan)
             spmv_plan_destroy(s->plan);
-        s->plan = NULL;
+        s->plan = made;
         s->borrows_plan = false;
-        TRY(make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan));
     }
+    TRY(solver_make_system(s, updates));
 done:
     return st;
 }
 
-/* The caller's plan, or one of its own. */
+/* The caller's plan, which check_plan has checked, or one of its own. */
 static spmv_status take_plan(spmv_solver *s, bool updates)
 {
-    spmv_plan_info info;
     spmv_plan *const given = s->options.plan;
-    if (given == NULL)
-        return make_plan(s, &s->a, s->options.type, vectors_at_once(s), updates, &s->plan);
-    const spmv_status st = spmv_plan_describe(given, &info, sizeof info);
-    if (st != SPMV_OK)
-        return st;
-    if (spmv_plan_context(given) != s->ctx)
-        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "spmv_solver_create: the plan belongs to another context");
-    if (info.rows != s->a.rows || info.cols != s->a.cols || info.nnz != s->a.nnz)
-        return context_fail(s->ctx, SPMV_ERROR_SIZE,
-                            "spmv_solver_create: the plan is for %lld x %lld with %lld nonzeros, the matrix is %lld x "
-                            "%lld with %lld",
-                            (long long)info.rows, (long long)info.cols, (long long)info.nnz, (long long)s->a.rows,
-                            (long long)s->a.cols, (long long)s->a.nnz);
-    s->options.type = info.type;
-    s->borrows_plan = info.vectors == vectors_at_once(s);
-    s->plan = given;
-    return s->borrows_plan ? SPMV_OK : make_plan(s, &s->a, info.type, vectors_at_once(s), updates, &s->plan);
+    s->borrows_plan = given != NULL && given->vectors == solver_vectors_at_once(s);
+    if (s->borrows_plan)
+        s->plan = given;
+    return s->borrows_plan
+               ? SPMV_OK
+               : solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &s->plan);
 }
 
 static void drop_precond(spmv_solver *s)
@@ -280,12 +319,24 @@ static void drop_precond(spmv_solver *s)
     s->precond = NULL;
 }
 
+/* Destroys what was made when other preconditioners failed. */
+static void drop_resorts(spmv_solver *s)
+{
+    spmv_preconditioner_destroy(s->simple);
+    spmv_preconditioner_destroy(s->none);
+    s->simple = s->none = NULL;
+    for (int i = 0; i < SOLVER_RESORTS; i++) {
+        spmv_preconditioner_destroy(s->ilut[i]);
+        s->ilut[i] = NULL;
+    }
+}
+
 /* Makes what the method needs of the present values, besides the plan. */
 static spmv_status make_rest(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
     const bool direct = s->method == &general_direct;
-    if (direct)
+    if (direct && s->direct == NULL) /* solver_choose_method may have made it */
         st = direct_create(s->ctx, &s->a, &s->direct);
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
         s->precond = s->options.own_precond;
@@ -346,6 +397,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
         TRY(make_inner(s, s->plans_update));
     TRY(make_rest(s));
     TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->results, "results of a solver", (void **)&s->results));
+    TRY(host_alloc(ctx, o.vectors * (int64_t)sizeof *s->errors, "results of a solver", (void **)&s->errors));
     s->seconds = monotonic_seconds() - begin;
 done:
     if (st != SPMV_OK) {
@@ -365,12 +417,13 @@ spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_
 
 void spmv_solver_destroy(spmv_solver *s)
 {
-    if (s == NULL)
+    if (s == NULL || object_destroyed_later(&s->use))
         return;
     drop_precond(s);
-    for (int i = 0; i < SOLVER_RESORTS; i++)
-        spmv_preconditioner_destroy(s->ilut[i]);
+    solver_scaled_destroy(s->scaled);
+    drop_resorts(s);
     direct_destroy(s->direct);
+    solver_drop_system(s);
     spmv_plan_destroy(s->inner);
     if (!s->borrows_plan)
         spmv_plan_destroy(s->plan);
@@ -379,6 +432,7 @@ void spmv_solver_destroy(spmv_solver *s)
         spmv_free(s->ctx, memory[i]);
     context_freed(s->ctx);
     host_free(s->results);
+    host_free(s->errors);
     host_free(s);
 }
 
@@ -393,7 +447,7 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
         return spmv_plan_update_values(*plan, a->val);
     spmv_status st = spmv_plan_describe(*plan, &info, sizeof info);
     if (st == SPMV_OK)
-        st = make_plan(s, a, info.type, info.vectors, true, &made);
+        st = solver_make_plan(s, a, info.type, info.vectors, true, &made);
     if (st != SPMV_OK)
         return st;
     spmv_plan_destroy(*plan);
@@ -401,13 +455,14 @@ static spmv_status renew_plan(const spmv_solver *s, const spmv_csr *a, spmv_plan
     return SPMV_OK;
 }
 
-spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
+/* spmv_solver_update_values on a context that this thread holds. */
+static spmv_status update_values(spmv_solver *s, const void *values)
 {
     const double begin = monotonic_seconds();
-    spmv_status st = SPMV_OK;
-    if (s == NULL)
-        return SPMV_ERROR_ARGUMENT;
     spmv_context *const ctx = s->ctx;
+    spmv_status st = object_free_of_calls(ctx, &s->use, "spmv_solver_update_values", "solver");
+    if (st != SPMV_OK)
+        return st;
     if (s->a.val == NULL)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_update_values: a pattern has no values");
     if (s->options.plan != NULL)
@@ -419,15 +474,15 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
     if (st != SPMV_OK)
         return st;
     const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
-    for (int i = 0; i < SOLVER_RESORTS; i++) {
-        spmv_preconditioner_destroy(s->ilut[i]);
-        s->ilut[i] = NULL;
-    }
+    solver_scaled_destroy(s->scaled);
+    s->scaled = NULL;
+    drop_resorts(s);
     s->used_precond = NULL;
     if (!renews) { /* it may use the plan */
         drop_precond(s);
         direct_destroy(s->direct);
         s->direct = NULL;
+        solver_drop_system(s);
     }
     if (s->val != NULL)
         TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->val,
@@ -443,8 +498,10 @@ spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
         TRY(renew_plan(s, &s->narrow, &s->inner));
     s->plans_update = true;
     TRY(choose(s, true));
-    if (renews)
-        TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : s->a.val));
+    if (renews && s->method == &general_direct) /* a dense factor exists now */
+        drop_precond(s);
+    if (renews && s->precond != NULL)
+        TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : solver_matrix(s)->val));
     else
         TRY(make_rest(s));
     s->seconds = monotonic_seconds() - begin;
@@ -457,6 +514,32 @@ done:
     return st;
 }
 
+spmv_status spmv_solver_update_values(spmv_solver *s, const void *values)
+{
+    bool outer = false;
+    if (s == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    const spmv_status st = context_hold(s->ctx, &outer);
+    return st != SPMV_OK ? st : context_release(s->ctx, outer, update_values(s, values));
+}
+
+spmv_status spmv_solver_set_callbacks(spmv_solver *s, spmv_cg_fn on_iteration, spmv_iterate_fn on_iterate, void *user)
+{
+    bool outer = false;
+    if (s == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    spmv_status st = context_hold(s->ctx, &outer);
+    if (st != SPMV_OK)
+        return st;
+    st = object_free_of_calls(s->ctx, &s->use, "spmv_solver_set_callbacks", "solver");
+    if (st == SPMV_OK) {
+        s->options.on_iteration = on_iteration;
+        s->options.on_iterate = on_iterate;
+        s->options.user = user;
+    }
+    return context_release(s->ctx, outer, st);
+}
+
 /* ------------------------------------------------------------- solving */
 
 /* The initial value of a result. */
@@ -465,7 +548,9 @@ static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .method = "",
                                             .rung = "",
                                             .precond = "none",
-                                            .error_estimate = -1};
+                                            .error_estimate = -1,
+                                            .backward_error = -1,
+                                            .backward_row = -1};
 
 /* Writes the result of right-hand side v, if there is room. */
 static void give_result(spmv_solver_result *result, size_t size, int v, const spmv_solver_result *full)
@@ -494,6 +579,8 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.true_residual = r->true_residual;
         full.error_estimate = r->error_estimate;
         full.status = r->status;
+        full.backward_error = s->errors[v].row >= 0 ? s->errors[v].omega : -1;
+        full.backward_row = s->errors[v].row;
         full.method = solver_method_name(s->used);
         full.rung = r->method;
         memcpy(full.precond, r->precond, sizeof full.precond);
@@ -502,30 +589,52 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
     }
 }
 
-static spmv_status solve(spmv_solver *s, const void *b, void *x)
+/* The results of a solve that did not begin. */
+static spmv_status give_failures(const spmv_solver *s, spmv_status st, spmv_solver_result *result, size_t size)
 {
-    bool outer = false;
-    const spmv_status st = context_hold(s->ctx, &outer);
-    return st != SPMV_OK ? st : context_release(s->ctx, outer, solver_solve_held(s, b, x));
+    spmv_solver_result full = unsolved;
+    full.status = st;
+    for (int v = 0; v < s->options.vectors; v++)
+        give_result(result, size, v, &full);
+    return st;
+}
+
+/* spmv_solver_solve on a context that this thread holds. */
+static spmv_status solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
+{
+    spmv_status st = object_free_of_calls(s->ctx, &s->use, "spmv_solver_solve", "solver");
+    if (st == SPMV_OK && s->precond == NULL)
+        st = context_fail(s->ctx, s->failed, "%s", s->sentence);
+    if (st != SPMV_OK)
+        return give_failures(s, st, result, size);
+    const double begin = monotonic_seconds();
+    spmv_plan *const plans[] = {s->plan, s->inner};
+    const spmv_preconditioner *const precond = s->precond;
+    s->use.calls++;
+    plan_begin_use(plans[0]);
+    plan_begin_use(plans[1]);
+    precond_begin_use(precond);
+    st = solver_solve_held(s, b, x);
+    give_results(s, monotonic_seconds() - begin, result, size);
+    precond_end_use(precond);
+    plan_end_use(plans[1]);
+    plan_end_use(plans[0]);
+    if (object_end_use(&s->use))
+        spmv_solver_destroy(s);
+    return st;
 }
 
 spmv_status spmv_solver_solve(spmv_solver *s, const void *b, void *x, spmv_solver_result *result, size_t size)
 {
+    bool outer = false;
     if (s == NULL) {
         give_result(result, size, 0, &unsolved);
         return SPMV_ERROR_ARGUMENT;
     }
-    if (s->precond == NULL) {
-        spmv_solver_result full = unsolved;
-        full.status = s->failed;
-        for (int v = 0; v < s->options.vectors; v++)
-            give_result(result, size, v, &full);
-        return context_fail(s->ctx, s->failed, "%s", s->sentence);
-    }
-    const double begin = monotonic_seconds();
-    const spmv_status st = solve(s, b, x);
-    give_results(s, monotonic_seconds() - begin, result, size);
-    return st;
+    spmv_context *const ctx = s->ctx;
+    const spmv_status st = context_hold(ctx, &outer);
+    return st != SPMV_OK ? give_failures(s, st, result, size)
+                         : context_release(ctx, outer, solve(s, b, x, result, size));
 }
 
 spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, size_t size)
@@ -546,11 +655,17 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
         full.bytes += plan.bytes;
     if (s->direct != NULL)
         full.bytes += direct_bytes(s->direct);
-    if (spmv_plan_describe(s->inner, &plan, sizeof plan) == SPMV_OK)
-        full.bytes += plan.bytes;
-    for (int i = -1; i < SOLVER_RESORTS; i++)
-        if (spmv_preconditioner_describe(i < 0 ? s->precond : s->ilut[i], &precond, sizeof precond) == SPMV_OK)
+    const spmv_plan *const plans[] = {s->inner, s->negative_plan, s->single};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        if (spmv_plan_describe(plans[i], &plan, sizeof plan) == SPMV_OK)
+            full.bytes += plan.bytes;
+    for (int i = -2; i < SOLVER_RESORTS; i++)
+        if (spmv_preconditioner_describe(i == -2   ? s->precond
+                                         : i == -1 ? s->simple
+                                                   : s->ilut[i],
+                                         &precond, sizeof precond) == SPMV_OK)
             full.bytes += precond.bytes;
+    full.bytes += null_space_bytes(s->null_space);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

@@ -1,14 +1,16 @@
-/* The inside of a solver (solver.c), the choice of its method (solver_choose.c), its preconditioners
- * (solver_precond.c) and a solve (solver_solve.c).
+/* The inside of a solver (solver.c), the choice of its method (solver_choose.c), the system that it
+ * solves (solver_system.c), its preconditioners (solver_precond.c) and a solve (solver_solve.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
 #define SOLVER_INTERNAL_H
 
 #include "backend.h"
+#include "backward_error.h"
 #include "cg_internal.h"
 #include "direct.h"
 #include "krylov_general.h"
+#include "null_space.h"
 #include "plan_internal.h"
 #include "precond_internal.h"
 
@@ -29,10 +31,20 @@ struct spmv_solver {
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */
     bool borrows_plan;
+    /* If every diagonal entry is negative, cg solves -A x = -b: -A, its values and its plan. */
+    bool negates;
+    spmv_csr negative;
+    void *negative_val;
+    spmv_plan *negative_plan;
+    spmv_plan *single;             /* for one right-hand side, if the others are for several; NULL: not made yet */
+    struct null_space *null_space; /* of a symmetric A; NULL: not known to be singular */
+    bool components_known;         /* null_space_find has looked for components */
     struct direct *direct;
-    spmv_preconditioner *precond;              /* NULL: could not be made */
-    spmv_preconditioner *ilut[SOLVER_RESORTS]; /* made when others fail; NULL: not made yet */
-    spmv_status failed;                        /* why precond or direct could not be made, and the message */
+    spmv_preconditioner *precond; /* NULL: could not be made */
+    /* made when others fail; NULL: not made yet. simple: jacobi or none */
+    spmv_preconditioner *simple, *none, *ilut[SOLVER_RESORTS];
+    struct object_use use; /* by a solve */
+    spmv_status failed;    /* why precond or direct could not be made, and the message */
     char sentence[512];
     double seconds;
 
@@ -40,7 +52,10 @@ struct spmv_solver {
     const struct general_method *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
-    spmv_cg_result *results; /* one per right-hand side */
+    spmv_cg_result *results;       /* one per right-hand side */
+    struct backward_error *errors; /* the same; row -1: not computed */
+    struct scaled_system *scaled;  /* made when rows are too inaccurate; NULL: not made yet */
+    bool corrects;                 /* it is the solver of another one's scaled system */
 };
 
 /* "cg" for NULL */
@@ -51,13 +66,57 @@ static inline bool solver_is_auto(const char *name)
     return name == NULL || strcmp(name, "auto") == 0;
 }
 
-/* Chooses the method, for the option "auto": sets s->method and s->why. The plan exists. */
+/* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan exists. */
 spmv_status solver_choose_method(spmv_solver *s);
+
+/* Sets s->negates: every diagonal entry is negative, and cg can solve -A x = -b. */
+spmv_status solver_look_at_signs(spmv_solver *s);
+
+/* A plan for A or another matrix with the same pattern. updates: it can take new values. */
+spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
+                             spmv_plan **plan);
+
+/* The right-hand sides of a product: a method other than cg has one at a time. */
+static inline int solver_vectors_at_once(const spmv_solver *s)
+{
+    return s->method == NULL ? s->options.vectors : 1;
+}
+
+/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop: before
+ * new values, and in the end. The single plan is made when it is first asked for. */
+spmv_status solver_make_system(spmv_solver *s, bool updates);
+void solver_drop_system(spmv_solver *s);
+static inline const spmv_csr *solver_matrix(const spmv_solver *s)
+{
+    return s->negates ? &s->negative : &s->a;
+}
+static inline spmv_plan *solver_plan(const spmv_solver *s)
+{
+    return s->negates ? s->negative_plan : s->plan;
+}
+spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
+
+/* Bytes that a solve by the method takes besides the plan and the preconditioner. On a GPU they are
+ * not host memory: 0. */
+int64_t solver_room(const spmv_solver *s, const struct general_method *method);
 
 /* Makes a preconditioner for the method from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
 spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
                                 spmv_preconditioner **made);
+
+/* The end of a solve of all right-hand sides, which ended with a status and its message; the results have
+ * those of each: computes the backward errors, and of f32 the true residuals in f64. Corrects an x within its
+ * tolerance whose backward error is too large (solver_accuracy.c). Sets the statuses. Returns the first
+ * that failed; SPMV_ERROR_STAGNATION: a backward error stays too large. */
+spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended);
+
+/* Releases the scaled system; NULL does nothing. */
+void solver_scaled_destroy(struct scaled_system *scaled);
+
+/* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's memory,
+ * of one right-hand side (solver_rounding.c). Waits. */
+spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);

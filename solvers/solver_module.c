@@ -4,16 +4,19 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr1, secure_getenv */
 #endif
 #include "solver_module.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096 };
+#include "trust.h"
+
+enum { PATH_SIZE = 4096, WHY_SIZE = 600 };
 
 /* Whether FILE is in FOLDER/BEHIND; path is then its name. */
 static bool is_there(const char *file, const char *folder, int length, const char *behind, char *path)
@@ -35,24 +38,53 @@ static bool is_near(const char *file, const char *library, char *path)
     return false;
 }
 
-static bool find(const char *file, char *path)
+static bool own_program(char *path)
+{
+    const ssize_t n = readlink("/proc/self/exe", path, PATH_SIZE - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* The path of this library; of the program if it contains the library. (For a program, dladdr
+ * returns argv[0], which the caller of the program sets.) */
+static bool own_library(char *path)
 {
     static const char here[] = ""; /* an address in this library */
-    for (const char *list = getenv("SPMV_MODULE_PATH"); list != NULL && *list != '\0';) {
+    Dl_info info;
+    void *more = NULL;
+    if (dladdr1(here, &info, &more, RTLD_DL_LINKMAP) == 0)
+        return own_program(path);
+    const struct link_map *const map = more;
+    if (map->l_name == NULL || map->l_name[0] == '\0')
+        return own_program(path);
+    const int n = snprintf(path, PATH_SIZE, "%s", map->l_name);
+    return n > 0 && n < PATH_SIZE;
+}
+
+static bool find(const char *file, char *path)
+{
+    char own[PATH_SIZE];
+    /* A program with more rights than its user ignores folders that the user names. */
+    for (const char *list = secure_getenv("SPMV_MODULE_PATH"); list != NULL && *list != '\0';) {
         const size_t length = strcspn(list, ":");
         if (length > 0 && length < PATH_SIZE && is_there(file, list, (int)length, "", path))
             return true;
         list += length + (list[length] == ':');
     }
-    Dl_info library;
-    if (dladdr(here, &library) != 0 && library.dli_fname != NULL && is_near(file, library.dli_fname, path))
-        return true;
-    char program[PATH_SIZE];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0)
-        return false;
-    program[n] = '\0';
-    return is_near(file, program, path);
+    return (own_library(own) && is_near(file, own, path)) || (own_program(own) && is_near(file, own, path));
+}
+
+/* Opens the library at path, unless others can have written it. NULL: why has the reason. */
+static void *open_library(const char *path, char *why, size_t size)
+{
+    char own[PATH_SIZE];
+    if (distrust_module(path, own_library(own) ? own : NULL, why, size))
+        return NULL;
+    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *const error = library == NULL ? dlerror() : NULL;
+    if (library == NULL)
+        snprintf(why, size, "cannot open %.200s: %.300s", path, error != NULL ? error : "no reason");
+    return library;
 }
 
 static const struct {
@@ -86,16 +118,14 @@ const char *spmv_module_file(int index, const char **purpose, char *text, size_t
 
 const void *solver_module_open(spmv_context *ctx, const struct solver_module *module)
 {
-    char path[PATH_SIZE] = "";
+    char path[PATH_SIZE] = "", why[WHY_SIZE];
     if (!find(module->file, path)) {
         (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s was not found)", module->what_to_do, module->file);
         return NULL;
     }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *const library = open_library(path, why, sizeof why);
     if (library == NULL) {
-        const char *error = dlerror();
-        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (cannot open %.200s: %.300s)", module->what_to_do, path,
-                           error != NULL ? error : "no reason");
+        (void)context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "%s (%s)", module->what_to_do, why);
         return NULL;
     }
     /* POSIX allows a function pointer to be read from dlsym's result; C has no cast for that. */

@@ -22,9 +22,11 @@ struct solver_module {
             "; scripts/packages.sh " part ") and build again, or set SPMV_MODULE_PATH to the module's folder"
 
 /* Opens the module and returns the struct that its symbol returns. It is searched in the folders of
- * the environment variable SPMV_MODULE_PATH (separated by :), then, relative to this library or
+ * the environment variable SPMV_MODULE_PATH (separated by :; ignored in a set-uid program), then, relative to this library or
  * program, in spmv/modules, solvers/modules, ../lib/spmv/modules, ../LIBDIR/spmv/modules (LIBDIR:
- * CMAKE_INSTALL_LIBDIR) and ../solvers/modules. It is never unloaded. NULL after an error:
+ * CMAKE_INSTALL_LIBDIR) and ../solvers/modules. The module and its folder must belong to root, the
+ * effective user or the owner of this library, and others must not be able to write to them
+ * (trust.h). It is never unloaded. NULL after an error:
  * SPMV_ERROR_UNSUPPORTED with a message. */
 const void *solver_module_open(spmv_context *ctx, const struct solver_module *module);
 

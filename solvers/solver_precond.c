@@ -13,6 +13,7 @@
  * real and imaginary parts: each entry a + b i becomes the block (a, -b; b, a).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 
 #include "general_system.h"
@@ -192,14 +193,14 @@ static spmv_status make_general(spmv_context *ctx, const char *name, const spmv_
 static bool may_try_another(spmv_status st)
 {
     return st == SPMV_ERROR_SINGULAR || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE ||
-           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_UNSUPPORTED;
+           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_LIMIT;
 }
 
 /* "auto" for minres, gmres and bicgstab: the first of a list that can be made. */
 static spmv_status make_auto(spmv_context *ctx, const struct general_method *method, const spmv_csr *a,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
-    static const char *const lists[][4] = {{"jacobi", "none"}, {"ilut", "jacobi", "none"}};
+    static const char *const lists[][5] = {{"jacobi", "none"}, {"ilut", "ilu0", "jacobi", "none"}};
     static const char *const reasons[] = {
         "minres needs a positive definite one, and the diagonal is positive",
         "an incomplete factor with fill-in: of the preconditioners for general matrices it solves the most systems",
@@ -209,6 +210,9 @@ static spmv_status make_auto(spmv_context *ctx, const struct general_method *met
     char failed[300] = "";
     spmv_status st = SPMV_OK;
     for (int i = 0; list[i] != NULL; i++) {
+        /* where ilut is only too large, ilu0 comes next */
+        if (factor && i == 1 && st != SPMV_ERROR_MEMORY && st != SPMV_ERROR_LIMIT)
+            continue;
         st = minres ? spmv_preconditioner_create(ctx, list[i], a, options, made)
                     : make_general(ctx, list[i], a, options, made);
         if (st == SPMV_OK) {
@@ -228,12 +232,12 @@ static spmv_status make_auto(spmv_context *ctx, const struct general_method *met
     return st;
 }
 
-spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
+static spmv_status make_precond(spmv_solver *s, const struct general_method *method, const char *name,
                                 spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
-    spmv_plan *const plan = s->inner != NULL ? s->inner : s->plan;
-    const spmv_csr *a = s->inner != NULL ? &s->narrow : &s->a;
+    spmv_plan *const plan = s->inner != NULL ? s->inner : solver_plan(s);
+    const spmv_csr *a = s->inner != NULL ? &s->narrow : solver_matrix(s);
     struct equivalent e = {.row_ptr = NULL};
     spmv_plan_info info;
     *made = NULL;
@@ -263,5 +267,26 @@ done:
         context_fail(s->ctx, st, "of the real matrix with twice as many rows: %s", sentence);
     }
     equivalent_free(&e);
+    return st;
+}
+
+/* The most work of a set-up that "auto" chooses, for each entry and row of A. Iterations in the same
+ * time would be some thousands. */
+static const double MOST_WORK = 20000;
+
+/* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is
+ * refused here, and under "auto" a smaller one follows. So does one after a set-up of too much work;
+ * a preconditioner requested by name may take any. */
+spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
+                                spmv_preconditioner **made)
+{
+    const int64_t room = solver_room(s, method);
+    const bool aside = memory_take(room);
+    if (solver_is_auto(s->options.precond))
+        context_budget(s->ctx, (int64_t)fmin(MOST_WORK * (double)(s->a.nnz + s->a.rows), 0x1p62));
+    const spmv_status st = make_precond(s, method, name, made);
+    context_budget(s->ctx, 0);
+    if (aside)
+        memory_give(room);
     return st;
 }

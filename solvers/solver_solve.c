@@ -1,10 +1,20 @@
 /* A solve: calls the solver's method (cg.c, krylov_general.c), and goes on with another one where
  * the method was chosen by "auto" and cannot reach the tolerance:
+ *   - with jacobi or none, if the preconditioner fails;
  *   - from cg to minres, if A turns out to be indefinite;
  *   - from any to gmres with ilut, then with ilut of more fill-in, if the residual stagnates, the
  *     method breaks down, or its share of the iterations is used up. That needs "auto" for the
- *     preconditioner too.
- * Each goes on from the x reached.
+ *     preconditioner too. If none helps, a method that was still running gets the rest of the
+ *     iterations.
+ * Each goes on from the x reached. A method returns no x with a larger true residual than that of
+ * its start (most_growth in krylov.h), so the last x is the best one. An exception is the x of cg that
+ * minres goes on from; there the better one is 0.
+ *
+ * If A is known to be singular (null_space.h), the part of b along its null vectors is split off.
+ * The methods solve for the rest, so that no method sees what it cannot reduce. The tolerance is that
+ * of the whole b.
+ *
+ * In the end the rows of b - A x are checked, and x is corrected if need be: solver_accuracy.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -19,6 +29,18 @@ enum { SHARE = 2000 };
 static const spmv_cg_result not_begun = {
     .status = SPMV_ERROR_MEMORY, .method = "", .precond = "none", .error_estimate = -1};
 
+/* One right-hand side, and the methods that solve for it one after the other. */
+struct chain {
+    spmv_solver *s;
+    spmv_plan *plan;
+    const void *b; /* that is solved for */
+    void *x;
+    double rtol, atol;
+    bool zero_start; /* of the next method */
+    int64_t most;    /* iterations of all */
+    spmv_cg_result *result;
+};
+
 const char *solver_method_name(const struct general_method *method)
 {
     return method != NULL ? method->name : "cg";
@@ -29,75 +51,125 @@ static int64_t most_iterations(const spmv_solver *s)
     return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * s->a.rows);
 }
 
-/* All right-hand sides by conjugate gradients. */
-static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x)
+static void name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
+{
+    if (m != NULL)
+        snprintf(result->precond, sizeof result->precond, "%.*s", (int)sizeof result->precond - 1, precond_name(m));
+}
+
+/* ------------------------------------------------------------- one method */
+
+/* The caller's own limit of iterations may end a method that reduces the error and not yet the
+ * residual, so that a next call can go on from x. */
+static double most_growth(const spmv_solver *s, int64_t most)
+{
+    return s->options.max_iterations > 0 && most >= s->options.max_iterations ? CG_MOST_GROWTH : 1;
+}
+
+static spmv_status run_cg(const spmv_solver *s, spmv_plan *plan, const struct chain *c, int64_t most,
+                          int64_t iterations_before, spmv_cg_result *results)
 {
     const spmv_solver_options *const o = &s->options;
+    const struct cg_extra extra = {.most_growth = most_growth(s, most),
+                                   /* minres goes on from the last x; run_all knows a better one */
+                                   .indefinite_growth = s->free && c->zero_start ? CG_MOST_GROWTH : 1,
+                                   .iterations_before = iterations_before};
     spmv_cg_options cg;
     spmv_cg_options_init(&cg, sizeof cg);
-    cg.rtol = o->rtol;
-    cg.atol = o->atol;
-    cg.max_iterations = o->max_iterations;
-    cg.zero_start = o->zero_start;
+    cg.rtol = c->rtol;
+    cg.atol = c->atol;
+    cg.max_iterations = most;
+    cg.zero_start = c->zero_start;
     cg.on_iteration = o->on_iteration;
     cg.on_iterate = o->on_iterate;
     cg.user = o->user;
     cg.method = o->rung;
-    cg.precond = s->precond;
+    cg.precond = (spmv_preconditioner *)s->used_precond;
     cg.symmetry_check = o->symmetry_check;
     cg.inner = s->inner;
-    return spmv_cg(s->plan, b, x, &cg, s->results, sizeof *s->results);
+    return cg_solve(plan, c->b, c->x, &cg, &extra, results, sizeof *results);
 }
 
-/* One right-hand side with s->used and s->used_precond. result: what was reached before; the
- * numbers of iterations and restarts go on. */
-static spmv_status solve_one(const spmv_solver *s, const void *b, void *x, bool zero_start, int64_t most,
-                             spmv_cg_result *result)
+/* Refinement with exact factors gains digits, unless A is singular up to their rounding. */
+static spmv_status judge_direct(const struct chain *c, spmv_status st)
 {
+    const spmv_cg_result *const r = c->result;
+    const double roundoff = real_limits_of(SPMV_F64).roundoff, rcond = direct_rcond(c->s->direct);
+    if (!(rcond <= 16 * roundoff) || r->true_residual <= sqrt(roundoff) * r->norm_b)
+        return st;
+    return context_fail(c->s->ctx, SPMV_ERROR_INCONSISTENT,
+                        "spmv_solver_solve: direct: A is singular to rounding: the estimated reciprocal of its "
+                        "condition number is %.2g; the residual is %.3g, the tolerance is %.3g",
+                        rcond, r->true_residual, r->tolerance);
+}
+
+static spmv_status run_general(const struct chain *c, int64_t most, int64_t iterations_before)
+{
+    spmv_solver *const s = c->s;
     const spmv_solver_options *const o = &s->options;
-    const spmv_cg_result before = *result;
     struct general g = {.s = {.call = "spmv_solver_solve",
                               .ctx = s->ctx,
-                              .plan = s->plan,
+                              .plan = c->plan,
                               .precond = s->used_precond,
-                              .b = b,
-                              .x = x,
-                              .rtol = o->rtol,
-                              .atol = o->atol,
+                              .b = c->b,
+                              .x = c->x,
+                              .rtol = c->rtol,
+                              .atol = c->atol,
                               .max_iterations = most,
-                              .iterations_before = before.iterations,
-                              .zero_start = zero_start,
+                              .iterations_before = iterations_before,
+                              .zero_start = c->zero_start,
+                              .most_growth = most_growth(s, most),
+                              .indefinite_growth = 1,
                               .on_iteration = o->on_iteration,
                               .on_iterate = o->on_iterate,
                               .user = o->user,
-                              .result = result},
+                              .result = c->result},
                         .method = s->used,
                         .restart = s->used == &general_gmres ? o->restart : 0,
                         .direct = s->direct};
-    *result = not_begun;
-    if (s->used_precond != NULL)
-        snprintf(result->precond, sizeof result->precond, "%.*s", (int)sizeof result->precond - 1,
-                 precond_name(s->used_precond));
-    spmv_status st = spmv_plan_describe(s->plan, &g.s.info, sizeof g.s.info);
+    spmv_status st = spmv_plan_describe(c->plan, &g.s.info, sizeof g.s.info);
     if (st == SPMV_OK && s->used == &general_minres && o->symmetry_check == SPMV_SYMMETRY_SAMPLED)
         st = krylov_check_symmetry(&g.s);
     st = st != SPMV_OK ? st : general_solve(&g);
-    result->iterations += before.iterations;
-    result->restarts += before.restarts;
+    return st == SPMV_ERROR_STAGNATION && s->used == &general_direct ? judge_direct(c, st) : st;
+}
+
+/* Runs a method from the present x. The numbers of iterations and restarts go on. */
+static spmv_status run(struct chain *c, const struct general_method *method, const spmv_preconditioner *precond,
+                       int64_t most)
+{
+    spmv_solver *const s = c->s;
+    const spmv_cg_result before = *c->result;
+    s->used = method;
+    s->used_precond = precond;
+    *c->result = not_begun;
+    name_precond(c->result, precond);
+    const spmv_status st = method == NULL ? run_cg(s, c->plan, c, most, before.iterations, c->result)
+                                          : run_general(c, most, before.iterations);
+    c->result->iterations += before.iterations;
+    c->result->restarts += before.restarts;
+    c->zero_start = false;
     return st;
 }
+
+/* ------------------------------------------------------------- the methods that follow */
 
 /* ilut of the last resort: its options, those of the solver first. */
 static const struct {
     double drop, fill;
 } resorts[SOLVER_RESORTS] = {{-1, 0}, {1e-8, 100}};
 
+static bool chooses_precond(const spmv_solver *s)
+{
+    return s->free && solver_is_auto(s->options.precond) && s->options.own_precond == NULL && s->options.inner == 0;
+}
+
 /* Whether another method may follow one that ended like this. */
 static bool may_follow(const spmv_solver *s, spmv_status st)
 {
-    return s->free && solver_is_auto(s->options.precond) && s->options.own_precond == NULL && s->options.inner == 0 &&
+    return chooses_precond(s) &&
            (st == SPMV_ERROR_ITERATIONS || st == SPMV_ERROR_STAGNATION || st == SPMV_ERROR_BREAKDOWN ||
-            st == SPMV_ERROR_NOT_POSITIVE);
+            st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE);
 }
 
 /* The most iterations of one method. */
@@ -106,17 +178,56 @@ static int64_t share(const spmv_solver *s, int64_t left)
     return may_follow(s, SPMV_ERROR_ITERATIONS) ? min_i64(left, SHARE) : left;
 }
 
-/* Goes on with minres from the x that conjugate gradients reached when they found A indefinite. */
-static spmv_status go_on_with_minres(spmv_solver *s, const void *b, void *x, spmv_cg_result *result)
+static int64_t iterations_left(const struct chain *c)
 {
-    const int64_t left = most_iterations(s) - result->iterations;
+    return c->most - c->result->iterations;
+}
+
+/* The relative residual reached, for the reason of the next method. */
+static double relative_residual(const struct chain *c)
+{
+    return c->result->norm_b > 0 ? c->result->true_residual / c->result->norm_b : 0;
+}
+
+/* Goes on with minres from the x that conjugate gradients reached when they found A indefinite. */
+static spmv_status go_on_with_minres(struct chain *c)
+{
+    spmv_solver *const s = c->s;
+    const int64_t left = iterations_left(c);
     if (left <= 0)
-        return SPMV_ERROR_NOT_POSITIVE;
-    s->used = &general_minres;
+        return c->result->status;
     snprintf(s->why_used, sizeof s->why_used,
              "conjugate gradients found at iteration %lld that the matrix is not positive definite",
-             (long long)result->iterations);
-    return solve_one(s, b, x, false, share(s, left), result);
+             (long long)c->result->iterations);
+    return run(c, &general_minres, s->used_precond, share(s, left));
+}
+
+/* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists: of
+ * finite b and x, a sum with M is not finite, or not positive in minres. */
+static bool precond_failed(const struct chain *c, spmv_status st)
+{
+    const spmv_solver *const s = c->s;
+    const bool simple = precond_is_identity(s->used_precond) || precond_inverse_diagonal(s->used_precond) != NULL;
+    return chooses_precond(s) && !simple && (s->used == NULL || s->used == &general_minres) && iterations_left(c) > 0 &&
+           isfinite(c->result->norm_b) &&
+           (st == SPMV_ERROR_NOT_FINITE || (st == SPMV_ERROR_NOT_POSITIVE && s->used == &general_minres));
+}
+
+/* The same method again, with jacobi or none. */
+static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
+{
+    spmv_solver *const s = c->s;
+    char failed[64], sentence[512];
+    snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    if (s->simple == NULL) {
+        const spmv_status made = solver_make_precond(s, &general_minres, "auto", &s->simple);
+        if (made != SPMV_OK)
+            return context_fail(s->ctx, st, "%s", sentence);
+        snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,
+                 (long long)c->result->iterations, sentence);
+    }
+    return run(c, s->used, s->simple, s->used != NULL ? share(s, iterations_left(c)) : iterations_left(c));
 }
 
 /* Makes s->ilut[which] if it does not exist. */
@@ -138,62 +249,299 @@ static spmv_status make_resort(spmv_solver *s, int which)
     return st;
 }
 
-/* After a method ended with st: gmres with one ilut after the other. If none can be made, the
- * method gets the rest of the iterations. The message of a failure says so if A is singular. */
-static spmv_status go_on(spmv_solver *s, const void *b, void *x, spmv_cg_result *result, spmv_status st)
+/* After a method ended with st: gmres with one ilut after the other. If none solves the system, a
+ * method that was still running gets the rest of the iterations. The message of a failure says why a
+ * resort could not be made. */
+static spmv_status go_on(struct chain *c, spmv_status st)
 {
-    const int64_t most = most_iterations(s);
-    char sentence[512], singular[300] = "";
-    bool tried = false;
+    spmv_solver *const s = c->s;
+    const struct general_method *const method = s->used;
+    const spmv_preconditioner *const precond = s->used_precond;
+    const spmv_status ended = st;
+    const double residual = c->result->true_residual;
+    char ended_with[512], sentence[512], refused[300] = "";
     /* the first of the resorts may be what has failed */
     const int first = s->used != NULL && strcmp(precond_name(s->used_precond), "ilut") == 0;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    for (int which = first; which < SOLVER_RESORTS && may_follow(s, st) && result->iterations < most; which++) {
+    memcpy(ended_with, sentence, sizeof ended_with);
+    for (int which = first; which < SOLVER_RESORTS && may_follow(s, st) && iterations_left(c) > 0; which++) {
         const spmv_status made = make_resort(s, which);
-        if (made == SPMV_ERROR_SINGULAR)
-            snprintf(singular, sizeof singular, "; %.280s", spmv_last_error(s->ctx));
-        if (made != SPMV_OK)
+        if (made == SPMV_CANCELLED) /* x is what was reached before */
+            return made;
+        if (made != SPMV_OK) {
+            if (made == SPMV_ERROR_SINGULAR || made == SPMV_ERROR_NOT_FINITE)
+                snprintf(refused, sizeof refused, "; %.280s", spmv_last_error(s->ctx));
             continue;
+        }
         snprintf(s->why_used, sizeof s->why_used,
                  "%s with %s stopped at iteration %lld with a relative residual of %.2g", solver_method_name(s->used),
-                 precond_name(s->used_precond), (long long)result->iterations, result->true_residual / result->norm_b);
-        s->used = &general_gmres;
-        s->used_precond = s->ilut[which];
-        tried = true;
-        st = solve_one(s, b, x, false, share(s, most - result->iterations), result);
+                 precond_name(s->used_precond), (long long)c->result->iterations, relative_residual(c));
+        st = run(c, &general_gmres, s->ilut[which], share(s, iterations_left(c)));
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
-    if (!tried && st == SPMV_ERROR_ITERATIONS && s->used != NULL && result->iterations < most) {
-        st = solve_one(s, b, x, false, most - result->iterations, result);
+    if (may_follow(s, st) && ended == SPMV_ERROR_ITERATIONS && iterations_left(c) > 0) {
+        if (s->used != method)
+            snprintf(s->why_used, sizeof s->why_used,
+                     "%s with %s goes on, since gmres with ilut did not help: it stopped with a relative residual of "
+                     "%.2g",
+                     solver_method_name(method), precond_name(precond), relative_residual(c));
+        st = run(c, method, precond, iterations_left(c));
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
-    return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, singular);
+    if (may_follow(s, st) && ended == SPMV_ERROR_INCONSISTENT && !(c->result->true_residual < 0.5 * residual)) {
+        s->used = method;
+        s->used_precond = precond;
+        return context_fail(s->ctx, ended, "%s", ended_with);
+    }
+    return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, refused);
 }
 
-/* One right-hand side, with the methods that follow. */
-static spmv_status solve_single(spmv_solver *s, const void *b, void *x, spmv_cg_result *result)
+/* In units of solver_rounding, an upper bound: methods end with residuals of 0.3 to 1.3 if the type has no
+ * more digits (cg in f32 with four preconditioners on grids of 64,000 to 360,000 rows). A tolerance
+ * below the second number is out of reach for any method. */
+static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
+
+/* Whether rounding errors limit the residual of the method that ended with *st, so that no other method
+ * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. */
+static bool is_at_precision(const struct chain *c, spmv_status *st)
+{
+    const spmv_solver *const s = c->s;
+    const spmv_cg_result *const r = c->result;
+    spmv_plan_info info;
+    double rounding = 0;
+    char sentence[400];
+    if ((*st != SPMV_ERROR_STAGNATION && *st != SPMV_ERROR_ITERATIONS && *st != SPMV_ERROR_NOT_POSITIVE) ||
+        !(r->true_residual < r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
+        return false;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    const bool known = solver_rounding(s, info.type, c->b, c->x, &rounding) == SPMV_OK;
+    const bool limited =
+        known && r->true_residual <= AT_ROUNDING * rounding && r->tolerance < BELOW_ROUNDING * rounding;
+    if (limited)
+        *st = SPMV_ERROR_STAGNATION;
+    context_fail(s->ctx, *st, "%s%s", sentence, limited ? "; it is at the rounding errors of b - A x" : "");
+    return limited;
+}
+
+/* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to that of
+ * the smallest residual, from which it is not far. */
+static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
+{
+    spmv_solver *const s = c->s;
+    char sentence[512];
+    const double residual = c->result->true_residual;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    if ((s->none == NULL && solver_make_precond(s, &general_minres, "none", &s->none) != SPMV_OK) ||
+        iterations_left(c) <= 0)
+        return context_fail(s->ctx, st, "%s", sentence);
+    const spmv_preconditioner *const before = s->used_precond;
+    const spmv_status then = run(c, &general_minres, s->none, share(s, iterations_left(c)));
+    if (then == SPMV_OK || then == SPMV_CANCELLED || c->result->true_residual < residual ||
+        spmv_status_class(then) != 7)
+        return then;
+    s->used_precond = before;
+    return context_fail(s->ctx, st, "%s", sentence);
+}
+
+/* The methods that follow one that ended with st. */
+static spmv_status follow(struct chain *c, spmv_status st)
+{
+    const spmv_solver *const s = c->s;
+    if (precond_failed(c, st))
+        st = go_on_with_simple(c, st);
+    if (st == SPMV_ERROR_NOT_POSITIVE && s->used == NULL && s->free && s->options.inner == 0)
+        st = go_on_with_minres(c);
+    if (precond_failed(c, st))
+        st = go_on_with_simple(c, st);
+    if (st == SPMV_ERROR_INCONSISTENT && chooses_precond(s) && s->used == &general_minres &&
+        !precond_is_identity(s->used_precond))
+        st = go_on_to_least_squares(c, st);
+    return st != SPMV_OK && may_follow(s, st) && !is_at_precision(c, &st) ? go_on(c, st) : st;
+}
+
+/* x = 0 after a failure with a larger residual than that of 0, if the methods began there. */
+static spmv_status return_to_zero(const struct chain *c, bool from_zero, spmv_status st)
+{
+    spmv_cg_result *const r = c->result;
+    spmv_plan_info info;
+    const bool own_limit = st == SPMV_ERROR_ITERATIONS && c->s->options.max_iterations > 0;
+    if (!from_zero || own_limit || st == SPMV_OK || st == SPMV_CANCELLED ||
+        (spmv_status_class(st) != 7 && st != SPMV_ERROR_NOT_POSITIVE) || r->true_residual <= r->norm_b ||
+        !isfinite(r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
+        return st;
+    /* all bits 0, also as floats */
+    const spmv_status cleared = spmv_map_index(c->s->ctx, type_part(info.type), &(const double){0}, NULL, c->x,
+                                               info.rows * type_parts(info.type));
+    r->true_residual = r->norm_b;
+    r->error_estimate = -1;
+    return cleared != SPMV_OK ? cleared : st;
+}
+
+static spmv_status run_all(struct chain *c)
+{
+    spmv_solver *const s = c->s;
+    const int64_t left = iterations_left(c);
+    const bool from_zero = c->zero_start;
+    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
+    return return_to_zero(c, from_zero,
+                          follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left)));
+}
+
+/* ------------------------------------------------------------- a singular matrix */
+
+/* Sets the norms of b, and of b - A x for this x. */
+static spmv_status measure(const struct chain *c, const void *b, double *norm_b, double *residual)
 {
     spmv_status st = SPMV_OK;
-    const bool zero_start = s->options.zero_start != 0;
-    s->used = s->method;
-    s->used_precond = s->precond;
-    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    if (s->method == NULL) {
-        st = solve_cg(s, b, x);
-        if (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0)
-            st = go_on_with_minres(s, b, x, result);
-    } else {
-        result->iterations = result->restarts = 0;
-        st = solve_one(s, b, x, zero_start, share(s, most_iterations(s)), result);
+    struct krylov k = {
+        .call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .b = b, .x = c->x, .result = c->result};
+    TRY(spmv_plan_describe(c->plan, &k.info, sizeof k.info));
+    TRY(krylov_open(&k));
+    TRY(krylov_norms(&k, b, norm_b));
+    TRY(krylov_residual(&k, k.q));
+    TRY(krylov_norms(&k, k.q, residual));
+done:
+    krylov_close(&k);
+    return st;
+}
+
+static spmv_status fail_inconsistent(const struct chain *c, double part)
+{
+    return context_fail(c->s->ctx, SPMV_ERROR_INCONSISTENT,
+                        "spmv_solver_solve: A is singular (%s) and b has a part that no x reaches: %s; "
+                        "the residual is %.3g, the smallest possible is %.3g, the tolerance is %.3g",
+                        null_space_words(c->s->null_space), null_space_remedy(c->s->null_space),
+                        c->result->true_residual, part, c->result->tolerance);
+}
+
+/* The verdict on the whole b, after its part in the range of A has ended with st. */
+static spmv_status judge_whole(const struct chain *c, const void *b, double part, double tolerance, spmv_status st)
+{
+    spmv_cg_result *const r = c->result;
+    if (st != SPMV_OK && spmv_status_class(st) < 7)
+        return st;
+    const spmv_status measured = measure(c, b, &r->norm_b, &r->true_residual);
+    if (measured != SPMV_OK)
+        return measured;
+    r->tolerance = tolerance;
+    if (st == SPMV_CANCELLED)
+        return st;
+    if (r->true_residual <= tolerance)
+        return SPMV_OK;
+    if (part > tolerance)
+        return fail_inconsistent(c, part);
+    return st != SPMV_OK ? st
+                         : context_fail(c->s->ctx, SPMV_ERROR_STAGNATION,
+                                        "spmv_solver_solve: the true residual stays at %.3g; the tolerance is %.3g",
+                                        r->true_residual, tolerance);
+}
+
+/* Arguments that a method accepts (krylov_check); it names others. */
+static bool is_sound(const struct chain *c)
+{
+    return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
+}
+
+/* Solves with the part of b along the known null vectors split off. *split: false if it is not more than
+ * rounding errors; then nothing is done. */
+static spmv_status run_split(struct chain *c, bool *split)
+{
+    spmv_status st = SPMV_OK;
+    const void *const b = c->b;
+    const double rtol = c->rtol, atol = c->atol;
+    spmv_plan_info info;
+    struct null_space_norms norms;
+    void *rest = NULL;
+    TRY(spmv_plan_describe(c->plan, &info, sizeof info));
+    TRY(context_lend(c->s->ctx, info.rows * (int64_t)spmv_type_size(info.type), &rest));
+    TRY(null_space_split(c->s->null_space, b, rest, &norms));
+    *split = isfinite(norms.all) && norms.part > 4 * real_limits_of(type_part(info.type)).roundoff * norms.all;
+    if (*split) {
+        const double tolerance = fmax(rtol * norms.all, atol);
+        c->b = rest;
+        c->rtol = 0;
+        /* the square of the residual is the sum of those of both parts */
+        c->atol = norms.part < tolerance ? sqrt((tolerance - norms.part) * (tolerance + norms.part)) : tolerance;
+        st = judge_whole(c, b, norms.part, tolerance, run_all(c));
     }
-    if (st != SPMV_OK && may_follow(s, st))
-        st = go_on(s, b, x, result, st);
+done:
+    c->b = b;
+    c->rtol = rtol;
+    c->atol = atol;
+    context_take_back(c->s->ctx, rest);
+    return st;
+}
+
+static spmv_status run_from_start(struct chain *c)
+{
+    bool split = false;
+    spmv_status st = SPMV_OK;
+    if (c->s->null_space != NULL && is_sound(c))
+        st = run_split(c, &split);
+    return st == SPMV_OK && !split ? run_all(c) : st;
+}
+
+/* After a failure of a symmetric matrix: looks for null vectors of its connected components. If b has a
+ * part along one, solves again without it. */
+static spmv_status try_components(struct chain *c, spmv_status st)
+{
+    spmv_solver *const s = c->s;
+    spmv_plan_info info;
+    bool split = false;
+    char sentence[512];
+    const bool failed = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
+    if (!failed || s->components_known || !is_sound(c))
+        return st;
+    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
+    spmv_status found = spmv_plan_describe(c->plan, &info, sizeof info);
+    if (found == SPMV_OK)
+        found = null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_COMPONENTS, &s->null_space);
+    s->components_known = found == SPMV_OK;
+    if (found == SPMV_OK && s->null_space != NULL) {
+        c->most += c->result->iterations;
+        found = run_split(c, &split);
+    }
+    return split || found != SPMV_OK ? found : context_fail(s->ctx, st, "%s", sentence);
+}
+
+/* ------------------------------------------------------------- the solve */
+
+/* One right-hand side, with the methods that follow. begun: cg has ended with the status of the
+ * result. */
+static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool begun, spmv_cg_result *result)
+{
+    struct chain c = {.s = s,
+                      .b = b,
+                      .x = x,
+                      .rtol = s->options.rtol,
+                      .atol = s->options.atol,
+                      .zero_start = s->options.zero_start != 0,
+                      .most = most_iterations(s),
+                      .result = result};
+    spmv_status st = solver_single_plan(s, &c.plan);
+    if (st == SPMV_OK && begun) {
+        c.zero_start = false;
+        s->used = NULL;
+        s->used_precond = s->precond;
+        st = follow(&c, result->status);
+    } else if (st == SPMV_OK) {
+        result->iterations = result->restarts = 0;
+        st = run_from_start(&c);
+    }
+    st = try_components(&c, st);
     result->status = st;
     return st;
 }
 
-/* Several right-hand sides, one after the other. Returns the first failure. */
-static spmv_status solve_columns(spmv_solver *s, const void *b, void *x)
+/* Whether solve_single can do more about a right-hand side that cg has not solved. */
+static bool may_go_on(const spmv_solver *s, spmv_status st)
+{
+    return may_follow(s, st) || (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0);
+}
+
+/* Several right-hand sides, one after the other. Returns the first failure. begun: cg has ended for
+ * all, and those that are solved stay as they are. */
+static spmv_status solve_columns(spmv_solver *s, const void *b, void *x, bool begun)
 {
     spmv_status st = SPMV_OK, worst = SPMV_OK;
     spmv_context *const ctx = s->ctx;
@@ -201,6 +549,8 @@ static spmv_status solve_columns(spmv_solver *s, const void *b, void *x)
     spmv_plan_info info;
     void *index = NULL, *one = NULL;
     char sentence[512] = "";
+    if (begun)
+        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(ctx));
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     const int64_t size = (int64_t)spmv_type_size(info.type);
     TRY(context_lend(ctx, n * (int64_t)sizeof k, &index));
@@ -208,9 +558,17 @@ static spmv_status solve_columns(spmv_solver *s, const void *b, void *x)
     TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, index, n));
     void *const one_x = (char *)one + n * size;
     for (int64_t v = 0; v < k; v++) {
+        spmv_cg_result *const result = &s->results[v];
+        if (begun && !may_go_on(s, result->status)) {
+            if (result->status != SPMV_OK && worst == SPMV_OK)
+                worst = result->status;
+            continue;
+        }
         TRY(spmv_gather(ctx, info.type, (const char *)b + v * size, n * k - v, index, 64, one, n));
         TRY(spmv_gather(ctx, info.type, (char *)x + v * size, n * k - v, index, 64, one_x, n));
-        const spmv_status of = solve_single(s, one, one_x, &s->results[v]);
+        if (begun)
+            context_fail(ctx, result->status, "spmv_solver_solve: %s", spmv_status_text(result->status));
+        const spmv_status of = solve_single(s, one, one_x, begun, result);
         if (of != SPMV_OK && worst == SPMV_OK) {
             worst = of;
             snprintf(sentence, sizeof sentence, "right-hand side %lld of %lld: %.460s", (long long)v + 1, (long long)k,
@@ -226,20 +584,54 @@ done:
     return st;
 }
 
+/* Several right-hand sides: together by conjugate gradients where that is possible. */
+static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
+{
+    const struct chain c = {.s = s,
+                            .b = b,
+                            .x = x,
+                            .rtol = s->options.rtol,
+                            .atol = s->options.atol,
+                            .zero_start = s->options.zero_start != 0};
+    bool more = false;
+    if (s->method != NULL || s->null_space != NULL)
+        return solve_columns(s, b, x, false);
+    s->used = NULL;
+    s->used_precond = s->precond;
+    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
+    const spmv_status st = run_cg(s, solver_plan(s), &c, most_iterations(s), 0, s->results);
+    for (int v = 0; v < s->options.vectors; v++)
+        more = more || may_go_on(s, s->results[v].status);
+    return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)
+               ? solve_columns(s, b, x, true)
+               : st;
+}
+
+/* Solves for b, or for -b with -A. */
+static spmv_status solve_signed(spmv_solver *s, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info info;
+    void *negative = NULL;
+    const int vectors = s->options.vectors;
+    if (!s->negates || b == NULL || b == x)
+        return vectors == 1 ? solve_single(s, b, x, false, s->results) : solve_several(s, b, x);
+    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
+    const int64_t count = info.rows * vectors;
+    TRY(context_lend(s->ctx, count * (int64_t)spmv_type_size(info.type), &negative));
+    TRY(spmv_map(s->ctx, SPMV_MAP_NEG, info.type, b, negative, count));
+    st = vectors == 1 ? solve_single(s, negative, x, false, s->results) : solve_several(s, negative, x);
+done:
+    context_take_back(s->ctx, negative);
+    return st;
+}
+
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
 {
     for (int v = 0; v < s->options.vectors; v++) { /* if there is no memory for a solve */
         s->results[v] = not_begun;
-        if (s->precond != NULL)
-            snprintf(s->results[v].precond, sizeof s->results[v].precond, "%.*s", (int)sizeof s->results[v].precond - 1,
-                     precond_name(s->precond));
+        s->errors[v] = (struct backward_error){0, -1, 0};
+        name_precond(&s->results[v], s->precond);
     }
-    if (s->options.vectors == 1)
-        return solve_single(s, b, x, s->results);
-    if (s->method != NULL)
-        return solve_columns(s, b, x);
-    s->used = NULL;
-    s->used_precond = s->precond;
-    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return solve_cg(s, b, x);
+    return solver_check_rows(s, b, x, solve_signed(s, b, x));
 }

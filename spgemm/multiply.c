@@ -309,9 +309,7 @@ static spmv_status create_plan(spmv_context *ctx, const spmv_csr *a, const spmv_
     spmv_status st = SPMV_OK;
     spmv_multiply_options_init(&o, sizeof o);
     TRY(options_take(ctx, "multiply", &o, sizeof o, options));
-    if (o.max_bytes < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply: max_bytes is %lld, must not be negative",
-                            (long long)o.max_bytes);
+    TRY(OPTIONS_CHECK(ctx, "spmv_multiply", {"max_bytes", (double)o.max_bytes, 0, INFINITY}));
     TRY(csr_check_shape(ctx, A_NAME, a));
     TRY(csr_check_shape(ctx, B_NAME, b));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));

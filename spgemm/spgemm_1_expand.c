@@ -83,10 +83,19 @@ static int64_t rows_from(const struct expand_plan *e, int64_t first, int64_t mos
     return low - first;
 }
 
+/* Bytes that do not depend on the parts: the offsets of B with 64 bits; products before each entry and
+ * row of A, here and in host memory; entries before each row; offsets of a part, at most those of A. */
+static int64_t fixed_bytes(const struct spmv_multiply_plan *plan)
+{
+    const spmv_csr *const a = &plan->a, *const b = &plan->b;
+    return (b->row_ptr_bits == 32 ? b->rows : 0) * 8 + a->nnz * 8 + a->rows * 3 * 8 + (a->rows + a->nnz) * 8;
+}
+
 /* Products that a part may have. */
 static int64_t part_limit(const struct spmv_multiply_plan *plan)
 {
-    return plan->max_bytes > 0 ? max_i64(1, plan->max_bytes / PRODUCT_BYTES - ROUNDED) : (int64_t)PART_PRODUCTS;
+    return plan->max_bytes > 0 ? max_i64(1, (plan->max_bytes - fixed_bytes(plan)) / PRODUCT_BYTES - ROUNDED)
+                               : (int64_t)PART_PRODUCTS;
 }
 
 static spmv_status widen_offsets(struct expand_plan *e)
@@ -134,6 +143,7 @@ static spmv_status prepare(struct spmv_multiply_plan *plan, struct expand_plan *
     const int64_t bytes = (a->rows + 1) * (int64_t)sizeof(int64_t);
     int64_t part_bytes = 0;
     e->plan = plan;
+    TRY(spgemm_working_bytes(plan, fixed_bytes(plan)));
     TRY(widen_offsets(e));
     TRY(spgemm_entry_offsets(plan, &e->of_entry));
     TRY(context_alloc(ctx, bytes, (void **)&e->of_row));
@@ -147,9 +157,9 @@ static spmv_status prepare(struct spmv_multiply_plan *plan, struct expand_plan *
         e->most_rows = max_i64(e->most_rows, rows);
         e->most_entries = max_i64(e->most_entries, e->host_entries[first + rows] - e->host_entries[first]);
     }
-    if (!multiply_fits(e->most + ROUNDED, PRODUCT_BYTES, &part_bytes))
-        part_bytes = INT64_MAX;
-    TRY(spgemm_working_bytes(plan, part_bytes));
+    if (!multiply_fits(e->most + ROUNDED, PRODUCT_BYTES, &part_bytes) || part_bytes > INT64_MAX - fixed_bytes(plan))
+        part_bytes = INT64_MAX - fixed_bytes(plan);
+    TRY(spgemm_working_bytes(plan, fixed_bytes(plan) + part_bytes));
     TRY(context_alloc(ctx, (e->most_rows + e->most_entries + 2) * (int64_t)sizeof *e->offsets, (void **)&e->offsets));
     e->entry_end = e->offsets + e->most_rows + 1;
     TRY(context_alloc(ctx, sizeof *e->count, (void **)&e->count));

@@ -106,7 +106,7 @@ struct stamps {
 static bool next_stamp(struct stamps *s, int64_t cols)
 {
     if (s->of == NULL)
-        s->of = calloc((size_t)cols, sizeof *s->of);
+        host_zeros(NULL, cols * (int64_t)sizeof *s->of, "", (void **)&s->of);
     else if (s->row == UINT32_MAX)
         memset(s->of, 0, (size_t)cols * sizeof *s->of);
     s->row = s->of != NULL && s->row < UINT32_MAX ? s->row + 1 : 1;
@@ -208,18 +208,19 @@ static void find_all_columns(struct symbolic *s, int threads)
     const int64_t cols = s->plan->b.cols;
 #pragma omp parallel num_threads(threads)
     {
-        uint64_t *const memory = calloc((size_t)marks_words(cols), sizeof *memory);
+        uint64_t *memory = NULL;
         struct stamps stamps = {.of = NULL};
         int32_t *col = NULL;
-        if (memory == NULL || host_alloc(NULL, (s->most + 1) * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
+        if (host_zeros(NULL, marks_words(cols) * (int64_t)sizeof *memory, "", (void **)&memory) != SPMV_OK ||
+            host_alloc(NULL, (s->most + 1) * (int64_t)sizeof *col, "", (void **)&col) != SPMV_OK)
             atomic_store(&s->failed, 1);
         struct marks m = marks_in(memory, cols);
 #pragma omp for schedule(dynamic, 1)
         for (int64_t c = 0; c < s->state->chunks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
                 find_columns(s, c, &m, &stamps, col);
-        free(memory);
-        free(stamps.of);
+        host_free(memory);
+        host_free(stamps.of);
         host_free(col);
     }
 }
@@ -269,11 +270,13 @@ static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_s
     }
     state->room = ceil_divide(span * (int64_t)spmv_type_size(plan->type), 64) * 64;
     state->threads = host_team(plan->ctx, plan->products);
-    while (state->threads > 1 && !spgemm_host_has(2 * state->room * state->threads))
+    while (state->threads > 1 && (!spgemm_host_has(2 * state->room * state->threads) ||
+                                  (plan->max_bytes > 0 && state->room * state->threads > plan->max_bytes)))
         state->threads /= 2;
     const int64_t bytes = state->room * state->threads;
     plan->state_bytes = bytes + (state->chunks.n + 1) * (int64_t)sizeof *state->chunks.first_row;
-    return host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
+    const spmv_status st = spgemm_working_bytes(plan, bytes);
+    return st != SPMV_OK ? st : host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
 }
 
 #define TEMPLATE "spgemm_omp_typed.h"
@@ -302,17 +305,19 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
         s.limit = spmv_memory_available(NULL, NULL) / (2 * (int64_t)sizeof *plan->col);
     const int threads = symbolic_threads(plan, &s, &bytes);
     TRY(spgemm_working_bytes(plan, bytes));
+    if (plan->max_bytes > 0)
+        s.limit = min_i64(s.limit, (plan->max_bytes - bytes) / (int64_t)sizeof *plan->col);
     chunks = state->chunks.n;
     TRY(host_alloc(ctx, chunks * (int64_t)sizeof *s.found, "the chunks of a product", (void **)&s.found));
     memset(s.found, 0, (size_t)chunks * sizeof *s.found);
     find_all_columns(&s, threads);
     const int64_t found = atomic_load(&s.so_far);
+    TRY(spgemm_working_bytes(plan, bytes + found * (int64_t)sizeof *plan->col));
     if (atomic_load(&s.failed) == 2)
         TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C, and twice that while they are found, at least",
                                 2 * found * (int64_t)sizeof *plan->col));
     if (atomic_load(&s.failed) == 1)
         TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C", found * (int64_t)sizeof *plan->col + bytes));
-    TRY(spgemm_working_bytes(plan, bytes + found * (int64_t)sizeof *plan->col));
     TRY(offsets_from_counts(ctx, plan->row_ptr, plan->a.rows));
     plan->nnz = plan->row_ptr[plan->a.rows];
     TRY(context_alloc(ctx, plan->nnz * (int64_t)sizeof *plan->col, (void **)&plan->col));

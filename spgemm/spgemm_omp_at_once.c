@@ -248,13 +248,15 @@ static spmv_status make_worker(const struct at_once *s, int threads, struct work
 {
     static void (*const neutral[SPMV_TYPE_LIMIT])(void *, int64_t) = FLOATING_TABLE(neutral_sums);
     const int64_t cols = s->plan->b.cols;
-    w->found = calloc((size_t)(ceil_divide(cols, BLOCK) * BLOCK), 1);
-    w->marks = calloc((size_t)marks_words(cols), sizeof *w->marks);
+    spmv_status st = SPMV_OK;
+    TRY(host_zeros(NULL, ceil_divide(cols, BLOCK) * BLOCK, "", (void **)&w->found));
+    TRY(host_zeros(NULL, marks_words(cols) * (int64_t)sizeof *w->marks, "", (void **)&w->marks));
     w->neutral = cols <= s->plan->products / threads; /* so that it pays to write all sums */
-    const spmv_status st = host_alloc(NULL, cols * s->size, "", &w->sums);
-    if (st == SPMV_OK && w->neutral)
+    TRY(host_alloc(NULL, cols * s->size, "", &w->sums));
+    if (w->neutral)
         neutral[s->plan->type](w->sums, cols);
-    return w->found == NULL || w->marks == NULL ? SPMV_ERROR_MEMORY : st;
+done:
+    return st;
 }
 
 static void compute_chunk(struct at_once *s, int64_t c, struct worker *w)
@@ -285,8 +287,8 @@ static void compute_all(struct at_once *s, int threads)
         for (int64_t c = 0; c < s->chunks.n; c++)
             if (atomic_load_explicit(&s->failed, memory_order_relaxed) == 0)
                 compute_chunk(s, c, &w);
-        free(w.found);
-        free(w.marks);
+        host_free(w.found);
+        host_free(w.marks);
         host_free(w.sums);
     }
 }

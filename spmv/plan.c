@@ -98,11 +98,13 @@ static spmv_status choose_type(spmv_context *ctx, const spmv_csr *a, const spmv_
 
 static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o)
 {
-    if (o->operation != SPMV_OPERATION_N && o->operation != SPMV_OPERATION_T && o->operation != SPMV_OPERATION_H)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: unknown operation %d", (int)o->operation);
-    if (o->vectors < 1)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_plan_create: the number of vectors is %d, must be at least 1", o->vectors);
+    const spmv_status st =
+        OPTIONS_CHECK(ctx, "spmv_plan_create", {"operation", o->operation, SPMV_OPERATION_N, SPMV_OPERATION_H},
+                      {"vectors", o->vectors, 1, INFINITY}, {"symmetric", o->symmetric, 0, 1},
+                      {"update_values", o->update_values, 0, 1},
+                      {"compression", o->compression, SPMV_COMPRESSION_AUTO, SPMV_COMPRESSION_VALUES});
+    if (st != SPMV_OK)
+        return st;
     for (int i = 0; i < 2; i++) {
         const int64_t stride = i == 0 ? o->x_stride : o->y_stride;
         if (stride != 0 && stride < o->vectors)
@@ -110,9 +112,6 @@ static spmv_status check_options(spmv_context *ctx, const spmv_csr *a, const spm
                                 "spmv_plan_create: %s_stride is %lld, less than the %d vectors", i == 0 ? "x" : "y",
                                 (long long)stride, o->vectors);
     }
-    if (o->compression < SPMV_COMPRESSION_AUTO || o->compression > SPMV_COMPRESSION_VALUES)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_create: compression is %d, not -1, 0, 1 or 2",
-                            o->compression);
     if (o->symmetric != 0 || (o->compression == SPMV_COMPRESSION_COLUMNS && ctx->backend->id != SPMV_BACKEND_OMP))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: %s is not supported",
                             o->symmetric ? "symmetric storage" : "compression");
@@ -193,9 +192,21 @@ spmv_status spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_pl
     return plan_create_for_rank(ctx, a, options, NULL, plan_out);
 }
 
+void plan_begin_use(spmv_plan *plan)
+{
+    if (plan != NULL)
+        plan->use.calls++;
+}
+
+void plan_end_use(spmv_plan *plan)
+{
+    if (plan != NULL && object_end_use(&plan->use))
+        spmv_plan_destroy(plan);
+}
+
 void spmv_plan_destroy(spmv_plan *plan)
 {
-    if (plan == NULL)
+    if (plan == NULL || object_destroyed_later(&plan->use))
         return;
     spmv_context *const ctx = plan->ctx;
     if (plan->borrows) {
@@ -221,6 +232,7 @@ spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **share
     **shared = *plan;
     (*shared)->a.val = val;
     (*shared)->borrows = true;
+    (*shared)->use = (struct object_use){0};
     (*shared)->symmetry = PLAN_SYMMETRY_UNKNOWN;
     (*shared)->bytes = 0;
     (*shared)->seconds = 0;

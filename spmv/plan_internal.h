@@ -207,6 +207,7 @@ struct spmv_plan {
     /* An update of values was captured in a graph. Each launch may bring other values, so no result
      * of the symmetry check is kept. */
     bool values_unseen;
+    struct object_use use;          /* by solves and by preconditioners in use */
     bool settled;                   /* the preparation left no queued work to wait for */
     const struct plan_ranks *ranks; /* NULL: the plan has the whole matrix */
     int64_t bytes;
@@ -227,6 +228,10 @@ spmv_status plan_create_for_rank(spmv_context *ctx, const spmv_csr *a, const spm
 /* A plan for other values of the same type in the pattern of `plan`, which must outlive it. *shared is NULL if
  * `plan` depends on its values. Does not wait. */
 spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **shared);
+
+/* Begin and end a use of the plan, in which it keeps its values and is not destroyed; NULL is allowed. */
+void plan_begin_use(spmv_plan *plan);
+void plan_end_use(spmv_plan *plan);
 
 /* Computes the product and its epilogue without checking arguments. rows > 0. */
 spmv_status plan_multiply(const spmv_plan *plan, const struct plan_product *product);

@@ -255,6 +255,9 @@ static spmv_status replace_values(spmv_plan *plan, const void *values)
 static spmv_status update_values(spmv_plan *plan, const void *values)
 {
     spmv_context *ctx = plan->ctx;
+    spmv_status st = object_free_of_calls(ctx, &plan->use, "spmv_plan_update_values", "plan");
+    if (st != SPMV_OK)
+        return st;
     if (!plan->updates)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_plan_update_values: the plan was made without the option update_values");
@@ -265,9 +268,8 @@ static spmv_status update_values(spmv_plan *plan, const void *values)
     if (!plan_can_load(plan, values))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_plan_update_values: values is not aligned to %zu bytes",
                             spmv_type_size(plan->a.type));
-    spmv_status st =
-        /* An error must be returned before anything changes. */
-        plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK;
+    /* An error must be returned before anything changes. */
+    st = plan->update_waits ? spmv_synchronize(ctx) : SPMV_OK;
     plan->symmetry = PLAN_SYMMETRY_UNKNOWN;
     if (st == SPMV_OK)
         st = replace_values(plan, values);

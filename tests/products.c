@@ -70,15 +70,15 @@ static const struct variant variants[] = {
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 enum { COUNTS = 5 }; /* variants in f64 with several vectors, one after the other */
 
-static spmv_context *context_on(spmv_backend backend)
+static spmv_status context_on(spmv_backend backend, spmv_context **ctx)
 {
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = backend;
-    spmv_context *ctx = NULL;
-    if (spmv_context_create(&options, &ctx) != SPMV_OK)
+    const spmv_status st = spmv_context_create(&options, ctx);
+    if (st != SPMV_OK)
         fprintf(stderr, "%s\n", spmv_last_error(NULL));
-    return ctx;
+    return st;
 }
 
 /* Real number i of an array; a complex element has two. */
@@ -400,11 +400,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: products BACKEND FILE...\n");
         return 1;
     }
-    spmv_context *ctx = context_on(backend);
-    if (ctx == NULL)
-        return 77;
-    spmv_context *checker = context_on(backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP);
-    int failed = checker == NULL;
+    spmv_context *ctx = NULL, *checker = NULL;
+    const spmv_status st = context_on(backend, &ctx);
+    if (st != SPMV_OK)
+        return st == SPMV_ERROR_NO_DEVICE ? 77 : 1;
+    int failed = context_on(backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP, &checker) != SPMV_OK;
     for (int f = 2; f < argc && checker != NULL; f++) {
         bool is_complex = false;
         for (int single = 0; single < 2; single++)

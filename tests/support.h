@@ -69,8 +69,9 @@ static inline bool support_brief(int argc, char **argv)
     return support_mode(argc, argv, "brief");
 }
 
-/* Reads argv[1]. Exits as skipped if this machine does not have the backend. Then exits with 0 if
- * argv[2] is "none". */
+/* Reads argv[1]. Exits as skipped if this machine does not have the backend, and with 1 if it has but
+ * the backend cannot be opened: a GPU whose memory is full. Then exits with 0 if argv[2] is
+ * "none". */
 static inline void support_begin(int argc, char **argv)
 {
     if (argc < 2)
@@ -86,6 +87,10 @@ static inline void support_begin(int argc, char **argv)
     if (st == SPMV_ERROR_NO_DEVICE) {
         printf("skipped: %s\n", spmv_last_error(NULL));
         exit(SKIPPED);
+    }
+    if (st != SPMV_OK) {
+        fprintf(stderr, "no context on %s: %s\n", argv[1], spmv_last_error(NULL));
+        exit(1);
     }
     spmv_context_destroy(ctx);
     if (support_mode(argc, argv, "none"))

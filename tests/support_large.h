@@ -4,7 +4,23 @@
 #ifndef SUPPORT_LARGE_H
 #define SUPPORT_LARGE_H
 
+#include "runtime_cuda.h"
 #include "support.h"
+
+/* After an allocation failed with SPMV_ERROR_MEMORY: exits as skipped on a device that is too small,
+ * with 1 on a larger one, whose memory others must have taken. */
+static inline void support_no_memory(spmv_context *ctx)
+{
+    const double large_enough = 64 * 0x1p30;
+    struct cudaDeviceProp properties;
+    int device = 0;
+    assert_int_equal(cudaGetDevice(&device), cudaSuccess);
+    assert_int_equal(cudaGetDeviceProperties(&properties, device), cudaSuccess);
+    const bool small = (double)properties.totalGlobalMem < large_enough;
+    print_message("%s%s\n",
+                  small ? "skipped: " : "the memory of the device is taken by others: ", spmv_last_error(ctx));
+    exit(small ? SKIPPED : 1);
+}
 
 /* a -= index, both of n elements of the type. host_extremes: the minimum and the maximum of a.
  * minus_one: of the type; extremes: two elements in context memory. */

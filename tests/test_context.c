@@ -234,12 +234,15 @@ static void two_threads_meet(void **state)
     spmv_matrix *matrix = NULL;
     spmv_csr a;
     spmv_plan *second = (spmv_plan *)&m;
+    spmv_solver *solver = NULL;
+    spmv_solver_result result = {.status = SPMV_OK};
     double number = 7;
     void *solved = NULL;
     pthread_t thread;
     assert_ok(m.ctx, spmv_matrix_generate(m.ctx, "poisson2d:20", SPMV_F64, &matrix));
     spmv_matrix_view(matrix, &a);
     assert_ok(m.ctx, spmv_plan_create(m.ctx, &a, NULL, &m.plan));
+    assert_ok(m.ctx, spmv_solver_create(m.ctx, &a, NULL, &solver));
     assert_ok(m.ctx, spmv_alloc(m.ctx, 400 * (int64_t)sizeof(double), &m.x));
     assert_ok(m.ctx, spmv_alloc(m.ctx, 400 * (int64_t)sizeof(double), &m.y));
     assert_ok(m.ctx, spmv_map_index(m.ctx, SPMV_F64, &(const double){3}, NULL, m.x, 400));
@@ -253,6 +256,11 @@ static void two_threads_meet(void **state)
     assert_null(second);
     assert_int_equal(spmv_plan_update_values(m.plan, a.val), SPMV_ERROR_BUSY);
     assert_int_equal(spmv_cg(m.plan, m.x, m.y, NULL, NULL, 0), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_solver_solve(solver, m.x, m.y, &result, sizeof result), SPMV_ERROR_BUSY);
+    assert_int_equal(result.status, SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_solver_update_values(solver, m.x), SPMV_ERROR_BUSY);
+    assert_int_equal(spmv_solver_set_callbacks(solver, NULL, NULL, NULL), SPMV_ERROR_BUSY);
+    spmv_context_destroy(m.ctx); /* does nothing: the other thread uses it */
     assert_int_equal(spmv_download(m.ctx, m.x, &number, sizeof number), SPMV_ERROR_BUSY);
     assert_int_equal(spmv_upload(m.ctx, &number, m.y, sizeof number), SPMV_ERROR_BUSY);
     assert_int_equal(spmv_synchronize(m.ctx), SPMV_ERROR_BUSY);
@@ -268,6 +276,7 @@ static void two_threads_meet(void **state)
     pthread_barrier_destroy(&m.begin);
     pthread_barrier_destroy(&m.end);
     support_free_in(m.ctx, m.x, m.y);
+    spmv_solver_destroy(solver);
     spmv_plan_destroy(m.plan);
     spmv_matrix_destroy(matrix);
     spmv_context_destroy(m.ctx);

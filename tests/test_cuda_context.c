@@ -405,6 +405,41 @@ static void auto_falls_back(void **state)
     }
 }
 
+/* A device that is there but full is not a missing device: a test fails, and is not skipped. */
+static void full_device(void **state)
+{
+    (void)state;
+    const struct host_cuda before = host_cuda;
+    spmv_context_options options = support_context_options();
+    options.backend = SPMV_BACKEND_CUDA;
+    options.device = 1;
+    for (int granted = 0; granted < 3; granted++) {
+        spmv_context *ctx = NULL;
+        host_cuda.granted = granted;
+        host_cuda.refused = 1;
+        assert_int_equal(spmv_context_create(&options, &ctx), SPMV_ERROR_MEMORY);
+        assert_null(ctx);
+        assert_non_null(strstr(spmv_last_error(NULL), "CUDA device 1 is there, but its memory is full: "));
+        assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
+        assert_int_equal(host_cuda.allocations, before.allocations);
+        assert_int_equal(host_cuda.others, before.others);
+    }
+    host_cuda.granted = 0;
+    host_cuda.refused = 1;
+    check_default(SPMV_BACKEND_OMP, "its memory is full");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        host_cuda.refused = 1;
+        support_begin(3, (char *[]){"test", "cuda", "none"});
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    host_cuda = before;
+}
+
 /* A device with pools that fail, or whose threshold cannot be set, is still used. */
 static void pools_that_fail(void **state)
 {
@@ -538,6 +573,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_for_queued_work),
         cmocka_unit_test(captures),
 #ifdef HOST_CUDA
+        cmocka_unit_test(full_device),
         cmocka_unit_test(pools_that_fail),
         cmocka_unit_test(kept_blocks_give_way),
 #endif

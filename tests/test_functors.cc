@@ -586,9 +586,10 @@ int main()
     spmv_context_options options;
     spmv_context_options_init(&options, sizeof options);
     options.backend = SPMV_BACKEND_CUDA;
-    if (spmv_context_create(&options, &context) != SPMV_OK) {
-        std::printf("skipped: %s\n", spmv_last_error(NULL));
-        return 77;
+    const spmv_status st = spmv_context_create(&options, &context);
+    if (st != SPMV_OK) {
+        std::printf("%s%s\n", st == SPMV_ERROR_NO_DEVICE ? "skipped: " : "", spmv_last_error(NULL));
+        return st == SPMV_ERROR_NO_DEVICE ? 77 : 1;
     }
     stream = (cudaStream_t)spmv_context_stream(context);
     check_elements<1>();

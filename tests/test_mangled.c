@@ -8,8 +8,6 @@
 #include "io/packed.h"
 #include "support_io.h"
 
-#define FOLDER SOURCE_DIR "/tests/data/mangled"
-
 enum { CASES = 256, FIELDS = 6, MAX_BYTES = 1 << 20 };
 
 struct mangled {
@@ -18,14 +16,18 @@ struct mangled {
 
 static struct mangled cases[CASES];
 static int count;
-static char *table, *documentation;
+static char *table, *documentation, mangled_folder[512];
 
 static int read_table(void **state)
 {
     (void)state;
     size_t bytes = 0;
-    table = get_file(FOLDER "/expected.tsv", &bytes);
-    documentation = get_file(SOURCE_DIR "/docs/formats.md", &bytes);
+    char path[600];
+    snprintf(mangled_folder, sizeof mangled_folder, "%s/tests/data/mangled", support_source_dir());
+    snprintf(path, sizeof path, "%s/expected.tsv", mangled_folder);
+    table = get_file(path, &bytes);
+    snprintf(path, sizeof path, "%s/docs/formats.md", support_source_dir());
+    documentation = get_file(path, &bytes);
     char *next = NULL;
     for (char *line = strtok_r(table, "\n", &next); line != NULL; line = strtok_r(NULL, "\n", &next)) {
         char *field[FIELDS], *rest = NULL;
@@ -93,12 +95,13 @@ static spmv_status read_as(spmv_context *ctx, const char *file, const char *how)
 
 static void check(spmv_context *ctx, const struct mangled *m, int threads)
 {
-    char expected[1024], path[256];
+    char expected[1600], path[1024];
     if (strcmp(m->line, "0") == 0)
-        snprintf(expected, sizeof expected, "%s/%s: %s", FOLDER, m->file, m->sentence);
+        snprintf(expected, sizeof expected, "%s/%s: %s", mangled_folder, m->file, m->sentence);
     else
-        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", FOLDER, m->file, m->line, m->column, m->sentence);
-    snprintf(path, sizeof path, "%s/%s", FOLDER, m->file);
+        snprintf(expected, sizeof expected, "%s/%s:%s:%s: %s", mangled_folder, m->file, m->line, m->column,
+                 m->sentence);
+    snprintf(path, sizeof path, "%s/%s", mangled_folder, m->file);
     const spmv_status st = read_as(ctx, path, m->how);
     const size_t length = strlen(expected);
     /* The text after "..." comes from another library. */
@@ -134,7 +137,7 @@ static void every_file_is_in_table_and_documentation(void **state)
 {
     (void)state;
     int files = 0;
-    DIR *const dir = opendir(FOLDER);
+    DIR *const dir = opendir(mangled_folder);
     assert_non_null(dir);
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         if (entry->d_name[0] == '.' || strcmp(entry->d_name, "expected.tsv") == 0)

@@ -46,11 +46,13 @@ static size_t place_of(const void *memory, bool vacant)
     return at;
 }
 
-/* Counts an allocation. Returns true for the one to refuse. */
+/* Counts an allocation. Returns true for the one to refuse, and for the next one: the library tries
+ * again after it has released what a context keeps. */
 static bool refused(void)
 {
     pthread_mutex_lock(&lock);
-    const bool refuse = allocations++ == refuse_at;
+    const bool refuse = refuse_at >= 0 && (allocations == refuse_at || allocations == refuse_at + 1);
+    allocations++;
     pthread_mutex_unlock(&lock);
     return refuse;
 }

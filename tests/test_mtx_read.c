@@ -22,7 +22,11 @@
 #define COMPLEX_SKEW "%%MatrixMarket matrix coordinate complex skew-symmetric\n"
 #define HERMITIAN "%%MatrixMarket matrix coordinate complex hermitian\n"
 #define COMPLEX_ARRAY "%%MatrixMarket matrix array complex general\n"
+#define SYMMETRIC_ARRAY "%%MatrixMarket matrix array real symmetric\n"
+#define SKEW_ARRAY "%%MatrixMarket matrix array real skew-symmetric\n"
 #define HERMITIAN_ARRAY "%%MatrixMarket matrix array complex hermitian\n"
+
+#define TEXT(literal) literal, sizeof(literal) - 1
 
 /* ---------------------------------------------------------------- accepted files */
 
@@ -93,6 +97,16 @@ static const struct good {
     {"%%MatrixMarket matrix coordinate pattern hermitian\n2 2 1\n2 1\n", ". x; x .", 0, 1},
     {"%%MatrixMarket matrix array REAL Hermitian\n2 2\n1\n2\n3\n", "1 2; 2 3", 0, 1},
     {"%%MatrixMarket matrix coordinate integer hermitian\n2 2 1\n1 2 7\n", ". 7; 7 .", 0, 1},
+    /* fields that are not in the standard */
+    {"%%MatrixMarket matrix coordinate unsigned-integer general\n1 2 2\n1 1 7\n1 2 9007199254740992\n",
+     "7 9.00719925e+15", 0, 1},
+    {"%%MatrixMarket matrix coordinate Unsigned-Integer symmetric\n2 2 1\n2 1 3\n", ". 3; 3 .", 0, 1},
+    {"%%MatrixMarket matrix array unsigned-integer general\n2 1\n3\n4\n", "3; 4", 0, 1},
+    {"%%MatrixMarket matrix coordinate double general\n1 2 2\n1 1 0.5\n1 2 1.5d3\n", "0.5 1500", 0, 1},
+    {"%%MatrixMarket matrix array DOUBLE skew-symmetric\n2 2\n1.5\n", ". -1.5; 1.5 .", 0, 1},
+    /* with integers that f64 does not hold: both warnings */
+    {"%%MatrixMarket matrix coordinate unsigned-integer general\n1 1 1\n1 1 18446744073709551615\n", "1.84467441e+19",
+     0, 2},
     /* several numbers on a line of an array: column order, with a warning where another order is
      * possible */
     {ARRAY "2 1\n1 2\n", "1; 2", 0, 0},
@@ -104,6 +118,13 @@ static const struct good {
     /* numbers */
     {ARRAY "9 1\n+1.5\n.5\n5.\n1.e2\n1d1\n2.5D-1\n-0.0625E+2\n00001\n1e-400\n",
      "1.5; 0.5; 5; 100; 10; 0.25; -6.25; 1; .", 0, 0},
+    /* Fortran writes exponents of three digits without a letter. */
+    {ARRAY "9 1\n0.577-104\n-1.5+103\n+.5+002\n5.-001\n0.0-999\n1.5D+03\n1.5d3\n1.5D-003\n1.e+003\n",
+     "5.77e-105; -1.5e+103; 50; 0.5; .; 1500; 1500; 0.0015; 1000", 0, 0},
+    {GENERAL "1 3 3\n1 1 0.577-104\n1 2 0.25+001 \n 1  3\t-.25+001\r\n", "5.77e-105 2.5 -2.5", 0, 0},
+    {SYMMETRIC "2 2 1\n2 1 0.577-104", ". 5.77e-105; 5.77e-105 .", 0, 0},
+    {COMPLEX "1 2 2\n1 1 0.5-001 -0.5+001\n1 2 1 0.5-002\n", "0.05-5i 1+0.005i", 0, 0},
+    {COMPLEX_ARRAY "1 1\n0.5-001 0.5D+01\n", "0.05+5i", 0, 0},
     {ARRAY "3 1\ninf\n-Infinity\n+INF\n", "inf; -inf; inf", 0, 1},
     {INTEGER "1 1 1\n1 1 9007199254740992\n", "9.00719925e+15", 0, 0},
     {INTEGER "1 1 1\n1 1 9007199254740993\n", "9.00719925e+15", 0, 1},
@@ -194,6 +215,11 @@ static void numbers_are_rounded_correctly(void **state)
         {"1.4012984643e-45", 0x1.ffffffffd90e2p-150, 0x1p-149f},
         {"3.4028234663852886e38", 0x1.fffffep127, 0x1.fffffep127f},
         {"0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000001e90", 1e3, 1e3f},
+        /* Fortran's exponent without a letter */
+        {"0.49406564584124654-323", 0x1p-1074, 0.0f},
+        {"0.24703282292062327-323", 0.0, 0.0f},
+        {"-0.34028234663852886+039", -0x1.fffffep127, -0x1.fffffep127f},
+        {"0.000000000000000000000000000000000000000000000000000000000000000000000000000000000000001+090", 1e3, 1e3f},
         {"123456789012345678901234567890e-29", 0x1.3c0ca428c59fbp0, 0x1.3c0ca4p0f},
     };
     spmv_context *ctx = *state;
@@ -236,9 +262,93 @@ static void information_is_filled(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* ---------------------------------------------------------------- files of another kind */
+
+/* what follows "a.mtx:1:1: this looks like " begins with these words, and names this tool */
+static const struct {
+    const char *text;
+    size_t bytes;
+    const char *what, *tool;
+} other_kinds[] = {
+    {TEXT("PK\3\4\24\0\0\0\0\0\0\0!\0xxxxyyyyzzzz\13\0\0\0indices.npyxxxx"), "a NumPy archive (.npz);", "load_npz"},
+    {TEXT("PK\3\4\24\0\0\0\0\0\0\0!\0xxxxyyyyzzzz\5\0\0\0a.mtxxxxx"), "a zip archive;", "unpack"},
+    {TEXT("PK\3\4\24"), "a zip archive;", "unpack"},
+    {TEXT("\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n"), "a NumPy array (.npy);",
+     "numpy.load"},
+    {TEXT("MATLAB 5.0 MAT-file, Platform: GLNXA64\0\0\1IM"), "a MATLAB file (.mat);", "loadmat"},
+    {TEXT("MATLAB 7.3 MAT-file, Platform: GLNXA64"), "a MATLAB file of version 7.3 (.mat);", "-v7"},
+    {TEXT("\x89HDF\r\n\x1a\n\0"), "an HDF5 file;", "h5py"},
+    {TEXT("\0\x12\x7b\x50\0\0\0\3"), "a matrix in PETSc's binary form;", "PetscBinaryIO"},
+    {TEXT("\0\x12\x7b\x4e\0\0\0\3"), "a vector in PETSc's binary form;", "PetscBinaryIO"},
+    {TEXT("\x80\4\x95\1\0"), "a Python pickle;", "pickle.load"},
+    {TEXT("7z\xbc\xaf\x27\x1c\0"), "a 7z archive;", "unpack"},
+    {TEXT("\x1f\x9d\x90"), "compressed by compress (.Z);", "unpack"},
+    {TEXT("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+     "a pointer of Git LFS, not the file itself;", "git lfs pull"},
+    {TEXT("\n \xef\xbb\xbf"), NULL, NULL},
+    {TEXT("\xef\xbb\xbf\n <!doctype html><html>\n"), "a web page;", "download"},
+    {TEXT("<HTML>\n"), "a web page;", "download"},
+    {TEXT("<?xml version=\"1.0\"?>\n"), "an XML file;", "Matrix Market"},
+    {TEXT("{\"rows\": 3}\n"), "a JSON file;", "json.load"},
+    {TEXT("[[1, 2], [3, 4]]"), "a list in brackets;", "json.load"},
+    {TEXT("\xfe\xff\0%\0%"), "text in UTF-16;", "iconv"},
+    {TEXT("1,2,3\n4,5,6\n"), "a table with commas or semicolons (.csv);", "numpy.loadtxt"},
+    {TEXT("row;col;value\r\n1;1;2\r\n"), "a table with commas or semicolons (.csv);", "numpy.loadtxt"},
+    {TEXT("title    KEY\n     5     1     1     2     0\nRUA   3   3   5   0\n"),
+     "a Harwell-Boeing or Rutherford-Boeing file;", "hb_read"},
+    {TEXT("title    KEY\r\n   4    1    1    2\r\nrsa   3   3   5   0\r\n"),
+     "a Harwell-Boeing or Rutherford-Boeing file of a type that SciPy does not read;", "RBread"},
+    /* none of them */
+    {TEXT("title\n1 2 3\nRSA\n"), NULL, NULL},
+    {TEXT("title\n1 2 3\nRSA 3 3 x\n"), NULL, NULL},
+    {TEXT("title\nRSA 3 3 4 0\n"), NULL, NULL},
+    {TEXT("RSA"), NULL, NULL},
+    {TEXT("3 3 4\n1 1 1.5\n"), NULL, NULL},
+    {TEXT("1,5\n2,5\n"), NULL, NULL},
+    {TEXT("% a, b, c\n1\n"), NULL, NULL},
+    {TEXT("MATLAB"), NULL, NULL},
+    {TEXT("\x80\x94\xb6,,,\1\n"), NULL, NULL},
+};
+
+static void other_kinds_are_named(void **state)
+{
+    spmv_context *ctx = *state;
+    static const char looks[] = "a.mtx:1:1: this looks like ", banner[] = "a.mtx:1:1: bad banner: ";
+    for (size_t k = 0; k < sizeof other_kinds / sizeof other_kinds[0]; k++) {
+        const char *const what = other_kinds[k].what;
+        spmv_matrix *matrix = NULL;
+        assert_int_equal(matrix_read_memory(ctx, "a.mtx", other_kinds[k].text, (int64_t)other_kinds[k].bytes, NULL,
+                                            &matrix, NULL, 0),
+                         SPMV_ERROR_FORMAT);
+        assert_null(matrix);
+        const char *const said = spmv_last_error(ctx);
+        const bool right = what == NULL
+                               ? strncmp(said, banner, sizeof banner - 1) == 0
+                               : strncmp(said, looks, sizeof looks - 1) == 0 &&
+                                     strncmp(said + sizeof looks - 1, what, strlen(what)) == 0 &&
+                                     strstr(said, other_kinds[k].tool) != NULL && said[strlen(said) - 1] != ' ';
+        if (!right)
+            fail_msg("other_kinds[%zu]: %s", k, said);
+    }
+}
+
+/* A text without line ends that is longer than the longest line. */
+static void another_kind_in_one_line(void **state)
+{
+    spmv_context *ctx = *state;
+    const int64_t bytes = TEXT_BLOCK + 100;
+    char *const text = malloc((size_t)bytes);
+    spmv_matrix *matrix = NULL;
+    assert_non_null(text);
+    memset(text, '1', (size_t)bytes);
+    memcpy(text, "{\"a\":", 5);
+    assert_int_equal(matrix_read_memory(ctx, "a.mtx", text, bytes, NULL, &matrix, NULL, 0), SPMV_ERROR_FORMAT);
+    assert_non_null(strstr(spmv_last_error(ctx), "this looks like a JSON file;"));
+    free(text);
+}
+
 /* ---------------------------------------------------------------- refused files */
 
-#define TEXT(literal) literal, sizeof(literal) - 1
 #define BANNER_WANTED                                                                                                  \
     "bad banner: line 1 must read \"%%MatrixMarket matrix coordinate|array real|integer|complex|pattern "              \
     "general|symmetric|skew-symmetric|hermitian\", found "
@@ -257,7 +367,7 @@ static const struct mangled {
     {TEXT("%%%MatrixMarket matrix coordinate real general\n"), SPMV_ERROR_FORMAT,
      "1:1: " BANNER_WANTED "\"%%%MatrixMarket\""},
     {TEXT("\xff\xfe%%MatrixMarket matrix coordinate real general\n"), SPMV_ERROR_FORMAT,
-     "1:1: " BANNER_WANTED "\"\\xff\\xfe%%MatrixMarket\""},
+     "1:1: this looks like text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
     {TEXT("  \xef\xbb\xbf" GENERAL), SPMV_ERROR_FORMAT, "1:1: " BANNER_WANTED "\"\""},
     {TEXT("\xef\xbb\xbf  %MatrixMarket matrix\n"), SPMV_ERROR_FORMAT, "1:26: bad banner: the format is missing"},
     {TEXT("%%MatrixMarket"), SPMV_ERROR_FORMAT, "1:15: bad banner: the object is missing"},
@@ -270,8 +380,10 @@ static const struct mangled {
      "1:16: object \"Vector\" is not supported; write a vector as \"matrix array\" with one column"},
     {TEXT("%%MatrixMarket matrix elemental real general\n"), SPMV_ERROR_FORMAT,
      "1:23: format \"elemental\" is unknown; it must be coordinate or array"},
-    {TEXT("%%MatrixMarket matrix array double general\n"), SPMV_ERROR_FORMAT,
-     "1:29: field \"double\" is unknown; it must be real, integer, complex or pattern"},
+    {TEXT("%%MatrixMarket matrix array float general\n"), SPMV_ERROR_FORMAT,
+     "1:29: field \"float\" is unknown; it must be real, integer, complex or pattern"},
+    {TEXT("%%MatrixMarket matrix array double upper\n"), SPMV_ERROR_FORMAT,
+     "1:36: symmetry \"upper\" is unknown; it must be general, symmetric, skew-symmetric or hermitian"},
     {TEXT("%%MatrixMarket matrix array real upper\n"), SPMV_ERROR_FORMAT,
      "1:34: symmetry \"upper\" is unknown; it must be general, symmetric, skew-symmetric or hermitian"},
     {TEXT("%%MatrixMarket matrix array pattern general\n"), SPMV_ERROR_FORMAT,
@@ -341,7 +453,18 @@ static const struct mangled {
     {TEXT(GENERAL "3 3 1\n1 1 x1.5e\n"), SPMV_ERROR_FORMAT, "3:5: \"x1.5e\" is not a number"},
     {TEXT(GENERAL "3 3 1\n1 1 1.5e\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5e\" is not a number"},
     {TEXT(GENERAL "3 3 1\n1 1 1.5d\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5d\" is not a number"},
-    {TEXT(GENERAL "3 3 1\n1 1 1,5\n"), SPMV_ERROR_FORMAT, "3:5: \"1,5\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1,5\n"), SPMV_ERROR_FORMAT,
+     "3:5: \"1,5\" is not a number; numbers have a decimal point, and blanks separate them"},
+    /* exponents without a letter: three digits after a number with a point */
+    {TEXT(GENERAL "3 3 1\n1 1 5-104\n"), SPMV_ERROR_FORMAT, "3:5: \"5-104\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5-04\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5-04\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5+1040\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5+1040\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5e1+104\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5e1+104\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5+104-104\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5+104-104\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 1.5+d104\n"), SPMV_ERROR_FORMAT, "3:5: \"1.5+d104\" is not a number"},
+    {TEXT(GENERAL "3 3 1\n1 1 -1.5+309\n"), SPMV_ERROR_LIMIT, "3:5: \"-1.5+309\" is too large for f64"},
+    {TEXT(INTEGER "3 3 1\n1 1 1-104\n"), SPMV_ERROR_FORMAT,
+     "3:5: \"1-104\" is not an integer, as required by the banner"},
     {TEXT(GENERAL "3 3 1\n1 1 --1\n"), SPMV_ERROR_FORMAT, "3:5: \"--1\" is not a number"},
     {TEXT(GENERAL "3 3 1\n1 1 +-1\n"), SPMV_ERROR_FORMAT, "3:5: \"+-1\" is not a number"},
     {TEXT(GENERAL "3 3 1\n1 1 0x10\n"), SPMV_ERROR_FORMAT, "3:5: \"0x10\" is not a number"},
@@ -363,7 +486,8 @@ static const struct mangled {
     {TEXT(COMPLEX "3 3 1\n1 1 1.5\n2 2\n"), SPMV_ERROR_FORMAT, "3:8: the imaginary part is missing"},
     {TEXT(COMPLEX "3 3 1\n1 1 1+2i 0\n"), SPMV_ERROR_FORMAT, "3:5: \"1+2i\" is not a number"},
     {TEXT(COMPLEX "3 3 1\n1 1 1 2i\n"), SPMV_ERROR_FORMAT, "3:7: \"2i\" is not a number"},
-    {TEXT(COMPLEX "3 3 1\n1 1 (1, 2)\n"), SPMV_ERROR_FORMAT, "3:5: \"(1,\" is not a number"},
+    {TEXT(COMPLEX "3 3 1\n1 1 (1, 2)\n"), SPMV_ERROR_FORMAT,
+     "3:5: \"(1,\" is not a number; numbers have a decimal point, and blanks separate them"},
     {TEXT(COMPLEX "3 3 1\n1 1 1e999 0\n"), SPMV_ERROR_LIMIT, "3:5: \"1e999\" is too large for f64"},
     {TEXT(COMPLEX "3 3 1\n1 1 0 -1e999\n"), SPMV_ERROR_LIMIT, "3:7: \"-1e999\" is too large for f64"},
     {TEXT(COMPLEX "3 3 1\n1 1 1 2 3\n"), SPMV_ERROR_FORMAT,
@@ -381,7 +505,7 @@ static const struct mangled {
      "3:7: the diagonal of a skew-symmetric matrix is 0; here (2, 2) is not"},
     {TEXT(COMPLEX_ARRAY "2 1\n1.0 2\n3\n"), SPMV_ERROR_FORMAT, "4:2: the imaginary part is missing"},
     {TEXT(COMPLEX_ARRAY "2 1\n1 2\n3 x\n"), SPMV_ERROR_FORMAT, "4:3: \"x\" is not a number"},
-    {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 1 declared on line 2"},
+    {TEXT(COMPLEX_ARRAY "1 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more numbers than the 1 of an array of 1 x 1"},
     {TEXT(HERMITIAN_ARRAY "2 2\n1 0\n2 3\n4 5\n"), SPMV_ERROR_FORMAT,
      "5:3: the diagonal of a hermitian matrix is real; the imaginary part of (2, 2) is not 0"},
     /* content of a line */
@@ -389,8 +513,17 @@ static const struct mangled {
      "3:7: extra text \"1\" after the entry (row, column and value)"},
     {TEXT(PATTERN "3 3 1\n1 1 1.0\n"), SPMV_ERROR_FORMAT,
      "3:5: extra text \"1.0\" after the entry (row and column of a pattern)"},
-    {TEXT(ARRAY "2 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more entries than the 2 declared on line 2"},
-    {TEXT(ARRAY "2 2\n1 2 3\n%\n4 5\n"), SPMV_ERROR_FORMAT, "5:3: more entries than the 4 declared on line 2"},
+    {TEXT(ARRAY "2 1\n1 2 3\n"), SPMV_ERROR_FORMAT, "3:5: more numbers than the 2 of an array of 2 x 1"},
+    {TEXT(SKEW_ARRAY "3 3\n0\n1\n2\n0\n3\n0\n"), SPMV_ERROR_FORMAT,
+     "6:1: more numbers than the 3 of a skew-symmetric array of 3 x 3: a skew-symmetric array has no diagonal, and "
+     "only "
+     "the lower triangle"},
+    {TEXT(SYMMETRIC_ARRAY "2 2\n1\n2\n2\n3\n"), SPMV_ERROR_FORMAT,
+     "6:1: more numbers than the 3 of a symmetric array of 2 x 2: it has only the lower triangle, with the diagonal"},
+    {TEXT(HERMITIAN_ARRAY "2 2\n1 0 2 0 4 0 5 0\n"), SPMV_ERROR_FORMAT,
+     "3:13: more numbers than the 3 of a hermitian array of 2 x 2: it has only the lower triangle, with the "
+     "diagonal"},
+    {TEXT(ARRAY "2 2\n1 2 3\n%\n4 5\n"), SPMV_ERROR_FORMAT, "5:3: more numbers than the 4 of an array of 2 x 2"},
     {TEXT(ARRAY "2 2\n1 2 3\n4 x\n"), SPMV_ERROR_FORMAT,
      "4:3: trailing text \"x\" after the 4 entries declared on line 2"},
     {TEXT(ARRAY "2 2\n1 2 x\n\n\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
@@ -412,7 +545,7 @@ static const struct mangled {
      "6:1: the file ends after 3 of the 4 entries declared on line 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\n\n 2 2 2\n"), SPMV_ERROR_FORMAT, "5:2: more entries than the 1 declared on line 2"},
     {TEXT(GENERAL "3 3 0\n1 1 1\n"), SPMV_ERROR_FORMAT, "3:1: more entries than the 0 declared on line 2"},
-    {TEXT(ARRAY "1 2\n1\n2\n3\n"), SPMV_ERROR_FORMAT, "5:1: more entries than the 2 declared on line 2"},
+    {TEXT(ARRAY "1 2\n1\n2\n3\n"), SPMV_ERROR_FORMAT, "5:1: more numbers than the 2 of an array of 1 x 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\nEND of file\n"), SPMV_ERROR_FORMAT,
      "4:1: trailing text \"END\" after the 1 entry declared on line 2"},
     {TEXT(GENERAL "3 3 1\n1 1 1\n\0\0\0"), SPMV_ERROR_FORMAT,
@@ -1425,6 +1558,7 @@ static void progress_and_cancelling(void **state)
 
 SUPPORT_MAIN(cmocka_unit_test(reads), cmocka_unit_test(not_a_number_is_read),
              cmocka_unit_test(rounded_integers_are_told), with_omp(numbers_are_rounded_correctly, 1),
+             with_omp(other_kinds_are_named, 2), with_omp(another_kind_in_one_line, 2),
              with_omp(information_is_filled, 3), with_teams(refuses), with_omp(refuses_too_large_for_f32, 1),
              with_omp(every_prefix_is_refused_or_equal, 2), cmocka_unit_test(same_for_any_team),
              cmocka_unit_test(same_sentence_for_any_team), with_omp(large_arrays, 3),

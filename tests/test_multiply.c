@@ -377,7 +377,7 @@ static void in_parts(void **state)
     const spmv_csr va = view_of(a), vb = view_of(b);
     spmv_multiply_options options = options_for("expand");
     assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &whole));
-    static const int64_t limits[] = {1 << 20, 200000, 50000, 12000};
+    static const int64_t limits[] = {1 << 20, 200000, 60000, 45000};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         options.max_bytes = limits[i];
         assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &m));

@@ -193,6 +193,7 @@ CALL(cg, arg(0, plan), arg(1, x), arg(2, y), arg(3, NULL), arg(4, NULL), 0)
 CALL(solver_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(solver_solve, arg(0, solver), arg(1, x), arg(2, y), arg(3, NULL), 0)
 CALL(solver_update_values, arg(0, solver), arg(1, x))
+CALL(solver_set_callbacks, arg(0, solver), NULL, NULL, NULL)
 CALL(solver_describe, arg(0, solver), arg(1, host), sizeof(size_t))
 CALL(solve, C, arg(1, &csr), arg(2, x), arg(3, y), arg(4, NULL), arg(5, NULL), 0)
 
@@ -329,6 +330,7 @@ static const struct function functions[] = {
     ROW(solver_create, 3, 1),
     ROW(solver_solve, 3, 1),
     ROW(solver_update_values, 2, 0),
+    ROW(solver_set_callbacks, 1, 3),
     ROW(solver_describe, 2, 0),
     ROW(solve, 4, 2),
     ROW(map, 3, 0),

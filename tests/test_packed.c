@@ -42,7 +42,7 @@ static void every_bit_counts(void **state)
         char path[512];
         size_t bytes = 0, refused = 0, cut = 0;
         spmv_matrix *want = NULL;
-        snprintf(path, sizeof path, "%s/tests/data/packed/%s", SOURCE_DIR, names[k]);
+        snprintf(path, sizeof path, "%s/tests/data/packed/%s", support_source_dir(), names[k]);
         char *const file = get_file(path, &bytes);
         assert_ok(ctx, read_bytes(ctx, file, bytes, &want));
         for (size_t b = 0; b < 8 * bytes; b++) {

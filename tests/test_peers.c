@@ -8,6 +8,7 @@
 #include <math.h>
 #include <omp.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -782,6 +783,38 @@ static void odd_modules_are_refused(void **state)
     rmdir(broken);
 }
 
+/* A module is code, so others must not be able to write to it or to its folder. */
+static void modules_of_others_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        mode_t folder, file;
+        const char *sentence;
+    } cases[] = {
+        {0755, 0644, "cannot open"},
+        {0757, 0644, "is not opened, because it is not safe: its folder: others may write to it"},
+        {0755, 0646, "is not opened, because it is not safe: others may write to it"},
+        {01777, 0644, "is not opened, because it is not safe: its folder: others may write to it"},
+    };
+    char folder[] = "/tmp/spmv_test_peers_XXXXXX", path[128], why[WHY_SIZE];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/spmv_peer_loops.so", folder);
+    FILE *const f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("no library\n", f);
+    fclose(f);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const struct peer_module *module = NULL;
+        assert_int_equal(chmod(path, cases[c].file), 0);
+        assert_int_equal(chmod(folder, cases[c].folder), 0);
+        assert_int_equal(peer_load("loops", folder, &module, why), -1);
+        if (strstr(why, cases[c].sentence) == NULL)
+            fail_msg("\"%s\" does not contain \"%s\"", why, cases[c].sentence);
+    }
+    remove(path);
+    rmdir(folder);
+}
+
 /* SPMV_PEER_PATH precedes the folders near the program; folders in it without the module are
  * skipped. */
 static void the_environment_comes_first(void **state)
@@ -819,6 +852,7 @@ int main(int argc, char **argv)
     /* clang-format off */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_modules_are_refused),
+        cmocka_unit_test(modules_of_others_are_refused),
         cmocka_unit_test(the_environment_comes_first),
         PEER_MODULE_LIST(ENTRY_OF)
         cmocka_unit_test(petsc_refuses_f32),

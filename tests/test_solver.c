@@ -189,8 +189,11 @@ static void bits_of_cg(void **state)
                             assert_true(r->size == sizeof *r && r->status == e->status &&
                                         r->iterations == e->iterations && r->restarts == e->restarts &&
                                         r->norm_b == e->norm_b && r->tolerance == e->tolerance &&
-                                        r->recurrence_residual == e->recurrence_residual &&
-                                        r->true_residual == e->true_residual);
+                                        r->recurrence_residual == e->recurrence_residual);
+                            /* of f32 the solver sums it in f64 */
+                            assert_true(kinds[kind].type == SPMV_F64
+                                            ? r->true_residual == e->true_residual
+                                            : fabs(r->true_residual - e->true_residual) <= 0.1 * e->tolerance);
                             assert_string_equal(r->rung, e->method);
                             assert_string_equal(r->why_rung, e->why);
                             assert_string_equal(r->precond, "none");
@@ -447,7 +450,9 @@ static void new_values_that_fail(void **state)
     /* NULL changes nothing */
     assert_fails(ctx, spmv_solver_update_values(solver, NULL), SPMV_ERROR_ARGUMENT, "values is NULL");
     assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-    void *const negative = values_of(&s, 0, -9), *const bad = support_upload(ctx, negative, value_bytes(&s));
+    double *const negative = values_of(&s, 0, 0); /* one diagonal entry of it: not the negative of a good one */
+    negative[0] = -5;
+    void *const bad = support_upload(ctx, negative, value_bytes(&s));
     assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 1 is -5");
     for (int run = 0; run < 2; run++) {
         assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
@@ -630,6 +635,7 @@ static void from_jacobi_to_none(void **state)
     const double tiny[] = {1, 1e-310}, zeros[] = {0, 0};
     const spmv_csr a = support_csr(2, 2, row_ptr, col, tiny);
     spmv_solver_options o = defaults();
+    o.method = "cg"; /* auto would take a dense factor */
     spmv_solver_result result;
     void *const b = support_upload(ctx, zeros, sizeof zeros), *const x = support_upload(ctx, zeros, sizeof zeros);
     spmv_solver *solver = solver_of(ctx, &a, &o);
@@ -825,12 +831,6 @@ static void refusals(void **state)
     o = defaults();
     o.size = 3;
     assert_fails(ctx, spmv_solver_create(ctx, &s.host, &o, &solver), SPMV_ERROR_ARGUMENT, "spmv_solver_options_init");
-    /* wrong numbers are found by the solve */
-    o = defaults();
-    o.rtol = -1;
-    solver = solver_of(ctx, &s.host, &o);
-    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_ARGUMENT, "rtol -1");
-    spmv_solver_destroy(solver);
     spmv_solver_destroy(NULL);
     /* without rows and without entries */
     const int32_t none[2] = {0, 0};

@@ -167,6 +167,10 @@ static void numbers_at_the_seams(void **state)
                                           "1e+3",
                                           "1e-3",
                                           "1d3",
+                                          "1.5D-02",
+                                          "0.577-104",
+                                          "-1.5+003",
+                                          "1.5-04",
                                           "12345678",
                                           "123456789",
                                           "-12345678.5",
@@ -221,7 +225,9 @@ static void numbers_at_the_seams(void **state)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
             memset(memory, (int)('0' + i % 10), sizeof memory);
             both(&header, types[t], snprintf(text, BYTES, "12 %d %s\n", 1 + (int)i, numbers[i]));
-            if (strchr(numbers[i], 'd') != NULL || wide.found.status != SPMV_OK)
+            /* strtod does not read Fortran's exponents */
+            if (strpbrk(numbers[i], "dD") != NULL || strstr(numbers[i], "7-104") != NULL ||
+                strstr(numbers[i], "5+003") != NULL || wide.found.status != SPMV_OK)
                 continue;
             assert_int_equal(wide.tile.n, 1);
             as_strtod(types[t], numbers[i], 0);

@@ -58,7 +58,18 @@ static void vectors_are_refused(void **state)
 {
     static const struct refused_vector bad[] = {
         {"1\n2 3\n", SPMV_ERROR_FORMAT, "x.txt:2:3: extra text \"3\" after the number (one per line)"},
-        {"1, 2\n", SPMV_ERROR_FORMAT, "x.txt:1:1: \"1,\" is not a number"},
+        {"1, 2\n", SPMV_ERROR_FORMAT,
+         "x.txt:1:1: \"1,\" is not a number; numbers have a decimal point, and blanks separate them"},
+        /* files of another kind; the others are in test_mtx_read */
+        {"\x93NUMPY\1", SPMV_ERROR_FORMAT,
+         "x.txt:1:1: this looks like a NumPy array (.npy); convert it in Python: scipy.io.mmwrite(\"A.mtx\", "
+         "numpy.load(\"FILE\")) for a matrix, numpy.savetxt(\"b.txt\", numpy.load(\"FILE\")) for a vector"},
+        {"1;2;3\n", SPMV_ERROR_FORMAT,
+         "x.txt:1:1: this looks like a table with commas or semicolons (.csv); convert it in Python: "
+         "scipy.io.mmwrite(\"A.mtx\", numpy.loadtxt(\"FILE\", delimiter=\",\")) for a matrix, "
+         "numpy.savetxt(\"b.txt\", numpy.loadtxt(\"FILE\", delimiter=\",\")) for a vector"},
+        {"<html>\n", SPMV_ERROR_FORMAT,
+         "x.txt:1:1: this looks like a web page; a download may have failed; look at it, and download the file again"},
         {"1\n\n\tone\n", SPMV_ERROR_FORMAT, "x.txt:3:2: \"one\" is not a number"},
         {"1 # comment\n", SPMV_ERROR_FORMAT, "x.txt:1:3: extra text \"#\" after the number (one per line)"},
         {"1e400\n", SPMV_ERROR_LIMIT, "x.txt:1:1: \"1e400\" is too large for f64"},
@@ -68,7 +79,7 @@ static void vectors_are_refused(void **state)
          "x.txt:2:1: 3 entries declared, but the 4 bytes that follow cannot hold more than 2"},
         {ARRAY "3 1\n1\n2.5\n", SPMV_ERROR_FORMAT,
          "x.txt:5:1: the file ends after 2 of the 3 entries declared on line 2"},
-        {ARRAY "1 1\n1\n2\n", SPMV_ERROR_FORMAT, "x.txt:4:1: more entries than the 1 declared on line 2"},
+        {ARRAY "1 1\n1\n2\n", SPMV_ERROR_FORMAT, "x.txt:4:1: more numbers than the 1 of an array of 1 x 1"},
         /* Comments in Matrix Market files start with %. */
         {ARRAY "1 1\n# no\n", SPMV_ERROR_FORMAT, "x.txt:3:1: \"#\" is not a number"},
         {COORDINATE "3 1 1\n4 1 1\n", SPMV_ERROR_FORMAT, "x.txt:3:1: row 4 exceeds the 3 rows declared on line 2"},

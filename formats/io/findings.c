@@ -57,7 +57,9 @@ const char *findings_fail_value(struct findings *findings, const struct place *p
     if (field == SPMV_FIELD_INTEGER)
         return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
                              "\"%s\" is not an integer, as required by the banner", shown);
-    return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not a number", shown);
+    return findings_fail(
+        findings, place, p, SPMV_ERROR_FORMAT, "\"%s\" is not a number%s", shown,
+        memchr(p, ',', (size_t)(end - p)) != NULL ? "; numbers have a decimal point, and blanks separate them" : "");
 }
 
 const char *findings_fail_extra(struct findings *findings, const struct place *place, const char *p,
@@ -77,11 +79,34 @@ const char *findings_fail_extra(struct findings *findings, const struct place *p
                                                              : "entry (row and column of a pattern)");
 }
 
+/* The name of an array of this symmetry. */
+static const char *array_name(spmv_symmetry symmetry)
+{
+    return symmetry == SPMV_SYMMETRY_SKEW        ? "a skew-symmetric"
+           : symmetry == SPMV_SYMMETRY_SYMMETRIC ? "a symmetric"
+           : symmetry == SPMV_SYMMETRY_HERMITIAN ? "a hermitian"
+                                                 : "an";
+}
+
+/* Which of its numbers such an array has. */
+static const char *array_holds(spmv_symmetry symmetry)
+{
+    return symmetry == SPMV_SYMMETRY_GENERAL ? ""
+           : symmetry == SPMV_SYMMETRY_SKEW  ? ": a skew-symmetric array has no diagonal, and only the lower triangle"
+                                             : ": it has only the lower triangle, with the diagonal";
+}
+
 const char *findings_fail_excess(struct findings *findings, const struct place *place, const char *p,
                                  const struct mtx_header *header)
 {
     char shown[TEXT_SHOWN];
-    if ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.')
+    const bool number = (*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.';
+    if (number && header->array)
+        return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,
+                             "more numbers than the %lld of %s array of %lld x %lld%s", (long long)header->entries,
+                             array_name(header->symmetry), (long long)header->rows, (long long)header->cols,
+                             array_holds(header->symmetry));
+    if (number)
         return findings_fail(findings, place, p, SPMV_ERROR_FORMAT, "more entries than the %lld declared on line %lld",
                              (long long)header->entries, (long long)header->size_line);
     return findings_fail(findings, place, p, SPMV_ERROR_FORMAT,

@@ -18,6 +18,7 @@
 
 #include "binary_form.h"
 #include "checksum.h"
+#include "trust.h"
 #include "unfinished.h"
 
 enum { NAME_BYTES = 160, VERSION = 1 };
@@ -43,7 +44,7 @@ void cache_key_free(struct cache_key *key)
 /* Whether only the effective user can have written the file that s describes. */
 static bool is_own(const struct stat *s)
 {
-    return s->st_uid == geteuid() && (s->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return distrust(s, geteuid()) == NULL;
 }
 
 /* Opens the folder. If it returns -1, *why says what is wrong with the folder; NULL: it does not
@@ -62,10 +63,8 @@ static int open_folder(const char *folder, const char **why)
     }
     if (fstat(fd, &s) != 0)
         *why = "it cannot be read";
-    else if (s.st_uid != geteuid())
-        *why = "it belongs to another user: use a folder of your own";
-    else if (!is_own(&s))
-        *why = "others may write to it: prevent that with chmod go-w";
+    else
+        *why = distrust(&s, geteuid());
     if (*why == NULL)
         return fd;
     close(fd);

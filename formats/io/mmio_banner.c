@@ -26,6 +26,12 @@ struct word {
 
 static const char *const word_names[WORDS] = {"tag", "object", "format", "field", "symmetry"};
 
+/* Fields that are not in the standard, and the standard's word for what they say. SciPy writes
+ * unsigned-integer for matrices of uint32 and uint64. */
+static const struct {
+    const char *word, *standard;
+} other_fields[] = {{"unsigned-integer", MM_INT_STR}, {"double", MM_REAL_STR}};
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -37,6 +43,15 @@ static bool word_is(const struct word *word, const char *text)
     while (p < word->end && *text != '\0' && lower(*p) == lower(*text))
         p++, text++;
     return p == word->end && *text == '\0';
+}
+
+/* The standard's word for another field; NULL: there is none. */
+static const char *standard_field(const struct word *field)
+{
+    for (size_t k = 0; k < sizeof other_fields / sizeof other_fields[0]; k++)
+        if (word_is(field, other_fields[k].word))
+            return other_fields[k].standard;
+    return NULL;
 }
 
 /* Skips what some files have before the banner: a byte order mark, blanks. */
@@ -70,13 +85,28 @@ static spmv_status warn_of_tag(struct text_source *source, const char *line, con
                                : "");
 }
 
+/* Warns of a field that is not in the standard. */
+static spmv_status warn_of_field(struct text_source *source, const char *line, const struct word *field)
+{
+    const char *const standard = standard_field(field);
+    char shown[TEXT_SHOWN];
+    if (standard == NULL)
+        return SPMV_OK;
+    return text_warn(source,
+                     ":1:%lld: the banner is accepted, but other readers may reject it: field \"%s\" is read as %s",
+                     (long long)(field->begin - line + 1), text_show(field->begin, field->end, shown), standard);
+}
+
 /* Writes a banner of the words for mmio. Their lengths have been checked. */
 static int normalise(const struct word words[WORDS], char text[BANNER_TEXT])
 {
     int n = snprintf(text, BANNER_TEXT, "%s", MatrixMarketBanner);
+    const char *const field = standard_field(&words[FIELD]);
     for (int w = OBJECT; w < WORDS; w++) {
         text[n++] = ' ';
-        for (const char *p = words[w].begin; p < words[w].end; p++)
+        const bool other = w == FIELD && field != NULL;
+        const char *const end = other ? field + strlen(field) : words[w].end;
+        for (const char *p = other ? field : words[w].begin; p < end; p++)
             text[n++] = lower(*p);
     }
     text[n++] = '\n';
@@ -119,7 +149,7 @@ static spmv_status fail_unknown(struct text_source *source, const char *line, co
         "is unknown; it must be general, symmetric, skew-symmetric or hermitian",
     };
     for (int w = OBJECT; w < WORDS; w++) {
-        bool found = false;
+        bool found = w == FIELD && standard_field(&words[w]) != NULL;
         for (int k = 0; known[w][k] != NULL; k++)
             found = found || word_is(&words[w], known[w][k]);
         if (!found && w == OBJECT && word_is(&words[w], "vector"))
@@ -184,6 +214,8 @@ spmv_status banner_read(struct text_source *source, const char *line, const char
     spmv_status st = cut_words(source, line, line_end, words);
     if (st == SPMV_OK)
         st = warn_of_tag(source, line, line_end);
+    if (st == SPMV_OK)
+        st = warn_of_field(source, line, &words[FIELD]);
     if (st != SPMV_OK)
         return st;
     *field_column = words[FIELD].begin - line + 1;

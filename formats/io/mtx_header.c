@@ -120,8 +120,12 @@ static spmv_status read_banner(struct text_source *source, struct mtx_header *he
         return st;
     if (line == NULL)
         return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "the file is empty");
+    const char *const block_end = end;
     end = memchr(line, '\n', (size_t)(end - line));
-    st = banner_read(source, line, end, &code, &header->field_column);
+    if (!banner_tag(line, end))
+        st = text_check_kind(source, line, block_end);
+    if (st == SPMV_OK)
+        st = banner_read(source, line, end, &code, &header->field_column);
     if (st != SPMV_OK)
         return st;
     text_skip(source, end + 1, 1);

@@ -29,14 +29,12 @@ static spmv_status check_options(spmv_context *ctx, const spmv_read_options *giv
     if (options->type != SPMV_TYPE_DEFAULT && !type_is_floating(options->type))
         return context_fail(ctx, SPMV_ERROR_TYPE, "matrices are read as f64, f32, c128 or c64, not as %s",
                             spmv_type_name(options->type));
-    if (options->max_bytes < 0 || options->max_unpacked_bytes < 0 || options->max_unpacked_ratio < 0)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                            "read options: max_bytes is %lld, max_unpacked_bytes %lld, max_unpacked_ratio %lld",
-                            (long long)options->max_bytes, (long long)options->max_unpacked_bytes,
-                            (long long)options->max_unpacked_ratio);
     if (options->max_bytes == 0)
         options->max_bytes = host_memory_bytes();
-    return SPMV_OK;
+    return OPTIONS_CHECK(ctx, "spmv_matrix_read", {"max_bytes", (double)options->max_bytes, 0, INFINITY},
+                         {"max_unpacked_bytes", (double)options->max_unpacked_bytes, 0, INFINITY},
+                         {"max_unpacked_ratio", (double)options->max_unpacked_ratio, 0, INFINITY},
+                         {"comments", options->comments, 0, 1});
 }
 
 static int64_t sum_saturated(int64_t a, int64_t b)

@@ -4,7 +4,8 @@
  * exported.
  *
  * from_chars accepts the grammar of strtod in the C locale without the plus sign. Added here: the
- * plus sign and Fortran's exponent letter D. Refused here: nan(...).
+ * plus sign, Fortran's exponent letter D, and Fortran's exponent of three digits without a letter.
+ * Refused here: nan(...).
  *
  * The library functions are based on U. Adams, "Ryu: fast float-to-string conversion", PLDI 2018
  * (output), and D. Lemire, "Number parsing at a gigabyte per second", 2021 (input).
@@ -64,8 +65,8 @@ constexpr decimal_table make_powers()
 
 constexpr decimal_table powers = make_powers();
 
-/* Limit for a number with an exponent letter D, which is copied to change the letter. The format
- * limits lines to 1024 bytes. */
+/* Limit for a number with an exponent of Fortran's, which is copied to write the letter e. The
+ * format limits lines to 1024 bytes. */
 const int fortran_limit = 1024;
 
 inline bool is_digit(char c)
@@ -149,26 +150,57 @@ inline number_result parse_unsigned(const char *digits, const char *end, T *valu
     return NUMBER_OK;
 }
 
-/* Parses a number with an exponent letter d or D at letter. */
+/* The end of a sign and digits at p; p if there are no digits. */
+const char *exponent_end(const char *p, const char *end)
+{
+    const char *const first = p < end && (*p == '-' || *p == '+') ? p + 1 : p;
+    const char *stop = first;
+    while (stop < end && is_digit(*stop))
+        stop++;
+    return stop > first ? stop : p;
+}
+
+/* If the number at digits continues at rest with an exponent of Fortran's, returns the end of that
+ * exponent, otherwise NULL. Fortran writes a letter D (1.5D+03), or an exponent of three digits
+ * without a letter after a number with a point (0.577-104). Other digits without a letter are
+ * refused, because they may be two numbers. *sign: the exponent's sign or first digit. */
+const char *fortran_exponent(const char *digits, const char *rest, const char *end, const char **sign)
+{
+    const bool letter = lower(*rest) == 'd';
+    *sign = letter ? rest + 1 : rest;
+    const char *const stop = exponent_end(*sign, end);
+    if (letter)
+        return stop > *sign ? stop : nullptr;
+    if ((*rest != '-' && *rest != '+') || stop - rest != 4)
+        return nullptr;
+    bool point = false;
+    for (; digits < rest; digits++) {
+        if (!is_digit(*digits) && *digits != '.')
+            return nullptr; /* it has an exponent */
+        point = point || *digits == '.';
+    }
+    return point ? stop : nullptr;
+}
+
+/* Parses the number at digits again if it has an exponent of Fortran's at *rest. */
 template <class T>
-number_result parse_fortran(const char *digits, const char *letter, const char *end, T *value, const char **rest,
+number_result parse_fortran(const char *digits, const char *end, number_result result, T *value, const char **rest,
                             number_remark *remark)
 {
     char copy[fortran_limit];
-    const char *stop = letter + 1;
-    if (stop < end && (*stop == '-' || *stop == '+'))
-        stop++;
-    if (stop == end || !is_digit(*stop))
-        return NUMBER_OK; /* no exponent: the number ended before the letter */
-    while (stop < end && is_digit(*stop))
-        stop++;
-    if (stop - digits > fortran_limit)
+    const char *sign = nullptr;
+    const char *const stop = fortran_exponent(digits, *rest, end, &sign);
+    if (stop == nullptr)
+        return result; /* the number ends here */
+    const size_t mantissa = size_t(*rest - digits), exponent = size_t(stop - sign);
+    if (mantissa + 1 + exponent > fortran_limit)
         return NUMBER_MALFORMED;
-    memcpy(copy, digits, size_t(stop - digits));
-    copy[letter - digits] = 'e';
+    memcpy(copy, digits, mantissa);
+    copy[mantissa] = 'e';
+    memcpy(copy + mantissa + 1, sign, exponent);
     const char *copy_rest = copy;
-    const number_result result = parse_unsigned(copy, copy + (stop - digits), value, &copy_rest, remark);
-    *rest = digits + (copy_rest - copy);
+    result = parse_unsigned(copy, copy + mantissa + 1 + exponent, value, &copy_rest, remark);
+    *rest = stop;
     return result;
 }
 
@@ -181,8 +213,9 @@ inline number_result parse(const char *text, const char *end, T *value, const ch
     if (text == end)
         return NUMBER_MALFORMED;
     number_result result = parse_unsigned(text, end, value, rest, remark);
-    if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end && lower(**rest) == 'd')
-        result = parse_fortran(text, *rest, end, value, rest, remark);
+    if (result != NUMBER_MALFORMED && *remark == NUMBER_PLAIN && *rest < end &&
+        (lower(**rest) == 'd' || **rest == '-' || **rest == '+'))
+        result = parse_fortran(text, end, result, value, rest, remark);
     if (result == NUMBER_OK && negative)
         *value = -*value;
     return result;

@@ -25,6 +25,7 @@ enum number_remark {
 /* Reads the decimal number at text into *value (a float or a double: type SPMV_F32 or SPMV_F64),
  * rounded once to nearest even; underflow gives 0. *rest: the first byte after it. Accepts an
  * optional sign, digits with an optional point, an optional exponent after e, E, d or D (Fortran);
+ * after digits with a point also an exponent of a sign and three digits without a letter (Fortran);
  * inf, infinity and nan in any case. Reads nothing at or after end. */
 enum number_result number_parse(const char *text, const char *end, spmv_type type, void *value, const char **rest,
                                 enum number_remark *remark);

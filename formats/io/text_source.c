@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "foreign.h"
+
 enum { SHOWN_BYTES = 40 };
 
 /* Called when a signal interrupts a call that may wait long (a FIFO, standard input): the event
@@ -365,6 +367,14 @@ spmv_status text_tell(struct text_source *source)
                          max_i64(packed ? source->packed_total : source->total, 0));
 }
 
+spmv_status text_check_kind(struct text_source *source, const char *begin, const char *end)
+{
+    const struct foreign *const kind = foreign_kind(begin, end);
+    if (kind == NULL)
+        return SPMV_OK;
+    return text_fail(source, SPMV_ERROR_FORMAT, 1, 1, "this looks like %s; %s", kind->what, kind->how);
+}
+
 spmv_status text_block(struct text_source *source, const char **first, const char **end)
 {
     *first = *end = NULL;
@@ -379,9 +389,14 @@ spmv_status text_block(struct text_source *source, const char **first, const cha
             return text_check_unchanged(source);
         last = last_line_end(source);
     }
-    if (last == NULL)
+    if (last == NULL) {
+        const spmv_status st =
+            source->line == 1 ? text_check_kind(source, source->buffer, source->buffer + source->full) : SPMV_OK;
+        if (st != SPMV_OK)
+            return st;
         return text_fail(source, SPMV_ERROR_LIMIT, source->line, 1, "a line of more than %lld bytes",
                          (long long)source->capacity - 1);
+    }
     *first = source->buffer + source->next;
     *end = last + 1;
     return SPMV_OK;

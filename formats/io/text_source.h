@@ -25,7 +25,7 @@ enum { TEXT_BLOCK = TEXT_BLOCK_BYTES };
  * once. */
 enum { TEXT_PADDING = 64 };
 
-/* A text has at most six kinds of warnings of some 200 bytes, one of each. */
+/* A text has at most seven kinds of warnings of some 200 bytes, one of each. */
 enum { TEXT_WARNINGS = 2048 };
 
 struct text_source {
@@ -126,6 +126,10 @@ __attribute__((format(printf, 5, 6)))
 #endif
 spmv_status
 text_fail(struct text_source *source, spmv_status status, int64_t line, int64_t column, const char *format, ...);
+
+/* Fails if the lines [begin, end) at the beginning of the text show another kind of file
+ * (foreign.h). */
+spmv_status text_check_kind(struct text_source *source, const char *begin, const char *end);
 
 /* Issues a warning event: "name" and the text (":line:column: message", ": message"). The source
  * keeps the text. SPMV_CANCELLED. */

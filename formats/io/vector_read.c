@@ -69,8 +69,10 @@ static spmv_status read_head(struct text_source *source, const struct vectors *w
     spmv_status st = text_block(source, &begin, &end);
     if (st != SPMV_OK || begin == NULL)
         return st;
-    if (!banner_tag(begin, end))
-        return look_at_lines(source, want, header);
+    if (!banner_tag(begin, end)) {
+        st = text_check_kind(source, begin, end);
+        return st == SPMV_OK ? look_at_lines(source, want, header) : st;
+    }
     st = mtx_header_read(source, header);
     if (st == SPMV_OK)
         st = mtx_header_type(source, header, want->type, &type);

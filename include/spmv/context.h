@@ -20,10 +20,21 @@
  * unchanged. If two threads meet on one context all the same, the second call returns
  * SPMV_ERROR_BUSY and does nothing. It stores no message, because the context belongs to the other
  * thread. This is certain if the first call is one of spmv_plan_create, spmv_plan_update_values,
- * spmv_apply, spmv_apply_with, spmv_cg, spmv_solver_solve, spmv_upload and spmv_download, and the
- * second one of these, spmv_synchronize, spmv_context_set_stream, spmv_context_scratch or a
- * primitive that needs scratch. Other meetings are not detected. A callback may call the library on
- * the context that runs it where its comment allows that.
+ * spmv_apply, spmv_apply_with, spmv_cg, spmv_solver_solve, spmv_solver_update_values, spmv_upload and
+ * spmv_download, and the second one of these, spmv_synchronize, spmv_context_set_stream,
+ * spmv_context_scratch or a primitive that needs scratch. Other meetings are not detected.
+ *
+ * Callbacks. A callback may call the library on the context that runs it where its comment allows
+ * that. The call that runs the callback uses objects: a solve its solver, its plans and its
+ * preconditioner. While it does,
+ *   - they can be described, plans can multiply, other objects can be made, used and destroyed, and
+ *     spmv_cg can solve with the same plan and preconditioner;
+ *   - spmv_solver_solve, spmv_solver_update_values and spmv_solver_set_callbacks with a solver in use,
+ *     spmv_plan_update_values and spmv_preconditioner_update_values with such a plan or preconditioner,
+ *     and spmv_preconditioner_apply inside an application of the same preconditioner return
+ *     SPMV_ERROR_BUSY and change nothing;
+ *   - ..._destroy of such an object takes effect when the last call that uses the object ends. The
+ *     caller must not name the object in later calls. spmv_context_destroy does nothing.
  *
  * Errors. A function that can fail returns a spmv_status and stores a message in the context
  * (spmv_last_error). The library never prints, exits or aborts. After an error, output pointers are
@@ -120,8 +131,8 @@ SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t si
  *
  * Errors: SPMV_ERROR_NO_DEVICE (the backend is not in this build, or there is no usable GPU),
  * SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also: an unknown backend, a number of threads out of
- * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the system cannot
- * start the number of threads in options), SPMV_CANCELLED. */
+ * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the GPU is there but
+ * its memory is full; the system cannot start the number of threads in options), SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
 /* Waits for the queued work, then releases everything that the context owns. Destroy the objects
@@ -172,6 +183,23 @@ SPMV_API void *spmv_context_stream(const spmv_context *ctx);
  * an error the context keeps its stream. */
 SPMV_API spmv_status spmv_context_set_stream(spmv_context *ctx, void *stream);
 
+/* A function that says whether the running call is to end: any value but 0 cancels it. It must not
+ * use the context. */
+typedef int (*spmv_cancel_fn)(void *user);
+
+/* Sets the function that long calls on the context ask, in the thread that called the library; NULL:
+ * none (at first). A call that is cancelled fails with SPMV_CANCELLED:
+ *   - spmv_solver_solve, spmv_solve, spmv_cg: asked between iterations and in the set-up of further
+ *     preconditioners; x is the iterate reached, and the result describes it;
+ *   - spmv_solver_create, spmv_preconditioner_create, spmv_solver_update_values: asked in the
+ *     set-up; nothing is made.
+ * It is asked after each 2^16 units of work (entries or multiplications), less than a millisecond on
+ * one thread, so the number of calls repeats. Other calls, kernels of a GPU that run, and the
+ * analysis and factorisation by KLU (asked only when KLU allocates) are not interrupted.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (ctx is NULL). */
+SPMV_API spmv_status spmv_context_set_cancel(spmv_context *ctx, spmv_cancel_fn cancel, void *user);
+
 /* The message of the last call on the context that failed: names the file and line or the sizes,
  * and the remedy. "" if no call failed. Valid until the next call on the context.
  *
@@ -219,7 +247,24 @@ SPMV_API spmv_status spmv_download(spmv_context *ctx, const void *from, void *ho
 SPMV_API spmv_status spmv_context_scratch(spmv_context *ctx, int64_t bytes, void **scratch);
 SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, const char *text);
 
+/* Limits the host memory of this process: what it has in use now, program text included, and what
+ * the library allocates from now on, for any context, object or call, working memory included.
+ *
+ *   bytes  the most bytes in use; 0 or less: no limit (at first)
+ *
+ * An allocation that would exceed the limit is not made: the call fails with SPMV_ERROR_MEMORY and
+ * says what needed how many bytes. A choice by "auto" takes what fits. Memory in use is the larger
+ * of two figures: the bytes that the library has allocated, whether touched or not, plus what was in
+ * use when the limit was set; and the resident set without pages of files, read for allocations of
+ * 1 MiB or more. So memory that other code of the process allocates also counts, once it is
+ * touched. The memory of a GPU does not count.
+ *
+ * Results are the same for all limits that suffice, except that a choice by "auto" may differ. May
+ * be called at any time, by any thread. */
+SPMV_API void spmv_memory_limit(int64_t bytes);
+
 /* The bytes of host memory that this process can still allocate. It is the smallest of
+ *   - what spmv_memory_limit leaves,
  *   - what RLIMIT_AS (ulimit -v) leaves,
  *   - what the memory limits of the control groups leave,
  *   - MemAvailable plus free swap of the machine (its total memory if the system does not report

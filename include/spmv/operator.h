@@ -120,7 +120,7 @@ SPMV_API void spmv_plan_destroy(spmv_plan *plan);
  *     change.
  *
  * Errors: SPMV_ERROR_UNSUPPORTED (the plan was made without the option), SPMV_ERROR_ARGUMENT (NULL,
- * alignment as for spmv_apply), SPMV_ERROR_CAPTURE. */
+ * alignment as for spmv_apply), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve uses the plan). */
 SPMV_API spmv_status spmv_plan_update_values(spmv_plan *plan, const void *values);
 
 /* The context of the plan; NULL for NULL. */

@@ -36,7 +36,7 @@ SPMV_BEGIN_DECLS
  *   residual   norm of the residual of the recurrence
  *
  * It returns 0 to continue. Any other value stops the solve with SPMV_CANCELLED; x is then the
- * iterate reached. */
+ * iterate reached. It may call the library on the context of the solve (context.h, Callbacks). */
 typedef int (*spmv_cg_fn)(int64_t iteration, double residual, void *user);
 
 /* A callback that reads the iterate. It is called when spmv_cg_fn would be.
@@ -45,8 +45,7 @@ typedef int (*spmv_cg_fn)(int64_t iteration, double residual, void *user);
  *      memory, to be read only, valid until the callback returns
  * Other parameters and the value returned: as for spmv_cg_fn.
  *
- * It may call the library on the context of the solve. On OpenMP it runs in the calling thread,
- * inside a parallel region. */
+ * On OpenMP it runs in the calling thread, inside a parallel region. */
 typedef int (*spmv_iterate_fn)(int64_t iteration, double residual, const void *x, void *user);
 
 /* Whether spmv_cg checks that A is symmetric. */
@@ -142,7 +141,9 @@ typedef struct spmv_cg_result {
  *                            Also: the solution exceeds the range of the type. x is then 0 if the
  *                            message says so, else the last start; it is never infinite.
  *   SPMV_ERROR_NOT_POSITIVE  p'Ap <= 0, so A is not positive definite, or r'M^-1 r <= 0, so M is
- *                            not. The message says which. x is the last iterate.
+ *                            not. The message says which. x is the last iterate. Also, in textbook
+ *                            and in fused on omp: the residual has grown to 2^27 times its first
+ *                            value, which a positive definite A does not allow.
  *   SPMV_CANCELLED           Cancelled by the callback. x is the iterate reached.
  *
  * Errors before any work, with x unchanged: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_SYMMETRIC,
@@ -262,9 +263,10 @@ typedef struct spmv_solver_options {
 
     int restart; /* gmres: iterations between restarts, 1 to 200; default 0: 50 */
 
-    /* A plan for products with this matrix, whose type and number of vectors the solver takes. It
-     * must outlive the solver; the matrix must be in the context's memory; new values are not
-     * possible. Default NULL: the solver makes its own. */
+    /* A plan for products with this matrix (SPMV_OPERATION_N, no strides), whose type and number of
+     * vectors the solver takes; vectors is 1 or the same number. It must outlive the solver; the matrix
+     * must be in the context's memory; new values are not possible. Default NULL: the solver makes its
+     * own. */
     spmv_plan *plan;
 
     /* A preconditioner in place of the one that precond names, such as one's own
@@ -289,11 +291,19 @@ typedef struct spmv_solver_options {
  *   direct    any A that is not singular;      LU factors by the library KLU, which is loaded on
  *             no preconditioner                first use, with iterative refinement
  *
- * "auto": cg if A is symmetric with a positive diagonal, minres if it is symmetric otherwise, else
- * gmres, or bicgstab if the vectors of gmres would take more than 2 GiB. If cg finds that A is not
- * positive definite, minres goes on from the x reached. If the preconditioner is "auto" too, and the
- * method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with "ilut",
- * then with "ilut" of more fill-in. The result names what was used last, and why. */
+ * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
+ * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is
+ * needed. Else cg if A is symmetric with a positive diagonal, or with a real negative one (then -A x = -b is
+ * solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of gmres would
+ * take more than 2 GiB. If cg finds that A is not positive definite, minres goes on from the x reached.
+ * If the preconditioner is "auto" too:
+ *   - If sums with the preconditioner are not finite, the method goes on with "jacobi" or "none".
+ *   - If the method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with
+ *     "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a method that had not
+ *     ended gets the rest of the iterations.
+ *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
+ * The result names what was used last, and why. Several right-hand sides are treated like one: cg solves
+ * them together, and the other methods each one that cg has not solved. */
 SPMV_API const char *spmv_solver_method_name(int index);
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */
@@ -315,7 +325,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the method "auto" means gmres.
  * For a complex matrix, the preconditioner is made of the real matrix of twice the size.
  *
- * Memory: one copy of a matrix in host memory, in the context's memory; the plan's tables, and in
+ * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal and cg
+ * a second array of values; the plan's tables, and in
  * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with
  * inner the values in f32. On cuda the plan looks for repeated values (SPMV_COMPRESSION_VALUES) if
  * there is one right-hand side.
@@ -325,7 +336,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
  * several right-hand sides; inner or a rung with another method than cg; a preconditioner with
  * direct; direct without its module), SPMV_ERROR_LIMIT (also:
- * inner, and a value is too large for f32), those of spmv_plan_create and
+ * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range; the
+ * message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of spmv_plan_create and
  * spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                         spmv_solver **solver);
@@ -352,10 +364,17 @@ typedef struct spmv_solver_result {
     char why_rung[160];         /* one sentence: why this rung */
     char why_precond[512];      /* one sentence: why this preconditioner */
     double error_estimate;      /* as in spmv_cg_result */
+
+    /* The largest component-wise backward error of a row of the x returned, and that row, from 0; see
+     * spmv_solver_solve. Negative: not computed, since there is no x. */
+    double backward_error;
+    int64_t backward_row;
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
- * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too. Methods
+ * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except that
+ * after a failure x has no larger true residual than the start; at the option's limit of iterations it
+ * may have one, as long as it is below 2^27 times as large. Methods
  * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
@@ -365,8 +384,34 @@ typedef struct spmv_solver_result {
  *   result  NULL, or k structs (one for one right-hand side) that are size bytes apart
  *   size    sizeof(spmv_solver_result)
  *
- * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
- * continue; the message says why; x is the last iterate); the status of spmv_solver_update_values if
+ * Backward error. At the end the solver computes, in one pass over A and in f64,
+ *
+ *     max_i |b - A x|_i / (|A| |x| + |b|)_i
+ *
+ * where a row whose denominator is at most 0.01 ||A_i||_1 ||x||_inf has the denominator (|A| |x|)_i +
+ * ||A_i||_1 ||x||_inf instead, and a row without entries does not count. If an x within the tolerance
+ * has more than sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much smaller than others
+ * and x is wrong there. The solver then corrects x by solves with R A C, where R and C are powers of two that
+ * make the largest entry of each row and column about 1 (R = C for a symmetric A); each is limited by
+ * max_iterations. It keeps that solver until new values. own_precond is not used in it: "auto" is. If the
+ * backward error stays too large: SPMV_ERROR_STAGNATION, with a message that names the row, and the x with
+ * the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W.
+ * Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
+ *
+ * true_residual of f32 and c64 is summed in f64.
+ *
+ * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
+ * rounding, or those of a connected component, the constant on it is a null vector. The part of b along
+ * the null vectors is split off, and the method solves for the rest. If that part alone exceeds the
+ * tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution to the tolerance.
+ * Null vectors are not found otherwise. minres then ends at a least-squares solution if the residual is
+ * nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer. Anal. 12, 1975; S.-C. T. Choi, C. C.
+ * Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
+ *
+ * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the method cannot continue; the
+ * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no x
+ * reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with this solver has
+ * not ended: the call is in its callback; x is unchanged); the status of spmv_solver_update_values if
  * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
@@ -386,9 +431,18 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *           contents.
  *
  * Errors that change nothing: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (a pattern has no
- * values), SPMV_ERROR_CAPTURE. After any other error (those of spmv_solver_create), solves fail
+ * values; the solver has a plan of the caller), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve with this
+ * solver has not ended). After any other error (those of spmv_solver_create), solves fail
  * with the same status until a call succeeds. */
 SPMV_API spmv_status spmv_solver_update_values(spmv_solver *solver, const void *values);
+
+/* Replaces the callbacks of the options, for the solves that follow.
+ *
+ *   on_iteration, on_iterate, user  as in spmv_solver_options
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_BUSY (a solve with this solver has not ended). */
+SPMV_API spmv_status spmv_solver_set_callbacks(spmv_solver *solver, spmv_cg_fn on_iteration, spmv_iterate_fn on_iterate,
+                                               void *user);
 
 /* The description of a solver. Strings and objects are valid until the solver is destroyed or gets
  * new values. */

@@ -51,7 +51,7 @@
     X(ERROR_ARGUMENT, 100, "invalid argument")                                                                         \
     X(ERROR_SPEC, 101, "unknown or malformed matrix SPEC")                                                             \
     X(ERROR_METHOD, 102, "unknown method")                                                                             \
-    X(ERROR_BUSY, 103, "another thread is using the context")                                                          \
+    X(ERROR_BUSY, 103, "in use by another call")                                                                       \
     X(ERROR_OPEN, 200, "cannot open the file")                                                                         \
     X(ERROR_READ, 201, "cannot read the file")                                                                         \
     X(ERROR_WRITE, 202, "cannot write the file")                                                                       \
@@ -70,6 +70,7 @@
     X(ERROR_STAGNATION, 701, "no further progress before the tolerance")                                               \
     X(ERROR_NOT_FINITE, 702, "a number is not finite")                                                                 \
     X(ERROR_BREAKDOWN, 703, "the method cannot continue")                                                              \
+    X(ERROR_INCONSISTENT, 704, "the matrix is singular, and the system has no solution")                               \
     X(ERROR_NOT_SQUARE, 800, "the matrix is not square")                                                               \
     X(ERROR_NOT_SYMMETRIC, 801, "the matrix is not symmetric")                                                         \
     X(ERROR_NOT_POSITIVE, 802, "the matrix is not positive definite")                                                  \

@@ -300,11 +300,15 @@ static spmv_status synchronize_cuda(spmv_context *ctx)
 
 /* -------------------------------------------------------- opening, closing */
 
-/* Every reason why the GPU is unusable gives one status, so that SPMV_BACKEND_AUTO tries the next
- * backend. */
+/* Every reason why the GPU is unusable gives one status, except that another process may have taken
+ * its memory: then there is a device, and it is SPMV_ERROR_MEMORY. For both SPMV_BACKEND_AUTO tries
+ * the next backend. */
 static spmv_status unusable(spmv_context *ctx, const char *what, cudaError_t error)
 {
     cudaGetLastError();
+    if (error == cudaErrorMemoryAllocation)
+        return context_fail(ctx, SPMV_ERROR_MEMORY, "CUDA device %d is there, but its memory is full: %s: %s (%s)",
+                            state_of(ctx)->device, what, cudaGetErrorString(error), cudaGetErrorName(error));
     return context_fail(ctx, SPMV_ERROR_NO_DEVICE, "no usable CUDA device: %s: %s (%s)", what,
                         cudaGetErrorString(error), cudaGetErrorName(error));
 }

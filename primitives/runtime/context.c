@@ -97,7 +97,7 @@ static spmv_status open_best(spmv_context *ctx, const spmv_context_options *opti
             ctx->error[0] = '\0';
             return SPMV_OK;
         }
-        if (st != SPMV_ERROR_NO_DEVICE && st != SPMV_ERROR_DEVICE)
+        if (st != SPMV_ERROR_NO_DEVICE && st != SPMV_ERROR_DEVICE && st != SPMV_ERROR_MEMORY)
             return st;
         snprintf(why, sizeof why, "%s", ctx->error);
     }
@@ -127,6 +127,7 @@ spmv_status spmv_context_create(const spmv_context_options *options, spmv_contex
                           SPMV_MAX_THREADS);
         goto done;
     }
+    TRY(OPTIONS_CHECK(ctx, "spmv_context_create", {"device", o.device, -1, INFINITY}));
     if ((unsigned)o.backend >= BACKEND_NAMES) {
         st = context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_context_create: unknown backend %d", (int)o.backend);
         goto done;
@@ -204,6 +205,11 @@ void spmv_context_destroy(spmv_context *ctx)
 {
     if (ctx == NULL)
         return;
+    if (atomic_load_explicit(&ctx->holder, memory_order_relaxed) != 0) {
+        if (context_free_of_others(ctx) == SPMV_OK)
+            context_fail(ctx, SPMV_ERROR_BUSY, "spmv_context_destroy: a call on the context has not ended");
+        return;
+    }
     ctx->backend->synchronize(ctx);
     spmv_free(ctx, ctx->scratch);
     spmv_free(ctx, ctx->workspace);
@@ -294,6 +300,14 @@ spmv_status context_fail(spmv_context *ctx, spmv_status status, const char *form
     return status;
 }
 
+spmv_status object_free_of_calls(spmv_context *ctx, const struct object_use *use, const char *call, const char *what)
+{
+    return use->calls == 0 ? SPMV_OK
+                           : context_fail(ctx, SPMV_ERROR_BUSY,
+                                          "%s: a call that has not ended uses the %s: this call is inside its callback",
+                                          call, what);
+}
+
 spmv_status context_need(spmv_context *ctx, const char *call, const char *name, const void *pointer)
 {
     if (ctx == NULL)
@@ -322,6 +336,12 @@ spmv_status context_need_integers(spmv_context *ctx, const char *call, const cha
 
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes)
 {
+    int64_t limit = 0;
+    const int64_t left = memory_limit_left(&limit);
+    if (left < bytes)
+        return context_fail(ctx, SPMV_ERROR_MEMORY,
+                            "%s: %lld bytes (%.3g GB) of memory are not available: the limit of %.4g MB leaves %.4g MB",
+                            what, (long long)bytes, (double)bytes * 1e-9, (double)limit * 1e-6, (double)left * 1e-6);
     return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: %lld bytes (%.3g GB) of memory are not available", what,
                         (long long)bytes, (double)bytes * 1e-9);
 }
@@ -401,6 +421,49 @@ spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *t
     if (ctx->on_event(&event, ctx->user) == 0)
         return SPMV_OK;
     return context_fail(ctx, SPMV_CANCELLED, "cancelled by the event callback during: %s", text);
+}
+
+spmv_status spmv_context_set_cancel(spmv_context *ctx, spmv_cancel_fn cancel, void *user)
+{
+    if (ctx == NULL)
+        return SPMV_ERROR_ARGUMENT;
+    ctx->cancel = cancel;
+    ctx->cancel_user = user;
+    ctx->work = 0;
+    return SPMV_OK;
+}
+
+bool context_cancelled(spmv_context *ctx)
+{
+    return ctx->cancel != NULL && ctx->cancel(ctx->cancel_user) != 0;
+}
+
+spmv_status context_fail_cancelled(spmv_context *ctx, const char *what)
+{
+    return context_fail(ctx, SPMV_CANCELLED, "%s: cancelled", what);
+}
+
+/* Units of work between two calls of the caller's function: less than a millisecond. */
+enum { POLL_WORK = 1 << 16 };
+
+void context_budget(spmv_context *ctx, int64_t work)
+{
+    ctx->budget = work;
+}
+
+spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work)
+{
+    ctx->work += work;
+    if (ctx->budget > 0) {
+        ctx->budget = max_i64(1, ctx->budget - work);
+        if (ctx->budget == 1)
+            return context_fail(ctx, SPMV_ERROR_LIMIT,
+                                "%s: the set-up takes more work than is allowed for one that \"auto\" chooses", what);
+    }
+    if (ctx->work < POLL_WORK)
+        return SPMV_OK;
+    ctx->work = 0;
+    return context_cancelled(ctx) ? context_fail_cancelled(ctx, what) : SPMV_OK;
 }
 
 spmv_status context_warn(spmv_context *ctx, const char *format, ...)

@@ -7,6 +7,7 @@
 #define RUNTIME_H
 
 #include <limits.h>
+#include <math.h>
 #include <spmv/context.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,10 @@ struct spmv_context {
     void *device; /* the state of the backend cuda */
     spmv_event_fn on_event;
     void *user;
+    spmv_cancel_fn cancel; /* NULL: none */
+    void *cancel_user;
+    int64_t work;    /* since the last call of cancel */
+    int64_t budget;  /* units of work that are left, of context_budget; 0: no limit */
     int first_index; /* of spmv_context_options */
     void *scratch;   /* in the context's memory; only grows */
     int64_t scratch_bytes;
@@ -94,6 +99,46 @@ spmv_status context_release(spmv_context *ctx, bool outer, spmv_status status);
 /* SPMV_ERROR_BUSY if another thread holds the context. */
 spmv_status context_free_of_others(const spmv_context *ctx);
 
+/* The calls that use an object: solves that run, applications of a preconditioner. Their callbacks may
+ * call the library, so an object can be named by a call while another one uses it. The counts change
+ * only in the thread that has the context. */
+struct object_use {
+    int calls;
+    bool destroyed; /* ..._destroy was called meanwhile: the last call to end destroys the object */
+};
+
+/* SPMV_ERROR_BUSY if a call uses the object. call: the public function; what: the kind of object. */
+spmv_status object_free_of_calls(spmv_context *ctx, const struct object_use *use, const char *call, const char *what);
+
+/* For ..._destroy: whether it must leave the object to the call that uses it. */
+static inline bool object_destroyed_later(struct object_use *use)
+{
+    use->destroyed = use->calls > 0;
+    return use->destroyed;
+}
+
+/* Ends a use. Returns whether the object must be destroyed now. */
+static inline bool object_end_use(struct object_use *use)
+{
+    return --use->calls == 0 && use->destroyed;
+}
+
+/* A member of an option struct with the range of its values. most INFINITY: no upper limit, but the
+ * value must be finite. */
+struct option_range {
+    const char *name;
+    double value, least, most;
+};
+
+/* Checks options; a NaN is outside of every range. SPMV_ERROR_ARGUMENT: "call: option NAME
+ * VALUE: must be LEAST to MOST". */
+spmv_status options_check_ranges(spmv_context *ctx, const char *call, const struct option_range *options, size_t count);
+
+/* The same for a list of options in braces. */
+#define OPTIONS_CHECK(ctx, call, ...)                                                                                  \
+    options_check_ranges(ctx, call, (const struct option_range[]){__VA_ARGS__},                                        \
+                         sizeof((const struct option_range[]){__VA_ARGS__}) / sizeof(struct option_range))
+
 /* Checks two arguments of a public function: the context, and a pointer that must not be NULL.
  * Returns SPMV_OK, or SPMV_ERROR_ARGUMENT with "call: name is NULL" (without a message if the
  * context is NULL). */
@@ -103,7 +148,8 @@ spmv_status context_need(spmv_context *ctx, const char *call, const char *name, 
  * of an integer (32 or 64; name: of this argument), and n. SPMV_ERROR_ARGUMENT. */
 spmv_status context_need_integers(spmv_context *ctx, const char *call, const char *name, int bits, int64_t n);
 
-/* Returns SPMV_ERROR_MEMORY with "what: N bytes (X GB) of memory needed, not available". */
+/* Returns SPMV_ERROR_MEMORY with "what: N bytes (X GB) of memory are not available", and what a limit
+ * leaves. */
 spmv_status context_fail_memory(spmv_context *ctx, const char *what, int64_t bytes);
 
 /* Returns at least bytes of scratch in the context's memory, valid until the next call of a public
@@ -143,6 +189,22 @@ bool context_release_blocks(spmv_context *ctx);
 /* Calls the event callback, if there is one. Returns SPMV_CANCELLED if the callback cancels. */
 spmv_status context_event(spmv_context *ctx, spmv_event_kind kind, const char *text, int64_t done, int64_t total);
 
+/* For long work on the host: adds units of work (entries read, multiplications), and asks the
+ * caller's function of spmv_context_set_cancel after each POLL_WORK units. SPMV_CANCELLED if it
+ * cancels; what: the work, for the message. Only in the thread that called the library. */
+spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work);
+
+/* Limits the work that context_poll counts from now on: above it, context_poll returns
+ * SPMV_ERROR_LIMIT. The same work is counted in each run, so what is refused does not depend on the
+ * machine. 0: no limit. */
+void context_budget(spmv_context *ctx, int64_t work);
+
+/* Whether that function cancels; asked at once. */
+bool context_cancelled(spmv_context *ctx);
+
+/* SPMV_CANCELLED with "what: cancelled". */
+spmv_status context_fail_cancelled(spmv_context *ctx, const char *what);
+
 /* A warning event with a formatted text. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
@@ -157,6 +219,22 @@ int64_t host_memory_bytes(void);
  * error message. */
 spmv_status host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
 void host_free(void *memory);
+
+/* The same, filled with 0, which costs nothing for pages that are not touched; aligned to 16 bytes. */
+spmv_status host_zeros(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+
+/* Makes a block of host_alloc (or NULL) larger or smaller, and keeps its contents; aligned to 16 bytes.
+ * After an error, and with bytes <= 0, *memory stays. */
+spmv_status host_resize(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+
+/* Every allocation above takes its bytes from the limit of spmv_memory_limit before it is made, and
+ * host_free gives them back. Code that allocates otherwise, or that must know beforehand, calls these.
+ * memory_take: false, and nothing is taken, if the limit leaves fewer bytes. */
+bool memory_take(int64_t bytes);
+void memory_give(int64_t bytes);
+
+/* The bytes that the limit leaves; INT64_MAX without a limit, *limit is then 0. */
+int64_t memory_limit_left(int64_t *limit);
 
 /* Releases each of these arrays; NULL is skipped. */
 #define host_free_all(...) host_free_each(MEMORY_LIST(__VA_ARGS__))

@@ -232,3 +232,17 @@ int64_t machine_memory_used(const char *root)
     int64_t kilobytes = 0;
     return read_number(root, "/proc/self/status", "VmRSS:", &kilobytes) ? 1024 * kilobytes : 0;
 }
+
+int64_t machine_memory_anonymous(const char *root, int64_t *files)
+{
+    long long pages = 0, of_files = 0;
+    FILE *const file = open_under(root, "/proc/self/statm");
+    if (file == NULL || fscanf(file, "%*s %lld %lld", &pages, &of_files) != 2)
+        pages = of_files = 0;
+    if (file != NULL)
+        fclose(file);
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    if (files != NULL)
+        *files = of_files * page;
+    return max_i64(0, pages - of_files) * page;
+}

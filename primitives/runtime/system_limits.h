@@ -25,4 +25,8 @@ int64_t machine_memory_available(const char *root, const char **limit);
 /* Bytes of memory that this process uses (VmRSS); 0 if unknown. */
 int64_t machine_memory_used(const char *root);
 
+/* Bytes of it that belong to no file; *files (may be NULL): the others, such as program text and
+ * mapped files, which the system can drop. From /proc/self/statm; 0 if unknown. */
+int64_t machine_memory_anonymous(const char *root, int64_t *files);
+
 #endif

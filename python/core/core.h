@@ -29,7 +29,7 @@ typedef struct context {
 } context;
 
 /* An object of the library that belongs to a context. */
-enum object_kind { KIND_PLAN, KIND_SOLVER, KIND_PRECOND, KIND_MATRIX, KIND_BLOCK, KIND_DLPACK };
+enum object_kind { KIND_PLAN, KIND_SOLVER, KIND_PRECOND, KIND_MATRIX, KIND_MULTIPLY, KIND_BLOCK, KIND_DLPACK };
 
 typedef struct object {
     PyObject ob_base;
@@ -41,7 +41,10 @@ typedef struct object {
         spmv_type type;
         int64_t rows, cols, work;
         int vectors;
-    } plan; /* KIND_PLAN */
+        struct span {
+            const char *begin, *end;
+        } borrowed[3]; /* row offsets, columns, values: the caller's arrays; empty if copied */
+    } plan;            /* KIND_PLAN */
 } object;
 
 /* What is kept of a call while Python's global lock is released; NULL: it was not released. */
@@ -80,6 +83,7 @@ int to_context(PyObject *from, void *to);
 int to_plan(PyObject *from, void *to);
 int to_solver(PyObject *from, void *to);
 int to_matrix_object(PyObject *from, void *to);
+int to_multiply_plan(PyObject *from, void *to);
 int to_precond_or_none(PyObject *from, void *to);
 int to_csr(PyObject *from, void *to);
 

@@ -91,6 +91,9 @@ static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
     case KIND_MATRIX:
         spmv_matrix_destroy(made);
         break;
+    case KIND_MULTIPLY:
+        spmv_multiply_plan_destroy(made);
+        break;
     case KIND_BLOCK:
         spmv_free(ctx, made);
         break;
@@ -247,6 +250,7 @@ PyObject *object_new(context *c, enum object_kind kind, void *made, PyObject *ke
         return NULL;
     }
     o->kind = kind;
+    o->plan = (struct plan_facts){.work = 0};
     o->made = made;
     o->context = c;
     o->keep = keep;
@@ -297,6 +301,11 @@ int to_solver(PyObject *from, void *to)
 int to_matrix_object(PyObject *from, void *to)
 {
     return to_object(from, KIND_MATRIX, "matrix", to);
+}
+
+int to_multiply_plan(PyObject *from, void *to)
+{
+    return to_object(from, KIND_MULTIPLY, "plan of a product of matrices", to);
 }
 
 int to_precond_or_none(PyObject *from, void *to)

@@ -30,6 +30,14 @@ static PyObject *index_check(PyObject *module, PyObject *arguments)
 }
 
 /* The tuple of a matrix, as to_csr reads it. */
+static PyObject *tuple_of(const spmv_csr *a)
+{
+    return Py_BuildValue("LLLKiKKii", (long long)a->rows, (long long)a->cols, (long long)a->nnz,
+                         (unsigned long long)(uintptr_t)a->row_ptr, a->row_ptr_bits,
+                         (unsigned long long)(uintptr_t)a->col, (unsigned long long)(uintptr_t)a->val, (int)a->type,
+                         (int)a->memory);
+}
+
 static PyObject *view(PyObject *module, PyObject *arguments)
 {
     object *m = NULL;
@@ -38,9 +46,7 @@ static PyObject *view(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O&", to_matrix_object, &m))
         return NULL;
     spmv_matrix_view(m->made, &a);
-    return Py_BuildValue("LLLKiKKii", (long long)a.rows, (long long)a.cols, (long long)a.nnz,
-                         (unsigned long long)(uintptr_t)a.row_ptr, a.row_ptr_bits, (unsigned long long)(uintptr_t)a.col,
-                         (unsigned long long)(uintptr_t)a.val, (int)a.type, (int)a.memory);
+    return tuple_of(&a);
 }
 
 static PyObject *read_matrix(PyObject *module, PyObject *arguments)
@@ -111,6 +117,66 @@ static PyObject *multiply_matrices(PyObject *module, PyObject *arguments)
     return object_new(c, KIND_MATRIX, product, NULL);
 }
 
+/* ------------------------------------------------------------------ plans of products */
+
+static PyObject *multiply_plan(PyObject *module, PyObject *arguments)
+{
+    context *c = NULL;
+    spmv_csr a, b;
+    spmv_multiply_options o;
+    spmv_multiply_plan *plan = NULL;
+    PyObject *keep = NULL;
+    call_state state;
+    (void)module;
+    spmv_multiply_options_init(&o, sizeof o);
+    if (!PyArg_ParseTuple(arguments, "O&O&O&zO", to_context, &c, to_csr, &a, to_csr, &b, &o.method, &keep) ||
+        !context_begin(c, true, &state))
+        return NULL;
+    if (!context_end(c, state, spmv_multiply_plan_create(c->ctx, &a, &b, &o, &plan)))
+        return NULL;
+    return object_new(c, KIND_MULTIPLY, plan, keep);
+}
+
+static PyObject *multiply_pattern(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    spmv_csr a;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&", to_multiply_plan, &p))
+        return NULL;
+    spmv_multiply_pattern(p->made, &a);
+    return tuple_of(&a);
+}
+
+static PyObject *multiply_info(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    spmv_multiply_info i;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&", to_multiply_plan, &p))
+        return NULL;
+    spmv_multiply_describe(p->made, &i, sizeof i);
+    return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:L,s:L,s:L,s:L,s:d}", "method", i.method, "why", i.why, "type",
+                         spmv_type_name(i.type), "rows", (long long)i.rows, "cols", (long long)i.cols, "nnz",
+                         (long long)i.nnz, "products", (long long)i.products, "bytes", (long long)i.bytes,
+                         "working_bytes", (long long)i.working_bytes, "seconds", i.seconds);
+}
+
+/* multiply_values(plan, values of A, values of B, values of C): addresses in the context's memory. */
+static PyObject *multiply_values(PyObject *module, PyObject *arguments)
+{
+    object *p = NULL;
+    unsigned long long a, b, c;
+    call_state state;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "O&KKK", to_multiply_plan, &p, &a, &b, &c) ||
+        !context_begin(p->context, true, &state))
+        return NULL;
+    return context_end(p->context, state, spmv_multiply_values(p->made, address(a), address(b), address(c)))
+               ? Py_NewRef(Py_None)
+               : NULL;
+}
+
 /* A transpose with ascending columns; twice it sorts the columns of a matrix. */
 static PyObject *transpose(PyObject *module, PyObject *arguments)
 {
@@ -133,5 +199,9 @@ PyMethodDef matrix_methods[] = {{"matrix_check", matrix_check, METH_VARARGS, NUL
                                 {"matrix_generate", generate, METH_VARARGS, NULL},
                                 {"matrix_write", write_matrix, METH_VARARGS, NULL},
                                 {"matrix_multiply", multiply_matrices, METH_VARARGS, NULL},
+                                {"multiply_plan", multiply_plan, METH_VARARGS, NULL},
+                                {"multiply_pattern", multiply_pattern, METH_VARARGS, NULL},
+                                {"multiply_info", multiply_info, METH_VARARGS, NULL},
+                                {"multiply_values", multiply_values, METH_VARARGS, NULL},
                                 {"matrix_transpose", transpose, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -3,6 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core.h"
 
+static struct span span_of(const void *begin, int64_t bytes)
+{
+    return (struct span){begin, begin != NULL ? (const char *)begin + bytes : NULL};
+}
+
 static PyObject *plan_new(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
@@ -33,6 +38,11 @@ static PyObject *plan_new(PyObject *module, PyObject *arguments)
                                          .cols = info.cols,
                                          .work = (info.nnz + info.rows) * info.vectors,
                                          .vectors = info.vectors};
+    if (made != NULL && a.memory == SPMV_MEMORY_CONTEXT) {
+        made->plan.borrowed[0] = span_of(a.row_ptr, (a.rows + 1) * (a.row_ptr_bits / 8));
+        made->plan.borrowed[1] = span_of(a.col, a.nnz * (int64_t)sizeof *a.col);
+        made->plan.borrowed[2] = span_of(a.val, a.nnz * (int64_t)spmv_type_size(a.type));
+    }
     return (PyObject *)made;
 }
 
@@ -53,12 +63,25 @@ static PyObject *plan_info(PyObject *module, PyObject *arguments)
 /* A product that takes less time than releasing and taking Python's lock may. */
 enum { QUICK = 20000 };
 
+static bool overlaps_matrix(const object *p, const char *y)
+{
+    const char *const end = y + p->plan.rows * p->plan.vectors * (int64_t)spmv_type_size(p->plan.type);
+    for (int i = 0; i < 3; i++)
+        if (y < p->plan.borrowed[i].end && p->plan.borrowed[i].begin < end)
+            return true;
+    return false;
+}
+
 /* stream: the context's stream from now on; NULL: as it is. */
 static bool apply_to(object *p, const void *x, void *y, PyObject *by, PyObject *plus, void *stream)
 {
     spmv_c128 space[2];
     const void *alpha = NULL, *beta = NULL;
     call_state state;
+    if (overlaps_matrix(p, y)) {
+        PyErr_SetString(PyExc_ValueError, "out overlaps the arrays of the matrix, which the plan uses");
+        return false;
+    }
     if (!to_scalar(by, p->plan.type, &space[0], &alpha) || !to_scalar(plus, p->plan.type, &space[1], &beta) ||
         !context_begin(p->context, p->plan.work > QUICK, &state))
         return false;
@@ -159,6 +182,10 @@ static PyObject *update_values(PyObject *module, PyObject *arguments)
         return NULL;
     if (!context_end(p->context, state, spmv_plan_update_values(p->made, address(values))))
         return NULL;
+    if (p->plan.borrowed[2].begin != NULL) {
+        const int64_t bytes = p->plan.borrowed[2].end - p->plan.borrowed[2].begin;
+        p->plan.borrowed[2] = span_of(address(values), bytes);
+    }
     object_keep(p, Py_NewRef(keep));
     return Py_NewRef(Py_None);
 }

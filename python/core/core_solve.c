@@ -97,12 +97,13 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
 static PyObject *result_of(const char *method, const char *why, const char *precond, const char *why_precond,
                            const spmv_solver_result *r)
 {
-    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d}", "status",
+    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L}", "status",
                          spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
                          (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
                          r->recurrence_residual, "true_residual", r->true_residual, "method", r->method, "rung", method,
                          "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
-                         r->setup_seconds, "solve_seconds", r->solve_seconds);
+                         r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
+                         "backward_row", (long long)r->backward_row);
 }
 
 /* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
@@ -149,16 +150,19 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     long long max_iterations;
     unsigned long long near_null;
     PyObject *arrays = NULL;
+    object *own = NULL;
     call_state state;
     spmv_solver *solver = NULL;
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiipiiiddKiO", to_context, &c, to_csr, &a, &o.method, &o.precond,
-                          &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations, &o.restart,
-                          &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift, &p.strength,
-                          &near_null, &p.near_nulls, &arrays))
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiip(iiiddddddz)KiO&O", to_context, &c, to_csr, &a, &o.method,
+                          &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
+                          &o.restart, &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift,
+                          &p.strength, &p.fill, &p.drop, &p.lowest, &p.highest, &p.smoother, &near_null, &p.near_nulls,
+                          to_precond_or_none, &own, &arrays))
         return NULL;
+    o.own_precond = own != NULL ? own->made : NULL;
     p.near_null = address(near_null);
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;
@@ -258,7 +262,9 @@ static PyObject *cg_row(const void *results, int v)
                                   .recurrence_residual = from->recurrence_residual,
                                   .true_residual = from->true_residual,
                                   .status = from->status,
-                                  .method = "cg"};
+                                  .method = "cg",
+                                  .backward_error = -1,
+                                  .backward_row = -1};
     return result_of(from->method, from->why, from->precond, "the caller's", &r);
 }
 

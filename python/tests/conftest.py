@@ -41,6 +41,22 @@ def vector(n, dtype="float64", seed=2, columns=None):
     return x.astype(dtype)
 
 
+def outs_that_cannot_be_written(n):
+    """Arrays of n float64 that a result cannot be written to in place, with the error and its words."""
+    read_only = np.zeros(n)
+    read_only.flags.writeable = False
+    return [
+        (np.zeros(n, ">f8"), TypeError, "byte order"),
+        (np.frombuffer(bytearray(8 * n + 8), np.uint8)[1 : 8 * n + 1].view("f8"), ValueError, "aligned"),
+        (np.zeros(2 * n)[::2], ValueError, "contiguous"),
+        (np.zeros(n)[::-1], ValueError, "contiguous"),
+        (read_only, ValueError, "read-only"),
+        (np.zeros(n, "f4"), TypeError, "float32"),
+        (np.zeros(n + 1), ValueError, "shape"),
+        ([0.0] * n, TypeError, "list"),
+    ]
+
+
 def calls_of_python(iterations, solve):
     """The number of Python's calls during a solve that does not reach its tolerance."""
     solve(iterations)  # imports modules, fills caches

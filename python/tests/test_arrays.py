@@ -40,6 +40,22 @@ def test_jax(plan_and_reference):
     jax.config.update("jax_enable_x64", False)
 
 
+def test_jax_that_traces_and_types_that_are_missing(plan_and_reference):
+    jax = pytest.importorskip("jax")
+    plan, A = plan_and_reference
+    narrow = spmv.Plan(A.astype(np.float32))
+    square = spmv.generate("poisson2d:5")
+    for function in (lambda x: narrow @ x, lambda x: spmv.solve(square, x).x, lambda x: spmv.scan(x)):
+        with pytest.raises(TypeError, match="cannot be traced"):
+            jax.jit(function)(jax.numpy.ones(48, "float32"))
+    with pytest.raises(TypeError, match="type bfloat16, which spmv does not have: .*float64"):
+        plan @ jax.numpy.ones(48, dtype="bfloat16")
+    shape = jax.ShapeDtypeStruct((64,), "float32")
+    called = jax.jit(lambda x: jax.pure_callback(lambda x: narrow @ np.asarray(x), shape, x))
+    x = vector(48).astype(np.float32)
+    np.testing.assert_allclose(called(x), A @ x, rtol=1e-4, atol=1e-5)
+
+
 def test_jax_arrays_are_read_in_place():
     jax = pytest.importorskip("jax")
     from spmv import _arrays

@@ -151,3 +151,86 @@ def test_multiply_unsorted_and_mixed():
     B = random_csr(50, 40, "float32", seed=3)
     np.testing.assert_allclose(spmv.multiply(shuffled, B).toarray(), (A @ B).toarray(), rtol=1e-6)
     np.testing.assert_allclose(spmv.multiply(A.tocsc(), B.tocoo()).toarray(), (A @ B).toarray(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_products_keep_the_class(form):
+    A = form(random_csr(40, 40))
+    expected = sp.csr_matrix if isinstance(A, sp.spmatrix) else sp.csr_array
+    for C in (spmv.multiply(A, A), spmv.multiply_triple(A, A, A), spmv.MultiplyPlan(A.tocsr(), A.tocsr()).multiply(None, None)):
+        assert type(C) is expected
+    parts = A.tocsr()
+    C = spmv.multiply(spmv.CSR(parts.data, parts.indices, parts.indptr, A.shape), A)
+    assert type(C) is spmv.CSR
+    np.testing.assert_allclose(C.toarray(), (A @ A).toarray(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_repeated_entries_are_summed(ordered):
+    """As SciPy does; the matrices stay as they are."""
+    rng = np.random.default_rng(5)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 30))])
+    columns = rng.integers(0, 12, offsets[-1])
+    if ordered:
+        columns = np.concatenate([np.sort(columns[a:b]) for a, b in zip(offsets, offsets[1:])])
+    A = sp.csr_array((rng.standard_normal(offsets[-1]), columns, offsets), shape=(30, 12))
+    B = sp.csr_array(A.T.tocoo())
+    kept = A.indices.copy()
+    expected = (A.toarray() @ B.toarray())
+    np.testing.assert_allclose(spmv.multiply(A, B).toarray(), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(spmv.multiply_triple(B, A, B).toarray(), B.toarray() @ expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(A.indices, kept)
+    with pytest.raises(ValueError, match=r"matrix 2 .*sum_duplicates"):
+        spmv.MultiplyPlan(B, A)
+    A.sum_duplicates()
+    same(spmv.multiply(A, B), spmv.MultiplyPlan(A, B).multiply(None, None))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_plans_of_products(dtype):
+    """The bits are those of multiply."""
+    R, A, P = random_csr(20, 60, dtype), random_csr(60, 50, dtype, seed=3), random_csr(50, 10, dtype, seed=4)
+    for M in (R, A, P):
+        M.sort_indices()
+    two, three = spmv.MultiplyPlan(A, P), spmv.MultiplyPlan(R, A, P)
+    same(two.multiply(None, None), spmv.multiply(A, P))
+    same(three.multiply(None, None, None), spmv.multiply_triple(R, A, P))
+    A2 = A.copy()
+    A2.data = A.data[::-1].copy()
+    first = three.multiply(None, A2.data, None)
+    same(first, spmv.multiply_triple(R, A2, P))
+    same(two.multiply(A2.data, P.data), spmv.multiply(A2, P))
+    out = np.empty(two.nnz, dtype)
+    assert two.values(A.data, None, out=out) is out
+    np.testing.assert_array_equal(out, spmv.multiply(A, P).data)
+    first.indices[:] = 0  # an array of the result, not of the plan
+    same(three.multiply(None, A2.data, None), spmv.multiply_triple(R, A2, P))
+    about = three.describe()
+    assert len(about) == 2 and about[1]["nnz"] == three.nnz and three.shape == (20, 10) and about[0]["method"]
+    with pytest.raises(ValueError, match="values of matrix 1 have the shape"):
+        two.values(A.data[:-1], None)
+    with pytest.raises(TypeError, match="2 arrays of values"):
+        two.values(A.data)
+    with pytest.raises(TypeError, match="out has the type"):
+        two.values(None, None, out=np.empty(two.nnz, "int32"))
+    with pytest.raises(ValueError, match="60|50"):
+        spmv.MultiplyPlan(A, A)
+    with pytest.raises(TypeError, match="two or three"):
+        spmv.MultiplyPlan(A)
+
+
+def test_integers_that_are_rounded():
+    """As the reader: one warning that names the first."""
+    A = sp.csr_array(np.array([[2**53, 0, 2**60], [0, 2**53 + 1, -(2**62) - 1]]))
+    for call in (lambda: spmv.Plan(A), lambda: spmv.multiply(A, sp.eye_array(3, format="csr"))):
+        with pytest.warns(UserWarning, match=r"^data\[2\]: this integer was rounded: .* float64 \(1 more\)$") as found:
+            call()
+        assert found[0].filename == __file__
+    plan = spmv.Plan(sp.eye_array(2, format="csr"))
+    for x in ([1, 2**63 - 1], np.array([1, 2**64 - 1], np.uint64)):
+        with pytest.warns(UserWarning, match=r"^x\[1\]: this integer was rounded"):
+            plan @ x
+    with pytest.warns(UserWarning, match=r"^b\[0\]"):
+        spmv.solve(sp.eye_array(2, format="csr"), [2**53 + 1, 1])
+    plan @ np.array([2**53, -(2**62)])
+    plan @ np.array([True, False])

@@ -6,7 +6,7 @@ import gc
 import numpy as np
 import pytest
 import spmv
-from conftest import DTYPES, bound, random_csr, vector
+from conftest import DTYPES, bound, outs_that_cannot_be_written, random_csr, vector
 
 sp = pytest.importorskip("scipy.sparse")
 la = pytest.importorskip("scipy.sparse.linalg")
@@ -78,6 +78,32 @@ def test_csr_is_not_copied():
     np.testing.assert_allclose(plan @ np.ones(500), 7.0 * np.diff(A.indptr))
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_copy_is_made_once(bits):
+    """copy=True: all that is made from the object later uses the copy, not the caller's arrays."""
+    A = spmv.generate("poisson2d:10")
+    A.indices, A.indptr = A.indices.astype(f"int{bits}"), A.indptr.astype(f"int{bits}")
+    x, b = vector(100), vector(100, seed=3)
+    new = 2 * A.data
+    plan, solver, whole = spmv.Plan(A, copy=True), spmv.Solver(A, copy=True), A.copy()
+    for part in (A.data, A.indices, A.indptr):
+        part[:] = 2**30  # out of range, where that is an index
+    check(whole, x, plan @ x)
+    check(whole, x, plan.T @ x)
+    check(whole, np.column_stack([x, b]), plan @ np.column_stack([x, b]))
+    solution = solver.solve(b, callback=lambda xk: None).x
+    assert np.linalg.norm(b - whole @ solution) < 1e-6
+    assert np.linalg.norm(b - whole @ solver.solve(b + 0j).x) < 1e-6
+    whole.data = new.copy()
+    plan.update_values(new)
+    solver.update_values(new)
+    new[:] = np.nan
+    check(whole, x, plan @ x)
+    check(whole, x, plan.T @ x)
+    assert np.linalg.norm(b - whole @ solver.solve(b, callback=lambda xk: None).x) < 1e-6
+    assert np.linalg.norm(b - whole @ (solver.H @ b)) < 1e-6
+
+
 def test_the_plan_keeps_its_arrays():
     A = random_csr(500, 500)
     x = vector(500)
@@ -132,10 +158,61 @@ def test_strided_and_converted_x():
     check(A, x[:50], plan @ unaligned)
     with pytest.raises(ValueError, match="contiguous"):
         plan.apply(x[:50], out=np.empty(120)[::2])
-    read_only = np.empty(60)
-    read_only.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
-        plan.apply(x[:50], out=read_only)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fortran_order_is_not_copied(dtype, monkeypatch):
+    """A product with few entries in a row reads the columns of X where they are."""
+    from spmv import _arrays
+
+    A = random_csr(600, 500, dtype, density=0.01)
+    dense = random_csr(60, 50, dtype, density=0.5)
+    X = np.asfortranarray(vector(500, dtype, columns=7))
+    converted = []
+    original = _arrays._converted
+    monkeypatch.setattr(_arrays, "_converted", lambda v, *rest: converted.append(v.shape) or original(v, *rest))
+    for plan in (spmv.Plan(A), spmv.Plan(A, vectors=7), spmv.Plan(A.T.tocsr(), transpose=True)):
+        Y = plan @ X
+        check(A, X, Y)
+        assert Y.flags.f_contiguous and Y.dtype == dtype
+        np.testing.assert_array_equal(plan.apply(X, alpha=2), 2 * Y)
+    assert not converted
+    out = np.empty((600, 7), dtype)
+    assert spmv.Plan(A).apply(X, out=out) is out
+    check(A, X, out)
+    Y = spmv.Plan(dense) @ X[:50].copy("F")
+    check(dense, X[:50], Y)
+    assert converted == [(500, 7), (50, 7)] and Y.flags.c_contiguous
+    check(A, X[:, ::-1], spmv.Plan(A) @ X[:, ::-1])
+
+
+@pytest.mark.parametrize("beta", [None, 2.0])
+def test_out_that_cannot_be_written_is_refused(beta):
+    plan, x = spmv.Plan(random_csr(60, 50)), vector(50)
+    for out, error, match in outs_that_cannot_be_written(60):
+        before = np.array(out)
+        with pytest.raises(error, match=match):
+            plan.apply(x, out=out, beta=beta)
+        np.testing.assert_array_equal(np.array(out), before)
+    with pytest.raises(ValueError, match="C order"):
+        plan.apply(np.ones((50, 2)), out=np.zeros((60, 2), order="F"), beta=beta)
+
+
+def test_out_must_not_be_an_array_of_the_matrix():
+    A = sp.csr_array(np.arange(1.0, 26).reshape(5, 5))
+    kept = A.data.copy()
+    plan = spmv.Plan(A)
+    wide = spmv.Plan(A, vectors=5)
+    values = np.arange(25.0)
+    for use in (lambda: plan.apply(np.ones(5), out=A.data[20:]), lambda: wide.apply(np.ones((5, 5)), out=A.data.reshape(5, 5))):
+        with pytest.raises(ValueError, match="out overlaps the arrays of the matrix"):
+            use()
+    np.testing.assert_array_equal(A.data, kept)
+    plan.update_values(values)
+    with pytest.raises(ValueError, match="out overlaps the arrays of the matrix"):
+        plan.apply(np.ones(5), out=values[:5])
+    plan.apply(np.ones(5), out=A.data[:5])
+    spmv.Plan(A, copy=True).apply(np.ones(5), out=A.data[:5])
 
 
 def test_wrong_arguments():
@@ -217,8 +294,9 @@ def test_arrays_that_are_no_matrix():
         spmv.Plan((data, indices, indptr))
     with pytest.raises(ValueError, match="shape|sizes"):
         plan(shape=(3, -3))
-    with pytest.raises(ValueError, match="shape"):
-        plan(shape="ab")
+    for wrong in ("ab", (3.5, 3), (3, 3, 3), (3,), 3):
+        with pytest.raises(ValueError, match=r"shape is .*, not \(rows, columns\), two integers"):
+            plan(shape=wrong)
     with pytest.raises(ValueError, match="32-bit"):
         plan(shape=(3, 2**31))
     np.testing.assert_array_equal(plan(indices=indices.astype(np.uint16)) @ np.ones(3), [1, 1, 2])

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import spmv
+from conftest import outs_that_cannot_be_written
 
 SIZES = [0, 1, 31, 32, 33, 8191, 8192, 8193, 100003]
 TYPES = ["int32", "int64", "float32", "float64"]
@@ -112,3 +113,44 @@ def test_wrong_arguments():
         spmv.compact(a, where=("near", 3))
     with pytest.raises(ValueError):
         spmv.histogram(np.zeros(3, np.int32), -1)
+
+
+CALLS_WITH_OUT = {
+    "scan": lambda a, out: spmv.scan(a, out=out),
+    "segmented_scan": lambda a, out: spmv.segmented_scan(a, offsets=[0, 3, len(a)], out=out),
+    "segmented_reduce": lambda a, out: spmv.segmented_reduce(a, np.arange(len(a) + 1), out=out),
+    "gather": lambda a, out: spmv.gather(a, np.arange(len(a)), out=out),
+    "scatter": lambda a, out: spmv.scatter(a, np.arange(len(a)), out),
+    "map": lambda a, out: spmv.map("neg", a, out=out),
+    "combine": lambda a, out: spmv.combine("add", a, a, out=out),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_WITH_OUT)
+def test_out_that_cannot_be_written_is_refused(name):
+    for out, error, match in outs_that_cannot_be_written(8):
+        if (name, match) == ("scatter", "shape"):
+            continue  # there out has any size
+        before = np.array(out)
+        with pytest.raises(error, match=match):
+            CALLS_WITH_OUT[name](np.arange(1.0, 9), out)
+        np.testing.assert_array_equal(np.array(out), before)
+    shared = np.arange(12.0)
+    with pytest.raises(ValueError, match="overlap"):
+        CALLS_WITH_OUT[name](shared[:8], shared[4:])
+    if name in ("gather", "scatter", "segmented_reduce"):
+        with pytest.raises(ValueError, match="overlap"):
+            CALLS_WITH_OUT[name](shared[:8], shared[:8])
+
+
+def test_out_must_not_be_the_index():
+    index = np.arange(4)
+    for call in (
+        lambda: spmv.gather(np.arange(4) * 2, index, out=index),
+        lambda: spmv.scatter(np.arange(4) * 2, index, index),
+        lambda: spmv.segmented_reduce(np.arange(3) * 2, index, out=index[:3]),
+        lambda: spmv.segmented_scan(np.arange(3) * 2, offsets=index, out=index[:3]),
+    ):
+        with pytest.raises(ValueError, match="overlap"):
+            call()
+    np.testing.assert_array_equal(index, np.arange(4))

@@ -178,3 +178,20 @@ time.sleep(0.2)
 """
     done = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "given, read", [({}, "'3000'"), ({"GOMP_SPINCOUNT": "7"}, "'7'"), ({"OMP_WAIT_POLICY": "passive"}, "'0'")]
+)
+def test_spinning_is_bounded(given, read):
+    """libgomp reads the limit when it is loaded; the processes that this one starts do not inherit it."""
+    script = "import os, spmv; print(os.environ.get('GOMP_SPINCOUNT'))"
+    kept = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    environment = {**kept, **given, "OMP_DISPLAY_ENV": "verbose"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    shown = [line.partition("=")[2].strip() for line in done.stderr.splitlines() if "GOMP_SPINCOUNT" in line]
+    if not shown:
+        pytest.skip("the OpenMP library is not libgomp")
+    assert shown == [read] and done.stdout.strip() == str(given.get("GOMP_SPINCOUNT"))

@@ -7,10 +7,17 @@
  *
  * The version with 64-bit integers (klu_l, klu_zl) has no limit below that of memory.
  *
+ * Memory: SuiteSparse calls the functions of SuiteSparse_config. They are replaced once, if they are
+ * those of the C library, by functions that count the memory of this module's calls against the limit
+ * of the process. In other calls and threads they do what the C library does, and all blocks are
+ * blocks of the C library.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "direct_module.h"
 
 #include <klu.h>
+#include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +33,72 @@ static const double pivot_tolerance = 0.1;
 static const double symmetry_for_amd = 0.5;
 
 enum { AMD = 0, COLAMD = 1, LARGEST = 2 /* scale each row by its largest entry */ };
+
+/* ------------------------------------------------------------------- memory */
+
+/* The problem of the call that this thread is in; NULL: none. */
+static _Thread_local const struct direct_problem *current;
+
+static bool take(int64_t bytes)
+{
+    return current == NULL || current->take(current->user, bytes);
+}
+
+/* The new size of a block takes the place of `before` bytes, of which `taken` more were taken. */
+static void *settled(void *block, int64_t before, int64_t taken)
+{
+    take(block != NULL ? -(taken + before - (int64_t)malloc_usable_size(block)) : -taken);
+    return block;
+}
+
+static void *counted_malloc(size_t bytes)
+{
+    return take((int64_t)bytes) ? settled(malloc(bytes), 0, (int64_t)bytes) : NULL;
+}
+
+static void *counted_calloc(size_t count, size_t size)
+{
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    return take(bytes) ? settled(calloc(count, size), 0, bytes) : NULL;
+}
+
+static void *counted_realloc(void *block, size_t bytes)
+{
+    const int64_t before = (int64_t)malloc_usable_size(block), more = (int64_t)bytes - before;
+    const int64_t taken = more > 0 ? more : 0;
+    return take(taken) ? settled(realloc(block, bytes), before, taken) : NULL;
+}
+
+static void counted_free(void *block)
+{
+    take(-(int64_t)malloc_usable_size(block));
+    free(block);
+}
+
+static void count_memory(void)
+{
+#if SUITESPARSE_MAIN_VERSION >= 7
+    if (SuiteSparse_config_malloc_func_get() != malloc || SuiteSparse_config_calloc_func_get() != calloc ||
+        SuiteSparse_config_realloc_func_get() != realloc || SuiteSparse_config_free_func_get() != free)
+        return;
+    SuiteSparse_config_malloc_func_set(counted_malloc);
+    SuiteSparse_config_calloc_func_set(counted_calloc);
+    SuiteSparse_config_realloc_func_set(counted_realloc);
+    SuiteSparse_config_free_func_set(counted_free);
+#else
+    struct SuiteSparse_config_struct *const c = &SuiteSparse_config;
+    if (c->malloc_func != malloc || c->calloc_func != calloc || c->realloc_func != realloc || c->free_func != free)
+        return;
+    c->malloc_func = counted_malloc;
+    c->calloc_func = counted_calloc;
+    c->realloc_func = counted_realloc;
+    c->free_func = counted_free;
+#endif
+}
+
+/* ------------------------------------------------------------------- KLU */
 
 struct klu {
     struct direct_problem problem;
@@ -53,8 +126,10 @@ static void close_klu(void *state)
     struct klu *klu = state;
     if (klu == NULL)
         return;
+    current = &klu->problem;
     drop_factors(klu);
     klu_l_free_symbolic(&klu->symbolic, &klu->common);
+    current = NULL;
     free(klu);
 }
 
@@ -132,6 +207,8 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
                             char *why)
 {
     *state = NULL;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, count_memory);
     struct klu *klu = calloc(1, sizeof *klu);
     if (klu == NULL) {
         snprintf(why, DIRECT_WHY, "out of memory: %zu bytes needed", sizeof *klu);
@@ -141,10 +218,12 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
     klu_l_defaults(&klu->common);
     klu->common.tol = pivot_tolerance;
     klu->common.scale = LARGEST;
+    current = &klu->problem;
     spmv_status st = analyse(klu, AMD, why);
     /* symmetry is negative if all blocks are so small that they need no ordering */
     if (st == SPMV_OK && klu->symbolic->symmetry >= 0 && klu->symbolic->symmetry < symmetry_for_amd)
         st = analyse(klu, COLAMD, why);
+    current = NULL;
     if (st != SPMV_OK) {
         close_klu(klu);
         return st;
@@ -161,9 +240,8 @@ static spmv_status open_klu(const struct direct_problem *problem, void **state, 
     return SPMV_OK;
 }
 
-static spmv_status factor_klu(void *state, const double *val, struct direct_figures *figures, char *why)
+static spmv_status factor(struct klu *klu, const double *val, struct direct_figures *figures, char *why)
 {
-    struct klu *klu = state;
     SuiteSparse_long *const col_ptr = integers(klu->problem.col_ptr), *const row = integers(klu->problem.row);
     double *const values = (double *)val;
     drop_factors(klu);
@@ -179,6 +257,15 @@ static spmv_status factor_klu(void *state, const double *val, struct direct_figu
         klu_l_condest(col_ptr, values, klu->symbolic, klu->numeric, &klu->common);
     figures->rcond = klu->common.condest > 0 ? 1 / klu->common.condest : 0;
     return SPMV_OK;
+}
+
+static spmv_status factor_klu(void *state, const double *val, struct direct_figures *figures, char *why)
+{
+    struct klu *klu = state;
+    current = &klu->problem;
+    const spmv_status st = factor(klu, val, figures, why);
+    current = NULL;
+    return st;
 }
 
 static spmv_status solve_klu(void *state, double *x, char *why)

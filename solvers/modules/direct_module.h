@@ -23,6 +23,12 @@ struct direct_problem {
     const int64_t *row;
     bool complex;
     int first_index; /* the number of the first row and column in messages: 0 or 1 */
+
+    /* Takes bytes from the memory limit of the process before they are allocated. False, and nothing
+     * is taken: the limit leaves fewer, or the caller's call is cancelled. A negative number gives
+     * bytes back. Called in the thread that called the module. */
+    bool (*take)(void *user, int64_t bytes);
+    void *user;
 };
 
 struct direct_figures {

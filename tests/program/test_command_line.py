@@ -55,6 +55,7 @@ class PlainForm(test_program.Case):
 VALUES = {
     "output": ["-o", "out.svg"], "alpha": ["--alpha", "2"], "beta": ["--beta", "2"], "y0": ["--y0", "v"], "transpose": ["--transpose"],
     "x0": ["--x0", "v"], "rtol": ["--rtol", "1"], "atol": ["--atol", "1"], "max-iterations": ["--max-iterations", "3"],
+    "max-seconds": ["--max-seconds", "100"],
     "history": ["--history", "h.csv"], "plot": ["--plot", "p.svg"], "precond": ["--precond", "none"],
     "solution": ["--solution", "ones"], "inner": ["--inner"], "suite": ["--suite", "small"], "op": ["--op", "spmv"],
     "size": ["--size", "64"], "peers": ["--peers", "none"], "csv": ["--csv"], "summary": ["--summary"], "seed": ["--seed", "1"],

@@ -8,13 +8,16 @@ SPDX-License-Identifier: BSD-3-Clause
 """
 
 import json
+import math
 import os
 import re
+import signal
+import subprocess
 import sys
 import unittest
 
 import test_program
-from test_program import Matrix, run
+from test_program import Matrix, numbers, run
 
 CHECKED = "b - A x checked against"
 
@@ -34,6 +37,79 @@ class Solve(test_program.Case):
         done = run("solve", *arguments, "--backend", "omp")
         self.assertEqual(done.returncode, code, done.stderr)
         return " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+
+
+class Stopped(Solve):
+    """A signal and a time limit end a solve: x is written, and a sentence says so."""
+
+    endless = ["poisson2d:900", "--precond", "none", "--rtol", "1e-13", "--backend", "omp"]
+
+    def test_sigterm_and_ctrl_c_write_the_x_reached(self):
+        for number in signal.SIGTERM, signal.SIGINT:
+            x = os.path.join(self.folder, f"x{number}.txt")
+            process = subprocess.Popen([test_program.PROGRAM, "solve", *self.endless, "-v", "-o", x],
+                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for line in process.stderr:
+                if "the iterations begin" in line:
+                    process.send_signal(number)
+                    break
+            _, errors = process.communicate(timeout=100)
+            self.assertEqual(process.returncode, 10, errors)
+            self.assertIn(f"stopped by {number.name} after", errors)
+            self.assertIn(CHECKED, errors)
+            with open(x, encoding="ascii") as file:
+                self.assertEqual(sum(1 for line in file), 900 * 900)
+
+    def test_max_seconds(self):
+        x = os.path.join(self.folder, "x.txt")
+        done = run("solve", *self.endless, "--max-seconds", "1e-6", "-o", x)
+        self.assertEqual(done.returncode, 10, done.stderr)
+        self.assertIn("there is no x yet", done.stderr)
+        self.assertFalse(os.path.exists(x))
+        done = run("solve", "poisson2d:30", "--max-seconds", "1000", "-o", x)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("solve", "poisson2d:30", "--max-seconds", "5", "--ranks", "2")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("--max-seconds is not supported on several ranks", done.stderr)
+
+
+class Memory(Solve):
+    """--max-memory limits the peak of the resident set: preconditioners, bases, products and the
+    direct solver count before they are made. Program text and libraries may come on top."""
+
+    libraries = 25e6
+
+    def peak(self, *arguments):
+        """Runs the program; its exit code, what it said, its peak in bytes."""
+        with open(os.path.join(self.folder, "e.txt"), "w+", encoding="utf-8") as errors:
+            process = subprocess.Popen([test_program.PROGRAM, *arguments, "-o", os.devnull], stdin=subprocess.DEVNULL,
+                                       stderr=errors)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            errors.seek(0)
+            return process.returncode, errors.read(), 1024 * usage.ru_maxrss
+
+    def test_the_peak_stays_within_the_limit(self):
+        for limit, *arguments in (
+            (60, "solve", "convdiff2d:200,1"),
+            (30, "solve", "convdiff2d:150,1", "--precond", "ilut"),
+            (40, "solve", "convdiff2d:200,1", "--solver", "direct"),
+            (40, "solve", "poisson3d:30", "--precond", "ic0"),
+            (50, "multiply", "dense:10000,1", "dense:1,10000", "--method", "expand"),
+            (50, "multiply", "dense:3000,1", "dense:1,3000", "--method", "expand"),
+            (200, "multiply", "dense:60000,1", "dense:1,60000"),
+        ):
+            with self.subTest(arguments=arguments):
+                code, said, peak = self.peak(*arguments, "--max-memory", f"{limit}M")
+                self.assertIn(code, (0, 4, 5), said)  # 4: a build without KLU
+                self.assertLess(peak, limit * 2**20 + self.libraries)
+                if code == 5:
+                    self.assertIn("--max-memory", said)
+
+    def test_auto_takes_what_fits_and_says_so(self):
+        code, said, _ = self.peak("solve", "convdiff2d:200,1", "--max-memory", "36M")
+        self.assertEqual(code, 0, said)
+        self.assertIn("ilut, cannot be made", " ".join(said.replace("spmv:", "").split()))
 
 
 class Advice(Solve):
@@ -343,6 +419,82 @@ class Defaults(Solve):
         with open(test_program.SOURCE + "/app/spmv.1", encoding="utf-8") as file:
             page = file.read()
         self.assertRegex(page, r"Default: 1e-8; with\n\.Fl -type Cm f32\n1e-4")
+
+
+class Rows(Solve):
+    """The backward error of each row, and true residuals that are checked in the type of their sums."""
+
+    SIDE = 16  # more points than a dense factor has rows
+
+    def penalty(self, p, name):
+        """The Laplacian on SIDE x SIDE points; u = x on the boundary by a penalty p, so everywhere."""
+        m = self.SIDE
+        entries, b = [], []
+        for i in range(m * m):
+            row, column = divmod(i, m)
+            near = [j for j, there in ((i - m, row > 0), (i - 1, column > 0), (i + 1, column < m - 1), (i + m, row < m - 1))
+                    if there]
+            edge = len(near) < 4
+            entries += [(i + 1, i + 1, len(near) + (p if edge else 0))] + [(i + 1, j + 1, -1) for j in near if j < i]
+            b.append(p * (column / (m - 1)) if edge else 0.0)
+        lines = [f"{m * m} {m * m} {len(entries)}"] + ["%d %d %r" % e for e in entries]
+        matrix = self.write(name + ".mtx", "%%MatrixMarket matrix coordinate real symmetric\n" + "\n".join(lines) + "\n")
+        return matrix, self.vector(name + "_b.txt", b)
+
+    def test_large_diagonals_do_not_hide_wrong_rows(self):
+        for p in (1e8, 1e12, 1e20, 1e39):
+            a, b = self.penalty(p, "penalty")
+            x = os.path.join(self.folder, "x.txt")
+            for words in ([], ["--solver", "cg", "--precond", "amg"], ["--type", "f32"]):
+                if p > 1e38 and "f32" in words:
+                    continue
+                done = self.ok("solve", a, b, "-o", x, "--json=" + os.path.join(self.folder, "j.json"), *words)
+                self.assertIn("largest backward error of a row: ", done.stderr)
+                result = json.loads(self.read("j.json"))["result"]["cg"]
+                limit = 1e-2 if "f32" in words else 1e-4
+                self.assertTrue(0 <= result["backward_error"] <= limit, (p, words, result["backward_error"]))
+                if p > 1e10:
+                    self.assertIn("scaled rows and columns", result["why_solver"])
+                found = numbers(self.read("x.txt"))
+                error = max(abs(v - i % self.SIDE / (self.SIDE - 1)) for i, v in enumerate(found))
+                self.assertLess(error, limit, (p, words))
+
+    def test_failure_names_the_row(self):
+        a, b = self.penalty(1e12, "penalty")
+        done = self.fails(7, "solve", a, b, "--precond", "jacobi", "--max-iterations", "4", "--json", "j.json",
+                          "-o", "x.txt", cwd=self.folder, says="x is wrong: in row ")
+        result = json.loads(self.read("j.json"))["result"]["cg"]
+        self.assertEqual(result["status"], "stagnation")
+        self.assertIn(f"in row {result['backward_row'] + 1} |b - A x| is", done.stderr)
+        self.assertIn("try --solver direct", done.stderr)
+        self.assertEqual(len(numbers(self.read("x.txt"))), self.SIDE ** 2)
+
+    def test_small_systems_are_factored(self):
+        a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1e39\n1 2 -1\n2 1 -1\n2 2 2\n")
+        done = self.ok("solve", a, self.vector("b.txt", [1e39, 0.0]))
+        self.assertEqual(numbers(done.stdout), [1.0, 0.5])
+        self.assertIn("reason for direct: 2 rows: a dense factor", done.stderr)
+
+    def test_numbers_near_the_end_of_the_range(self):
+        a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n1 1 4\n2 1 -1\n2 2 4\n3 2 -1\n3 3 4\n")
+        for words in ([], ["--solver", "cg"], ["--solver", "gmres"], ["--solver", "minres"]):
+            x = os.path.join(self.folder, "x.txt")
+            done = self.fails(7, "solve", a, self.vector("b.txt", [1.7e308] * 3), "-o", x, *words, says="is not finite")
+            self.assertNotIn("CHECK FAILED", done.stderr)
+            self.assertIn("b - A x is not checked: it is not finite in f64", done.stderr)
+            for got, want in zip(numbers(self.read("x.txt")), [1.7e308 / 14 * 5, 1.7e308 / 14 * 6, 1.7e308 / 14 * 5]):
+                self.assertLess(abs(got - want), 1e-8 * want)
+
+    def test_true_residual_of_f32(self):
+        a = self.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 3\n2 2 3\n")
+        path = os.path.join(self.folder, "j.json")
+        done = self.fails(7, "solve", a, self.vector("b.txt", [1.0, 1.0]), "--type", "f32", "--rtol", "1e-12", "--json",
+                          path, "-o", os.devnull)
+        found = json.loads(self.read("j.json"))
+        # f32(1/3) times 3 is 1 in f32; its distance from 1/3 is 1/3 2^-25
+        for residual in (found["result"]["cg"]["true_residual"], found["verify"]["true_residual"]):
+            self.assertAlmostEqual(residual, math.sqrt(2) * 2.0**-25, delta=1e-15)
+        self.assertNotIn("residual 0 (true)", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the cache with files that others may have planted: links, FIFOs, foreign entries and
-folders; values of SPMV_CACHE.
+"""Tests the cache and modules with files that others may have planted: links, FIFOs, foreign entries
+and folders; values of SPMV_CACHE; set-uid programs.
 
 test_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -9,6 +9,7 @@ SPDX-License-Identifier: BSD-3-Clause
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -210,6 +211,100 @@ class Variable(TrustTest):
             self.assertIn(f"SPMV_CACHE is {value}: must be 0, 1 or a path with a slash (./{value})", done.stderr)
             self.assertEqual(done.stdout, "")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.mtx"])
+
+
+class Modules(unittest.TestCase):
+    """A file in the place of a module is not a library, so opening it fails with another message."""
+
+    FILE = "spmv_direct_klu.so"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        os.chmod(self.folder, 0o755)
+        self.program = os.path.join(self.folder, "bin", "spmv")
+        os.mkdir(os.path.dirname(self.program))
+        shutil.copy(PROGRAM, self.program)
+
+    def plant(self, *names, folder_mode=0o755, file_mode=0o644, file=FILE):
+        """Creates a module in the folder of these names; returns that folder."""
+        place = os.path.join(self.folder, *names)
+        os.makedirs(place, exist_ok=True)
+        path = os.path.join(place, file)
+        with open(path, "w", encoding="ascii") as module:
+            module.write("no library\n")
+        os.chmod(path, file_mode)
+        os.chmod(place, folder_mode)
+        return place
+
+    def said(self, path=None, argv0=None, **more):
+        """What solve says, which needs the module."""
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("SPMV_")}
+        if path is not None:
+            environ["SPMV_MODULE_PATH"] = path
+        done = subprocess.run([argv0 or self.program, "solve", "poisson2d:3", "--solver", "direct"],
+                              executable=self.program, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=environ, timeout=60, check=False, **more)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def refused(self, place, why, **more):
+        said = self.said(**more)
+        self.assertIn(f"{os.path.join(place, self.FILE)} is not opened, because it is not safe: {why}", said)
+
+    def opened(self, place, **more):
+        """A trusted file is opened, which fails because it is not a library."""
+        self.assertIn(f"cannot open {os.path.join(place, self.FILE)}: ", self.said(**more))
+
+    def test_folders_and_files_that_others_may_write_to(self):
+        for names in ("lib", "spmv", "modules"), ("named",):
+            path = os.path.join(self.folder, "named") if names == ("named",) else None
+            place = self.plant(*names)
+            self.opened(os.path.realpath(place) if path else f"{self.folder}/bin/../lib/spmv/modules", path=path)
+            shown = place if path else f"{self.folder}/bin/../lib/spmv/modules"
+            for mode in 0o777, 0o757, 0o777 | stat.S_ISVTX:
+                os.chmod(place, mode)
+                self.refused(shown, "its folder: others may write to it", path=path)
+            os.chmod(place, 0o755)
+            for mode in 0o666, 0o646:
+                os.chmod(os.path.join(place, self.FILE), mode)
+                self.refused(shown, "others may write to it", path=path)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to give files to another user and group")
+    def test_groups_and_owners(self):
+        place = self.plant("lib", "spmv", "modules", folder_mode=0o775)
+        shown = f"{self.folder}/bin/../lib/spmv/modules"
+        os.chown(place, 0, 0)
+        self.opened(shown)
+        os.chown(place, 0, NOBODY)
+        self.refused(shown, "its folder: others may write to it")
+        os.chmod(place, 0o755)
+        self.opened(shown)
+        os.chown(place, NOBODY, NOBODY)
+        self.refused(shown, "its folder: it belongs to another user")
+        os.chown(place, 0, 0)
+        os.chown(os.path.join(place, self.FILE), NOBODY, 0)
+        self.refused(shown, "it belongs to another user")
+        # The owner of the program could write any code into it.
+        os.chown(place, NOBODY, NOBODY)
+        os.chown(self.program, NOBODY, NOBODY)
+        self.opened(shown)
+
+    def test_name_that_the_caller_gives_to_the_program(self):
+        place = self.plant("evil", "spmv", "modules")
+        self.assertNotIn(place, self.said(argv0=os.path.join(self.folder, "evil", "spmv")))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to run a program as another user")
+    def test_set_uid(self):
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("set-uid programs are off in this folder")
+        place = self.plant("named")
+        self.opened(place, path=place, user=NOBODY)
+        os.chmod(self.program, 0o4755)
+        self.assertNotIn(place, self.said(path=place, user=NOBODY))
+        os.chown(place, NOBODY, NOBODY)
+        self.assertNotIn(place, self.said(path=place, user=NOBODY))
 
 
 def main():

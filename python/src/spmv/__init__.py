@@ -13,9 +13,11 @@ Matrices are those of SciPy, CuPy and PyTorch, vectors the arrays of NumPy, CuPy
 Nothing is copied where memory and types agree, and results are arrays of the same kind.
 """
 
+from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
-from ._files import generate, multiply, read, write
+from ._files import generate, read, write
 from ._matrix import CSR
+from ._multiply import MultiplyPlan, multiply, multiply_triple
 from ._plan import Plan
 from ._primitives import (
     combine,
@@ -38,6 +40,7 @@ from ._version import __version__
 __all__ = [
     "CSR",
     "Context",
+    "MultiplyPlan",
     "Plan",
     "Result",
     "Solver",
@@ -53,6 +56,7 @@ __all__ = [
     "histogram",
     "map",
     "multiply",
+    "multiply_triple",
     "read",
     "reduce",
     "scan",

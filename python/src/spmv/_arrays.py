@@ -8,7 +8,9 @@ same kind for a result.
 from __future__ import annotations
 
 import math
+import operator
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -104,7 +106,9 @@ def _of_torch(array: Any, name: str) -> View:
     try:
         dtype = np.dtype(str(array.dtype).removeprefix("torch."))
     except TypeError:
-        raise TypeError(f"{name} has the type {array.dtype}, which spmv does not have") from None
+        raise TypeError(
+            f"{name} has the type {array.dtype}, which spmv does not have: {', '.join(map(str, CODES))}"
+        ) from None
     contiguous = array.is_contiguous() and not array.is_conj() and not array.is_neg()
     if array.device.type == "cpu":
         return View(array.data_ptr(), array.shape, dtype, "cpu", "torch", contiguous, True, array, array)
@@ -167,7 +171,8 @@ def _of_dlpack(array: Any, kind: str, name: str, context: Context | None) -> Vie
     keep, address, shape, strides, code, bits, _, number = _core.dlpack_import(capsule)
     letter = _CODES.get(code)
     if letter is None:
-        raise TypeError(f"{name} has an element type that spmv does not have (DLPack code {code})")
+        named = getattr(array, "dtype", f"with the DLPack code {code}")
+        raise TypeError(f"{name} has the type {named}, which spmv does not have: {', '.join(map(str, CODES))}")
     dtype = np.dtype("bool") if letter == "b" else np.dtype(f"{letter}{bits // 8}")
     in_bytes = None if strides is None else [s * dtype.itemsize for s in strides]
     contiguous = _in_c_order(shape, in_bytes, dtype.itemsize)
@@ -196,6 +201,11 @@ def view(array: Any, name: str, context: Context | None = None) -> View:
         return _of_cupy(array)
     if kind == "torch":
         return _of_torch(array, name)
+    if kind == "jax" and isinstance(array, sys.modules["jax"].core.Tracer):
+        raise TypeError(
+            f"{name} has no values yet: JAX traces the function (jit, grad, vmap). spmv computes with values "
+            "and cannot be traced: call it outside of the traced function, or by jax.pure_callback"
+        )
     if kind == "jax" and getattr(array, "is_fully_addressable", True) is False:
         raise TypeError(f"{name} is spread over several processes")
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
@@ -218,7 +228,7 @@ def as_numpy(v: View) -> np.ndarray:
     if isinstance(v.array, np.ndarray):
         return v.array
     if v.kind == "torch":
-        return v.array.numpy()
+        return v.array.resolve_conj().resolve_neg().numpy()
     if v.size == 0:
         return np.empty(v.shape, v.dtype)
     if v.contiguous:
@@ -434,6 +444,80 @@ def fill(target: View, value: Any, context: Context) -> None:
         target.array.copy_(torch.as_tensor(np.asarray(value, target.dtype)))
 
 
+def warn_rounded(given: np.ndarray, converted: np.ndarray, name: str) -> None:
+    """Warn if integers changed when they became real numbers, as the reader of files does."""
+    if given.dtype.kind not in "iu" or given.dtype.itemsize < 8 or not given.size:
+        return
+    exact = 2**53
+    if int(given.max()) <= exact and (given.dtype.kind == "u" or int(given.min()) >= -exact):
+        return
+    real = converted.real
+    limit = 2.0**63 if given.dtype.kind == "i" else 2.0**64  # not an integer of the type: rounded up
+    beyond = real >= limit
+    changed = np.flatnonzero(beyond | (np.where(beyond, 0, real).astype(given.dtype) != given))
+    if changed.size:
+        first = int(changed[0]) if given.ndim == 1 else tuple(int(i) for i in np.unravel_index(changed[0], given.shape))
+        warnings.warn(
+            f"{name}[{first}]: this integer was rounded: not representable in {converted.dtype}"
+            + (f" ({changed.size - 1} more)" if changed.size > 1 else ""),
+            stacklevel=_levels_outside(),
+        )
+
+
+def _levels_outside() -> int:
+    """The argument stacklevel of a warning that names the line which called this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spmv."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def check_finite(v: View, name: str) -> None:
+    """Raise a ValueError that names the first element that is not finite. Arrays on a GPU are not read."""
+    if not v.on_host or v.dtype.kind not in "fc":
+        return
+    array = as_numpy(v)
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum()):  # one NaN or infinity makes the sum one; no copy
+            return
+    raise_not_finite(array, name)
+
+
+def raise_not_finite(array: np.ndarray, name: str) -> None:
+    """Raise a ValueError if an element is not finite."""
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if not wrong.size:
+        return
+    place = np.unravel_index(wrong[0], array.shape)
+    at = int(place[0]) if array.ndim == 1 else f"({', '.join(str(int(i)) for i in place)})"
+    what = "a NaN" if np.isnan(array[place]) else "an infinite number"
+    raise ValueError(f"{name} has {what} at index {at}" + (f", {wrong.size} in all" if wrong.size > 1 else ""))
+
+
+def whole(value: Any, name: str, lowest: int, highest: int = 2**31 - 1) -> int:
+    """An argument as an integer; 1e3 is one."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
+            raise TypeError(f"{name} is {value!r}, an integer is needed") from None
+        number = int(value)
+    if not lowest <= number <= highest:
+        raise ValueError(f"{name} is {number}, must be {lowest} to {highest}")
+    return number
+
+
+def number(value: Any, name: str) -> float:
+    """An argument as a real number that is not NaN and not negative."""
+    try:
+        real = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, a number is needed") from None
+    if not real >= 0:
+        raise ValueError(f"{name} is {real}, must not be {'negative' if real < 0 else 'a NaN'}")
+    return real
+
+
 def taken(array: Any, name: str, dtype: np.dtype, context: Context) -> tuple[View, View]:
     """An input array as the library reads it on the context, and the view of the caller's array.
 
@@ -458,7 +542,9 @@ def _converted(v: View, dtype: np.dtype, name: str) -> View:
         array = v.array.to(getattr(torch, dtype.name)).resolve_conj().resolve_neg().contiguous()
         return view(array, name)
     if v.on_host:
-        source = np.array(as_numpy(v), dtype=dtype, order="C", copy=True)
+        given = as_numpy(v)
+        source = np.array(given, dtype=dtype, order="C", copy=True)
+        warn_rounded(given, source, name)
         return _of_numpy(source, v.kind)
     raise TypeError(f"{name} must be a contiguous array of the type {dtype}")
 
@@ -490,8 +576,12 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, con
     v = view(out, "out", context)
     if v.shape != shape:
         raise ValueError(f"out has the shape {v.shape}, {shape} is needed")
+    if isinstance(out, np.ndarray) and not out.dtype.isnative:
+        raise TypeError(f"out has the type {out.dtype.str}, in another byte order than this machine's")
     if v.dtype != dtype:
         raise TypeError(f"out has the type {v.dtype}, {dtype} is needed")
+    if isinstance(out, np.ndarray) and not out.flags.aligned:
+        raise ValueError("out is not aligned: its address is not a multiple of the size of an element")
     if not v.contiguous:
         raise ValueError("out is not contiguous in C order")
     if not v.writable:
@@ -499,6 +589,21 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, con
     if v.device != like.device:
         raise ValueError(f"out is on the device {v.device}, x on {like.device}")
     return v
+
+
+def copied(v: View, context: Context) -> View:
+    """A copy in new memory on the same device; on a GPU, what must be converted later stays."""
+    if v.on_host:
+        return _of_numpy(np.array(as_numpy(v)), v.kind)
+    if not v.contiguous or v.dtype.itemsize < 4:
+        return v
+    there = Memory(context, v.shape, v.dtype).view()
+    if v.bytes:
+        if v.stream is not None:
+            context._use_stream(*v.stream)
+        part = np.dtype("int32" if v.dtype.itemsize == 4 else "int64")  # copies bits
+        _core.map(context._handle, "copy", CODES[part], v.address, there.address, v.bytes // part.itemsize)
+    return there
 
 
 def overlap(a: View, b: View) -> bool:

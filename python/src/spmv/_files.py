@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files, generated matrices, products of matrices."""
+"""Files and generated matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from . import _core
 from ._arrays import code_of
 from ._context import context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, made, take
+from ._matrix import HOST_MEMORY, made, take
 
 _SYMMETRIES = {"general": 1, "symmetric": 2, "skew-symmetric": 3, "hermitian": 4}
 _STANDARD = {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\xfd7": "lzma"}
@@ -137,76 +137,3 @@ def generate(spec: str, dtype: Any = None, *, device: Any = "cpu") -> Any:
     """
     context = context_of(device)
     return made(_core.matrix_generate(context._handle, str(spec), _type(dtype)), context, "scipy")
-
-
-def multiply(A: Any, B: Any, *, method: str = "auto", device: Any = "auto") -> Any:
-    """The product of two sparse matrices, C = A B.
-
-    Parameters
-    ----------
-    A, B : matrix
-        As for ``Plan``, both in the same memory. The types must be equal; the one of fewer digits is
-        converted.
-    method : str, optional
-        The name of a method; default ``"auto"``.
-
-    Returns
-    -------
-    matrix
-        Of the kind of A. An entry is there if a product contributes to it, also if the sum is 0.
-        Columns ascend.
-
-    Examples
-    --------
-    >>> import spmv
-    >>> A = spmv.generate("poisson2d:2")
-    >>> spmv.multiply(A, A).toarray()[0]
-    array([18., -8., -8.,  2.])
-    """
-    for_arrays = lambda where: context_of(device, where)  # noqa: E731
-    first, type_a, context = take(A, for_arrays)
-    second, type_b, _ = take(B, for_arrays)
-    if first.data.dtype != second.data.dtype:
-        wanted = np.result_type(first.data.dtype, second.data.dtype)
-        first, _, context = take(_cast(A, wanted), for_arrays)
-        second, _, _ = take(_cast(B, wanted), for_arrays)
-    if first.device != second.device:
-        raise ValueError(f"A is on {first.device}, B on {second.device}")
-    on_device = first.device != "cpu"
-    memory = CONTEXT_MEMORY if on_device else HOST_MEMORY
-    a, b = (_sorted(context, m, memory) for m in (first, second))
-    handle = _core.matrix_multiply(context._handle, a[0], b[0], None if method == "auto" else str(method))
-    return made(handle, context, first.kind)
-
-
-def _cast(A: Any, dtype: np.dtype) -> Any:
-    """The matrix with values of the type."""
-    if hasattr(A, "astype"):
-        return A.astype(dtype)
-    if hasattr(A, "tocsr") or not hasattr(A, "to"):
-        from ._matrix import CSR
-
-        if isinstance(A, CSR):
-            return CSR(A.data.astype(dtype), A.indices, A.indptr, A.shape)
-        raise TypeError("A and B must have the same type")
-    import torch
-
-    return A.to(getattr(torch, dtype.name))
-
-
-def _sorted(context: Any, matrix: Any, memory: int) -> tuple[Any, Any]:
-    """The matrix with ascending columns, and what keeps it alive. Repeated entries are refused."""
-    parts = matrix.tuple(memory)
-    if matrix.device == "cpu" and matrix.nnz:
-        from ._arrays import as_numpy
-
-        columns = as_numpy(matrix.indices)[: matrix.nnz]
-        offsets = as_numpy(matrix.indptr)
-        falls = np.flatnonzero(np.diff(columns) < 0) + 1
-        if np.isin(falls, offsets, assume_unique=False).all():
-            return parts, matrix
-    elif not matrix.nnz:
-        return parts, matrix
-    once = _core.matrix_transpose(context._handle, parts)
-    twice = _core.matrix_transpose(context._handle, _core.matrix_view(once))
-    return _core.matrix_view(twice), twice

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._arrays import View, as_numpy, view
+from ._arrays import View, as_numpy, copied, view, warn_rounded
 from ._context import CODES, DTYPES, FLOATING, Context
 
 CONTEXT_MEMORY, HOST_MEMORY = 0, 1
@@ -107,7 +108,11 @@ def _as_type(v: View, dtype: np.dtype, name: str) -> View:
     if v.kind == "torch":
         return view(v.array.to(getattr(sys.modules["torch"], dtype.name)).contiguous(), name)
     if v.on_host:
-        return view(np.ascontiguousarray(as_numpy(v), dtype), name)
+        given = as_numpy(v)
+        made = np.ascontiguousarray(given, dtype)
+        if dtype.kind in "fc":
+            warn_rounded(given, made, name)
+        return view(made, name)
     raise TypeError(f"{name} must be a contiguous array of the type {dtype}")
 
 
@@ -131,7 +136,8 @@ def _parts(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
         A = A.tocsr()
         if len(A.shape) != 2:
             raise ValueError(f"a matrix of {len(A.shape)} dimensions; 2 are needed")
-        return A.data, A.indices, A.indptr, A.shape, "cupy" if root == "cupyx" else "scipy"
+        kind = "cupy" if root == "cupyx" else "scipy-matrix" if _is_spmatrix(A) else "scipy"
+        return A.data, A.indices, A.indptr, A.shape, kind
     if isinstance(A, tuple) and len(A) == 3:
         if shape is None:
             raise ValueError("three arrays (data, indices, indptr) need shape=(rows, columns)")
@@ -142,29 +148,49 @@ def _parts(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
     )
 
 
+def _is_spmatrix(A: Any) -> bool:
+    """Whether A is a matrix of SciPy, for which * multiplies matrices, not one of its sparse arrays."""
+    scipy = sys.modules.get("scipy.sparse")
+    return scipy is not None and isinstance(A, scipy.spmatrix)
+
+
+def _sizes(shape: Any) -> tuple[int, int]:
+    """The argument shape, checked."""
+    try:
+        rows, cols = (operator.index(n) for n in shape)
+    except (TypeError, ValueError):
+        raise ValueError(f"shape is {shape!r}, not (rows, columns), two integers") from None
+    if min(rows, cols) < 0:
+        raise ValueError(f"shape is {(rows, cols)}: sizes must not be negative")
+    return rows, cols
+
+
 def _index_range(context: Context, index: View, limit: int, n: int) -> None:
     _core.index_check(context._handle, index.address, 8 * index.dtype.itemsize, 0, limit, n)
 
 
-def take(A: Any, context_for: Any, shape: Any = None, wanted: Any = None) -> tuple[Taken, np.dtype, Context]:
+def take(
+    A: Any, context_for: Any, shape: Any = None, wanted: Any = None, copy: bool = False
+) -> tuple[Taken, np.dtype, Context]:
     """The matrix, the type of x and y, and the context for it.
 
     context_for(device) gives the context for arrays on that device. Everything that the library
-    does not check itself is checked here, so no matrix makes it read outside of the arrays.
+    does not check itself is checked here, so no matrix makes it read outside of the arrays. With
+    copy, none of the arrays is the caller's, and the copies are what is checked.
     """
     data, indices, indptr, shape, kind = _parts(A, shape)
-    try:
-        shape = (int(shape[0]), int(shape[1]))
-    except (TypeError, IndexError, ValueError):
-        raise ValueError(f"shape is {shape!r}, not (rows, columns)") from None
-    if min(shape) < 0:
-        raise ValueError(f"shape is {shape}: sizes must not be negative")
+    shape = _sizes(shape)
     views = [view(a, n) for a, n in ((data, "data"), (indices, "indices"), (indptr, "indptr"))]
     for v, name in zip(views, ("data", "indices", "indptr")):
         if len(v.shape) != 1:
             raise ValueError(f"{name} has {len(v.shape)} dimensions, 1 is needed")
         if v.device != views[0].device:
             raise ValueError(f"{name} is on the device {v.device}, data on {views[0].device}")
+    context = context_for(views[0].device)
+    if views[0].device not in ("cpu", context.device):
+        raise ValueError(f"the matrix is on {views[0].device}, the device is {context.device}")
+    if copy:
+        views = [copied(v, context) for v in views]
     values, indices, indptr = views
     for v, name in ((indices, "indices"), (indptr, "indptr")):
         if v.dtype.kind not in "iu":
@@ -177,10 +203,7 @@ def take(A: Any, context_for: Any, shape: Any = None, wanted: Any = None) -> tup
         indices = _as_type(indices, np.dtype("int64"), "indices")
     if indptr.shape[0] != shape[0] + 1:
         raise ValueError(f"indptr has {indptr.shape[0]} elements, {shape[0] + 1} are needed for {shape[0]} rows")
-    context = context_for(values.device)
-    if values.device != "cpu" and values.device != context.device:
-        raise ValueError(f"the matrix is on {values.device}, the device is {context.device}")
-    offsets = as_numpy(indptr) if indptr.on_host else _downloaded(context, indptr)
+    offsets = as_numpy(indptr) if indptr.on_host else downloaded(context, indptr)
     nnz = int(offsets[-1])
     if offsets[0] != 0 or nnz < 0:
         raise ValueError(f"indptr runs from {offsets[0]} to {nnz}; it must begin with 0 and must not decrease")
@@ -215,12 +238,30 @@ def take(A: Any, context_for: Any, shape: Any = None, wanted: Any = None) -> tup
     return taken, vectors, context
 
 
-def _downloaded(context: Context, v: View) -> np.ndarray:
+def downloaded(context: Context, v: View) -> np.ndarray:
     if v.stream is not None:
         context._use_stream(*v.stream)
     out = np.empty(v.shape, v.dtype)
     _core.download(context._handle, v.address, out.view(np.uint8))
     return out
+
+
+def check_values(matrix: Taken, values: View | None = None) -> None:
+    """Raise a ValueError that names the place of a value that is not finite. Those on a GPU are not read."""
+    data = matrix.data if values is None else values
+    if not data.on_host or not matrix.nnz:
+        return
+    array = as_numpy(data)[: matrix.nnz]
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if wrong.size:
+        k = int(wrong[0])
+        row = int(np.searchsorted(as_numpy(matrix.indptr), k, "right")) - 1
+        what = "a NaN" if np.isnan(array[k]) else "an infinite number"
+        more = f", {wrong.size} in all" if wrong.size > 1 else ""
+        raise ValueError(f"A has {what} in row {row}, column {int(as_numpy(matrix.indices)[k])} (counted from 0){more}")
 
 
 class _Held:
@@ -242,24 +283,64 @@ def _array(owner: Any, address: int, n: int, dtype: Any) -> np.ndarray:
 def made(handle: Any, context: Context, kind: str) -> Any:
     """A matrix of the library as one of the caller's kind; its arrays are not copied."""
     rows, cols, nnz, row_ptr, bits, col, val, code, memory = _core.matrix_view(handle)
-    offset = np.dtype(f"int{bits}")
-    if memory == CONTEXT_MEMORY and context.is_cuda:
-        return _made_on_device(handle, context, kind)
-    indptr = _array(handle, row_ptr, rows + 1, offset)
-    indices = _array(handle, col, nnz, np.int32)
-    data = _array(handle, val, nnz, DTYPES[code]) if val or not nnz else np.ones(nnz)
-    if nnz < 2**31:
-        indptr = indptr.astype(np.int32)
+    offset, on_gpu = np.dtype(f"int{bits}"), memory == CONTEXT_MEMORY and context.is_cuda
+    if on_gpu:
+        context.wait()
+    parts = (val, nnz, DTYPES[code]), (col, nnz, np.dtype("int32")), (row_ptr, rows + 1, offset)
+    if not on_gpu:
+        indices, indptr = (_array(handle, *part) for part in parts[1:])
+        data = _array(handle, *parts[0]) if val or not nnz else np.ones(nnz)
+        return assembled(data, indices, indptr, (rows, cols), kind)
+    data, indices, indptr = (_device_array(handle, *part, context, kind) for part in parts)
+    return assembled(data, indices, indptr, (rows, cols), kind)
+
+
+def pattern_arrays(handle: Any, parts: tuple[int, ...], context: Context, device: str) -> tuple[Any, Any]:
+    """Copies of the offsets and columns of a pattern in the context's memory, for a matrix on device."""
+    rows, _, nnz, row_ptr, bits, col, *_ = parts
+    made = []
+    for address, n, dtype in ((row_ptr, rows + 1, np.dtype(f"int{bits}")), (col, nnz, np.dtype("int32"))):
+        if context.is_cuda and device != "cpu":
+            kind = "cupy" if "cupy" in sys.modules else "torch"
+            array = _device_array(handle, address, n, dtype, context, kind)
+            made.append(array.copy() if kind == "cupy" else array.clone())
+        else:
+            made.append(np.empty(n, dtype))
+            if n:
+                _core.download(context._handle, address, made[-1].view(np.uint8))
+    return made[0], made[1]
+
+
+def _device_array(owner: Any, address: int, n: int, dtype: np.dtype, context: Context, kind: str) -> Any:
+    held = _Held(owner, address, n, dtype, True)
     if kind == "torch":
-        import torch
+        return sys.modules["torch"].as_tensor(held, device=context.device)
+    import cupy
 
-        parts = (torch.from_numpy(indptr.astype(np.int64)), torch.from_numpy(indices.astype(np.int64)))
-        return torch.sparse_csr_tensor(*parts, torch.from_numpy(data), size=(rows, cols))
-    if kind == "numpy" or not _scipy():
-        return CSR(data, indices, indptr, (rows, cols))
-    from scipy.sparse import csr_array
+    with cupy.cuda.Device(context.number):
+        return cupy.asarray(held)
 
-    return csr_array((data, indices, indptr), shape=(rows, cols))
+
+def assembled(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], kind: str) -> Any:
+    """A matrix of the caller's kind of three arrays, which it uses; offsets get 32 bits if they fit."""
+    on_host = isinstance(data, np.ndarray)
+    if kind == "torch":
+        torch = sys.modules["torch"]
+        parts = [torch.as_tensor(a.astype(np.int64) if on_host else a.long()) for a in (indptr, indices)]
+        return torch.sparse_csr_tensor(*parts, torch.as_tensor(data), size=shape)
+    if data.shape[0] < 2**31:
+        indptr = indptr.astype(np.int32)
+    if on_host and (kind == "numpy" or not _scipy()):
+        return CSR(data, indices, indptr, shape)
+    if on_host:
+        from scipy.sparse import csr_array, csr_matrix
+
+        return (csr_matrix if kind == "scipy-matrix" else csr_array)((data, indices, indptr), shape=shape)
+    import cupy
+    from cupyx.scipy.sparse import csr_matrix as csr_on_gpu
+
+    with cupy.cuda.Device(data.device.id):
+        return csr_on_gpu((data, indices, indptr), shape=shape)
 
 
 def _scipy() -> bool:
@@ -268,25 +349,3 @@ def _scipy() -> bool:
     except ImportError:
         return False
     return True
-
-
-def _made_on_device(handle: Any, context: Context, kind: str) -> Any:
-    rows, cols, nnz, row_ptr, bits, col, val, code, _ = _core.matrix_view(handle)
-    context.wait()
-    parts = [
-        _Held(handle, val, nnz, DTYPES[code], True),
-        _Held(handle, col, nnz, np.dtype("int32"), True),
-        _Held(handle, row_ptr, rows + 1, np.dtype(f"int{bits}"), True),
-    ]
-    if kind == "torch":
-        torch = sys.modules["torch"]
-        data, indices, indptr = (torch.as_tensor(p, device=context.device) for p in parts)
-        return torch.sparse_csr_tensor(indptr.long(), indices.long(), data, size=(rows, cols))
-    import cupy
-    from cupyx.scipy.sparse import csr_matrix
-
-    with cupy.cuda.Device(context.number):
-        data, indices, indptr = (cupy.asarray(p) for p in parts)
-        if nnz < 2**31:
-            indptr = indptr.astype(cupy.int32)
-        return csr_matrix((data, indices, indptr), shape=(rows, cols))

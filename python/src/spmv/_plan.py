@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arrays import View, check_out, direct, empty, finished, on_device, overlap, taken, view
+from ._arrays import View, check_out, copied, direct, empty, finished, on_device, overlap, taken, view, whole
 from ._context import CODES, Context, context_of
 from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, Taken, take
 
@@ -43,6 +43,9 @@ except ImportError:
 _ndarray = np.ndarray
 _empty = np.empty
 _multiply = _core.multiply
+
+# Entries per row up to which reading the matrix again costs less than copying a vector to C order.
+_FEW = 8
 
 _OPERATIONS = {False: 0, True: 1, "N": 0, "T": 1, "H": 2}
 
@@ -106,8 +109,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
     ) -> None:
         if transpose not in _OPERATIONS:
             raise ValueError(f'transpose is {transpose!r}, not True, False, "N", "T" or "H"')
-        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        self._open(matrix, vector_type, context, _OPERATIONS[transpose], int(vectors), method, copy, None)
+        vectors = whole(vectors, "vectors", 1)
+        matrix, vector_type, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
+        self._open(matrix, vector_type, context, _OPERATIONS[transpose], vectors, method, copy, None)
 
     @classmethod
     def _of(cls, other: Plan, operation: int, vectors: int) -> Plan:
@@ -128,8 +132,6 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         copy: bool,
         parent: Plan | None,
     ) -> None:
-        if vectors < 1 or vectors > 2**30:
-            raise ValueError(f"vectors is {vectors}, must be at least 1")
         rows, cols = matrix.shape if operation == 0 else matrix.shape[::-1]
         super().__init__(dtype, (rows, cols))
         self._matrix, self._dtype, self._context, self._copy = matrix, dtype, context, copy
@@ -146,11 +148,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
 
     def _make(self) -> None:
         m, context = self._matrix, self._context
-        borrow = m.device == ("cpu" if not context.is_cuda else context.device) and not self._copy
-        if context.is_cuda and m.device != "cpu":
-            borrow = True
-            if m.data.stream is not None:
-                context._use_stream(*m.data.stream)
+        borrow = m.device == ("cpu" if not context.is_cuda else context.device)
+        if context.is_cuda and borrow and m.data.stream is not None:
+            context._use_stream(*m.data.stream)
         parts = list(m.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY))
         parts[6] = self._values.address if m.nnz else 0
         keep = (*m.keep, self._values.keep) if borrow else None
@@ -191,8 +191,9 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         ----------
         x : array
             One vector, or a matrix whose columns are vectors. An array of NumPy, CuPy, PyTorch or
-            JAX is not copied if it has the type of the plan and is contiguous in C order. On a GPU
-            the work is queued on the current stream of x's library.
+            JAX is not copied if it has the type of the plan and is contiguous in C order. A matrix of
+            NumPy in Fortran order is not copied either if A has few entries; the result is then in
+            Fortran order. On a GPU the work is queued on the current stream of x's library.
         out : array, optional
             Receives the result, which is also returned. It must not overlap x. Default: a new array
             of the kind of x.
@@ -244,6 +245,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
             raise ValueError("beta needs out")
         if vectors == 0:
             return finished(empty(given, shape, self._dtype, context), given)
+        if out is None and self._takes_columns(given):
+            return self._columns(given.array, alpha)
         source, given = taken(given, "x", self._dtype, context)
         result = empty(given, shape, self._dtype, context) if out is None else check_out(
             out, shape, self._dtype, given, context
@@ -259,6 +262,32 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         if target is not result and result.bytes:
             _core.download(context._handle, target.address, _writable(result))
         return finished(result, given) if out is None else out
+
+    def _takes_columns(self, x: View) -> bool:
+        """Whether the columns of x, in Fortran order, are multiplied one by one.
+
+        x would be copied to C order otherwise, which takes longer than to read a matrix of few entries
+        for each column.
+        """
+        array = x.array
+        return (
+            self._on_host
+            and isinstance(array, _ndarray)
+            and array.ndim == 2
+            and array.flags.f_contiguous
+            and not array.flags.c_contiguous
+            and array.flags.aligned
+            and array.dtype == self._dtype
+            and self.nnz <= _FEW * max(self.shape)
+        )
+
+    def _columns(self, x: np.ndarray, alpha: Any) -> np.ndarray:
+        """The products with the columns of x, in Fortran order too."""
+        single = self if self._vectors == 1 else self._with(self._operation, 1)
+        y = _empty((x.shape[1], self.shape[0]), self._dtype)
+        for column, result in zip(x.T, y):
+            _multiply(single._handle, column, result, alpha, None)
+        return y.T
 
     def _with(self, operation: int, vectors: int) -> Plan:
         """The plan for another operation or number of vectors; the last one of each is kept."""
@@ -338,7 +367,8 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         ----------
         values : array
             As many elements as the matrix has entries, in their order: ``A.data`` of the CSR form.
-            The plan uses this array from now on, so it must not change.
+            The plan uses this array from now on, so it must not change; with ``copy=True`` it is
+            copied.
 
         Examples
         --------
@@ -350,9 +380,11 @@ class Plan(_Base):  # type: ignore[misc, valid-type]
         """
         m, context = self._matrix, self._context
         stored = m.data.dtype
-        v, _ = taken(values, "values", stored, context)
+        v, given = taken(values, "values", stored, context)
         if v.shape != (m.nnz,):
             raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
+        if self._copy and v is given:
+            v = copied(v, context)
         self._others.clear()
         if m.nnz == 0:
             return

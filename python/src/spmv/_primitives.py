@@ -57,10 +57,12 @@ class _Output:
         return array[:n] if not isinstance(array, Memory) else array
 
 
-def _apart(source: View, output: _Output, in_place: bool = True) -> None:
-    same = source.address == output.address and in_place
-    if not same and overlap(source, output.target):
-        raise ValueError("the input and out overlap")
+def _apart(output: _Output, *inputs: View, in_place: bool = True) -> None:
+    """Raise a ValueError if out overlaps an input; in_place: the first one may be out itself."""
+    for i, v in enumerate(inputs):
+        same = i == 0 and in_place and v.address == output.address
+        if not same and overlap(v, output.target):
+            raise ValueError("an input and out overlap")
 
 
 def _scalar(output: _Output) -> Any:
@@ -80,7 +82,7 @@ def map(function: str, a: Any, out: Any = None, *, device: Any = "auto") -> Any:
     source, given, context = _open(a, "a", device)
     n = source.shape[0]
     output = _Output(out, n, source.dtype, given, context)
-    _apart(source, output)
+    _apart(output, source)
     _core.map(context._handle, function, CODES[source.dtype], source.address, output.address, n)
     return output.get()
 
@@ -100,8 +102,8 @@ def combine(op: str, a: Any, b: Any, out: Any = None, *, device: Any = "auto") -
     if second.shape != (n,):
         raise ValueError(f"b has the shape {second.shape}, a has {(n,)}")
     output = _Output(out, n, source.dtype, given, context)
-    _apart(source, output)
-    _apart(second, output)
+    _apart(output, source)
+    _apart(output, second)
     _core.map_binary(
         context._handle, op, CODES[source.dtype], source.address, second.address, output.address, n
     )
@@ -172,7 +174,7 @@ def scan(a: Any, op: str = "add", *, exclusive: bool = False, out: Any = None, d
     source, given, context = _open(a, "a", device)
     n = source.shape[0]
     output = _Output(out, n, source.dtype, given, context)
-    _apart(source, output)
+    _apart(output, source)
     _core.scan(context._handle, exclusive, op, CODES[source.dtype], source.address, output.address, n)
     return output.get()
 
@@ -235,7 +237,7 @@ def segmented_scan(
         heads = _positions(offsets, "offsets", n, context, _OFFSETS)
         form, bits, count = _OFFSETS, 8 * heads.dtype.itemsize, heads.shape[0] - 1
     output = _Output(out, n, source.dtype, given, context)
-    _apart(source, output)
+    _apart(output, source, heads)
     _core.segmented(
         context._handle, False, exclusive, op, CODES[source.dtype], form, heads.address, bits, count, source.address,
         output.address, n,
@@ -268,7 +270,7 @@ def segmented_reduce(a: Any, offsets: Any, op: str = "add", *, out: Any = None, 
     heads = _positions(offsets, "offsets", n, context, _OFFSETS)
     count = heads.shape[0] - 1
     output = _Output(out, count, source.dtype, given, context)
-    _apart(source, output, in_place=False)
+    _apart(output, source, heads, in_place=False)
     _core.segmented(
         context._handle, True, False, op, CODES[source.dtype], _OFFSETS, heads.address, 8 * heads.dtype.itemsize, count,
         source.address, output.address, n,
@@ -396,7 +398,7 @@ def gather(a: Any, index: Any, *, out: Any = None, device: Any = "auto") -> Any:
     n, bits = where.shape[0], 8 * where.dtype.itemsize
     _core.index_check(context._handle, where.address, bits, 0, source.shape[0], n)
     output = _Output(out, n, source.dtype, given, context)
-    _apart(source, output, in_place=False)
+    _apart(output, source, where, in_place=False)
     _core.gather(
         context._handle, CODES[source.dtype], source.address, source.shape[0], where.address, bits, output.address, n
     )
@@ -421,7 +423,7 @@ def scatter(a: Any, index: Any, out: Any, *, device: Any = "auto") -> Any:
     if len(room) != 1:
         raise ValueError("out must be a vector")
     output = _Output(out, room[0], source.dtype, given, context)
-    _apart(source, output, in_place=False)
+    _apart(output, source, where, in_place=False)
     _core.index_check(context._handle, where.address, bits, 0, room[0], n)
     _core.scatter(
         context._handle, CODES[source.dtype], source.address, where.address, bits, output.address, room[0], n

@@ -3,16 +3,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import sys
+import threading
+from dataclasses import dataclass, field, fields
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core
-from ._arrays import Borrowed, View, empty, fill, finished, overlap, taken, view
-from ._context import CODES, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, take
-from ._plan import Plan, _writable
+from ._arrays import (
+    Borrowed,
+    View,
+    as_numpy,
+    check_finite,
+    copied,
+    empty,
+    fill,
+    finished,
+    number,
+    on_device,
+    raise_not_finite,
+    taken,
+    view,
+    whole,
+)
+from ._context import CODES, FLOATING, Context, context_of
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, made, take
+from ._plan import Plan, _Base, _writable
 
 
 @dataclass(frozen=True)
@@ -20,7 +38,9 @@ class Result:
     """The outcome of a solve, of one right-hand side.
 
     ``true_residual`` is the norm of b - A x, computed for the x returned. ``converged`` means that
-    it is within ``tolerance``; the residual of the recurrence does not count.
+    it is within ``tolerance``, and that no row of b - A x is large beside the row's own numbers; the
+    residual of the recurrence does not count. ``backward_error`` is the largest component-wise
+    backward error of a row, and ``backward_row`` that row, from 0 (negative: not computed).
     """
 
     x: Any = field(repr=False)
@@ -40,7 +60,14 @@ class Result:
     why_preconditioner: str
     setup_seconds: float
     solve_seconds: float
+    backward_error: float
+    backward_row: int
     columns: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # with several right-hand sides
+
+    @property
+    def precond(self) -> str:
+        """Another name of ``preconditioner``, that of the program and the C library."""
+        return self.preconditioner
 
 
 def _result(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> Result:
@@ -62,31 +89,39 @@ def _shown(context: Context, n: int, dtype: np.dtype, like: View, callback: Call
     return tell
 
 
-class Solver:
+class Solver(_Base):  # type: ignore[misc, valid-type]
     """A solver for A x = b with a square A, for many right-hand sides.
 
-    It makes a plan and a preconditioner once.
+    It makes a plan and a preconditioner once. A solver is a ``scipy.sparse.linalg.LinearOperator``
+    that multiplies by the inverse of A: ``solver @ b`` is the solution, or a RuntimeError if the
+    tolerance is not reached. ``eigsh(A, sigma=0, OPinv=solver)`` and ``cg(B, b, M=solver)`` work.
 
     Parameters
     ----------
     A : matrix
         As for ``Plan``.
-    preconditioner : str, optional
+    preconditioner : str, operator, matrix, function or Solver, optional
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
         ``"ic0"``, ``"cholesky"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"``
-        and ``"ilut"``.
+        and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
+        ``@`` or as a function, called in each iteration. With the methods cg and minres, M must be
+        symmetric (Hermitian) positive definite and the same in each iteration, and with bicgstab
+        the same in each iteration. Only gmres allows an M that changes, such as another iterative
+        solver. A solver as M need not reach its tolerance.
     method : str, optional
         ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"`` or ``"direct"``.
     rtol, atol : float, optional
         The solve ends when ``norm(b - A x) <= max(rtol * norm(b), atol)``. Default 1e-8 and 0.
     maxiter : int, optional
-        Default: 10 times the rows, at least 100.
+        From 1. Default: 10 times the rows, at least 100.
     restart : int, optional
         Steps of a cycle of GMRES, at most 200. Default 50.
     dtype : numpy.dtype, optional
-        float64, float32, complex128 or complex64, as for ``Plan``.
+        float64, float32, complex128 or complex64, as for ``Plan``. Default: that of the matrix; a b
+        of a type with more digits, or a complex one, is then solved in that type, by another solver
+        that is made on first use.
     vectors : int, optional
-        Right-hand sides that one call solves; default 1.
+        Right-hand sides that are solved at once; default 1. ``solve`` takes any number of them.
     mixed : bool, optional
         True: iterate in float32 and correct x in float64.
     check_symmetry : bool, optional
@@ -94,10 +129,15 @@ class Solver:
     rung : str, optional
         The implementation of the method; default ``"auto"``.
     options : dict, optional
-        Of the preconditioner: ``block``, ``degree``, ``steps``, ``shift``, ``strength``; ``near_null``:
-        for ``"amg"``, an array with a row for each row of A and up to 8 columns v with A v near 0.
+        Of the preconditioner (``docs/preconditioners.md``):
+        ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg),
+        ``steps``, ``lowest``, ``highest`` (chebyshev), ``shift`` (ic0), ``strength``, ``smoother``
+        (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), and ``near_null`` (amg): an array with a
+        row for each row of A and up to 8 columns v with A v near 0.
     device, shape, copy
         As for ``Plan``.
+    precond
+        Another name of ``preconditioner``, that of the program and the C library.
 
     Examples
     --------
@@ -107,12 +147,14 @@ class Solver:
     >>> result = solver.solve(A @ np.ones(900))
     >>> result.converged, bool(abs(result.x - 1).max() < 1e-6)
     (True, True)
+    >>> (solver @ np.ones((900, 3))).shape
+    (900, 3)
     """
 
     def __init__(
         self,
         A: Any,
-        preconditioner: str = "auto",
+        preconditioner: Any = "auto",
         method: str = "auto",
         *,
         rtol: float = 1e-8,
@@ -128,21 +170,58 @@ class Solver:
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
+        precond: Any = None,
         _iterates: bool = False,
     ) -> None:
-        matrix, self._dtype, context = take(A, lambda where: context_of(device, where), shape, dtype)
-        given = {"block": 0, "degree": -1, "steps": 0, "shift": 0.0, "strength": 0.0, "near_null": None}
+        if precond is not None:
+            if not (isinstance(preconditioner, str) and preconditioner == "auto"):
+                raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
+            preconditioner = precond
+        vectors = whole(vectors, "vectors", 1)
+        given = {**_OPTIONS, "near_null": None}
         for name, value in (options or {}).items():
             if name not in given:
                 raise ValueError(f"unknown option {name!r} of the preconditioner; there are {', '.join(given)}")
-            given[name] = value
-        self._matrix, self._context, self._vectors = matrix, context, int(vectors)
-        if self._vectors < 1 or self._vectors > 2**20:
-            raise ValueError(f"vectors is {vectors}, must be at least 1")
-        self.shape = matrix.shape
+            if value is not None:
+                given[name] = value
+        matrix, of_b, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                f"A x = b needs a square matrix, A has {matrix.shape[0]} rows and {matrix.shape[1]} columns: for a "
+                "least-squares solution, solve the normal equations A'A x = A'b"
+            )
+        check_values(matrix)
+        super().__init__(of_b, matrix.shape)
+        self._dtype, self._free_type, self._copy = of_b, dtype is None, copy
+        self._matrix, self._context, self._vectors = matrix, context, vectors
+        self._settings = dict(
+            preconditioner=preconditioner, method=method, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
+            mixed=mixed, check_symmetry=check_symmetry, rung=rung, options=options,
+        )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_near_null(given["near_null"])
-        borrow = (matrix.device != "cpu" or not context.is_cuda) and not (copy and matrix.device == "cpu")
-        self._args = (method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check_symmetry, given)
+        # kind: of the arrays that an operator as preconditioner gets
+        self._calling = calling = threading.local()
+        own = None
+        if not isinstance(preconditioner, str):
+            in_m = np.dtype("float32") if mixed else of_b
+            own = _wrapped(preconditioner, matrix.shape[0], in_m, lambda: calling.kind, context)
+        self._args = (
+            None if method == "auto" else str(method),
+            "none" if own is not None else preconditioner,
+            None if rung == "auto" else str(rung),
+            CODES[of_b],
+            vectors,
+            int(bool(mixed)),
+            number(rtol, "rtol"),
+            number(atol, "atol"),
+            0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1),
+            0 if restart is None else whole(restart, "restart", 1),
+            int(bool(check_symmetry)),
+        )
+        self._options = _numbers(given)
+        self._own = own
+        self._others: dict[Any, Solver] = {}  # made on first use: for other types, for the adjoint
+        borrow = matrix.device != "cpu" or not context.is_cuda
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
         self._keep = matrix.keep if borrow else None
         self._iterating: Any = None
@@ -156,30 +235,16 @@ class Solver:
 
     def _make(self, iterates: bool) -> Any:
         v = self._near_null
-        method, preconditioner, rung, mixed, rtol, atol, maxiter, restart, check, given = self._args
         return _core.solver(
             self._context._handle,
             self._parts,
-            None if method == "auto" else str(method),
-            str(preconditioner),
-            None if rung == "auto" else str(rung),
-            CODES[self._dtype],
-            self._vectors,
-            int(bool(mixed)),
-            float(rtol),
-            float(atol),
-            int(maxiter or 0),
-            int(restart or 0),
-            int(bool(check)),
+            *self._args,
             iterates,
-            int(given["block"]),
-            int(given["degree"]),
-            int(given["steps"]),
-            float(given["shift"]),
-            float(given["strength"]),
+            self._options,
             v.address if v is not None else 0,
             v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
-            self._keep,
+            self._own,
+            (self._keep, self._options, self._own),
         )
 
     def solve(
@@ -195,55 +260,180 @@ class Solver:
         Parameters
         ----------
         b : array
-            The right-hand side, or with ``vectors`` a matrix with one in each column.
+            The right-hand side, or a matrix with one in each column. Columns are solved ``vectors``
+            (of the solver) at a time.
         x0 : array, optional
-            The start, which stays as it is; default 0.
+            The start, of the shape of b, which stays as it is; default 0.
         callback : function, optional
-            Called with a copy of x after each iteration. On a GPU the solver then runs its simplest
-            form; ``on_residual`` costs less. It stops the solve by returning True.
+            Called with a copy of x after each iteration, for one right-hand side. On a GPU the solver
+            then runs its simplest form; ``on_residual`` costs less. It stops the solve by returning
+            True.
         on_residual : function, optional
             Called with the iteration and the norm of the residual, for iteration 0 too. It stops the
-            solve by returning a true value.
+            solve by returning a true value. Where columns are solved in turn, the iterations of each
+            begin at 0.
 
         Returns
         -------
         Result
             Its x is of the kind of b. If the solver stops early, ``converged`` is False and
-            ``message`` says why. With ``method="cg"`` or ``"minres"``, a matrix that is not symmetric is
-            a ValueError.
+            ``message`` says why. With several right-hand sides, ``columns`` has a dictionary for each.
+            A b, x0 or A with a NaN is a ValueError. With ``method="cg"`` or ``"minres"``, a matrix
+            that is not symmetric is one too.
         """
-        context, n, k = self._context, self.shape[0], self._vectors
-        rhs, given = taken(b, "b", self._dtype, context)
-        shape = given.shape
-        if (k == 1 and shape not in ((n,), (n, 1))) or (k > 1 and shape != (n, k)):
-            raise ValueError(f"b has the shape {shape}, the solver needs {(n,) if k == 1 else (n, k)}")
-        result, target = _start(x0, given, shape, self._dtype, context)
-        handle = self._handle
-        tell = None
+        context, n = self._context, self.shape[0]
+        given = view(b, "b", context)
+        typed = self._typed(given.dtype)
+        if typed is not self:
+            return typed.solve(b, x0, callback=callback, on_residual=on_residual)
+        if len(given.shape) not in (1, 2) or given.shape[0] != n:
+            raise ValueError(f"b has the shape {given.shape}, the matrix has {n} rows")
+        start = None if x0 is None else _checked_start(x0, given.shape, self._dtype, context)
+        columns = given.shape[1] if len(given.shape) == 2 else 1
+        if columns == self._vectors:
+            return self._solve_at_once(given, start, callback, on_residual)
+        if callback is not None:
+            raise NotImplementedError(f"callback needs one right-hand side, b has {columns}: on_residual works")
+        return self._solve_in_parts(given, start, on_residual)
+
+    def _solve_at_once(self, b: View, start: View | None, callback: Any, on_residual: Any) -> Result:
+        """b with as many columns as the solver has vectors."""
+        context = self._context
+        rhs, _ = taken(b, "b", self._dtype, context)
+        check_finite(rhs if rhs.on_host else b, "b")
+        result, target = _start(start, b, b.shape, self._dtype, context)
+        handle, tell = self._handle, None
         if callback is not None:
             if self._iterating is None:
                 self._iterating = self._make(True)
             handle = self._iterating
-            tell = _shown(context, n, self._dtype, given, callback)
-        status, message, rows = _core.solver_solve(handle, rhs.address, target.address, k, tell, on_residual)
-        return _result(_end(result, target, given, context), status, message, rows)
+            tell = _shown(context, self.shape[0], self._dtype, b, callback)
+        before = getattr(self._calling, "kind", None)
+        self._calling.kind = b.kind
+        try:
+            status, message, rows = _core.solver_solve(
+                handle, rhs.address, target.address, self._vectors, tell, on_residual
+            )
+        finally:
+            self._calling.kind = before
+        if status == "SPMV_ERROR_NOT_FINITE":  # the arrays on a GPU
+            for v, name in ((b, "b"), (start, "x0"), (self._matrix.data, "A.data")):
+                if v is not None and not v.on_host:
+                    raise_not_finite(downloaded(context, v), name)
+        return _result(_end(result, target, b, context), status, message, rows)
+
+    def _solve_in_parts(self, b: View, start: View | None, on_residual: Any) -> Result:
+        """b with any number of columns, as many at a time as the solver has vectors."""
+        context, k, n = self._context, self._vectors, self.shape[0]
+        flat = len(b.shape) == 1
+        whole_b, whole_start = _sliceable(b, "b"), None if start is None else _sliceable(start, "x0")
+        columns = 1 if flat else b.shape[1]
+        result = empty(view(whole_b, "b"), b.shape, self._dtype, context)
+        rows: list[dict[str, Any]] = []
+        status, message = "SPMV_OK", ""
+        for first in range(0, columns, k):
+            last = min(first + k, columns)
+            where = slice(None) if flat else (slice(None), first if k == 1 else slice(first, last))
+            parts = [None if a is None else a[where] for a in (whole_b, whole_start)]
+            if k > 1 and last - first < k:
+                parts = [None if a is None else _filled_up(a, (n, k), self._dtype, context) for a in parts]
+            if status == "SPMV_CANCELLED":
+                result.array[where] = 0 if parts[1] is None else parts[1]
+                rows += [{**rows[-1], "status": status, "iterations": 0, "true_residual": math.nan}] * (last - first)
+                continue
+            part_start = None if parts[1] is None else view(parts[1], "x0", context)
+            part = self._solve_at_once(view(parts[0], "b", context), part_start, None, on_residual)
+            found = part.x if k == 1 or last - first == k else part.x[:, 0 if flat else slice(0, last - first)]
+            result.array[where] = found
+            rows += [_row(part)] if k == 1 else part.columns[: last - first]
+            if not part.converged and (status == "SPMV_OK" or part.status == "SPMV_CANCELLED"):
+                name = f"column {first}" if last - first == 1 else f"columns {first} to {last - 1}"
+                status, message = part.status, f"{name} of b (counted from 0): {part.message}"
+        if not rows:
+            raise ValueError("b has no columns")
+        x: Any = result.array
+        if b.kind == "jax":
+            x = sys.modules["jax"].numpy.asarray(x)
+        return _result(x, status, message, rows)
+
+    def _typed(self, dtype: np.dtype) -> Solver:
+        """The solver for a b of this type: this one, or another if b has more digits or is complex."""
+        wanted = np.result_type(self._dtype, dtype) if dtype.kind in "biufc" else self._dtype
+        if not self._free_type or wanted == self._dtype or wanted not in FLOATING:
+            return self
+        if wanted not in self._others:
+            m = self._matrix
+            vectors = 1 if wanted.kind == "c" else self._vectors
+            self._others[wanted] = self._again((m.data, m.indices, m.indptr), dtype=wanted, vectors=vectors)
+        return self._others[wanted]
+
+    def _again(self, arrays: Any, **settings: Any) -> Solver:
+        """A solver of the same settings for another matrix of the same shape."""
+        return Solver(arrays, shape=self.shape, device=self._context, **{**self._settings, **settings})
+
+    def _adjoint_solver(self) -> Solver:
+        """The solver for the conjugate transpose of A."""
+        if "adjoint" not in self._others:
+            if not isinstance(self._settings["preconditioner"], str):
+                raise NotImplementedError("the adjoint of a solver needs a preconditioner that is a name")
+            m = self._matrix
+            handle = _core.matrix_transpose(self._context._handle, self._parts)
+            turned = made(handle, self._context, "numpy" if m.device == "cpu" else m.kind)
+            data = turned.data.conj() if self._matrix.data.dtype.kind == "c" else turned.data
+            arrays = (data, turned.indices, turned.indptr)
+            self._others["adjoint"] = self._again(arrays, dtype=self._dtype, vectors=self._vectors)
+        return self._others["adjoint"]
+
+    # ------------------------------------------------------------------ as a LinearOperator
+
+    def _solved(self, b: Any) -> Any:
+        """x, or a RuntimeError."""
+        result = self.solve(b)
+        if not result.converged:
+            error = RuntimeError(result.message)
+            error.status = result.status  # type: ignore[attr-defined]
+            raise error
+        return result.x
+
+    def __matmul__(self, b: Any) -> Any:
+        if isinstance(b, _Base):
+            return super().__matmul__(b)  # type: ignore[misc]
+        return self._solved(b)
+
+    def _matvec(self, b: Any) -> Any:
+        return self._solved(b)
+
+    def _matmat(self, b: Any) -> Any:
+        return self._solved(b)
+
+    def _rmatvec(self, b: Any) -> Any:
+        return self._adjoint_solver()._solved(b)
+
+    def _rmatmat(self, b: Any) -> Any:
+        return self._adjoint_solver()._solved(b)
+
+    # ------------------------------------------------------------------ values, description
 
     def update_values(self, values: Any) -> None:
         """Replace the values of the matrix, as ``Plan.update_values``, and make the preconditioner again."""
         m = self._matrix
-        v, _ = taken(values, "values", m.data.dtype, self._context)
+        v, given = taken(values, "values", m.data.dtype, self._context)
         if v.shape != (m.nnz,):
             raise ValueError(f"values has the shape {v.shape}, the matrix has {m.nnz} entries")
+        if self._copy and v is given:
+            v = copied(v, self._context)
+        check_values(m, v)
         self._iterating = None
-        _core.solver_update(self._handle, v.address, (*m.keep, v.keep))
+        self._others.clear()
+        on_host = v
+        if self._keep is None:  # the library copies: what later solvers are made from
+            on_host = view(np.array(values, dtype=m.data.dtype), "values")
+        _core.solver_update(self._handle, v.address, ((*m.keep, v.keep), self._options, self._own))
         parts = list(self._parts)
+        parts[6] = on_host.address
+        self._parts, m.data = tuple(parts), on_host
         if self._keep is not None:
-            parts[6] = v.address
-            self._parts, self._keep = tuple(parts), (*m.keep, v.keep)
-        else:
-            host = view(np.array(values, dtype=m.data.dtype), "values")
-            parts[6] = host.address
-            self._parts, self._matrix.data = tuple(parts), host
+            self._keep = m.keep
 
     def __repr__(self) -> str:
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
@@ -252,18 +442,76 @@ class Solver:
         raise TypeError("a solver cannot be pickled or copied: make one where it is needed")
 
 
-def _start(x0: Any, given: View, shape: Any, dtype: np.dtype, context: Context) -> tuple[View, View]:
+# Options of preconditioners, with the values that stand for the library's defaults.
+_OPTIONS: dict[str, Any] = dict(
+    block=0, degree=-1, steps=0, shift=0.0, strength=0.0, fill=0.0, drop=-1.0, lowest=0.0, highest=0.0, smoother=None
+)
+
+
+def _numbers(given: dict[str, Any]) -> tuple[Any, ...]:
+    """The options in the order of _core.solver."""
+    made: list[Any] = []
+    for name, default in _OPTIONS.items():
+        value = given[name]
+        if value == default and isinstance(value, type(default)):
+            made.append(value)
+        elif isinstance(default, int):
+            made.append(whole(value, f"the option {name}", 0))
+        elif isinstance(default, float):
+            made.append(number(value, f"the option {name}"))
+        else:
+            made.append(str(value))
+    return tuple(made)
+
+
+def _row(result: Result) -> dict[str, Any]:
+    """What Result.columns has of one right-hand side."""
+    return {f.name: getattr(result, f.name) for f in fields(result) if f.name not in ("x", "converged", "message", "columns")}
+
+
+def _sliceable(v: View, name: str) -> Any:
+    """The array of a view, with columns that can be read and written."""
+    if v.kind in ("cupy", "torch"):
+        return v.array
+    if v.kind == "jax":
+        return np.asarray(v.array)
+    if v.on_host:
+        return as_numpy(v)
+    raise TypeError(f"{name} has several columns: make the solver with as many vectors, or pass an array of CuPy")
+
+
+def _filled_up(part: Any, shape: tuple[int, int], dtype: np.dtype, context: Context) -> Any:
+    """The columns of part, followed by columns of 0."""
+    like = view(part, "b", context)
+    full = empty(like, shape, dtype, context)
+    fill(full, 0, context)
+    if len(like.shape) == 1:
+        full.array[:, 0] = part
+    else:
+        full.array[:, : like.shape[1]] = part
+    return full.array
+
+
+def _checked_start(x0: Any, shape: Any, dtype: np.dtype, context: Context) -> View:
+    """The view of x0, which has the shape of b but for an axis of 1."""
+    v = view(x0, "x0", context)
+    if v.shape != tuple(shape) and not (math.prod(shape) == shape[0] and v.shape in (shape[:1], (shape[0], 1))):
+        raise ValueError(f"x0 has the shape {v.shape}, b has {tuple(shape)}")
+    if v.dtype.kind not in ("biufc" if dtype.kind == "c" else "biuf"):
+        raise TypeError(f"x0 has the type {v.dtype}, but the solve is in {dtype}: pass x0.real, or a complex b")
+    check_finite(v, "x0")
+    return v
+
+
+def _start(x0: View | None, given: View, shape: Any, dtype: np.dtype, context: Context) -> tuple[View, View]:
     """x with its start value: the array that the caller gets, and the one that the library uses."""
     result = empty(given, shape, dtype, context)
-    if x0 is not None and tuple(np.shape(x0)) not in (shape, (shape[0],), (shape[0], 1)):
-        raise ValueError(f"x0 has the shape {tuple(np.shape(x0))}, b has {shape}")
     if x0 is None:
         fill(result, 0, context)
     else:
-        fill(result, x0.reshape(shape) if hasattr(x0, "reshape") else np.reshape(x0, shape), context)
+        value = x0.array if x0.kind in ("cupy", "torch", "jax") or not x0.on_host else as_numpy(x0)
+        fill(result, value.reshape(shape) if hasattr(value, "reshape") else value, context)
     if context.is_cuda and result.on_host:
-        from ._arrays import on_device
-
         return result, on_device(result, "x", context)
     return result, result
 
@@ -276,6 +524,9 @@ def _end(result: View, target: View, given: View, context: Context) -> Any:
 
 def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     """Solve A x = b once; the options are those of ``Solver`` and of ``Solver.solve``.
+
+    b is one right-hand side, or a matrix with one in each column. x has a type that A and b fit into,
+    unless ``dtype`` names another.
 
     Examples
     --------
@@ -290,6 +541,8 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
     if calls.get("callback") is not None:
         options["_iterates"] = True
+    if options.get("dtype") is None:
+        options["dtype"] = _common(A, b)
     solver = Solver(A, **options)
     if calls.get("callback") is not None:
         solver._iterating = solver._handle
@@ -369,11 +622,16 @@ def cg(
     rhs, given = taken(b, "b", dtype, context)
     if given.shape not in ((cols,), (cols, 1)):
         raise ValueError(f"b has the shape {given.shape}, the matrix has {cols} columns")
-    x, target = _start(x0, given, given.shape, dtype, context)
-    wrapped = None if M is None else _wrapped(M, rows, dtype, given, context)
+    check_finite(rhs if rhs.on_host else given, "b")
+    check_values(plan._matrix, plan._values)
+    start = None if x0 is None else _checked_start(x0, given.shape, dtype, context)
+    x, target = _start(start, given, given.shape, dtype, context)
+    wrapped = None if M is None else _wrapped(M, rows, dtype, lambda: given.kind, context)
+    limit = 0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1)
     tell = None if callback is None else _shown(context, rows, dtype, given, callback)
     status, _, table = _core.cg(
-        plan._handle, wrapped, rhs.address, target.address, None, float(rtol), float(atol), int(maxiter or 0), 1, tell, None
+        plan._handle, wrapped, rhs.address, target.address, None, number(rtol, "rtol"), number(atol, "atol"), limit, 1, tell,
+        None,
     )
     return _end(x, target, given, context), _info(status, table[0]["iterations"])
 
@@ -387,7 +645,7 @@ def _info(status: str, iterations: int) -> int:
 def _common(A: Any, b: Any) -> Any:
     """SciPy's choice of the type: that which both A and b fit into."""
     try:
-        of_a = np.dtype(str(A.dtype).removeprefix("torch."))
+        of_a = view(A[0], "data").dtype if isinstance(A, tuple) else np.dtype(str(A.dtype).removeprefix("torch."))
         of_b = view(b, "b").dtype
     except (AttributeError, TypeError):
         return None
@@ -395,8 +653,10 @@ def _common(A: Any, b: Any) -> Any:
     return found if found in CODES and found.kind in "fc" else (None if of_a.kind in "fc" else np.dtype("float64"))
 
 
-def _wrapped(M: Any, rows: int, dtype: np.dtype, like: View, context: Context) -> Any:
-    """A preconditioner of the library that calls M."""
+def _wrapped(M: Any, rows: int, dtype: np.dtype, kind: Callable[[], str], context: Context) -> Any:
+    """A preconditioner of the library that calls M with arrays of the kind."""
+    # for the library, a complex vector is one of real and imaginary parts
+    part, parts = (np.dtype(f"f{dtype.itemsize // 2}"), 2) if dtype.kind == "c" else (dtype, 1)
     shape = getattr(M, "shape", None)
     if shape is not None and tuple(shape) != (rows, rows):
         raise ValueError(f"M has the shape {tuple(shape)}, the matrix has {rows} rows")
@@ -409,12 +669,18 @@ def _wrapped(M: Any, rows: int, dtype: np.dtype, like: View, context: Context) -
         if not hasattr(M, "__matmul__") and not callable(M):
             raise TypeError(f"M is not a preconditioner but {type(M).__name__}")
         multiply = M.__matmul__ if hasattr(M, "__matmul__") else M
+        if isinstance(M, Solver):  # the x reached will do
+
+            def multiply(r: Any) -> Any:
+                return M.solve(r).x
 
         def apply(r: int, z: int) -> None:
-            answer = multiply(Borrowed(context, r, (rows,), dtype).copy_as(like.kind, context))
+            answer = multiply(Borrowed(context, r, (rows,), dtype).copy_as(kind(), context))
+            if isinstance(answer, np.ndarray) and np.can_cast(answer.dtype, dtype, "same_kind"):
+                answer = answer.astype(dtype, copy=False)  # digits that the iteration in float32 does not have
             back, _ = taken(answer, "the result of M", dtype, context)
             if back.shape not in ((rows,), (rows, 1)):
                 raise ValueError(f"the result of M has the shape {back.shape}, {(rows,)} is needed")
-            _core.map(context._handle, "copy", CODES[dtype], back.address, z, rows)
+            _core.map(context._handle, "copy", CODES[part], back.address, z, parts * rows)
 
-    return _core.precond_wrap(context._handle, CODES[dtype], rows, type(M).__name__[:31], apply)
+    return _core.precond_wrap(context._handle, CODES[part], parts * rows, type(M).__name__[:31], apply)

@@ -1,0 +1,78 @@
+/* The typed part of backward_error.c, included once for each type of vectors (each_floating.h).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+
+/* Entry k of A times the factor, added to the sums of one column with the scaled x. */
+static inline void TYPED(add)(struct error_row *row, const struct backward_job *job, int64_t k, int v, double factor)
+{
+    const spmv_csr *const a = job->a;
+    const T x = ((const T *)job->x)[(int64_t)a->col[k] * job->columns + v];
+    const double scale = job->scale[v];
+#if IS_COMPLEX
+    const T value = a->val != NULL ? ((const T *)a->val)[k] : (T){1, 0};
+    error_row_add_complex(row, factor * (double)value.re, factor * (double)value.im, scale * (double)x.re,
+                          scale * (double)x.im);
+#else
+    const double value = a->val == NULL         ? 1
+                         : a->type == job->type ? (double)((const T *)a->val)[k]
+                                                : (double)((const float *)a->val)[k];
+    error_row_add(row, factor * value, scale * (double)x);
+#endif
+}
+
+/* omega of a row whose sums are known, and its |r| added to the norm of the part. */
+static void TYPED(finish)(const struct backward_job *job, int64_t i, int v, struct error_row row,
+                          struct backward_part *part)
+{
+    const T b = ((const T *)job->b)[i * job->columns + v];
+    double factor = 1, size = 0, omega = 0;
+    for (int again = 0; again < 2; again++) {
+#if IS_COMPLEX
+        const double re = factor * (double)b.re * job->scale[v], im = factor * (double)b.im * job->scale[v];
+        const double modulus = error_modulus(re, im), r = error_modulus(re + row.re, im + row.im);
+#else
+        const double modulus = fabs(factor * (double)b * job->scale[v]);
+        const double r = fabs(factor * (double)b * job->scale[v] + row.re);
+#endif
+        omega = error_row_omega(row, modulus, r, job->largest[v], BACKWARD_TINY);
+        size = r / factor;
+        const double next = error_row_factor(row, modulus, job->largest[v]);
+        if (again > 0 || next == 1)
+            break;
+        factor = next;
+        row = (struct error_row){0, 0, 0, 0};
+        for (int64_t k = row_first(job->a, i); k < row_first(job->a, i + 1); k++)
+            TYPED(add)(&row, job, k, v, factor);
+    }
+    error_norm_add(&part->norm, size);
+    if (omega > part->omega || part->row < 0) {
+        part->omega = omega;
+        part->row = i;
+    }
+}
+
+/* The rows of a chunk, for `count` columns from `first` on. */
+static void TYPED(chunk)(const struct backward_job *job, int64_t begin, int64_t end, int first, int count,
+                         struct backward_part *parts)
+{
+    for (int64_t i = begin; i < end; i++) {
+        struct error_row rows[AT_ONCE] = {{0, 0, 0, 0}};
+        for (int64_t k = row_first(job->a, i); k < row_first(job->a, i + 1); k++)
+            for (int v = 0; v < count; v++)
+                TYPED(add)(&rows[v], job, k, first + v, 1);
+        for (int v = 0; v < count; v++)
+            TYPED(finish)(job, i, first + v, rows[v], &parts[first + v]);
+    }
+}
+
+/* The same for one right-hand side. */
+static void TYPED(one)(const struct backward_job *job, int64_t begin, int64_t end, struct backward_part *part)
+{
+    for (int64_t i = begin; i < end; i++) {
+        struct error_row row = {0, 0, 0, 0};
+        const int64_t stop = row_first(job->a, i + 1);
+        for (int64_t k = row_first(job->a, i); k < stop; k++)
+            TYPED(add)(&row, job, k, 0, 1);
+        TYPED(finish)(job, i, 0, row, part);
+    }
+}

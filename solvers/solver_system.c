@@ -1,0 +1,81 @@
+/* The system that a solver solves: A x = b, or -A x = -b if every diagonal entry is negative; the
+ * known null space of the matrix; and a plan for one right-hand side.
+ *
+ * -A is a second array of values with the pattern of A, so conjugate gradients and every
+ * preconditioner of positive definite matrices work as they are.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+
+#include "solver_internal.h"
+
+/* Makes -A and its plan. */
+static spmv_status make_negative(spmv_solver *s, bool updates)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info info;
+    TRY(spmv_plan_describe(s->plan, &info, sizeof info));
+    s->negative = s->a;
+    if (s->negative_val == NULL)
+        TRY(context_alloc(s->ctx, s->a.nnz * (int64_t)spmv_type_size(s->a.type), &s->negative_val));
+    TRY(spmv_map(s->ctx, SPMV_MAP_NEG, s->a.type, s->a.val, s->negative_val, s->a.nnz));
+    s->negative.val = s->negative_val;
+    TRY(solver_make_plan(s, &s->negative, info.type, solver_vectors_at_once(s), updates, &s->negative_plan));
+done:
+    return st;
+}
+
+/* Whether the method needs a symmetric matrix: only then are sums of rows and columns the same. */
+static bool is_symmetric(const spmv_solver *s)
+{
+    return (s->method == NULL || s->method == &general_minres) && s->options.inner == 0;
+}
+
+spmv_status solver_make_system(spmv_solver *s, bool updates)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info info;
+    spmv_plan_destroy(s->negative_plan);
+    s->negative_plan = NULL;
+    spmv_plan_destroy(s->single);
+    s->single = NULL;
+    null_space_destroy(s->null_space);
+    s->null_space = NULL;
+    if (s->negates)
+        TRY(make_negative(s, updates));
+    s->components_known = !is_symmetric(s);
+    if (is_symmetric(s)) {
+        TRY(spmv_plan_describe(s->plan, &info, sizeof info));
+        TRY(null_space_find(s->ctx, &s->a, info.type, NULL_SPACE_ALL_ROWS, &s->null_space));
+        s->components_known = s->null_space != NULL;
+    }
+done:
+    return st;
+}
+
+void solver_drop_system(spmv_solver *s)
+{
+    spmv_plan_destroy(s->negative_plan);
+    spmv_plan_destroy(s->single);
+    null_space_destroy(s->null_space);
+    spmv_free(s->ctx, s->negative_val);
+    s->negative_plan = s->single = NULL;
+    s->null_space = NULL;
+    s->negative_val = NULL;
+    s->negates = false;
+}
+
+spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan)
+{
+    spmv_status st = SPMV_OK;
+    spmv_plan_info info;
+    *plan = solver_plan(s);
+    if (solver_vectors_at_once(s) == 1)
+        return st;
+    TRY(spmv_plan_describe(*plan, &info, sizeof info));
+    if (s->single == NULL)
+        TRY(solver_make_plan(s, solver_matrix(s), info.type, 1, false, &s->single));
+    *plan = s->single;
+done:
+    return st;
+}
