@@ -532,6 +532,8 @@ static void tell_next(const struct rank *r, spmv_status stop)
     else if (stop == SPMV_ERROR_STAGNATION)
         complain("rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached", f32 ? "f32" : "f64",
                  f32 ? "--type f64, or accept " : "", solve_reachable(relative));
+    else if (stop == SPMV_ERROR_NOT_FINITE && strstr(r->failure, " in row ") != NULL)
+        return; /* the number is named */
     else if (stop == SPMV_ERROR_NOT_FINITE && f32)
         complain("numbers exceeded the range of f32: try --type f64");
     else if (stop == SPMV_ERROR_NOT_FINITE)

@@ -43,7 +43,7 @@ struct attempt {
     double *checked;     /* ||b - A x|| as checked, one per right-hand side */
     spmv_status verdict; /* of the checks */
     double check_seconds;
-    bool overflows;      /* a residual is not finite, so there is nothing to check */
+    bool overflows; /* a residual is not finite, so there is nothing to check */
 };
 
 /* Sets result and worst from each: the largest number of iterations, the sum of restarts, the other

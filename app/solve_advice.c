@@ -194,9 +194,10 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
         break;
     case SPMV_ERROR_STAGNATION:
         if (is_wrong_row(&a->result))
-            add(&to, "%s", strcmp(a->result.method, "direct") == 0
-                               ? "scale the rows so that their largest entries are alike"
-                               : "try --solver direct, or scale the rows so that their largest entries are alike");
+            add(&to, "%s",
+                strcmp(a->result.method, "direct") == 0
+                    ? "scale the rows so that their largest entries are alike"
+                    : "try --solver direct, or scale the rows so that their largest entries are alike");
         else
             at_the_precision(&to, o, a);
         break;

@@ -234,6 +234,17 @@ static uint64_t numbers_of(const spmv_cg_options *o)
     return group_mix(numbers, method, strlen(method));
 }
 
+/* After a solve that all ranks end with SPMV_ERROR_NOT_FINITE: the rank that has the number which is not
+ * finite names it (not_finite.c), and the others take its message. Together. */
+static spmv_status share_name(spmv_group *group)
+{
+    char kept[1024];
+    snprintf(kept, sizeof kept, "%s", spmv_last_error(group->ctx));
+    const spmv_status own = strstr(kept, " in row ") != NULL ? SPMV_ERROR_NOT_FINITE : SPMV_OK;
+    const spmv_status st = group_agree_on(group, own, "the name of a number that is not finite", 0);
+    return st == SPMV_OK ? context_fail(group->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept) : st;
+}
+
 static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spmv_cg_options *options,
                          spmv_cg_result *result, size_t size)
 {
@@ -259,6 +270,8 @@ static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spm
     st = spmv_cg(m->plan, b, m->x, &o, result, size);
     if (callback.failed != SPMV_OK)
         st = callback.failed;
+    else if (st == SPMV_ERROR_NOT_FINITE)
+        st = share_name(group);
     /* Above class 6, all ranks return alike: the numbers that decide are the same. */
     group->settled = spmv_status_class(st) >= 7 && callback.failed == SPMV_OK;
     if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {

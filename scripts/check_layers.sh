@@ -14,7 +14,7 @@
 #     and spmv/spmv.h, which include io.h.
 #   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
 #     a _ref or _omp file includes nothing of CUDA.
-#   - app includes public headers, those of bench, its own, and reals.h and splitmix.h, which need
+#   - app includes public headers, those of bench, its own, and plural.h, reals.h and splitmix.h, which need
 #     public headers only; examples and python public headers and their own.
 #   - The rungs of a ladder NAME in primitives/, spmv/, spgemm/ and solvers/ (NAME_NUMBER_WORDS) are
 #     numbered without gaps from 0 or 1, with one stem per number (scan_6_pipeline; the names of further
@@ -142,8 +142,8 @@ check() {
             if (!(base(name) in where)) { fail("\"" name "\" is not a file of this tree"); next }
             to = where[base(name)]
         }
-        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && base(to) !~ /^(reals|splitmix)\.h$/)
-            fail("app includes public headers, bench, reals.h, splitmix.h and its own files, not " to)
+        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && base(to) !~ /^(plural|reals|splitmix)\.h$/)
+            fail("app includes public headers, bench, plural.h, reals.h, splitmix.h and its own files, not " to)
         if (folder(from) == "examples" && $3 != "<" && folder(to) != "examples")
             fail("examples include public headers and their own files, not " to)
         if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))

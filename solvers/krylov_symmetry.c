@@ -194,7 +194,8 @@ spmv_status krylov_check_symmetry(const struct krylov *k)
         st = context_fail(k->ctx, SPMV_ERROR_NOT_SYMMETRIC,
                           "%s: the matrix is not %s: |u'Av - v'Au| is %.3g for two vectors u, v of elements "
                           "of modulus 1 to 2, rounding explains at most %.3g",
-                          k->call, type_is_complex(plan->type) ? "Hermitian" : "symmetric", plan->asymmetry, plan->asymmetry_bound);
+                          k->call, type_is_complex(plan->type) ? "Hermitian" : "symmetric", plan->asymmetry,
+                          plan->asymmetry_bound);
 done:
     return st;
 }

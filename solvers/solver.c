@@ -307,9 +307,8 @@ static spmv_status take_plan(spmv_solver *s, bool updates)
     s->borrows_plan = given != NULL && given->vectors == solver_vectors_at_once(s);
     if (s->borrows_plan)
         s->plan = given;
-    return s->borrows_plan
-               ? SPMV_OK
-               : solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &s->plan);
+    return s->borrows_plan ? SPMV_OK
+                           : solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &s->plan);
 }
 
 static void drop_precond(spmv_solver *s)

@@ -285,6 +285,31 @@ class Bench(unittest.TestCase):
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertRegex(seen, rb"[23] of 3: poisson2d:40[12] f64, (auto|loops-[a-z]+|preparing); about \d+ s left")
 
+    def test_progress_within_a_solve(self):
+        """A solve may take minutes: its iterations are shown, and an interruption ends it."""
+        terminal, stderr = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "bench", "--backend", "omp", "--op", "gmres", "poisson2d:400", "--peers", "none", "--max-iterations", "1e6"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+        self.addCleanup(process.kill)
+        os.close(stderr)
+        seen, interrupted = b"", False
+        try:
+            while chunk := os.read(terminal, 4096):
+                seen += chunk
+                if b"solving: iteration" in seen and not interrupted:
+                    process.send_signal(signal.SIGINT)
+                    interrupted = True
+        except OSError:  # the other end of the terminal is closed
+            pass
+        os.close(terminal)
+        self.assertTrue(interrupted, seen)
+        self.assertRegex(seen, rb"1 of 1: poisson2d:400 f64, solving: iteration \d+, residual \S+")
+        self.assertEqual(process.wait(timeout=60), 10)
+
     # ------------------------------------------------------------ errors
 
     def test_usage(self):

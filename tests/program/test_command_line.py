@@ -148,7 +148,7 @@ class DidYouMean(test_program.Case):
                              ("--ALPHA", "alpha"), ("--thread-count", None), ("--zzz", None)):  # fmt: skip
             done = self.fails(1, "poisson2d:3", wrong, says=f"unknown option {wrong}")
             self.assertEqual(f"did you mean --{right}?" in done.stderr, right is not None, done.stderr)
-        for wrong, right in (("--maxiter", "max-iterations"), ("--max-iter-count", "max-iterations"), ("--tol=1e-3", "rtol"),
+        for wrong, right in (("--maxiter", "max-iterations"), ("--max-iter-count", "max-iterations"), ("--tol=1e-3", "rtol"), ("--max-time", "max-seconds"),
                              ("--dtype", "type"), ("--num-threads", "threads")):  # fmt: skip
             self.meant(f"--{right}", "solve", "poisson2d:3", wrong)
         self.fails(1, "poisson2d:3", "--ver", says=["ambiguous", "--verify", "--verbose", "--version"])

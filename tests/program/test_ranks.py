@@ -424,6 +424,14 @@ class Failures(Case):
             self.assertIn(done.returncode, (7, 8), done.stderr)
             self.assertIn(tried, done.stderr.strip().splitlines()[-1])
 
+    def test_a_number_that_is_not_finite_is_named(self):
+        b = self.path("b.txt")
+        pathlib.Path(b).write_text("1\n" * 8999 + "nan\n" + "1\n" * 1000)
+        for mpi, ranks in few_ways():
+            done = run("solve", "poisson2d:100", b, "--precond", "none", "-o", self.path("out"), mpi=mpi, ranks=ranks)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertRegex(done.stderr, r"(?m)^spmv: .*b has nan in row 9000$")
+
     def test_ilu0_takes_the_diagonal_that_it_takes_without_ranks(self):
         done = run("solve", self.negative(), "--precond", "ilu0", "-o", self.path("out"), ranks=1)
         self.assertNotIn("must be positive", done.stderr)
