@@ -391,8 +391,8 @@ def table_of_refused_systems():
     nan = float("nan")
     refused("NaN in b", None, r"(?i)\bb has (a )?nan\b", diagonal([1.0, 2.0, 3.0]), [1.0, nan, 1.0])
     refused("infinity in b", None, r"(?i)\bb has (an )?inf", diagonal([1.0, 2.0, 3.0]), [1.0, float("inf"), 1.0])
-    refused("NaN in A", None, r"(?i)row 2, column 2 is (a )?nan", poisson_with(4, (1, 1), nan), [1.0] * 16)
-    refused("infinity in A", None, r"(?i)row 2, column 2 is inf", poisson_with(4, (1, 1), float("inf")), [1.0] * 16)
+    refused("NaN in A", None, r"(?i)row 2, column 2 is (a )?nan|A has (a )?nan in row 2, column 2", poisson_with(4, (1, 1), nan), [1.0] * 16)
+    refused("infinity in A", None, r"(?i)row 2, column 2 is inf|A has inf in row 2, column 2", poisson_with(4, (1, 1), float("inf")), [1.0] * 16)
     refused("complex values as f64", SIZE, "complex", GENERAL.replace("real", "complex") + "1 1 1\n1 1 1 2\n",
             options=["--type", "f64"])
     refused("an unknown solver", 1, "bicg", diagonal([1.0]), options=["--solver", "bicg"])
