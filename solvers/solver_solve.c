@@ -52,7 +52,6 @@ static int64_t most_iterations(const spmv_solver *s)
     return s->options.max_iterations > 0 ? s->options.max_iterations : max_i64(100, 10 * s->a.rows);
 }
 
-<<<<<<< HEAD
 static void name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
 {
     if (m != NULL)
@@ -70,10 +69,6 @@ static double most_growth(const spmv_solver *s, int64_t most)
 
 static spmv_status run_cg(const spmv_solver *s, spmv_plan *plan, const struct chain *c, int64_t most,
                           int64_t iterations_before, spmv_cg_result *results)
-=======
-/* The right-hand sides of the plan by conjugate gradients. */
-static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x, spmv_cg_result *results)
->>>>>>> w-state
 {
     const spmv_solver_options *const o = &s->options;
     const struct cg_extra extra = {.most_growth = most_growth(s, most),
@@ -93,11 +88,7 @@ static spmv_status solve_cg(const spmv_solver *s, const void *b, void *x, spmv_c
     cg.precond = (spmv_preconditioner *)s->used_precond;
     cg.symmetry_check = o->symmetry_check;
     cg.inner = s->inner;
-<<<<<<< HEAD
     return cg_solve(plan, c->b, c->x, &cg, &extra, results, sizeof *results);
-=======
-    return spmv_cg(s->plan, b, x, &cg, results, sizeof *results);
->>>>>>> w-state
 }
 
 /* Refinement with exact factors gains digits, unless A is singular up to their rounding. */
@@ -407,7 +398,6 @@ static spmv_status run_all(struct chain *c)
 static spmv_status measure(const struct chain *c, const void *b, double *norm_b, double *residual)
 {
     spmv_status st = SPMV_OK;
-<<<<<<< HEAD
     struct krylov k = {
         .call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .b = b, .x = c->x, .result = c->result};
     TRY(spmv_plan_describe(c->plan, &k.info, sizeof k.info));
@@ -478,19 +468,6 @@ static spmv_status run_split(struct chain *c, bool *split)
         /* the square of the residual is the sum of those of both parts */
         c->atol = norms.part < tolerance ? sqrt((tolerance - norms.part) * (tolerance + norms.part)) : tolerance;
         st = judge_whole(c, b, norms.part, tolerance, run_all(c));
-=======
-    const bool zero_start = s->options.zero_start != 0;
-    s->used = s->method;
-    s->used_precond = s->precond;
-    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    if (s->method == NULL) {
-        st = solve_cg(s, b, x, result);
-        if (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0)
-            st = go_on_with_minres(s, b, x, result);
-    } else {
-        result->iterations = result->restarts = 0;
-        st = solve_one(s, b, x, zero_start, share(s, most_iterations(s)), result);
->>>>>>> w-state
     }
 done:
     c->b = b;
@@ -624,7 +601,13 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                             .atol = s->options.atol,
                             .zero_start = s->options.zero_start != 0};
     bool more = false;
-    if (s->method != NULL || s->null_space != NULL)
+    if (s->method == NULL && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
+        for (int v = 0; v < s->options.vectors; v++)
+            s->results[v].status = SPMV_ERROR_UNSUPPORTED;
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_solve: on_iterate supports only one right-hand side");
+    }
+    if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     s->used = NULL;
     s->used_precond = s->precond;
@@ -663,22 +646,5 @@ spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x)
         s->errors[v] = (struct backward_error){0, -1, 0};
         name_precond(&s->results[v], s->precond);
     }
-<<<<<<< HEAD
     return solver_check_rows(s, b, x, solve_signed(s, b, x));
-=======
-    if (s->options.vectors == 1)
-        return solve_single(s, b, x, s->results);
-    if (s->method == NULL && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
-        for (int v = 0; v < s->options.vectors; v++)
-            s->results[v].status = SPMV_ERROR_UNSUPPORTED;
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_solve: on_iterate supports only one right-hand side");
-    }
-    if (s->plan->vectors == 1)
-        return solve_columns(s, b, x);
-    s->used = NULL;
-    s->used_precond = s->precond;
-    snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return solve_cg(s, b, x, s->results);
->>>>>>> w-state
 }

@@ -372,17 +372,12 @@ typedef struct spmv_solver_result {
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
-<<<<<<< HEAD
  * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except that
  * after a failure x has no larger true residual than the start; at the option's limit of iterations it
- * may have one, as long as it is below 2^27 times as large. Methods
- * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
-=======
- * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too. Methods
- * other than cg solve several right-hand sides one after the other; so does cg on ref and omp if the
- * matrix has less than 8 entries per row, without the options plan and rung, because that takes less
- * time there. An iteration of bicgstab has two
->>>>>>> w-state
+ * may have one, as long as it is below 2^27 times as large. Methods other than cg solve several
+ * right-hand sides one after the other; so does cg on ref and omp if the matrix has less than 8 entries
+ * per row, without the options plan and rung, because that takes less time there. An iteration of
+ * bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *

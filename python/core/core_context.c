@@ -153,7 +153,7 @@ bool context_end(context *c, call_state state, spmv_status status)
     if (state != NULL)
         PyEval_RestoreThread(state);
     if (status != SPMV_OK && PyErr_Occurred() == NULL)
-        raise_status(status, status == SPMV_ERROR_BUSY ? NULL : spmv_last_error(c->ctx));
+        raise_status(status, spmv_last_error(c->ctx)); /* BUSY is of this thread, so it has a message */
     context_end_quietly(c, NULL);
     return status == SPMV_OK;
 }

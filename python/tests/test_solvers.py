@@ -428,6 +428,9 @@ def test_options_of_preconditioners(system):
         assert spmv.solve(A, b, precond="amg", options=options).converged
     assert spmv.solve(A, b, precond="chebyshev", options={"lowest": 0.01, "highest": 2.1, "steps": 5}).converged
     assert spmv.solve(A, b, precond="ic0", options={"shift": 0.01}).converged
+    kept = spmv.Solver(A, "amg", options={"update_values": True})
+    kept.update_values(2 * A.data)
+    np.testing.assert_allclose(2 * (A @ kept.solve(b).x), b, atol=1e-6 * np.linalg.norm(b))
     with pytest.raises(ValueError, match="smoother"):
         spmv.Solver(A, "amg", options={"smoother": "ilu"})
     with pytest.raises(TypeError, match="option block.*integer"):
@@ -501,38 +504,49 @@ def test_same_bits():
         np.testing.assert_array_equal(first, other)
 
 
-@pytest.mark.parametrize("method, preconditioner", [("cg", "amg"), ("minres", "jacobi"), ("gmres", "ilut")])
-def test_calls_in_a_callback_are_refused(method, preconditioner):
-    """New values and a second solve within a callback change nothing."""
-    A = spmv.generate("poisson2d:20")
-    b, other = np.sin(np.arange(400.0)), A.data * 2
+PAIRS = [("cg", "none"), ("cg", "ic0"), ("cg", "amg"), ("minres", "jacobi"), ("gmres", "ilut"), ("bicgstab", "none")]
+
+
+@pytest.mark.parametrize("kind", ["on_residual", "callback"])
+@pytest.mark.parametrize("method, preconditioner", PAIRS)
+def test_callbacks_that_use_their_solver(method, preconditioner, kind):
+    """They get an error; the solve goes on as if they had not called."""
+    A = spmv.generate("poisson2d:30")
+    b = A @ vector(900)
     solver = spmv.Solver(A, preconditioner, method)
-    expected, refused = solver.solve(b), []
+    other = spmv.Solver(A, preconditioner, method)
+    expected, twice = solver.solve(b), other.solve(2 * b)
+    errors, inner = [], []
 
-    def act(*_):
-        for call in (lambda: solver.update_values(other), lambda: solver.solve(1e12 * b)):
-            with pytest.raises(Exception, match="(?i)busy|in use|uses the solver"):
-                call()
-            refused.append(call)
+    def call(*_):
+        if len(errors) < 2:
+            for use in (lambda: solver.update_values(2 * A.data), lambda: solver.solve(1e12 * b)):
+                with pytest.raises(RuntimeError) as failed:
+                    use()
+                errors.append(failed.value.status)
+            inner.append(other.solve(2 * b).x)
 
-    for name in ("callback", "on_residual"):
-        result = solver.solve(b, **{name: act})
-        assert result.converged and np.array_equal(result.x, expected.x)
-    assert len(refused) >= 4
+    result = solver.solve(b, **{kind: call})
+    assert errors == ["SPMV_ERROR_BUSY"] * 2 and result.converged
+    np.testing.assert_array_equal(result.x, expected.x)
+    np.testing.assert_array_equal(inner[0], twice.x)
+    solver.update_values(2 * A.data)
+    assert np.linalg.norm(b - 2 * (A @ solver.solve(b).x)) < 1e-6 * np.linalg.norm(b)
 
 
-def test_after_failed_values_every_solve_fails():
-    A = spmv.generate("poisson2d:20")
-    b = np.ones(400)
-    solver = spmv.Solver(A, "jacobi", "cg")
-    good = solver.solve(b)
-    with pytest.raises(Exception):
-        solver.update_values(np.zeros(A.nnz))
-    for calls in ({}, {"callback": lambda x: None}, {"on_residual": lambda i, r: None}):
-        try:
-            assert not solver.solve(b, **calls).converged
-        except ValueError as error:
-            assert "diagonal" in str(error)
-    solver.update_values(A.data * 2)
-    for calls in ({}, {"callback": lambda x: None}):
-        assert np.allclose(solver.solve(b, **calls).x, good.x / 2, rtol=1e-6)
+def test_after_failed_new_values_every_solve_fails():
+    A = spmv.generate("poisson2d:10")
+    solver = spmv.Solver(A, "ic0", "cg")
+    solver.solve(np.ones(100) + 1j)
+    wrong = A.data.copy()
+    wrong[A.indptr[3] : A.indptr[4]] = 0
+    with pytest.raises(ValueError, match="diagonal"):
+        solver.update_values(wrong)
+    for call in (lambda xk: pytest.fail("a solve of the matrix before"), None):
+        result = solver.solve(np.ones(100), callback=call)
+        assert not result.converged and "diagonal" in result.message
+    for use in (lambda: solver.solve(np.ones(100) + 1j), lambda: solver.H @ np.ones(100)):
+        with pytest.raises(ValueError, match="diagonal"):
+            use()
+    solver.update_values(A.data)
+    assert solver.solve(np.ones(100)).converged and solver.solve(np.ones(100) + 1j).converged
