@@ -20,6 +20,9 @@ static void (*const one[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, 
 static void (*const chunk[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t, int, int,
                                             struct backward_part *) = FLOATING_TABLE(chunk);
 
+static double (*const largest_of[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
+                                                   int) = FLOATING_TABLE(largest);
+
 static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
                               int64_t *chunks)
 {
@@ -48,20 +51,14 @@ static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job,
 /* Sets largest of each column: the largest |x_i|, or the largest of real and imaginary parts. */
 static void largest_host(const spmv_context *ctx, const struct backward_job *job, double *largest)
 {
-    const spmv_type part = type_part(job->type);
-    const int64_t rows = job->a->rows, each = job->columns * type_parts(job->type);
+    const int64_t rows = job->a->rows;
     for (int v = 0; v < job->columns; v++)
         largest[v] = 0;
         /* the maximum does not depend on the order */
-#pragma omp parallel for num_threads(host_team(ctx, rows *each)) schedule(static)
+#pragma omp parallel for num_threads(host_team(ctx, rows * job->columns)) schedule(static)
     for (int64_t c = 0; c < ceil_divide(rows, CHUNK); c++)
         for (int v = 0; v < job->columns; v++) {
-            double most = 0;
-            for (int64_t i = c * CHUNK; i < min_i64(rows, (c + 1) * CHUNK); i++)
-                for (int p = 0; p < type_parts(job->type); p++) {
-                    const double size = fabs(real_at(part, job->x, i * each + v * type_parts(job->type) + p));
-                    most = size > most ? size : most;
-                }
+            const double most = largest_of[job->type](job, c * CHUNK, min_i64(rows, (c + 1) * CHUNK), v);
 #pragma omp critical(spmv_backward_error)
             largest[v] = most > largest[v] ? most : largest[v];
         }

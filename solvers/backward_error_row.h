@@ -77,13 +77,19 @@ HOST_DEVICE_FN double error_row_factor(struct error_row row, double b, double la
     return !(most < 0x1p1000) ? ERROR_ROW_DOWN : most < 0x1p-900 && most > 0 ? ERROR_ROW_UP : 1;
 }
 
+/* The denominator of omega_i; infinite for a row without entries. */
+HOST_DEVICE_FN double error_row_size(struct error_row row, double b, double largest, double tiny)
+{
+    const double whole = row.norm * largest;
+    return row.norm == 0 ? (double)INFINITY : row.terms + b > tiny * whole ? row.terms + b : row.terms + whole;
+}
+
 /* omega_i; r: the modulus of r_i. */
 HOST_DEVICE_FN double error_row_omega(struct error_row row, double b, double r, double largest, double tiny)
 {
-    const double whole = row.norm * largest;
     if (row.norm == 0 || r == 0)
         return 0;
-    const double omega = r / (row.terms + b > tiny * whole ? row.terms + b : row.terms + whole);
+    const double omega = r / error_row_size(row, b, largest, tiny);
     return omega == omega ? omega : (double)INFINITY;
 }
 

@@ -25,7 +25,7 @@ static void TYPED(finish)(const struct backward_job *job, int64_t i, int v, stru
                           struct backward_part *part)
 {
     const T b = ((const T *)job->b)[i * job->columns + v];
-    double factor = 1, size = 0, omega = 0;
+    double factor = 1, size = 0, omega = -1;
     for (int again = 0; again < 2; again++) {
 #if IS_COMPLEX
         const double re = factor * (double)b.re * job->scale[v], im = factor * (double)b.im * job->scale[v];
@@ -34,11 +34,14 @@ static void TYPED(finish)(const struct backward_job *job, int64_t i, int v, stru
         const double modulus = fabs(factor * (double)b * job->scale[v]);
         const double r = fabs(factor * (double)b * job->scale[v] + row.re);
 #endif
-        omega = error_row_omega(row, modulus, r, job->largest[v], BACKWARD_TINY);
-        size = r / factor;
+        size = factor != 1 ? r / factor : r;
         const double next = error_row_factor(row, modulus, job->largest[v]);
-        if (again > 0 || next == 1)
+        if (again > 0 || next == 1) {
+            /* most rows need no division */
+            if (!(r <= part->omega * error_row_size(row, modulus, job->largest[v], BACKWARD_TINY)) || part->row < 0)
+                omega = error_row_omega(row, modulus, r, job->largest[v], BACKWARD_TINY);
             break;
+        }
         factor = next;
         row = (struct error_row){0, 0, 0, 0};
         for (int64_t k = row_first(job->a, i); k < row_first(job->a, i + 1); k++)
@@ -49,6 +52,23 @@ static void TYPED(finish)(const struct backward_job *job, int64_t i, int v, stru
         part->omega = omega;
         part->row = i;
     }
+}
+
+/* The largest |x_i| of one column, or of its real and imaginary parts, in these rows. */
+static double TYPED(largest)(const struct backward_job *job, int64_t begin, int64_t end, int v)
+{
+    const T *const x = job->x;
+    double most = 0;
+    for (int64_t i = begin; i < end; i++) {
+#if IS_COMPLEX
+        const double re = fabs((double)x[i * job->columns + v].re), im = fabs((double)x[i * job->columns + v].im);
+        const double size = re > im ? re : im;
+#else
+        const double size = fabs((double)x[i * job->columns + v]);
+#endif
+        most = size > most ? size : most;
+    }
+    return most;
 }
 
 /* The rows of a chunk, for `count` columns from `first` on. */
@@ -68,10 +88,21 @@ static void TYPED(chunk)(const struct backward_job *job, int64_t begin, int64_t 
 /* The same for one right-hand side. */
 static void TYPED(one)(const struct backward_job *job, int64_t begin, int64_t end, struct backward_part *part)
 {
-    for (int64_t i = begin; i < end; i++) {
+    const spmv_csr *const a = job->a;
+    const int32_t *const col = a->col;
+    const T *const x = job->x, *const val = a->val != NULL && a->type == job->type ? a->val : NULL;
+    const double scale = job->scale[0];
+    for (int64_t i = begin, k = row_first(a, begin); i < end; i++) {
         struct error_row row = {0, 0, 0, 0};
-        const int64_t stop = row_first(job->a, i + 1);
-        for (int64_t k = row_first(job->a, i); k < stop; k++)
+        const int64_t stop = row_first(a, i + 1);
+        for (; k < stop && val != NULL; k++)
+#if IS_COMPLEX
+            error_row_add_complex(&row, (double)val[k].re, (double)val[k].im, scale * (double)x[col[k]].re,
+                                  scale * (double)x[col[k]].im);
+#else
+            error_row_add(&row, (double)val[k], scale * (double)x[col[k]]);
+#endif
+        for (; k < stop; k++)
             TYPED(add)(&row, job, k, 0, 1);
         TYPED(finish)(job, i, 0, row, part);
     }
