@@ -45,8 +45,8 @@ typedef struct spmv_multiply_options {
     const char *method;
 
     /* The most bytes of working memory, beside A, B and C. The method "expand" works in parts. A
-     * method that cannot work in so few bytes gives SPMV_ERROR_MEMORY. Default 0: what is
-     * available. */
+     * method that cannot work in so few bytes gives SPMV_ERROR_MEMORY before it allocates them.
+     * Default 0: what is available. */
     int64_t max_bytes;
 } spmv_multiply_options;
 
