@@ -278,9 +278,9 @@ done:
     return st;
 }
 
-/* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
- * row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and its product
- * can read a compressed matrix. The limit is where both take the same time on CPUs. */
+/* Whether conjugate gradients solve several right-hand sides one after the other. With few entries
+ * per row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and
+ * its product can read a compressed matrix. The limit is where both take the same time on CPUs. */
 static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8 };

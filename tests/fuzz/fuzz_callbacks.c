@@ -1,6 +1,7 @@
-/* libFuzzer target for calls from callbacks. The input is a script: the method, the preconditioner, and
- * one action for each call of a callback, of the preconditioner of the caller too. Whatever the actions
- * are, the solve ends, x is that of a solve without actions, and nothing that it uses is freed too early.
+/* libFuzzer target for calls from callbacks. The input is a script: the method, the
+ * preconditioner, and one action for each call of a callback, of the preconditioner of the caller
+ * too. Whatever the actions are, the solve ends, x is that of a solve without actions, and
+ * nothing that it uses is freed too early.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_target.h"

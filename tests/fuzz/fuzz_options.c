@@ -1,6 +1,6 @@
-/* libFuzzer target for the options of solvers, preconditioners and plans. The input gives a small matrix
- * and every option, in and out of its range. A solver is made or refused with a sentence; a solve that
- * succeeds has a residual within its tolerance, computed here.
+/* libFuzzer target for the options of solvers, preconditioners and plans. The input gives a small
+ * matrix and every option, in and out of its range. A solver is made or refused with a sentence; a
+ * solve that succeeds has a residual within its tolerance, computed here.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "fuzz_target.h"
