@@ -371,8 +371,7 @@ typedef struct spmv_solver_result {
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (minres, gmres, bicgstab: the method cannot
  * continue; the message says why; x is the last iterate); SPMV_ERROR_BUSY (a solve with this
  * solver has not ended: the call is in its callback; x is unchanged); the status of
- * spmv_solver_update_values if
- * that has failed.
+ * spmv_solver_update_values if that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
  * the same options. Several right-hand sides that are solved one after the other have the bits of
