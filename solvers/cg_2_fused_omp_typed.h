@@ -55,8 +55,8 @@ static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bo
 }
 
 /* Calls some(..., first column, width) for runs of neighbouring columns among the running ones, cut
- * into widths that are constants for the compiler: scalars and sums of these columns stay in vectors of
- * the processor over all rows. */
+ * into widths that are constants for the compiler: scalars and sums of these columns stay in
+ * vectors of the processor over all rows. */
 enum { TYPED(WIDEST) = 8 };
 #define EACH_WIDTH(some, begin, end, ...)                                                                              \
     for (int v_ = (begin), w_ = 0; v_ < (end); v_ += w_) {                                                             \

@@ -164,8 +164,8 @@ const char *precond_name(const spmv_preconditioner *m);
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
-/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and are not
- * destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it does. */
+/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and
+ * are not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it does. */
 void precond_begin_use(const spmv_preconditioner *m);
 void precond_end_use(const spmv_preconditioner *m);
 

@@ -1,7 +1,7 @@
-/* Objects in use: calls of the library from the callbacks of a solve and from a preconditioner of the
- * caller. A call that would change what the solve uses returns SPMV_ERROR_BUSY and changes nothing; a
- * destroyed object lives until the solve ends; others work. Each combination of method, preconditioner,
- * callback and call gives the bits of a solve without calls.
+/* Objects in use: calls of the library from the callbacks of a solve and from a preconditioner of
+ * the caller. A call that would change what the solve uses returns SPMV_ERROR_BUSY and changes
+ * nothing; a destroyed object lives until the solve ends; others work. Each combination of method,
+ * preconditioner, callback and call gives the bits of a solve without calls.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"

@@ -1,6 +1,6 @@
-/* Options out of their range are refused, whichever struct they are in: a table of members with a value
- * below, one above and the values at both ends. Plans of the caller are checked when a solver is made as
- * when it solves.
+/* Options out of their range are refused, whichever struct they are in: a table of members with a
+ * value below, one above and the values at both ends. Plans of the caller are checked when a
+ * solver is made as when it solves.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>

@@ -222,8 +222,8 @@ static int see_iterate(int64_t iteration, double residual, const void *x, void *
     return 0;
 }
 
-/* Several right-hand sides of a matrix with few entries per row are solved one by one on a CPU: each has
- * the bits and the result of a solve alone. With more entries per row one product serves all. */
+/* Several right-hand sides of a matrix with few entries per row are solved one by one on a CPU:
+ * each has the bits and the result of a solve alone. With more entries per row one product serves all. */
 static void one_by_one(void **state)
 {
     spmv_context *ctx = *state;
@@ -620,8 +620,8 @@ static void kept_aggregates(void **state)
     release(&s);
 }
 
-/* Symbolic work: patterns of products and of transposes. The linker puts these in front of the library's
- * functions. */
+/* Symbolic work: patterns of products and of transposes. The linker puts these in front of the
+ * library's functions. */
 static int symbolic;
 
 spmv_status __real_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
@@ -646,9 +646,9 @@ spmv_status __wrap_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const 
     return __real_spmv_plan_create(ctx, a, options, plan);
 }
 
-/* The work and the bits of new values with kept aggregates: no symbolic work, the memory is counted, and
- * for values that lead to the same aggregates x is that of a new solver. Columns that do not ascend and
- * the caller's own amg: new values are possible, and the hierarchy is made again or stays. */
+/* The work and the bits of new values with kept aggregates: no symbolic work, the memory is
+ * counted, and for values that lead to the same aggregates x is that of a new solver. Columns that
+ * do not ascend and the caller's own amg: new values are possible, and the hierarchy is made again or stays. */
 static void work_of_new_values(void **state)
 {
     spmv_context *ctx = *state;

@@ -20,8 +20,8 @@
  * unchanged. If two threads meet on one context all the same, the second call returns
  * SPMV_ERROR_BUSY and does nothing. It stores no message, because the context belongs to the other
  * thread. This is certain if the first call is one of spmv_plan_create, spmv_plan_update_values,
- * spmv_apply, spmv_apply_with, spmv_cg, spmv_solver_solve, spmv_solver_update_values, spmv_upload and
- * spmv_download, and the second one of these, spmv_synchronize, spmv_context_set_stream,
+ * spmv_apply, spmv_apply_with, spmv_cg, spmv_solver_solve, spmv_solver_update_values, spmv_upload
+ * and spmv_download, and the second one of these, spmv_synchronize, spmv_context_set_stream,
  * spmv_context_scratch or a primitive that needs scratch. Other meetings are not detected.
  *
  * Callbacks. A callback may call the library on the context that runs it where its comment allows
@@ -29,10 +29,10 @@
  * preconditioner. While it does,
  *   - they can be described, plans can multiply, other objects can be made, used and destroyed, and
  *     spmv_cg can solve with the same plan and preconditioner;
- *   - spmv_solver_solve, spmv_solver_update_values and spmv_solver_set_callbacks with a solver in use,
- *     spmv_plan_update_values and spmv_preconditioner_update_values with such a plan or preconditioner,
- *     and spmv_preconditioner_apply inside an application of the same preconditioner return
- *     SPMV_ERROR_BUSY and change nothing;
+ *   - spmv_solver_solve, spmv_solver_update_values and spmv_solver_set_callbacks with a solver in
+ *     use, spmv_plan_update_values and spmv_preconditioner_update_values with such a plan or
+ *     preconditioner, and spmv_preconditioner_apply inside an application of the same
+ *     preconditioner return SPMV_ERROR_BUSY and change nothing;
  *   - ..._destroy of such an object takes effect when the last call that uses the object ends. The
  *     caller must not name the object in later calls. spmv_context_destroy does nothing.
  *

@@ -204,9 +204,9 @@ SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type,
  *                   matrix; must outlive the preconditioner or the next new values
  *
  * Errors: SPMV_ERROR_UNSUPPORTED (another preconditioner, or the option is missing),
- * SPMV_ERROR_BUSY (a solve or an application uses it), SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
- * SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. After any but the first two, and SPMV_ERROR_ARGUMENT, the
- * preconditioner fails until it gets other values.
+ * SPMV_ERROR_BUSY (a solve or an application uses it), SPMV_ERROR_NOT_POSITIVE,
+ * SPMV_ERROR_NOT_FINITE, SPMV_ERROR_ARGUMENT, SPMV_ERROR_MEMORY. After any but the first two, and
+ * SPMV_ERROR_ARGUMENT, the preconditioner fails until it gets other values.
  * Determinism: as for spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_preconditioner_update_values(spmv_preconditioner *preconditioner, const void *values);
 
@@ -219,8 +219,8 @@ SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
  *   r, z  rows elements each, of the preconditioner's type
  *
  * Aliasing: no overlap.
- * Errors: SPMV_ERROR_ARGUMENT (NULL, r == z), SPMV_ERROR_BUSY (inside an application of the same one),
- * and any status of the application's own function.
+ * Errors: SPMV_ERROR_ARGUMENT (NULL, r == z), SPMV_ERROR_BUSY (inside an application of the same
+ * one), and any status of the application's own function.
  * Determinism: the built-in ones give the same bits every run and for any number of threads. */
 SPMV_API spmv_status spmv_preconditioner_apply(const spmv_preconditioner *preconditioner, const void *r, void *z);
 

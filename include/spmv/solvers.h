@@ -264,9 +264,9 @@ typedef struct spmv_solver_options {
     int restart; /* gmres: iterations between restarts, 1 to 200; default 0: 50 */
 
     /* A plan for products with this matrix (SPMV_OPERATION_N, no strides), whose type and number of
-     * vectors the solver takes; vectors is 1 or the same number. It must outlive the solver; the matrix
-     * must be in the context's memory; new values are not possible. Default NULL: the solver makes its
-     * own. */
+     * vectors the solver takes; vectors is 1 or the same number. It must outlive the solver; the
+     * matrix must be in the context's memory; new values are not possible. Default NULL: the
+     * solver makes its own. */
     spmv_plan *plan;
 
     /* A preconditioner in place of the one that precond names, such as one's own
@@ -336,9 +336,9 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
  * several right-hand sides; inner or a rung with another method than cg; a preconditioner with
  * direct; direct without its module), SPMV_ERROR_LIMIT (also:
- * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range; the
- * message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of spmv_plan_create and
- * spmv_preconditioner_create. */
+ * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range;
+ * the message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of
+ * spmv_plan_create and spmv_preconditioner_create. */
 SPMV_API spmv_status spmv_solver_create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options,
                                         spmv_solver **solver);
 
@@ -425,9 +425,9 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again. With update_values in precond_options,
- * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes a
- * third of the time and a quarter more memory: the preconditioner is then not that of a new solver, and
- * fits values best that are like the first ones. Waits; cannot be captured.
+ * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes
+ * a third of the time and a quarter more memory: the preconditioner is then not that of a new
+ * solver, and fits values best that are like the first ones. Waits; cannot be captured.
  *
  *   values  nnz elements of the matrix's type in the context's memory, in the order of the matrix
  *           that the solver was made from. A solver made from host arrays copies them. Any other
@@ -435,8 +435,8 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
  *           contents.
  *
  * Errors that change nothing: SPMV_ERROR_ARGUMENT (NULL), SPMV_ERROR_UNSUPPORTED (a pattern has no
- * values; the solver has a plan of the caller), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve with this
- * solver has not ended). After any other error (those of spmv_solver_create), solves fail
+ * values; the solver has a plan of the caller), SPMV_ERROR_CAPTURE, SPMV_ERROR_BUSY (a solve with
+ * this solver has not ended). After any other error (those of spmv_solver_create), solves fail
  * with the same status until a call succeeds. */
 SPMV_API spmv_status spmv_solver_update_values(spmv_solver *solver, const void *values);
 

@@ -99,9 +99,9 @@ spmv_status context_release(spmv_context *ctx, bool outer, spmv_status status);
 /* SPMV_ERROR_BUSY if another thread holds the context. */
 spmv_status context_free_of_others(const spmv_context *ctx);
 
-/* The calls that use an object: solves that run, applications of a preconditioner. Their callbacks may
- * call the library, so an object can be named by a call while another one uses it. The counts change
- * only in the thread that has the context. */
+/* The calls that use an object: solves that run, applications of a preconditioner. Their callbacks
+ * may call the library, so an object can be named by a call while another one uses it. The counts
+ * change only in the thread that has the context. */
 struct object_use {
     int calls;
     bool destroyed; /* ..._destroy was called meanwhile: the last call to end destroys the object */
