@@ -142,7 +142,7 @@ static void not_finite(struct advice *to, const struct options *o, const struct 
 /* A singular A, of which the message says more. */
 static void without_solution(struct advice *to, const struct attempt *a)
 {
-    if (strstr(a->failure, "subtract its mean") != NULL)
+    if (strstr(a->failure, "smallest possible") != NULL)
         add(to, "x is a least-squares solution: no other x has a smaller residual");
     else if (strcmp(a->result.method, "direct") == 0)
         add(to, "if b is consistent, --solver auto, minres or gmres may find a solution");

@@ -14,16 +14,23 @@ AMG_ROW T TYPED(amg_pull)(const struct amg_rows *s, int64_t i, int64_t k)
     return value < 0 && j != i && diagonal[i] > 0 && diagonal[j] > 0 ? -value : 0;
 }
 
-/* m_i */
-AMG_ROW T TYPED(amg_largest_pull)(const struct amg_rows *s, int64_t i)
+/* m_i, or that of the first `entries` of the row */
+AMG_ROW T TYPED(amg_largest_of)(const struct amg_rows *s, int64_t i, int64_t entries)
 {
-    const int64_t end = amg_offset(&s->a, i + 1);
+    const int64_t begin = amg_offset(&s->a, i), after = amg_offset(&s->a, i + 1);
+    const int64_t end = entries < after - begin ? begin + entries : after;
     T most = 0;
-    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+    for (int64_t k = begin; k < end; k++) {
         const T pull = TYPED(amg_pull)(s, i, k);
         most = pull > most ? pull : most;
     }
     return most;
+}
+
+/* m_i */
+AMG_ROW T TYPED(amg_largest_pull)(const struct amg_rows *s, int64_t i)
+{
+    return TYPED(amg_largest_of)(s, i, INT64_MAX);
 }
 
 AMG_ROW int TYPED(amg_pulls)(const struct amg_rows *s, T pull, T most)
@@ -31,10 +38,11 @@ AMG_ROW int TYPED(amg_pulls)(const struct amg_rows *s, T pull, T most)
     return pull > (T)s->strength * most;
 }
 
-/* Whether both a_jj and m_j are above `least`. The first decides for most matrices, without a look at the row. */
+/* Whether both a_jj and m_j are above `least`. The first decides for most matrices, without a look at the row. Of
+ * a long row, which many rows may look at, AMG_LOOK entries count. */
 AMG_ROW int TYPED(amg_is_far)(const struct amg_rows *s, int64_t j, T least)
 {
-    return ((const T *)s->diagonal)[j] > least && TYPED(amg_largest_pull)(s, j) > least;
+    return ((const T *)s->diagonal)[j] > least && TYPED(amg_largest_of)(s, j, AMG_LOOK) > least;
 }
 
 /* count: for row t times `stride`: the rows on which it depends, less AMG_FAR_WEIGHT for each of them that is

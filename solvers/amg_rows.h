@@ -182,6 +182,7 @@ struct amg_rows {
  * (one_way). */
 #define AMG_FAR 256
 #define AMG_FAR_WEIGHT 64
+#define AMG_LOOK 1024
 
 /* The columns that are found for a row of P, and the most that it keeps. */
 #define AMG_GATHER_MOST 64

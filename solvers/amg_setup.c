@@ -201,7 +201,9 @@ static struct amg_rows arguments_of(const struct amg_level *l)
 
 static spmv_status run(const struct amg *amg, enum amg_step step, const struct amg_rows *s, int64_t n)
 {
-    return amg_run(amg->ctx, step, amg->type, s, n);
+    enum { ENTRIES = 8 }; /* of a row, roughly */
+    const spmv_status st = context_poll(amg->ctx, "preconditioner amg", ENTRIES * n);
+    return st != SPMV_OK ? st : amg_run(amg->ctx, step, amg->type, s, n);
 }
 
 /* A matrix in the context's memory, without arrays. */

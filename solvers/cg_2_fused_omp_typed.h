@@ -54,22 +54,70 @@ static ALWAYS_INLINE void TYPED(residual_rows)(const struct TYPED(job) * job, bo
         job->rz[0] += TYPED(tree)(sz);
 }
 
-/* The same for several columns, each summed row by row. */
+/* Calls some(..., first column, width) for runs of neighbouring columns among the running ones, cut
+ * into widths that are constants for the compiler: scalars and sums of these columns stay in vectors of
+ * the processor over all rows. */
+enum { TYPED(WIDEST) = 8 };
+#define EACH_WIDTH(some, begin, end, ...)                                                                              \
+    for (int v_ = (begin), w_ = 0; v_ < (end); v_ += w_) {                                                             \
+        const int left_ = (end)-v_;                                                                                    \
+        w_ = left_ >= 8 ? 8 : left_ >= 4 ? 4 : left_ >= 2 ? 2 : 1;                                                     \
+        if (w_ == 8)                                                                                                   \
+            some(__VA_ARGS__, v_, 8);                                                                                  \
+        else if (w_ == 4)                                                                                              \
+            some(__VA_ARGS__, v_, 4);                                                                                  \
+        else if (w_ == 2)                                                                                              \
+            some(__VA_ARGS__, v_, 2);                                                                                  \
+        else                                                                                                           \
+            some(__VA_ARGS__, v_, 1);                                                                                  \
+    }
+
+/* The end of the run of neighbouring columns that begins with running column a. */
+static inline int TYPED(run_end)(const struct TYPED(job) * job, int a)
+{
+    while (a + 1 < job->count && job->list[a + 1] == job->list[a] + 1)
+        a++;
+    return a + 1;
+}
+
+/* The same for `width` columns from c on, each summed row by row. */
+static ALWAYS_INLINE void TYPED(residual_some)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
+                                               int64_t last, int c, int width)
+{
+    const int k = job->k;
+    const VALUE *q = job->q + c, *d = job->d;
+    VALUE *restrict r = job->r + c;
+    VALUE alpha[TYPED(WIDEST)], s[TYPED(WIDEST)], sz[TYPED(WIDEST)];
+    for (int v = 0; v < width; v++) {
+        alpha[v] = (VALUE)job->column[c + v].alpha;
+        s[v] = job->rr[c + v];
+        sz[v] = job->rz[c + v];
+    }
+    for (int64_t row = first; row < last; row++) {
+        VALUE value[TYPED(WIDEST)];
+        for (int v = 0; v < width; v++) {
+            value[v] = step ? r[row * k + v] - alpha[v] * q[row * k + v] : r[row * k + v];
+            s[v] += value[v] * value[v];
+        }
+        for (int v = 0; v < width; v++)
+            r[row * k + v] = value[v];
+        if (jacobi)
+            for (int v = 0; v < width; v++)
+                sz[v] += value[v] * (d[row] * value[v]);
+    }
+    for (int v = 0; v < width; v++) {
+        job->rr[c + v] = s[v];
+        job->rz[c + v] = sz[v];
+    }
+}
+
 static ALWAYS_INLINE void TYPED(residual_columns)(const struct TYPED(job) * job, bool step, bool jacobi, int64_t first,
                                                   int64_t last)
 {
-    const int k = job->k;
-    for (int64_t row = first; row < last; row++)
-        for (int a = 0; a < job->count; a++) {
-            const int v = job->list[a];
-            VALUE value = job->r[row * k + v];
-            if (step)
-                value -= (VALUE)job->column[v].alpha * job->q[row * k + v];
-            job->r[row * k + v] = value;
-            job->rr[v] += value * value;
-            if (jacobi)
-                job->rz[v] += value * (job->d[row] * value);
-        }
+    for (int a = 0, end = 0; a < job->count; a = end) {
+        end = TYPED(run_end)(job, a);
+        EACH_WIDTH(TYPED(residual_some), job->list[a], job->list[a] + end - a, job, step, jacobi, first, last);
+    }
 }
 
 /* x += alpha p, p = z + beta p */
@@ -85,18 +133,33 @@ static ALWAYS_INLINE void TYPED(direction_rows)(const struct TYPED(job) * job, b
     }
 }
 
+static ALWAYS_INLINE void TYPED(direction_some)(const struct TYPED(job) * job, bool jacobi, int64_t first, int64_t last,
+                                                int c, int width)
+{
+    const int k = job->k;
+    const VALUE *r = job->r + c, *d = job->d;
+    VALUE *restrict x = job->x + c, *restrict p = job->p + c;
+    VALUE alpha[TYPED(WIDEST)], beta[TYPED(WIDEST)];
+    for (int v = 0; v < width; v++) {
+        alpha[v] = (VALUE)job->column[c + v].alpha;
+        beta[v] = (VALUE)job->column[c + v].beta;
+    }
+    for (int64_t row = first; row < last; row++)
+        for (int v = 0; v < width; v++) {
+            const int64_t i = row * k + v;
+            const VALUE old = p[i];
+            x[i] += alpha[v] * old;
+            p[i] = (jacobi ? d[row] * r[i] : r[i]) + beta[v] * old;
+        }
+}
+
 static ALWAYS_INLINE void TYPED(direction_columns)(const struct TYPED(job) * job, bool jacobi, int64_t first,
                                                    int64_t last)
 {
-    const int k = job->k;
-    for (int64_t row = first; row < last; row++)
-        for (int a = 0; a < job->count; a++) {
-            const int v = job->list[a];
-            const int64_t i = row * k + v;
-            const VALUE old = job->p[i];
-            job->x[i] += (VALUE)job->column[v].alpha * old;
-            job->p[i] = (jacobi ? job->d[row] * job->r[i] : job->r[i]) + (VALUE)job->column[v].beta * old;
-        }
+    for (int a = 0, end = 0; a < job->count; a = end) {
+        end = TYPED(run_end)(job, a);
+        EACH_WIDTH(TYPED(direction_some), job->list[a], job->list[a] + end - a, job, jacobi, first, last);
+    }
 }
 
 /* p = z for all columns */
@@ -108,22 +171,36 @@ static void TYPED(first_directions)(const struct TYPED(job) * job, int64_t first
             job->p[row * k + v] = job->d != NULL ? job->d[row] * job->r[row * k + v] : job->r[row * k + v];
 }
 
+static ALWAYS_INLINE void TYPED(products_some)(const struct TYPED(job) * job, int64_t first, int64_t last, VALUE *pq,
+                                               int c, int width)
+{
+    const int k = job->k;
+    const VALUE *p = job->p + c, *q = job->q + c;
+    VALUE s[TYPED(WIDEST)];
+    for (int v = 0; v < width; v++)
+        s[v] = pq[c + v];
+    for (int64_t row = first; row < last; row++)
+        for (int v = 0; v < width; v++)
+            s[v] += p[row * k + v] * q[row * k + v];
+    for (int v = 0; v < width; v++)
+        pq[c + v] = s[v];
+}
+
 /* p'q of a tile's own rows, for several columns. The parts of rows that cross its ends are added
  * elsewhere. */
 static ALWAYS_INLINE void TYPED(products)(const struct TYPED(job) * job, int64_t t, VALUE *pq)
 {
     const struct own_rows rows = own_rows_of(&job->tiles->tile[t]);
-    const int k = job->k;
-    for (int64_t row = rows.first; row < rows.last; row++)
-        for (int v = 0; v < k; v++)
-            pq[v] += job->p[row * k + v] * job->q[row * k + v];
+    EACH_WIDTH(TYPED(products_some), 0, job->k, job, rows.first, rows.last, pq);
 }
 
 /* The loops for one column and for several, with and without a diagonal. */
 static ALWAYS_INLINE void TYPED(residual)(const struct TYPED(job) * job, bool step, int64_t first, int64_t last)
 {
-    if (job->k > 1)
-        TYPED(residual_columns)(job, step, job->d != NULL, first, last);
+    if (job->k > 1 && job->d != NULL)
+        TYPED(residual_columns)(job, step, true, first, last);
+    else if (job->k > 1)
+        TYPED(residual_columns)(job, step, false, first, last);
     else if (job->d != NULL)
         TYPED(residual_rows)(job, step, true, first, last);
     else if (step)
@@ -134,8 +211,10 @@ static ALWAYS_INLINE void TYPED(residual)(const struct TYPED(job) * job, bool st
 
 static ALWAYS_INLINE void TYPED(direction)(const struct TYPED(job) * job, int64_t first, int64_t last)
 {
-    if (job->k > 1)
-        TYPED(direction_columns)(job, job->d != NULL, first, last);
+    if (job->k > 1 && job->d != NULL)
+        TYPED(direction_columns)(job, true, first, last);
+    else if (job->k > 1)
+        TYPED(direction_columns)(job, false, first, last);
     else if (job->d != NULL)
         TYPED(direction_rows)(job, true, first, last);
     else
@@ -160,6 +239,7 @@ PASSES(plain, )
 PASSES(avx2, __attribute__((target("avx2"))))
 #endif
 #undef PASSES
+#undef EACH_WIDTH
 
 struct TYPED(passes) {
     void (*residual)(const struct TYPED(job) *, bool step, int64_t first, int64_t last);

@@ -167,6 +167,7 @@ spmv_status general_order(spmv_context *ctx, const struct magnitudes *a, const i
         for (int64_t k = 0; k < s.reached; k++)
             placed[s.queue[k]] = true;
         end += s.reached;
+        TRY(context_poll(ctx, "an order", s.reached));
     }
     for (int64_t k = 0; k < n / 2; k++) {
         const int32_t swap = order[k];

@@ -42,13 +42,36 @@ done:
     return st;
 }
 
-/* Sets good[i]: row i sums to 0. *count: such rows. */
-static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, char *good, int64_t *count)
+/* Whether the sum is 0 up to the rounding of row i. Both have the parts of a complex number. */
+static bool is_zero(spmv_type part, int64_t parts, const void *sums, const void *diagonal, int64_t i)
+{
+    const double most = MARGIN * real_limits_of(part).roundoff * fabs(real_at(part, diagonal, i * parts));
+    bool zero = true;
+    for (int64_t c = 0; c < parts; c++)
+        zero = zero && fabs(real_at(part, sums, i * parts + c)) <= most;
+    return zero;
+}
+
+/* Whether row i of a matrix that the host can read sums to 0. */
+static bool row_is_zero(const spmv_csr *a, spmv_type part, int64_t parts, int64_t i)
+{
+    double sum[2] = {0, 0}, diagonal = 0;
+    for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+        for (int64_t c = 0; c < parts; c++) {
+            const double value = a->val == NULL ? 1 : real_at(part, a->val, k * parts + c);
+            sum[c] += value;
+            diagonal += c == 0 && a->col[k] == i ? value : 0;
+        }
+    const double most = MARGIN * real_limits_of(part).roundoff * fabs(diagonal);
+    return fabs(sum[0]) <= most && fabs(sum[1]) <= most;
+}
+
+/* The same as look_at_sums, from sums that are formed on the device. */
+static spmv_status look_on_device(spmv_context *ctx, const spmv_csr *a, char *good, int64_t *count)
 {
     spmv_status st = SPMV_OK;
-    const spmv_type type = a->val != NULL ? a->type : SPMV_F64, part = type_part(type);
-    const int64_t bytes = a->rows * (int64_t)spmv_type_size(type), parts = type_parts(type);
-    const double unit = MARGIN * real_limits_of(part).roundoff;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    const int64_t bytes = a->rows * (int64_t)spmv_type_size(type);
     void *sums = NULL, *diagonal = NULL, *sums_copy = NULL, *diagonal_copy = NULL;
     const void *s = NULL, *d = NULL;
     TRY(context_lend(ctx, bytes, &sums));
@@ -59,18 +82,30 @@ static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, char *good
     TRY(read_array(ctx, diagonal, bytes, &diagonal_copy, &d));
     *count = 0;
     for (int64_t i = 0; i < a->rows; i++) {
-        const double most = unit * fabs(real_at(part, d, i * parts));
-        bool zero = true;
-        for (int64_t c = 0; c < parts; c++)
-            zero = zero && fabs(real_at(part, s, i * parts + c)) <= most;
-        good[i] = (char)zero;
-        *count += zero;
+        good[i] = (char)is_zero(type_part(type), type_parts(type), s, d, i);
+        *count += good[i];
     }
 done:
     context_take_back(ctx, sums);
     context_take_back(ctx, diagonal);
-    host_free_all(sums_copy, diagonal_copy, NULL);
+    host_free_all(sums_copy, diagonal_copy);
     return st;
+}
+
+/* Sets good[i]: row i sums to 0. *count: such rows. On the host, if all rows are wanted, it ends at the
+ * first one that does not: of most matrices that is one of the first. */
+static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, enum null_space_rows rows, char *good,
+                                int64_t *count)
+{
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return look_on_device(ctx, a, good, count);
+    *count = 0;
+    for (int64_t i = 0; i < a->rows && (i == *count || rows != NULL_SPACE_ALL_ROWS); i++) {
+        good[i] = (char)row_is_zero(a, type_part(type), type_parts(type), i);
+        *count += good[i];
+    }
+    return SPMV_OK;
 }
 
 static int32_t set_of(int32_t *parent, int32_t i)
@@ -152,7 +187,7 @@ spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type
     if (a->rows == 0)
         return st;
     TRY(host_alloc(ctx, a->rows, "sums of rows", (void **)&good));
-    TRY(look_at_sums(ctx, a, good, &count));
+    TRY(look_at_sums(ctx, a, rows, good, &count));
     if (count == 0 || (rows == NULL_SPACE_ALL_ROWS && count < a->rows))
         goto done;
     TRY(host_alloc(ctx, sizeof *n, "a null space", (void **)&n));
@@ -230,17 +265,30 @@ done:
     return st;
 }
 
+/* Whether each component is one row, whose entries sum to 0: they are 0. */
+static bool is_of_zero_rows(const struct null_space *n)
+{
+    bool all = true;
+    for (int64_t k = 0; k < n->components; k++)
+        all = all && n->size[k] == 1;
+    return all;
+}
+
 const char *null_space_words(const struct null_space *n)
 {
     int64_t rows = 0;
     for (int64_t k = 0; k < n->components; k++)
         rows += n->size[k];
-    return rows == n->rows ? "every row sums to 0" : "every row of a part of it sums to 0";
+    return rows == n->rows      ? "every row sums to 0"
+           : is_of_zero_rows(n) ? "it has rows of zeros"
+                                : "every row of a part of it sums to 0";
 }
 
 const char *null_space_remedy(const struct null_space *n)
 {
-    return n->component == NULL ? "subtract its mean" : "subtract its mean from each connected part that sums to 0";
+    return n->component == NULL ? "subtract its mean"
+           : is_of_zero_rows(n) ? "it must be 0 there"
+                                : "subtract its mean from each connected part that sums to 0";
 }
 
 int64_t null_space_bytes(const struct null_space *n)

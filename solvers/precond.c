@@ -374,8 +374,9 @@ static bool takes_any_sign(const struct precond_kind *kind, const spmv_precondit
 /* Factors of a general matrix may be so unstable that solves with them overflow, though each entry is
  * finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the norm of (LU)^-1 by one
  * solve. Here its right-hand side has the largest modulus of each row, so the scale of a row does not
- * matter. Factors of matrices that are nearly singular reach 1e20 and help all the same. */
-static const double MOST_OF_FACTORS = 1e32;
+ * matter. Factors of nearly singular matrices help with norms of up to 1e57 (mhda416 of SuiteSparse). In
+ * f32, squares of such vectors overflow before. */
+static const double MOST_OF_FACTORS = 1e60;
 
 /* Refuses factors whose solves are not finite, or, of a general matrix, explode. */
 static spmv_status check_factors(const spmv_preconditioner *m, const struct precond_kind *kind,
@@ -407,7 +408,8 @@ static spmv_status check_factors(const spmv_preconditioner *m, const struct prec
         if (!isfinite(largest))
             break;
     }
-    if (!isfinite(largest) || (kind->general && largest > MOST_OF_FACTORS))
+    const double most = fmin(MOST_OF_FACTORS, sqrt(real_limits_of(m->type).greatest));
+    if (!isfinite(largest) || (kind->general && largest > most))
         st =
             context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                          "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "
@@ -609,7 +611,7 @@ spmv_status spmv_preconditioner_update_values(spmv_preconditioner *m, const void
     if (m->renew == NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_preconditioner_update_values: preconditioner %s: only amg, made with the option "
-                            "update_values, takes new values",
+                            "update_values from values under ascending columns, takes new values",
                             m->name);
     return m->rows > 0 ? m->renew(m->self, values) : SPMV_OK;
 }

@@ -294,13 +294,13 @@ static void describe(struct amg *amg)
                                       : "inverted");
 }
 
-static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o)
+static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o, bool has_values)
 {
     const char *const smoother = o->smoother == NULL ? "chebyshev" : o->smoother;
     amg->l1 = strcmp(smoother, "l1-jacobi") == 0;
     amg->degree = o->degree < 0 ? AMG_DEGREE : o->degree;
     amg->strength = o->strength == 0 ? 0.25 : o->strength;
-    amg->updates = o->update_values != 0;
+    amg->updates = o->update_values != 0 && has_values;
     amg->near_null = o->near_null;
     amg->near_null_type = o->near_null_type == SPMV_TYPE_DEFAULT ? o->type : o->near_null_type;
     if (!amg->l1 && strcmp(smoother, "chebyshev") != 0)
@@ -336,11 +336,7 @@ static spmv_status take_matrix(struct amg *amg, struct precond_source *source, s
     if (!valid || !sorted)
         TRY(precond_source_read(amg->ctx, amg->m->name, source)); /* finds what is wrong */
     if (!sorted) {
-        if (amg->updates) {
-            st = context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
-                              "preconditioner amg: new values need a matrix with ascending columns in each row");
-            goto done;
-        }
+        amg->updates = false; /* new values have the order of the caller's matrix */
         TRY(sort_given(amg->ctx, &source->host, matrix));
         amg_release(&amg->given_pool);
         spmv_matrix_view(*matrix, &a);
@@ -357,11 +353,6 @@ static spmv_status renew(void *self, const void *values)
     struct amg *amg = self;
     const spmv_type type = amg->type;
     bool imprecise = false;
-    if (!amg->updates)
-        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner amg: made without the option update_values");
-    if (amg->given.val == NULL)
-        return context_fail(amg->ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner amg: a pattern has no values");
     amg->broken = true;
     amg->given.val = values;
     st = amg_renew(amg, &imprecise);
@@ -394,7 +385,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     amg->m = m;
     amg->ctx = m->ctx;
     amg->given_pool.ctx = amg->pool.ctx = m->ctx;
-    TRY(check_options(amg, source->options));
+    TRY(check_options(amg, source->options, source->a->val != NULL));
     if (m->rows > 0) {
         TRY(take_matrix(amg, source, &matrix));
         TRY(build(amg));
@@ -405,7 +396,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     m->self = amg;
     m->apply = apply;
     m->destroy = destroy;
-    m->renew = renew;
+    m->renew = amg->updates ? renew : NULL;
 done:
     spmv_matrix_destroy(matrix);
     if (st != SPMV_OK && amg != NULL)

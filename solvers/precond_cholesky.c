@@ -173,6 +173,10 @@ static spmv_status factorise(spmv_preconditioner *m, const struct factor *f)
             m->fallen++;
         }
         *last = 1 / sqrt(pivot);
+        const int64_t width = f->first[p + 1] - f->first[p];
+        const spmv_status st = context_poll(m->ctx, "preconditioner cholesky", width * width / 2 + width);
+        if (st != SPMV_OK)
+            return st;
     }
     return SPMV_OK;
 }

@@ -472,7 +472,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         st = spmv_synchronize(ctx); /* refuses a capture before anything changes */
     if (st != SPMV_OK)
         return st;
-    const bool renews = s->precond != NULL && s->precond_options.update_values != 0 && precond_renews(s->precond);
+    const bool renews = s->precond != NULL && s->precond != s->options.own_precond && precond_renews(s->precond);
     solver_scaled_destroy(s->scaled);
     s->scaled = NULL;
     drop_resorts(s);

@@ -20,7 +20,9 @@ enum { DENSE_ROWS = 200 };
 static spmv_status choose_dense(spmv_solver *s, bool *chosen)
 {
     *chosen = false;
-    if (s->a.rows > DENSE_ROWS || !solver_is_auto(s->options.precond) || s->options.own_precond != NULL)
+    /* with near-null vectors the caller wants amg */
+    if (s->a.rows > DENSE_ROWS || !solver_is_auto(s->options.precond) || s->options.own_precond != NULL ||
+        s->precond_options.near_null != NULL)
         return SPMV_OK;
     const spmv_status st = direct_create_dense(s->ctx, &s->a, &s->direct);
     *chosen = st == SPMV_OK;

@@ -76,11 +76,8 @@ spmv_status solver_look_at_signs(spmv_solver *s);
 spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
                              spmv_plan **plan);
 
-/* The right-hand sides of a product: a method other than cg has one at a time. */
-static inline int solver_vectors_at_once(const spmv_solver *s)
-{
-    return s->method == NULL ? s->options.vectors : 1;
-}
+/* The right-hand sides of a product. Methods other than cg have one at a time. */
+int solver_vectors_at_once(const spmv_solver *s);
 
 /* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop: before
  * new values, and in the end. The single plan is made when it is first asked for. */

@@ -270,9 +270,9 @@ done:
     return st;
 }
 
-/* The most work of a set-up that "auto" chooses, for each entry and row of A. Iterations in the same
- * time would be some thousands. */
-static const double MOST_WORK = 20000;
+/* The most work of a set-up that "auto" chooses: for each entry and row of A, in the time of some
+ * thousands of iterations, or in all, a few seconds, for small systems. */
+static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
 
 /* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is
  * refused here, and under "auto" a smaller one follows. So does one after a set-up of too much work;
@@ -283,7 +283,7 @@ spmv_status solver_make_precond(spmv_solver *s, const struct general_method *met
     const int64_t room = solver_room(s, method);
     const bool aside = memory_take(room);
     if (solver_is_auto(s->options.precond))
-        context_budget(s->ctx, (int64_t)fmin(MOST_WORK * (double)(s->a.nnz + s->a.rows), 0x1p62));
+        context_budget(s->ctx, (int64_t)fmin(fmax(MOST_WORK * (double)(s->a.nnz + s->a.rows), SMALL_WORK), 0x1p62));
     const spmv_status st = make_precond(s, method, name, made);
     context_budget(s->ctx, 0);
     if (aside)

@@ -37,6 +37,7 @@ struct chain {
     void *x;
     double rtol, atol;
     bool zero_start; /* of the next method */
+    bool from_zero;  /* of the first method */
     int64_t most;    /* iterations of all */
     spmv_cg_result *result;
 };
@@ -199,7 +200,13 @@ static spmv_status go_on_with_minres(struct chain *c)
     snprintf(s->why_used, sizeof s->why_used,
              "conjugate gradients found at iteration %lld that the matrix is not positive definite",
              (long long)c->result->iterations);
-    return run(c, &general_minres, s->used_precond, share(s, left));
+    const spmv_preconditioner *const precond = s->used_precond;
+    const spmv_status st = run(c, &general_minres, precond, share(s, left));
+    if (st != SPMV_ERROR_INCONSISTENT || !c->from_zero || iterations_left(c) <= 0)
+        return st;
+    /* the x of cg may have grown along a null vector, where it stays */
+    c->zero_start = true;
+    return run(c, &general_minres, precond, share(s, iterations_left(c)));
 }
 
 /* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists: of
@@ -360,12 +367,12 @@ static spmv_status follow(struct chain *c, spmv_status st)
 }
 
 /* x = 0 after a failure with a larger residual than that of 0, if the methods began there. */
-static spmv_status return_to_zero(const struct chain *c, bool from_zero, spmv_status st)
+static spmv_status return_to_zero(const struct chain *c, spmv_status st)
 {
     spmv_cg_result *const r = c->result;
     spmv_plan_info info;
     const bool own_limit = st == SPMV_ERROR_ITERATIONS && c->s->options.max_iterations > 0;
-    if (!from_zero || own_limit || st == SPMV_OK || st == SPMV_CANCELLED ||
+    if (!c->from_zero || own_limit || st == SPMV_OK || st == SPMV_CANCELLED ||
         (spmv_status_class(st) != 7 && st != SPMV_ERROR_NOT_POSITIVE) || r->true_residual <= r->norm_b ||
         !isfinite(r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
         return st;
@@ -381,10 +388,8 @@ static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
     const int64_t left = iterations_left(c);
-    const bool from_zero = c->zero_start;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return return_to_zero(c, from_zero,
-                          follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left)));
+    return return_to_zero(c, follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left)));
 }
 
 /* ------------------------------------------------------------- a singular matrix */
@@ -489,8 +494,9 @@ static spmv_status try_components(struct chain *c, spmv_status st)
     spmv_plan_info info;
     bool split = false;
     char sentence[512];
+    const bool own_limit = st == SPMV_ERROR_ITERATIONS && s->options.max_iterations > 0;
     const bool failed = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE;
-    if (!failed || s->components_known || !is_sound(c))
+    if (!failed || own_limit || s->components_known || !is_sound(c))
         return st;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     spmv_status found = spmv_plan_describe(c->plan, &info, sizeof info);
@@ -516,6 +522,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
                       .rtol = s->options.rtol,
                       .atol = s->options.atol,
                       .zero_start = s->options.zero_start != 0,
+                      .from_zero = s->options.zero_start != 0,
                       .most = most_iterations(s),
                       .result = result};
     spmv_status st = solver_single_plan(s, &c.plan);
@@ -594,7 +601,13 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                             .atol = s->options.atol,
                             .zero_start = s->options.zero_start != 0};
     bool more = false;
-    if (s->method != NULL || s->null_space != NULL)
+    if (s->method == NULL && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
+        for (int v = 0; v < s->options.vectors; v++)
+            s->results[v].status = SPMV_ERROR_UNSUPPORTED;
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
+                            "spmv_solver_solve: on_iterate supports only one right-hand side");
+    }
+    if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
     s->used = NULL;
     s->used_precond = s->precond;

@@ -9,6 +9,21 @@
 
 #include "solver_internal.h"
 
+/* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
+ * row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and its product
+ * can read a compressed matrix. The limit is where both take the same time on CPUs. */
+static bool one_by_one(const spmv_solver *s)
+{
+    enum { FEW_ENTRIES = 8 };
+    return s->ctx->backend->id != SPMV_BACKEND_CUDA && s->options.plan == NULL && solver_is_auto(s->options.rung) &&
+           s->options.inner == 0 && s->a.nnz < FEW_ENTRIES * s->a.rows;
+}
+
+int solver_vectors_at_once(const spmv_solver *s)
+{
+    return s->method == NULL && !one_by_one(s) ? s->options.vectors : 1;
+}
+
 /* Makes -A and its plan. */
 static spmv_status make_negative(spmv_solver *s, bool updates)
 {

@@ -611,7 +611,8 @@ static void refusals(void **state)
     spmv_preconditioner_options_init(&options, sizeof options);
     options.near_nulls = 9;
     options.near_null = g.val;
-    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "up to 8");
+    assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT,
+                 "near_nulls 9: must be 0 to 8");
     options.near_nulls = 0;
     assert_fails(ctx, spmv_preconditioner_create(ctx, "amg", &g.view, &options, &m), SPMV_ERROR_ARGUMENT, "an array");
     options.near_nulls = 2;

@@ -277,6 +277,38 @@ static void cancelled_at_each_call(void **state)
     spmv_matrix_destroy(a);
 }
 
+/* The set-up of each preconditioner can be cancelled at any call; then nothing is made. */
+static void each_set_up_is_cancelled(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_matrix *a = NULL;
+    spmv_csr view;
+    static const char *const names[] = {"ilut", "ilu0", "ic0", "cholesky", "amg"};
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:150", SPMV_F64, &a));
+    spmv_matrix_view(a, &view);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        spmv_status st = SPMV_CANCELLED;
+        int64_t at = 0;
+        for (; st != SPMV_OK; at = 2 * at + 1) {
+            struct polls polls = {.stop_at = at};
+            spmv_preconditioner *m = NULL;
+            spmv_preconditioner_options o;
+            spmv_preconditioner_options_init(&o, sizeof o);
+            o.fill = 1000; /* the whole envelope */
+            assert_ok(ctx, spmv_context_set_cancel(ctx, poll_on, &polls));
+            st = spmv_preconditioner_create(ctx, names[i], &view, &o, &m);
+            if (st != SPMV_OK)
+                assert_fails(ctx, st, SPMV_CANCELLED, "cancelled");
+            assert_true((st == SPMV_OK) == (m != NULL));
+            spmv_preconditioner_destroy(m);
+        }
+        if (at <= 1)
+            fail_msg("%s: never asked", names[i]);
+    }
+    assert_ok(ctx, spmv_context_set_cancel(ctx, NULL, NULL));
+    spmv_matrix_destroy(a);
+}
+
 /* Memory in use, as a limit counts it, without what the context keeps for later calls. */
 static int64_t in_use(spmv_context *ctx)
 {
@@ -383,6 +415,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(matching_takes_linear_work),
         cmocka_unit_test(budget_of_work),
         cmocka_unit_test(cancelled_at_each_call),
+        cmocka_unit_test(each_set_up_is_cancelled),
         cmocka_unit_test(memory_limit),
         cmocka_unit_test(auto_takes_what_fits),
         cmocka_unit_test(working_memory_before_it_is_made),

@@ -554,7 +554,7 @@ static const struct mangled {
     {TEXT(GENERAL "3 3 2\n1 1 x\n0 0 0\n"), SPMV_ERROR_FORMAT, "3:5: \"x\" is not a number"},
     /* A file with old Macintosh line ends is one line. */
     {TEXT("%%MatrixMarket matrix coordinate real general\r1 1 1\r1 1 1\r"), SPMV_ERROR_FORMAT,
-     "1:47: bad banner: extra text \"1\" after the symmetry"},
+     "1:46: a carriage return alone does not end a line; convert the file: tr '\\r' '\\n' <FILE >NEW"},
 };
 
 static void refuses(void **state)

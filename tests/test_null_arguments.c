@@ -535,6 +535,8 @@ static void check_contexts(void)
     assert_non_null(spmv_module_file(0, NULL, NULL, 0, NULL));
     assert_null(spmv_module_file(-1, NULL, NULL, 0, NULL));
     assert_null(spmv_module_file(1000, NULL, NULL, 0, NULL));
+    spmv_memory_limit(0);
+    assert_int_equal(spmv_context_set_cancel(NULL, NULL, NULL), SPMV_ERROR_ARGUMENT);
 }
 
 static void check_objects(void)
@@ -678,6 +680,8 @@ static const struct {
     {"spmv_free", 2, check_contexts},
     {"spmv_memory_available", 2, check_contexts},
     {"spmv_module_file", 3, check_contexts},
+    {"spmv_memory_limit", 0, check_contexts},
+    {"spmv_context_set_cancel", 3, check_contexts},
     {"spmv_host_free", 1, check_objects},
     {"spmv_matrix_view", 2, check_objects},
     {"spmv_matrix_destroy", 1, check_objects},

@@ -219,7 +219,7 @@ static void rank_2(void **state)
         const spmv_status st = spmv_solver_solve(solver, b, there, &r, sizeof r);
         assert_ok(ctx, spmv_download(ctx, there, x, sizeof x));
         const double residual = hypot(hypot(1 - x[0] - 2 * x[1], 1 - 2 * x[0] - 4 * x[1]), 1 - 3 * x[2]);
-        assert_true(st != SPMV_OK && residual <= sqrt(3) && fabs(residual - r.true_residual) < 1e-12);
+        assert_true(st != SPMV_OK && residual <= 1.000001 * sqrt(3) && fabs(residual - r.true_residual) < 1e-9);
         if (m == 0 || m == 2)
             assert_true(st == SPMV_ERROR_INCONSISTENT && fabs(residual - 1 / sqrt(5)) < 1e-9);
         spmv_solver_destroy(solver);

@@ -174,7 +174,10 @@ static void bits_of_cg(void **state)
                 o.vectors = vectors;
                 o.rtol = 1e-5;
                 o.rung = name;
-                for (int borrowed = 0; borrowed < 2; borrowed++) {
+                /* by itself, the solver may solve these one by one: one_by_one */
+                const bool given = vectors > 1 && name == NULL;
+                o.plan = given ? plan : NULL;
+                for (int borrowed = given; borrowed < 2; borrowed++) {
                     spmv_solver *const solver = solver_of(ctx, borrowed ? &s.there : &s.host, &o);
                     for (int run = 0; run < 2; run++) {
                         spmv_solver_result result[K];
@@ -209,6 +212,70 @@ static void bits_of_cg(void **state)
             }
         release(&s);
     }
+}
+
+static int see_iterate(int64_t iteration, double residual, const void *x, void *user)
+{
+    (void)iteration;
+    (void)user;
+    assert_true(residual >= 0 && x != NULL);
+    return 0;
+}
+
+/* Several right-hand sides of a matrix with few entries per row are solved one by one on a CPU: each has
+ * the bits and the result of a solve alone. With more entries per row one product serves all. */
+static void one_by_one(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_solver_options o = defaults();
+    spmv_solver_info info;
+    spmv_plan_info plan;
+    spmv_solver_result all[K], refused[K], alone;
+    const bool cuda = support_backend == SPMV_BACKEND_CUDA;
+    double b[N * K], x[N * K], one[N];
+    o.zero_start = 1;
+    o.precond = "jacobi";
+    assert_ok(ctx, spmv_download(ctx, s.b, b, sizeof b));
+    o.vectors = K;
+    spmv_solver *several = solver_of(ctx, &s.there, &o);
+    assert_ok(ctx, spmv_solver_solve(several, s.b, s.x, all, sizeof *all));
+    assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+    assert_ok(ctx, spmv_solver_describe(several, &info, sizeof info));
+    assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+    assert_int_equal(plan.vectors, cuda ? K : 1);
+    assert_ok(ctx, spmv_solver_set_callbacks(several, NULL, see_iterate, NULL));
+    assert_fails(ctx, spmv_solver_solve(several, s.b, s.x, refused, sizeof *refused), SPMV_ERROR_UNSUPPORTED,
+                 "one right-hand side");
+    assert_true(refused[0].status == SPMV_ERROR_UNSUPPORTED && refused[K - 1].status == SPMV_ERROR_UNSUPPORTED);
+    spmv_solver_destroy(several);
+    o.vectors = 1;
+    spmv_solver *const single = solver_of(ctx, &s.there, &o);
+    for (int v = 0; v < K; v++) {
+        for (int64_t i = 0; i < N; i++)
+            one[i] = b[i * K + v];
+        void *const column = support_upload(ctx, one, sizeof one);
+        assert_ok(ctx, spmv_solver_solve(single, column, s.x, &alone, sizeof alone));
+        assert_ok(ctx, spmv_download(ctx, s.x, one, sizeof one));
+        for (int64_t i = 0; i < N; i++)
+            if (cuda ? !(fabs(one[i] - x[i * K + v]) < 1e-6) : one[i] != x[i * K + v])
+                fail_msg("right-hand side %d, row %lld: %.17g, alone %.17g", v, (long long)i, x[i * K + v], one[i]);
+        assert_true(cuda || (alone.iterations == all[v].iterations && alone.true_residual == all[v].true_residual));
+        spmv_free(ctx, column);
+    }
+    spmv_solver_destroy(single);
+    release(&s);
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "stencil27:4", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    o.vectors = K;
+    several = solver_of(ctx, &a, &o);
+    assert_ok(ctx, spmv_solver_describe(several, &info, sizeof info));
+    assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
+    assert_int_equal(plan.vectors, K);
+    spmv_solver_destroy(several);
+    spmv_matrix_destroy(matrix);
 }
 
 /* The norm of b - A x, computed here in long double; b and x of right-hand side v. */
@@ -287,7 +354,8 @@ static void every_preconditioner(void **state)
             assert_string_equal(result->precond, made.name);
             assert_string_equal(result->why_precond, made.why);
             assert_true(kind < 0 || strcmp(made.name, name) == 0);
-            assert_true(plan.vectors == (general ? 1 : vectors) && plan.nnz == s.nnz);
+            assert_true(plan.vectors == (general || support_backend != SPMV_BACKEND_CUDA ? 1 : vectors) &&
+                        plan.nnz == s.nnz);
             /* at least the copy of A */
             assert_true(info.bytes >= s.nnz * 12 + N * 4 && info.seconds > 0);
             spmv_solver_destroy(solver);
@@ -549,6 +617,108 @@ static void kept_aggregates(void **state)
     }
     free(values);
     spmv_free(ctx, device);
+    release(&s);
+}
+
+/* Symbolic work: patterns of products and of transposes. The linker puts these in front of the library's
+ * functions. */
+static int symbolic;
+
+spmv_status __real_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
+spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
+spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                             const spmv_multiply_options *options, spmv_multiply_plan **plan)
+{
+    symbolic++;
+    return __real_spmv_multiply_plan_create(ctx, a, b, options, plan);
+}
+
+spmv_status __real_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan);
+spmv_status __wrap_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan);
+spmv_status __wrap_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
+                                    spmv_plan **plan)
+{
+    symbolic++;
+    return __real_spmv_plan_create(ctx, a, options, plan);
+}
+
+/* The work and the bits of new values with kept aggregates: no symbolic work, the memory is counted, and
+ * for values that lead to the same aggregates x is that of a new solver. Columns that do not ascend and
+ * the caller's own amg: new values are possible, and the hierarchy is made again or stays. */
+static void work_of_new_values(void **state)
+{
+    spmv_context *ctx = *state;
+    struct system s = make(ctx, SPMV_F64, SPMV_F64, 32);
+    spmv_preconditioner_options precond = support_preconditioner_options();
+    spmv_solver_options o = defaults();
+    spmv_solver_info info;
+    int64_t bytes[2];
+    double expected[N], x[N];
+    o.precond = "amg";
+    o.precond_options = &precond;
+    o.zero_start = 1;
+    void *const fresh = values_of(&s, 0, 2), *const device = support_upload(ctx, fresh, value_bytes(&s));
+    spmv_csr other = s.there;
+    other.val = device;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        precond.update_values = keeps;
+        spmv_solver *solver = solver_of(ctx, &s.there, &o);
+        /* on a GPU the first new values make another plan for the solver itself */
+        assert_ok(ctx, spmv_solver_update_values(solver, s.arrays[2]));
+        symbolic = 0;
+        assert_ok(ctx, spmv_solver_update_values(solver, device));
+        assert_true((symbolic == 0) == (keeps == 1));
+        assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+        bytes[keeps] = info.bytes;
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+        assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+        spmv_solver_destroy(solver);
+        solver = solver_of(ctx, &other, &o);
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+        assert_ok(ctx, spmv_download(ctx, s.x, expected, sizeof expected));
+        spmv_solver_destroy(solver);
+        assert_memory_equal(x, expected, sizeof x);
+    }
+    assert_true(SLOW || bytes[1] > bytes[0]);
+    /* the first two entries of the last row in the other order */
+    int32_t *const col = support_zeros(s.nnz, 4);
+    double *const val = support_zeros(s.nnz, 8);
+    const int64_t at = row_first(&s.host, N - 1);
+    memcpy(col, s.host.col, (size_t)s.nnz * 4);
+    memcpy(val, s.host.val, (size_t)s.nnz * 8);
+    col[at] = s.col[at + 1];
+    col[at + 1] = s.col[at];
+    val[at] = ((const double *)s.host.val)[at + 1];
+    val[at + 1] = ((const double *)s.host.val)[at];
+    spmv_csr unsorted = s.there;
+    unsorted.col = support_upload(ctx, col, s.nnz * 4);
+    unsorted.val = support_upload(ctx, val, s.nnz * 8);
+    spmv_preconditioner *m = NULL;
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &unsorted, &precond, &m));
+    assert_fails(ctx, spmv_preconditioner_update_values(m, unsorted.val), SPMV_ERROR_UNSUPPORTED, "ascending columns");
+    spmv_preconditioner_destroy(m);
+    spmv_solver *solver = solver_of(ctx, &unsorted, &o);
+    assert_ok(ctx, spmv_solver_update_values(solver, unsorted.val));
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
+    spmv_solver_destroy(solver);
+    /* an amg of the caller keeps its values */
+    assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", &s.there, &precond, &m));
+    assert_ok(ctx, spmv_preconditioner_apply(m, s.b, s.x));
+    assert_ok(ctx, spmv_download(ctx, s.x, expected, sizeof expected));
+    o.own_precond = m;
+    solver = solver_of(ctx, &s.there, &o);
+    assert_ok(ctx, spmv_solver_update_values(solver, device));
+    spmv_solver_destroy(solver);
+    assert_ok(ctx, spmv_preconditioner_apply(m, s.b, s.x));
+    assert_ok(ctx, spmv_download(ctx, s.x, x, sizeof x));
+    assert_memory_equal(x, expected, sizeof x);
+    spmv_preconditioner_destroy(m);
+    support_free_in(ctx, (void *)unsorted.col, (void *)unsorted.val, device);
+    support_free(col, val, fresh);
     release(&s);
 }
 
@@ -852,7 +1022,8 @@ static void refusals(void **state)
     release(&s);
 }
 
-SUPPORT_MAIN(with_context(bits_of_cg), with_context(every_preconditioner), with_context(options_of_the_preconditioner),
-             cmocka_unit_test(threads), with_context(new_values), with_context(new_values_that_fail),
-             with_context(kept_aggregates), with_context(near_null_space), with_context(from_jacobi_to_none),
-             with_context(one_call), with_context(statuses), with_context(refusals))
+SUPPORT_MAIN(with_context(bits_of_cg), with_context(one_by_one), with_context(every_preconditioner),
+             with_context(options_of_the_preconditioner), cmocka_unit_test(threads), with_context(new_values),
+             with_context(new_values_that_fail), with_context(kept_aggregates), with_context(work_of_new_values),
+             with_context(near_null_space), with_context(from_jacobi_to_none), with_context(one_call),
+             with_context(statuses), with_context(refusals))

@@ -200,6 +200,9 @@ static spmv_status cut_words(struct text_source *source, const char *line, const
     if (p == line_end)
         return SPMV_OK;
     char shown[TEXT_SHOWN];
+    if (p[-1] == '\r')
+        return text_fail(source, SPMV_ERROR_FORMAT, 1, p - line,
+                         "a carriage return alone does not end a line; convert the file: tr '\\r' '\\n' <FILE >NEW");
     return text_fail(source, SPMV_ERROR_FORMAT, 1, p - line + 1, "bad banner: extra text \"%s\" after the symmetry",
                      text_show(rest.begin, rest.end, shown));
 }

@@ -29,13 +29,13 @@ static bool make_portion(const struct text_portions *text, int64_t first, int64_
     return packed_pack(text->compression, portion->text, portion->bytes, &portion->packed, &portion->bytes);
 }
 
-/* Makes and writes one round of portions, from item first on. */
+/* Makes and writes one round of at most `count` portions, from item first on. */
 static spmv_status write_round(struct output_file *output, const struct text_portions *text, int64_t first,
-                               struct portion *portions)
+                               int64_t count, struct portion *portions)
 {
     spmv_status st = SPMV_OK;
     const int64_t each = items_of_portion(text);
-    const int n = (int)min_i64(ROUND, ceil_divide(text->items - first, each));
+    const int n = (int)min_i64(count, ceil_divide(text->items - first, each));
     int fine = 1;
 #pragma omp parallel for num_threads(host_team(output->ctx, text->items)) schedule(dynamic, 1) reduction(& : fine)
     for (int t = 0; t < n; t++)
@@ -58,12 +58,16 @@ spmv_status text_portions_write(struct output_file *output, const struct text_po
     void *memory = NULL;
     if (text->items == 0)
         return SPMV_OK;
-    const int64_t each = items_of_portion(text), count = min_i64(ROUND, ceil_divide(text->items, each));
+    const int64_t each = items_of_portion(text);
+    int64_t limit = 0, count = min_i64(ROUND, ceil_divide(text->items, each));
+    /* an answer is also written where a memory limit leaves little */
+    while (count > 1 && count * each * text->item_bytes > memory_limit_left(&limit) / 2)
+        count /= 2;
     TRY(host_alloc(output->ctx, count * each * text->item_bytes, "writing a file", &memory));
     for (int64_t t = 0; t < count; t++)
         portions[t].text = (char *)memory + t * each * text->item_bytes;
-    for (int64_t first = 0; first < text->items; first += ROUND * each)
-        TRY(write_round(output, text, first, portions));
+    for (int64_t first = 0; first < text->items; first += count * each)
+        TRY(write_round(output, text, first, count, portions));
 done:
     host_free(memory);
     return st;

@@ -199,7 +199,7 @@ SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type,
  * and the patterns of the hierarchy stay; its values are computed again. May wait.
  *
  *   preconditioner  made with the option update_values from a matrix with values, whose columns
- *                   ascend in each row
+ *                   ascend in each row (of another matrix: SPMV_ERROR_UNSUPPORTED)
  *   values          nnz elements of the matrix's type in the context's memory, in the order of the
  *                   matrix; must outlive the preconditioner or the next new values
  *

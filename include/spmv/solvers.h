@@ -374,8 +374,10 @@ typedef struct spmv_solver_result {
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
  * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except that
  * after a failure x has no larger true residual than the start; at the option's limit of iterations it
- * may have one, as long as it is below 2^27 times as large. Methods
- * other than cg solve several right-hand sides one after the other. An iteration of bicgstab has two
+ * may have one, as long as it is below 2^27 times as large. Methods other than cg solve several
+ * right-hand sides one after the other; so does cg on ref and omp if the matrix has less than 8 entries
+ * per row, without the options plan and rung, because that takes less time there. An iteration of
+ * bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *
@@ -415,15 +417,17 @@ typedef struct spmv_solver_result {
  * that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
- * the same options. */
+ * the same options. Several right-hand sides that are solved one after the other have the bits of
+ * solves alone. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again. With update_values in precond_options,
- * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead. Waits; cannot
- * be captured.
+ * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes a
+ * third of the time and a quarter more memory: the preconditioner is then not that of a new solver, and
+ * fits values best that are like the first ones. Waits; cannot be captured.
  *
  *   values  nnz elements of the matrix's type in the context's memory, in the order of the matrix
  *           that the solver was made from. A solver made from host arrays copies them. Any other

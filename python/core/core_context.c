@@ -153,7 +153,7 @@ bool context_end(context *c, call_state state, spmv_status status)
     if (state != NULL)
         PyEval_RestoreThread(state);
     if (status != SPMV_OK && PyErr_Occurred() == NULL)
-        raise_status(status, status == SPMV_ERROR_BUSY ? NULL : spmv_last_error(c->ctx));
+        raise_status(status, spmv_last_error(c->ctx)); /* BUSY is of this thread, so it has a message */
     context_end_quietly(c, NULL);
     return status == SPMV_OK;
 }
@@ -183,6 +183,12 @@ static int on_event(const spmv_event *event, void *user)
     const bool stop = PyErr_Occurred() != NULL || PyErr_WarnEx(PyExc_UserWarning, event->text, 3) != 0;
     PyGILState_Release(gil);
     return stop;
+}
+
+/* Set-ups and solves ask it: an interrupt of Python ends them. */
+static int is_cancelled(void *user)
+{
+    return context_interrupted(user);
 }
 
 /* ------------------------------------------------------------------ the types */
@@ -406,6 +412,8 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS;
     st = spmv_context_create(&options, &c->ctx);
     Py_END_ALLOW_THREADS;
+    if (st == SPMV_OK)
+        st = spmv_context_set_cancel(c->ctx, is_cancelled, c);
     if (st == SPMV_OK)
         return (PyObject *)c;
     if (PyErr_Occurred() == NULL)

@@ -134,19 +134,13 @@ static PyObject *end_solve(context *c, call_state state, spmv_status st, int vec
 
 /* ------------------------------------------------------------------ the solver object */
 
-/* What a solver of the library points to while it exists; kept by its Python object. */
-static void watch_free(PyObject *capsule)
-{
-    PyMem_Free(PyCapsule_GetPointer(capsule, NULL));
-}
-
 static PyObject *solver_new(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
     spmv_csr a;
     spmv_solver_options o;
     spmv_preconditioner_options p;
-    int type, iterates;
+    int type;
     long long max_iterations;
     unsigned long long near_null;
     PyObject *arrays = NULL;
@@ -156,10 +150,10 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLiip(iiiddddddz)KiO&O", to_context, &c, to_csr, &a, &o.method,
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiO&O", to_context, &c, to_csr, &a, &o.method,
                           &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
-                          &o.restart, &o.symmetry_check, &iterates, &p.block, &p.degree, &p.steps, &p.shift,
-                          &p.strength, &p.fill, &p.drop, &p.lowest, &p.highest, &p.smoother, &near_null, &p.near_nulls,
+                          &o.restart, &o.symmetry_check, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &p.fill,
+                          &p.drop, &p.lowest, &p.highest, &p.smoother, &p.update_values, &near_null, &p.near_nulls,
                           to_precond_or_none, &own, &arrays))
         return NULL;
     o.own_precond = own != NULL ? own->made : NULL;
@@ -167,24 +161,9 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;
     o.precond_options = &p;
-    struct watch *watch = PyMem_Malloc(sizeof *watch);
-    if (watch == NULL)
-        return PyErr_NoMemory();
-    *watch = (struct watch){.c = c};
-    PyObject *capsule = PyCapsule_New(watch, NULL, watch_free);
-    if (capsule == NULL)
-        PyMem_Free(watch);
-    PyObject *keep = capsule != NULL ? PyTuple_Pack(2, arrays, capsule) : NULL;
-    Py_XDECREF(capsule);
-    if (keep == NULL)
-        return NULL;
-    o.on_iteration = on_iteration;
-    o.on_iterate = iterates ? on_iterate : NULL;
-    o.user = watch;
     PyObject *made = NULL;
     if (context_begin(c, true, &state) && context_end(c, state, spmv_solver_create(c->ctx, &a, &o, &solver)))
-        made = object_new(c, KIND_SOLVER, solver, keep);
-    Py_DECREF(keep);
+        made = object_new(c, KIND_SOLVER, solver, arrays);
     return made;
 }
 
@@ -192,11 +171,6 @@ static PyObject *solver_row(const void *results, int v)
 {
     const spmv_solver_result *r = (const spmv_solver_result *)results + v;
     return result_of(r->rung, r->why_rung, r->precond, r->why_precond, r);
-}
-
-static struct watch *watch_of(const object *solver)
-{
-    return PyCapsule_GetPointer(PyTuple_GetItem(solver->keep, 1), NULL);
 }
 
 static PyObject *or_null(PyObject *from)
@@ -220,12 +194,15 @@ static PyObject *solver_solve(PyObject *module, PyObject *arguments)
         return PyErr_NoMemory();
     PyObject *answer = NULL;
     if (context_begin(c, false, &state)) {
-        struct watch *const watch = watch_of(s), before = *watch;
-        *watch = (struct watch){c, or_null(iterate), or_null(residual)};
+        struct watch watch = {c, or_null(iterate), or_null(residual)};
         state = PyEval_SaveThread();
-        const spmv_status st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+        spmv_status st =
+            spmv_solver_set_callbacks(s->made, on_iteration, watch.on_iterate != NULL ? on_iterate : NULL, &watch);
+        if (st == SPMV_OK) {
+            st = spmv_solver_solve(s->made, address(b), address(x), results, sizeof *results);
+            spmv_solver_set_callbacks(s->made, NULL, NULL, NULL);
+        }
         PyEval_RestoreThread(state);
-        *watch = before;
         answer = end_solve(c, NULL, st, vectors, solver_row, results);
     }
     PyMem_Free(results);
@@ -239,15 +216,17 @@ static PyObject *solver_update(PyObject *module, PyObject *arguments)
     PyObject *arrays = NULL;
     call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&KO", to_solver, &s, &values, &arrays) ||
-        !context_begin(s->context, true, &state))
+    if (!PyArg_ParseTuple(arguments, "O&KO", to_solver, &s, &values, &arrays))
         return NULL;
+    PyObject *const both = PyTuple_Pack(2, s->keep, arrays); /* after a failure, parts may use either */
+    if (both == NULL || !context_begin(s->context, true, &state)) {
+        Py_XDECREF(both);
+        return NULL;
+    }
     const bool well = context_end(s->context, state, spmv_solver_update_values(s->made, address(values)));
-    PyObject *keep = well ? PyTuple_Pack(2, arrays, PyTuple_GetItem(s->keep, 1)) : NULL;
-    if (keep == NULL)
-        return NULL;
-    object_keep(s, keep);
-    return Py_NewRef(Py_None);
+    object_keep(s, well ? Py_NewRef(arrays) : Py_NewRef(both));
+    Py_DECREF(both);
+    return well ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ------------------------------------------------------------------ cg with an own preconditioner */

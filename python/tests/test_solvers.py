@@ -218,7 +218,7 @@ def test_failures(system):
     assert info == 0 and abs(z - 1j * x).max() < 1e-6
     zero, info = spmv.cg(A, np.zeros(900))
     assert info == 0 and not zero.any()
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="rtol -1"):
         spmv.cg(A, b, rtol=-1)
 
 
@@ -428,6 +428,9 @@ def test_options_of_preconditioners(system):
         assert spmv.solve(A, b, precond="amg", options=options).converged
     assert spmv.solve(A, b, precond="chebyshev", options={"lowest": 0.01, "highest": 2.1, "steps": 5}).converged
     assert spmv.solve(A, b, precond="ic0", options={"shift": 0.01}).converged
+    kept = spmv.Solver(A, "amg", options={"update_values": True})
+    kept.update_values(2 * A.data)
+    np.testing.assert_allclose(2 * (A @ kept.solve(b).x), b, atol=1e-6 * np.linalg.norm(b))
     with pytest.raises(ValueError, match="smoother"):
         spmv.Solver(A, "amg", options={"smoother": "ilu"})
     with pytest.raises(TypeError, match="option block.*integer"):
@@ -499,3 +502,51 @@ def test_same_bits():
     for threads in (1, 2, 3):
         other = spmv.cg(A, b, rtol=1e-10, device=spmv.Context("cpu", threads))[0]
         np.testing.assert_array_equal(first, other)
+
+
+PAIRS = [("cg", "none"), ("cg", "ic0"), ("cg", "amg"), ("minres", "jacobi"), ("gmres", "ilut"), ("bicgstab", "none")]
+
+
+@pytest.mark.parametrize("kind", ["on_residual", "callback"])
+@pytest.mark.parametrize("method, preconditioner", PAIRS)
+def test_callbacks_that_use_their_solver(method, preconditioner, kind):
+    """They get an error; the solve goes on as if they had not called."""
+    A = spmv.generate("poisson2d:30")
+    b = A @ vector(900)
+    solver = spmv.Solver(A, preconditioner, method)
+    other = spmv.Solver(A, preconditioner, method)
+    expected, twice = solver.solve(b), other.solve(2 * b)
+    errors, inner = [], []
+
+    def call(*_):
+        if len(errors) < 2:
+            for use in (lambda: solver.update_values(2 * A.data), lambda: solver.solve(1e12 * b)):
+                with pytest.raises(RuntimeError) as failed:
+                    use()
+                errors.append(failed.value.status)
+            inner.append(other.solve(2 * b).x)
+
+    result = solver.solve(b, **{kind: call})
+    assert errors == ["SPMV_ERROR_BUSY"] * 2 and result.converged
+    np.testing.assert_array_equal(result.x, expected.x)
+    np.testing.assert_array_equal(inner[0], twice.x)
+    solver.update_values(2 * A.data)
+    assert np.linalg.norm(b - 2 * (A @ solver.solve(b).x)) < 1e-6 * np.linalg.norm(b)
+
+
+def test_after_failed_new_values_every_solve_fails():
+    A = spmv.generate("poisson2d:10")
+    solver = spmv.Solver(A, "ic0", "cg")
+    solver.solve(np.ones(100) + 1j)
+    wrong = A.data.copy()
+    wrong[A.indptr[3] : A.indptr[4]] = 0
+    with pytest.raises(ValueError, match="diagonal"):
+        solver.update_values(wrong)
+    for call in (lambda xk: pytest.fail("a solve of the matrix before"), None):
+        result = solver.solve(np.ones(100), callback=call)
+        assert not result.converged and "diagonal" in result.message
+    for use in (lambda: solver.solve(np.ones(100) + 1j), lambda: solver.H @ np.ones(100)):
+        with pytest.raises(ValueError, match="diagonal"):
+            use()
+    solver.update_values(A.data)
+    assert solver.solve(np.ones(100)).converged and solver.solve(np.ones(100) + 1j).converged

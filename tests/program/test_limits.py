@@ -107,7 +107,7 @@ class Memory(LimitsCase):
         for path in (matrix, text):
             estimate, _ = self.estimate(path)
             self.answer(path, "-q", "--max-memory", str(2 * estimate), env=cache)
-            self.refused(5, path, "-q", "--max-memory", str(estimate // 4), env=cache, says=["the whole job needs"])
+            self.refused(5, path, "-q", "--max-memory", str(estimate // 4), env=cache, says=["--max-memory"])
 
     def test_the_estimate_is_near_the_peak(self):
         needs_plain_program(self)

@@ -657,9 +657,9 @@ class Streams(Case):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             self.assertEqual(self.interrupted(out, number, "convert", source, text), [])
         self.assertEqual(self.interrupted(out, signal.SIGINT, "gen", "poisson2d:800", "-o", text), [])
-        # The program's own output files, also during other work.
+        # The program's own output files, also during other work: a set-up, which a signal ends.
         json_path = os.path.join(out, "s.json")
-        solve = "solve", "poisson2d:700", "--precond", "none", f"--json={json_path}"
+        solve = "solve", "poisson2d:700", "--precond", "ilut", f"--json={json_path}"
         self.assertEqual(self.interrupted(out, signal.SIGINT, *solve), [])
         # An existing file is left unchanged.
         with open(text, "w", encoding="ascii") as file:

@@ -291,7 +291,7 @@ def made(handle: Any, context: Context, kind: str) -> Any:
         indices, indptr = (_array(handle, *part) for part in parts[1:])
         data = _array(handle, *parts[0]) if val or not nnz else np.ones(nnz)
         return assembled(data, indices, indptr, (rows, cols), kind)
-    data, indices, indptr = (_device_array(handle, *part, context, kind) for part in parts)
+    data, indices, indptr = (_device_array(context, kind, handle, *part) for part in parts)
     return assembled(data, indices, indptr, (rows, cols), kind)
 
 
@@ -302,7 +302,7 @@ def pattern_arrays(handle: Any, parts: tuple[int, ...], context: Context, device
     for address, n, dtype in ((row_ptr, rows + 1, np.dtype(f"int{bits}")), (col, nnz, np.dtype("int32"))):
         if context.is_cuda and device != "cpu":
             kind = "cupy" if "cupy" in sys.modules else "torch"
-            array = _device_array(handle, address, n, dtype, context, kind)
+            array = _device_array(context, kind, handle, address, n, dtype)
             made.append(array.copy() if kind == "cupy" else array.clone())
         else:
             made.append(np.empty(n, dtype))
@@ -311,7 +311,7 @@ def pattern_arrays(handle: Any, parts: tuple[int, ...], context: Context, device
     return made[0], made[1]
 
 
-def _device_array(owner: Any, address: int, n: int, dtype: np.dtype, context: Context, kind: str) -> Any:
+def _device_array(context: Context, kind: str, owner: Any, address: int, n: int, dtype: np.dtype) -> Any:
     held = _Held(owner, address, n, dtype, True)
     if kind == "torch":
         return sys.modules["torch"].as_tensor(held, device=context.device)

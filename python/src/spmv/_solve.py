@@ -132,8 +132,9 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         Of the preconditioner (``docs/preconditioners.md``):
         ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg),
         ``steps``, ``lowest``, ``highest`` (chebyshev), ``shift`` (ic0), ``strength``, ``smoother``
-        (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), and ``near_null`` (amg): an array with a
-        row for each row of A and up to 8 columns v with A v near 0.
+        (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), ``update_values`` (amg: True: new values
+        keep the aggregates and patterns, which is quicker than to make it again), and ``near_null``
+        (amg): an array with a row for each row of A and up to 8 columns v with A v near 0.
     device, shape, copy
         As for ``Plan``.
     precond
@@ -171,7 +172,6 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         shape: tuple[int, int] | None = None,
         copy: bool = False,
         precond: Any = None,
-        _iterates: bool = False,
     ) -> None:
         if precond is not None:
             if not (isinstance(preconditioner, str) and preconditioner == "auto"):
@@ -186,10 +186,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
                 given[name] = value
         matrix, of_b, context = take(A, lambda where: context_of(device, where), shape, dtype, copy)
         if matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(
+            error = ValueError(
                 f"A x = b needs a square matrix, A has {matrix.shape[0]} rows and {matrix.shape[1]} columns: for a "
                 "least-squares solution, solve the normal equations A'A x = A'b"
             )
+            error.status = "SPMV_ERROR_NOT_SQUARE"  # type: ignore[attr-defined]
+            raise error
         check_values(matrix)
         super().__init__(of_b, matrix.shape)
         self._dtype, self._free_type, self._copy = of_b, dtype is None, copy
@@ -224,8 +226,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         borrow = matrix.device != "cpu" or not context.is_cuda
         self._parts = matrix.tuple(CONTEXT_MEMORY if borrow else HOST_MEMORY)
         self._keep = matrix.keep if borrow else None
-        self._iterating: Any = None
-        self._handle = self._make(_iterates)
+        self._handle = self._make()
 
     def _vectors_near_null(self, array: Any) -> View:
         v, _ = taken(array, "near_null", self._dtype, self._context)
@@ -233,13 +234,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             raise ValueError(f"near_null has the shape {v.shape}, the matrix has {self.shape[0]} rows")
         return v
 
-    def _make(self, iterates: bool) -> Any:
+    def _make(self) -> Any:
         v = self._near_null
         return _core.solver(
             self._context._handle,
             self._parts,
             *self._args,
-            iterates,
             self._options,
             v.address if v is not None else 0,
             v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
@@ -302,17 +302,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         rhs, _ = taken(b, "b", self._dtype, context)
         check_finite(rhs if rhs.on_host else b, "b")
         result, target = _start(start, b, b.shape, self._dtype, context)
-        handle, tell = self._handle, None
-        if callback is not None:
-            if self._iterating is None:
-                self._iterating = self._make(True)
-            handle = self._iterating
-            tell = _shown(context, self.shape[0], self._dtype, b, callback)
+        tell = None if callback is None else _shown(context, self.shape[0], self._dtype, b, callback)
         before = getattr(self._calling, "kind", None)
         self._calling.kind = b.kind
         try:
             status, message, rows = _core.solver_solve(
-                handle, rhs.address, target.address, self._vectors, tell, on_residual
+                self._handle, rhs.address, target.address, self._vectors, tell, on_residual
             )
         finally:
             self._calling.kind = before
@@ -423,17 +418,22 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         if self._copy and v is given:
             v = copied(v, self._context)
         check_values(m, v)
-        self._iterating = None
-        self._others.clear()
-        on_host = v
+        kept = v
         if self._keep is None:  # the library copies: what later solvers are made from
-            on_host = view(np.array(values, dtype=m.data.dtype), "values")
-        _core.solver_update(self._handle, v.address, ((*m.keep, v.keep), self._options, self._own))
-        parts = list(self._parts)
-        parts[6] = on_host.address
-        self._parts, m.data = tuple(parts), on_host
-        if self._keep is not None:
-            self._keep = m.keep
+            kept = view(np.array(values, dtype=m.data.dtype), "values")
+        status = "SPMV_OK"
+        try:
+            _core.solver_update(self._handle, v.address, ((*m.keep, v.keep), self._options, self._own))
+        except Exception as error:
+            status = getattr(error, "status", "")
+            raise
+        finally:
+            if status not in ("SPMV_ERROR_BUSY", "SPMV_ERROR_UNSUPPORTED"):  # these change nothing
+                m.data = kept
+                self._parts = (*self._parts[:6], kept.address, *self._parts[7:])
+                self._others.clear()
+                if self._keep is not None:
+                    self._keep = m.keep
 
     def __repr__(self) -> str:
         return f"<spmv.Solver: {self.shape[0]} rows, {self._dtype}, on {self._context.device}>"
@@ -444,7 +444,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
 
 # Options of preconditioners, with the values that stand for the library's defaults.
 _OPTIONS: dict[str, Any] = dict(
-    block=0, degree=-1, steps=0, shift=0.0, strength=0.0, fill=0.0, drop=-1.0, lowest=0.0, highest=0.0, smoother=None
+    block=0, degree=-1, steps=0, shift=0.0, strength=0.0, fill=0.0, drop=-1.0, lowest=0.0, highest=0.0, smoother=None,
+    update_values=0,
 )
 
 
@@ -539,14 +540,9 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     (True, True)
     """
     calls = {name: options.pop(name) for name in ("callback", "on_residual") if name in options}
-    if calls.get("callback") is not None:
-        options["_iterates"] = True
     if options.get("dtype") is None:
         options["dtype"] = _common(A, b)
-    solver = Solver(A, **options)
-    if calls.get("callback") is not None:
-        solver._iterating = solver._handle
-    return solver.solve(b, x0, **calls)
+    return Solver(A, **options).solve(b, x0, **calls)
 
 
 def cg(
