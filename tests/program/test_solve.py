@@ -261,7 +261,7 @@ class Advice(Solve):
         self.assertIn("--type f64", self.last(7, big, b, "--type", "f32", "--precond", "none"))
         self.ok("solve", big, b, "--type", "f32") # with another preconditioner than the first choice
         nan = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 nan\n"
-        self.assertEqual("spmv: A has nan in row 1, column 1", self.last(7, self.write("nan.mtx", nan)).strip())
+        self.assertIn("spmv: A has nan in row 1, column 1", self.last(7, self.write("nan.mtx", nan)))
 
 
 class Named(Solve):
