@@ -61,6 +61,9 @@ struct findings {
     char why[512];     /* of the method, or why there is none */
 };
 
+/* A preconditioner of that many rows takes no time; without "auto", solve takes no dense factor. */
+enum { SMALL_ROWS = 1000 };
+
 /* The method that spmv solve chooses. Its preconditioner is chosen at the solve. */
 static void find_solver(const struct product *p, const spmv_csr *a, const spmv_statistics *s, struct findings *f)
 {
@@ -73,7 +76,7 @@ static void find_solver(const struct product *p, const spmv_csr *a, const spmv_s
     }
     spmv_solver_options_init(&options, sizeof options);
     options.plan = p->plan;
-    options.precond = "none";
+    options.precond = s->rows <= SMALL_ROWS ? "auto" : "none";
     const bool symmetric = s->hermitian || (s->pattern_symmetric && s->not_finite > 0);
     options.symmetry_check = symmetric ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
     if (spmv_solver_create(p->ctx, a, &options, &solver) == SPMV_OK &&

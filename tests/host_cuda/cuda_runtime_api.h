@@ -157,7 +157,7 @@ struct host_cuda {
     int devices;              /* default 2 */
     int major, minor;         /* of every device; default 9.0 */
     cudaError_t driver_error; /* returned by the search for devices; default none */
-    bool no_driver;           /* the driver's version is 0; default false */
+    int no_driver;            /* 1: the driver's version is 0; default 0 */
     cudaError_t sticky_error; /* returned by every call from now on */
     cudaError_t launch_error; /* returned by every launch */
     int capturing;            /* all streams are being captured: launches are recorded, not run */
