@@ -73,6 +73,27 @@ def test_cupy_is_not_copied(cupy):
     np.testing.assert_array_equal(out.get(), (plan @ x).get())
 
 
+def test_cupy_copies_and_products(cupy):
+    """A copy is made once; plans of products; several right-hand sides."""
+    A = spmv.generate("poisson2d:20")
+    on_gpu = there(cupy, A, bits=64)
+    plan, solver = spmv.Plan(on_gpu, copy=True), spmv.Solver(on_gpu, "jacobi", copy=True)
+    x, B = vector(400), vector(400, columns=3)
+    on_gpu.data[:] = 7
+    np.testing.assert_allclose((plan.T @ cupy.asarray(x)).get(), A @ x, **close)
+    result = solver.solve(cupy.asarray(B))
+    assert isinstance(result.x, cupy.ndarray) and result.converged
+    np.testing.assert_allclose(A @ result.x.get(), B, atol=1e-6)
+    on_gpu = there(cupy, A)
+    product = spmv.MultiplyPlan(on_gpu, on_gpu).multiply(cupy.asarray(2 * A.data), None)
+    np.testing.assert_allclose(product.data.get(), spmv.multiply(2 * A, A).data, **close)
+    triple = spmv.multiply_triple(on_gpu, on_gpu, on_gpu)
+    np.testing.assert_allclose(triple.data.get(), spmv.multiply_triple(A, A, A).data, **close)
+    wrong = cupy.asarray(np.where(np.arange(400) == 7, np.nan, x))
+    with pytest.raises(ValueError, match="b has a NaN at index 7"):
+        solver.solve(wrong)
+
+
 def test_cupy_out_alpha_beta(cupy, monkeypatch):
     A = random_csr(300, 200)
     for vectors in (1, 3):

@@ -592,11 +592,15 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, like: View, con
 
 
 def copied(v: View, context: Context) -> View:
-    """A copy in new memory on the same device; on a GPU, what must be converted later stays."""
+    """A copy in new memory on the same device."""
     if v.on_host:
         return _of_numpy(np.array(as_numpy(v)), v.kind)
+    if v.kind == "cupy":
+        return _of_cupy(v.array.copy())
+    if v.kind == "torch":
+        return _of_torch(v.array.clone(), "data")
     if not v.contiguous or v.dtype.itemsize < 4:
-        return v
+        raise TypeError("an array on a GPU that is not of CuPy or PyTorch must be contiguous, of 4 bytes or more")
     there = Memory(context, v.shape, v.dtype).view()
     if v.bytes:
         if v.stream is not None:

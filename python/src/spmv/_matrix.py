@@ -116,7 +116,7 @@ def _as_type(v: View, dtype: np.dtype, name: str) -> View:
     raise TypeError(f"{name} must be a contiguous array of the type {dtype}")
 
 
-def _parts(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
+def arrays_of(A: Any, shape: Any) -> tuple[Any, Any, Any, Any, str]:
     """data, indices, indptr, shape and kind of any kind of matrix."""
     if isinstance(A, CSR):
         return A.data, A.indices, A.indptr, A.shape, "numpy"
@@ -178,7 +178,7 @@ def take(
     does not check itself is checked here, so no matrix makes it read outside of the arrays. With
     copy, none of the arrays is the caller's, and the copies are what is checked.
     """
-    data, indices, indptr, shape, kind = _parts(A, shape)
+    data, indices, indptr, shape, kind = arrays_of(A, shape)
     shape = _sizes(shape)
     views = [view(a, n) for a, n in ((data, "data"), (indices, "indices"), (indptr, "indptr"))]
     for v, name in zip(views, ("data", "indices", "indptr")):
@@ -295,15 +295,14 @@ def made(handle: Any, context: Context, kind: str) -> Any:
     return assembled(data, indices, indptr, (rows, cols), kind)
 
 
-def pattern_arrays(handle: Any, parts: tuple[int, ...], context: Context, device: str) -> tuple[Any, Any]:
-    """Copies of the offsets and columns of a pattern in the context's memory, for a matrix on device."""
+def pattern_arrays(handle: Any, parts: tuple[int, ...], context: Context, like: Taken) -> tuple[Any, Any]:
+    """Copies of the offsets and columns of a pattern in the context's memory, for a matrix as like."""
     rows, _, nnz, row_ptr, bits, col, *_ = parts
     made = []
     for address, n, dtype in ((row_ptr, rows + 1, np.dtype(f"int{bits}")), (col, nnz, np.dtype("int32"))):
-        if context.is_cuda and device != "cpu":
-            kind = "cupy" if "cupy" in sys.modules else "torch"
-            array = _device_array(context, kind, handle, address, n, dtype)
-            made.append(array.copy() if kind == "cupy" else array.clone())
+        if context.is_cuda and like.device != "cpu":
+            array = _device_array(context, like.kind, handle, address, n, dtype)
+            made.append(array.clone() if like.kind == "torch" else array.copy())
         else:
             made.append(np.empty(n, dtype))
             if n:
@@ -339,8 +338,8 @@ def assembled(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], kind
     import cupy
     from cupyx.scipy.sparse import csr_matrix as csr_on_gpu
 
-    with cupy.cuda.Device(data.device.id):
-        return csr_on_gpu((data, indices, indptr), shape=shape)
+    with cupy.cuda.Device(indices.device.id):
+        return csr_on_gpu((cupy.asarray(data), indices, indptr), shape=shape)
 
 
 def _scipy() -> bool:

@@ -163,7 +163,7 @@ class MultiplyPlan:
         """The product as a matrix of its own, of the kind of the first one; values as for ``values``."""
         data = self.values(*values)
         first = self._matrices[0]
-        indptr, indices = pattern_arrays(self._last, _core.multiply_pattern(self._last), self._context, first.device)
+        indptr, indices = pattern_arrays(self._last, _core.multiply_pattern(self._last), self._context, first)
         return assembled(data, indices, indptr, self.shape, first.kind)
 
     def describe(self) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from ._arrays import (
     whole,
 )
 from ._context import CODES, FLOATING, Context, context_of
-from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, check_values, downloaded, made, take
+from ._matrix import CONTEXT_MEMORY, HOST_MEMORY, arrays_of, check_values, downloaded, made, take
 from ._plan import Plan, _Base, _writable
 
 
@@ -374,8 +374,10 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             m = self._matrix
             handle = _core.matrix_transpose(self._context._handle, self._parts)
             turned = made(handle, self._context, "numpy" if m.device == "cpu" else m.kind)
-            data = turned.data.conj() if self._matrix.data.dtype.kind == "c" else turned.data
-            arrays = (data, turned.indices, turned.indptr)
+            data, indices, indptr, *_ = arrays_of(turned, None)
+            if m.data.dtype.kind == "c":
+                data = data.conj().resolve_conj() if hasattr(data, "resolve_conj") else data.conj()
+            arrays = (data, indices, indptr)
             self._others["adjoint"] = self._again(arrays, dtype=self._dtype, vectors=self._vectors)
         return self._others["adjoint"]
 
