@@ -173,6 +173,12 @@ bool context_interrupted(context *c)
     return stop;
 }
 
+/* Ctrl-C ends set-ups too: the library asks this in long calls. */
+static int cancelled(void *user)
+{
+    return context_interrupted(user);
+}
+
 /* Warnings of the library become warnings of Python, which a filter may turn into exceptions. */
 static int on_event(const spmv_event *event, void *user)
 {
@@ -406,6 +412,8 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS;
     st = spmv_context_create(&options, &c->ctx);
     Py_END_ALLOW_THREADS;
+    if (st == SPMV_OK)
+        st = spmv_context_set_cancel(c->ctx, cancelled, c);
     if (st == SPMV_OK)
         return (PyObject *)c;
     if (PyErr_Occurred() == NULL)

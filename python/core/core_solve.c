@@ -97,12 +97,13 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
 static PyObject *result_of(const char *method, const char *why, const char *precond, const char *why_precond,
                            const spmv_solver_result *r)
 {
-    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d}", "status",
+    return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L}", "status",
                          spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
                          (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
                          r->recurrence_residual, "true_residual", r->true_residual, "method", r->method, "rung", method,
                          "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
-                         r->setup_seconds, "solve_seconds", r->solve_seconds);
+                         r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
+                         "backward_row", (long long)r->backward_row);
 }
 
 /* Ends a solve. Returns (status, text, results), or NULL with an exception if nothing was solved. */
@@ -240,7 +241,8 @@ static PyObject *cg_row(const void *results, int v)
                                   .recurrence_residual = from->recurrence_residual,
                                   .true_residual = from->true_residual,
                                   .status = from->status,
-                                  .method = "cg"};
+                                  .method = "cg",
+                                  .backward_error = -1};
     return result_of(from->method, from->why, from->precond, "the caller's", &r);
 }
 

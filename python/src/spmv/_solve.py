@@ -58,6 +58,8 @@ class Result:
     why_preconditioner: str
     setup_seconds: float
     solve_seconds: float
+    backward_error: float = -1.0  # the largest one of a row, see include/spmv/solvers.h; negative: unknown
+    backward_row: int = 0  # that row, counted from 0
     columns: tuple[dict[str, Any], ...] = field(default=(), repr=False)  # with several right-hand sides
 
     @property
