@@ -173,6 +173,12 @@ bool context_interrupted(context *c)
     return stop;
 }
 
+/* Ctrl-C ends set-ups too: the library asks this in long calls. */
+static int cancelled(void *user)
+{
+    return context_interrupted(user);
+}
+
 /* Warnings of the library become warnings of Python, which a filter may turn into exceptions. */
 static int on_event(const spmv_event *event, void *user)
 {
@@ -183,12 +189,6 @@ static int on_event(const spmv_event *event, void *user)
     const bool stop = PyErr_Occurred() != NULL || PyErr_WarnEx(PyExc_UserWarning, event->text, 3) != 0;
     PyGILState_Release(gil);
     return stop;
-}
-
-/* Set-ups and solves ask it: an interrupt of Python ends them. */
-static int is_cancelled(void *user)
-{
-    return context_interrupted(user);
 }
 
 /* ------------------------------------------------------------------ the types */
@@ -413,7 +413,7 @@ static PyObject *context_create(PyObject *module, PyObject *arguments)
     st = spmv_context_create(&options, &c->ctx);
     Py_END_ALLOW_THREADS;
     if (st == SPMV_OK)
-        st = spmv_context_set_cancel(c->ctx, is_cancelled, c);
+        st = spmv_context_set_cancel(c->ctx, cancelled, c);
     if (st == SPMV_OK)
         return (PyObject *)c;
     if (PyErr_Occurred() == NULL)

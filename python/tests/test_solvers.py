@@ -551,3 +551,13 @@ def test_after_failed_new_values_every_solve_fails():
             use()
     solver.update_values(A.data)
     assert solver.solve(np.ones(100)).converged and solver.solve(np.ones(100) + 1j).converged
+
+
+def test_backward_error():
+    """A Dirichlet value set by a large diagonal: a small residual is not enough."""
+    A = sp.csr_array(np.array([[1e39, -1.0], [-1.0, 2.0]]))
+    result = spmv.solve(A, np.array([1e39, 0.0]))
+    assert not result.converged or abs(result.x - [1, 0.5]).max() < 1e-6
+    A = spmv.generate("poisson2d:20")
+    result = spmv.solve(A, np.ones(400))
+    assert result.converged and 0 <= result.backward_error < 1e-4 and 0 <= result.backward_row < 400

@@ -195,3 +195,19 @@ def test_spinning_is_bounded(given, read):
     if not shown:
         pytest.skip("the OpenMP library is not libgomp")
     assert shown == [read] and done.stdout.strip() == str(given.get("GOMP_SPINCOUNT"))
+
+
+def test_interrupt_in_a_set_up():
+    """Ctrl-C ends the set-up of a preconditioner or of factors, not only iterations."""
+    script = """
+import os, signal, threading, time
+import spmv
+A = spmv.generate("uniform:30000,30000,12")
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    spmv.Solver(A, "ilut", "gmres", options={"drop": 0, "fill": 1e5})
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "stopped\n", done.stderr
