@@ -96,17 +96,14 @@ static const struct {
 
 const char *spmv_module_file(int index, const char **purpose, char *text, size_t size, int *usable)
 {
-    char path[PATH_SIZE] = "";
+    char path[PATH_SIZE] = "", why[WHY_SIZE] = "not found";
     if (index < 0 || (size_t)index >= sizeof modules / sizeof *modules)
         return NULL;
     const char *const file = modules[index].file;
     const bool wanted = text != NULL && size > 0, found = (wanted || usable != NULL) && find(file, path);
-    void *const library = found ? dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) : NULL;
-    const char *const error = found && library == NULL ? dlerror() : NULL;
-    if (wanted && library != NULL)
-        snprintf(text, size, "%s", path);
-    else if (wanted)
-        snprintf(text, size, "%s", found ? (error != NULL ? error : "cannot be opened") : "not found");
+    void *const library = found ? open_library(path, why, sizeof why) : NULL;
+    if (wanted)
+        snprintf(text, size, "%s", library != NULL ? path : why);
     if (library != NULL)
         dlclose(library);
     if (purpose != NULL)
