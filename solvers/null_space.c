@@ -92,15 +92,45 @@ done:
     return st;
 }
 
-/* Sets good[i]: row i sums to 0. *count: such rows. On the host, if all rows are wanted, it ends at the
- * first one that does not: of most matrices that is one of the first. */
+/* Whether the first rows of a matrix on a device sum to 0. */
+static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, bool *zero)
+{
+    enum { FIRST_ROWS = 32, FIRST_ENTRIES = 4096 };
+    spmv_status st = SPMV_OK;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    spmv_csr first = *a;
+    void *ptr = NULL, *col = NULL, *val = NULL;
+    const void *array = NULL;
+    first.rows = min_i64(a->rows, FIRST_ROWS);
+    TRY(read_array(ctx, a->row_ptr, (first.rows + 1) * (a->row_ptr_bits / 8), &ptr, &array));
+    first.row_ptr = array;
+    while (first.rows > 1 && row_first(&first, first.rows) > FIRST_ENTRIES)
+        first.rows--;
+    first.nnz = row_first(&first, first.rows);
+    TRY(read_array(ctx, a->col, first.nnz * (int64_t)sizeof *a->col, &col, &array));
+    first.col = array;
+    if (a->val != NULL)
+        TRY(read_array(ctx, a->val, first.nnz * (int64_t)spmv_type_size(type), &val, &first.val));
+    *zero = true;
+    for (int64_t i = 0; i < first.rows && *zero; i++)
+        *zero = row_is_zero(&first, type_part(type), type_parts(type), i);
+done:
+    host_free_all(ptr, col, val);
+    return st;
+}
+
+/* Sets good[i]: row i sums to 0. *count: such rows. If all rows are wanted, it ends at the first one that
+ * does not, on a device if that is one of the first: of most matrices it is. */
 static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, enum null_space_rows rows, char *good,
                                 int64_t *count)
 {
     const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return look_on_device(ctx, a, good, count);
     *count = 0;
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        bool zero = true;
+        const spmv_status st = rows == NULL_SPACE_ALL_ROWS ? look_at_first_rows(ctx, a, &zero) : SPMV_OK;
+        return st == SPMV_OK && zero ? look_on_device(ctx, a, good, count) : st;
+    }
     for (int64_t i = 0; i < a->rows && (i == *count || rows != NULL_SPACE_ALL_ROWS); i++) {
         good[i] = (char)row_is_zero(a, type_part(type), type_parts(type), i);
         *count += good[i];
