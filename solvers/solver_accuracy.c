@@ -374,10 +374,10 @@ done:
 static spmv_status fail_row(const spmv_solver *s, const struct backward_error *error, double bound)
 {
     return context_fail(s->ctx, SPMV_ERROR_STAGNATION,
-                        "spmv_solver_solve: ||b - A x|| is within the tolerance, but x is wrong: in row %lld (from 0) "
+                        "spmv_solver_solve: ||b - A x|| is within the tolerance, but x is wrong: in row %lld%s "
                         "|b - A x| is %.2g of the size of the row's terms, and at most %.2g is right: the rows of A "
                         "are of very different sizes",
-                        (long long)error->row, error->omega, bound);
+                        context_number(s->ctx, error->row), context_counted(s->ctx), error->omega, bound);
 }
 
 /* Sets the true residual to the one summed in f64, where that is wider than the type. */

@@ -474,7 +474,7 @@ static void not_met(void **state)
     spmv_solver_options o = options_of("cg", "jacobi");
     spmv_solver_result result;
     o.max_iterations = 4;
-    assert_fails(ctx, solve(ctx, &a.view, &o, b, x, &result), SPMV_ERROR_STAGNATION, "(from 0)");
+    assert_fails(ctx, solve(ctx, &a.view, &o, b, x, &result), SPMV_ERROR_STAGNATION, "(counted from 0)");
     char row[32];
     snprintf(row, sizeof row, "in row %lld ", (long long)result.backward_row);
     assert_non_null(strstr(spmv_last_error(ctx), row));
@@ -778,7 +778,8 @@ static void dense_factors(void **state)
     assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_SINGULAR, "singular to rounding");
     a.val[6] = NAN;
     finish(&a, SPMV_F64);
-    assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_NOT_FINITE, "row 2, column 2");
+    assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_NOT_FINITE,
+                 "row 1, column 1 (counted from 0) is nan");
     /* rows and columns of any size are not singular: the same condition */
     a.val[6] = 5;
     finish(&a, SPMV_F64);
