@@ -551,6 +551,11 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
     }
     st = try_components(&c, st);
     result->status = st;
+    if (st == SPMV_OK && result->norm_b == 0 && s->a.rows > 0 && !c.from_zero && s->options.vectors == 1 &&
+        !s->corrects)
+        snprintf(s->why_used, sizeof s->why_used,
+                 "b is 0, so x is 0 whatever the start; any other x with A x = 0 is an eigenvector for the "
+                 "eigenvalue 0");
     return st;
 }
 
