@@ -89,14 +89,25 @@ int job_first_difference(const struct job *job, const struct attempt *a)
     return v;
 }
 
+/* Whether a residual overflows, which depends on the order of its sum, or all are not finite. A NaN in b
+ * is one in every sum: the other right-hand sides are checked. */
+static bool has_nothing_to_check(const struct job *job, const struct attempt *a)
+{
+    bool overflows = false, all = true;
+    for (int v = 0; v < job->columns; v++) {
+        const bool finite = a->each[v].status != SPMV_ERROR_NOT_FINITE || isfinite(a->each[v].true_residual);
+        overflows = overflows || (!finite && !isnan(a->each[v].norm_b));
+        all = all && !finite;
+    }
+    return overflows || all;
+}
+
 spmv_status job_check(struct job *job, struct attempt *a)
 {
     struct product *p = &job->p;
     if (job->o->verify == VERIFY_OFF || a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
         return SPMV_OK;
-    for (int v = 0; v < job->columns; v++)
-        a->overflows =
-            a->overflows || (a->each[v].status == SPMV_ERROR_NOT_FINITE && !isfinite(a->each[v].true_residual));
+    a->overflows = has_nothing_to_check(job, a);
     if (a->overflows)
         return SPMV_OK;
     const double began = monotonic_seconds();
