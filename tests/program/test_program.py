@@ -1592,7 +1592,7 @@ class SolveSeveral(Case):
         self.x[1] = columns[1]
         self.check(columns)
         # The limit: the message names the first right-hand side that needs more.
-        cg = self.cg(self.spec, self.path, "--max-iterations", "3", code=7)
+        cg = self.cg(self.spec, self.path, "--max-iterations", "3", "--solver", "cg", code=7)
         self.assertEqual([r["status"] for r in cg["right_hand_sides"]], ["iterations", "iterations", "ok", "iterations"])
         self.assertEqual(cg["status"], "iterations")
 

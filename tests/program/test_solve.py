@@ -234,6 +234,7 @@ class Advice(Solve):
             done = self.run_solve(7, singular, b, *more)
             self.assertIn("the matrix of 2 rows is singular: at most 1 of its rows", done)
             self.assertIn("no inverse", done)
+            self.assertEqual("or the preconditioner is; the matrix of 2 rows is singular" in done, not more)
             self.assertIn(remedy, done)
             self.assertNotIn("try --precond", done)
 
