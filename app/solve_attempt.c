@@ -8,8 +8,8 @@
 
 #include "solve_job.h"
 
-/* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of their
- * residuals counts. */
+/* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
+ * their residuals counts. */
 static bool record(struct watch *w, int64_t iteration, double residual)
 {
     if (w->several && iteration < w->count) {

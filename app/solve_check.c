@@ -17,8 +17,8 @@ static double modulus_of_entry(const spmv_csr *a, int64_t k)
 }
 
 /* The largest norm of the difference of two residuals of x that were summed in different orders,
- * from the bound of spmv_verify in each row. Rungs on a GPU, and the solver's check of rows, have orders of
- * their own. */
+ * from the bound of spmv_verify in each row. Rungs on a GPU, and the solver's check of rows, have
+ * orders of their own. */
 static double residuals_apart(const struct job *job, const void *x, int v, double eps)
 {
     const spmv_csr *const a = &job->in.view;
@@ -89,8 +89,8 @@ int job_first_difference(const struct job *job, const struct attempt *a)
     return v;
 }
 
-/* Whether a residual overflows, which depends on the order of its sum, or all are not finite. A NaN in b
- * is one in every sum: the other right-hand sides are checked. */
+/* Whether a residual overflows, which depends on the order of its sum, or all are not finite. A NaN
+ * in b is one in every sum: the other right-hand sides are checked. */
 static bool has_nothing_to_check(const struct job *job, const struct attempt *a)
 {
     bool overflows = false, all = true;
