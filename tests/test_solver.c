@@ -312,6 +312,7 @@ static void every_preconditioner(void **state)
         for (int vectors = 1; vectors <= K; vectors += K - 1) {
             const char *const name = kind < 0 ? "auto" : spmv_preconditioner_name(kind);
             spmv_solver_options o = defaults();
+            o.method = SLOW && kind < 0 ? "cg" : NULL; /* auto would take a dense factor of so few rows */
             o.precond = name;
             o.vectors = vectors;
             o.zero_start = 1;
@@ -449,6 +450,7 @@ static void new_values(void **state)
                 if (SLOW && (kind > 0 ? form != kind % 2 || kind % 2 != t / 2 : form % 2 != t / 2))
                     continue;
                 spmv_solver_options o = defaults();
+                o.method = SLOW && kind < 0 ? "cg" : NULL; /* as above */
                 o.precond = kind < 0 ? "auto" : spmv_preconditioner_name(kind);
                 o.type = types[t][1];
                 o.rtol = SLOW ? 1e-2 : 1e-5;
@@ -521,10 +523,10 @@ static void new_values_that_fail(void **state)
     double *const negative = values_of(&s, 0, 0); /* one diagonal entry of it: not the negative of a good one */
     negative[0] = -5;
     void *const bad = support_upload(ctx, negative, value_bytes(&s));
-    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 1 is -5");
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 0 (counted from 0) is -5");
     for (int run = 0; run < 2; run++) {
         assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
-                     "row 1 is -5");
+                     "row 0 (counted from 0) is -5");
         assert_true(result.status == SPMV_ERROR_NOT_POSITIVE && result.iterations == 0 && result.method[0] == '\0');
     }
     spmv_solver_info info;
@@ -535,18 +537,21 @@ static void new_values_that_fail(void **state)
     void *const again = take_x(&s, 1);
     assert_memory_equal(again, x, (size_t)bytes_of(&s, N));
     spmv_solver_destroy(solver);
-    /* auto takes another method and preconditioner, and the solver says why; cg does not */
-    solver = solver_of(ctx, &s.host, NULL);
-    assert_ok(ctx, spmv_solver_update_values(solver, bad));
-    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-    assert_string_equal(result.method, "minres");
-    assert_non_null(strstr(result.why_method, "-5"));
-    assert_string_equal(result.precond, "none");
-    assert_non_null(strstr(result.why_precond, "row 1 is -5"));
-    assert_ok(ctx, spmv_solver_update_values(solver, good));
-    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-    assert_string_equal(result.method, "cg");
-    spmv_solver_destroy(solver);
+    /* auto takes another method and preconditioner, and the solver says why; cg does not. Of few rows it
+     * takes a dense factor */
+    if (!SLOW) {
+        solver = solver_of(ctx, &s.host, NULL);
+        assert_ok(ctx, spmv_solver_update_values(solver, bad));
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+        assert_string_equal(result.method, "minres");
+        assert_non_null(strstr(result.why_method, "-5"));
+        assert_string_equal(result.precond, "none");
+        assert_non_null(strstr(result.why_precond, "row 0 (counted from 0) is -5"));
+        assert_ok(ctx, spmv_solver_update_values(solver, good));
+        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+        assert_string_equal(result.method, "cg");
+        spmv_solver_destroy(solver);
+    }
     o.precond = "none";
     o.method = "cg";
     solver = solver_of(ctx, &s.host, &o);
@@ -559,8 +564,8 @@ static void new_values_that_fail(void **state)
     double *const huge = values_of(&s, 0, 0);
     huge[3] = 1e300;
     assert_ok(ctx, spmv_upload(ctx, huge, bad, value_bytes(&s)));
-    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_LIMIT, "entry 4, 1e+300");
-    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_LIMIT, "entry 4");
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_LIMIT, "entry 3 (counted from 0), 1e+300");
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_LIMIT, "entry 3 (counted from 0)");
     spmv_solver_destroy(solver);
     /* a pattern */
     spmv_csr pattern = s.host;
@@ -813,8 +818,8 @@ static void from_jacobi_to_none(void **state)
     assert_ok(ctx, spmv_solver_solve(solver, b, x, &result, sizeof result));
     assert_string_equal(result.precond, "none");
     assert_string_equal(result.why_precond,
-                        "the first choice, jacobi, cannot be made: the diagonal entry of row 2 is 1e-310, and its "
-                        "reciprocal overflows");
+                        "the first choice, jacobi, cannot be made: the diagonal entry of row 1 (counted from 0) is "
+                        "1e-310, and its reciprocal overflows");
     spmv_solver_destroy(solver);
     o.precond = "jacobi";
     assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_NOT_FINITE, "overflows");
