@@ -219,6 +219,8 @@ static void remark_estimate(const struct job *job, const struct attempt *a)
 void job_remark(const struct job *job, const struct attempt *a)
 {
     const spmv_solver_result *r = &a->result;
+    /* the reason is then about x, not about the method */
+    const bool of_zero = a->stop == SPMV_OK && job->columns == 1 && job->x0 != NULL && r->norm_b == 0;
     remark_plan(job->in.argument, &job->p);
     remark_preconditioner(a);
     remark_profile(job, a);
@@ -228,7 +230,7 @@ void job_remark(const struct job *job, const struct attempt *a)
         remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s", a->stop == SPMV_OK ? "solved" : "stopped",
                (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
                solver_words(r));
-    if (job->in.view.rows > 0)
+    if (job->in.view.rows > 0 && !of_zero)
         remark(strcmp(job->o->solver, "auto") == 0 && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
                "reason for %s: %s", r->method, r->why_method);
     if (job->in.view.rows > 0 && r->rung[0] != '\0')
@@ -241,6 +243,8 @@ void job_remark(const struct job *job, const struct attempt *a)
     else
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
+    if (of_zero)
+        remark(LEVEL_NORMAL, "%s", r->why_method);
     if (r->backward_row >= 0)
         remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
                (long long)r->backward_row + 1);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "krylov.h"
 #include "matrix_internal.h"
+#include "not_finite.h"
 #include "plan_internal.h"
 
 /* Elements that are copied to host memory at once. */
@@ -26,7 +26,7 @@ static spmv_status find(spmv_context *ctx, spmv_type type, const void *numbers, 
         for (int64_t i = 0; i < count && *at == n; i++)
             if (!isfinite(real_at(type, host, i))) {
                 *at = first + i;
-                *value = real_at(type, host, i);
+                *value = isnan(real_at(type, host, i)) ? NAN : real_at(type, host, i); /* without a sign */
             }
     }
 done:
@@ -91,14 +91,20 @@ static bool name_value(const struct krylov *s)
     return true;
 }
 
-spmv_status krylov_name_not_finite(const struct krylov *s, const void *b, bool zero_start, spmv_status st)
+bool krylov_find_not_finite(const struct krylov *s, const void *b, bool zero_start)
 {
     char kept[1024];
-    if (st != SPMV_ERROR_NOT_FINITE)
-        return st;
     snprintf(kept, sizeof kept, "%s", spmv_last_error(s->ctx));
     /* x is the start where no step was taken */
-    if (!name_value(s) && !name_vector(s, "b", b) && (zero_start || !name_vector(s, "the start x", s->x)))
-        (void)context_fail(s->ctx, st, "%s", kept);
+    if (name_value(s) || name_vector(s, "b", b) || (!zero_start && name_vector(s, "the start x", s->x)))
+        return true;
+    (void)context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s", kept); /* a search without memory has its own */
+    return false;
+}
+
+spmv_status krylov_name_not_finite(const struct krylov *s, const void *b, bool zero_start, spmv_status st)
+{
+    if (st == SPMV_ERROR_NOT_FINITE)
+        (void)krylov_find_not_finite(s, b, zero_start);
     return st;
 }

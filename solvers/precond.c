@@ -312,11 +312,11 @@ static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *t
 
 static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options *o)
 {
-    const spmv_status st = OPTIONS_CHECK(
-        ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64}, {"degree", o->degree, -1, PRECOND_DEGREE},
-        {"steps", o->steps, 0, 1000}, {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
-        {"near_nulls", o->near_nulls, 0, AMG_NULLS}, {"update_values", o->update_values, 0, 1},
-        {"general", o->general, 0, 1}, {"drop", o->drop, -1, 1}, {"fill", o->fill, 0, 1e6});
+    const spmv_status st = OPTIONS_CHECK(ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64},
+                                         {"degree", o->degree, -1, PRECOND_DEGREE}, {"steps", o->steps, 0, 1000},
+                                         {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
+                                         {"near_nulls", o->near_nulls, 0, AMG_NULLS},
+                                         {"update_values", o->update_values, 0, 1}, {"general", o->general, 0, 1});
     if (st != SPMV_OK)
         return st;
     const bool given = o->lowest != 0 || o->highest != 0;
@@ -327,8 +327,7 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
     if (!(o->drop == -1 || (o->drop >= 0 && o->drop < 1)) || !(o->fill == 0 || (o->fill >= 1 && o->fill <= 1e6)))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_create: drop %g (0 to less than 1, or -1), fill %g (1 to 1e6, or 0): "
-                            "one is out of its "
-                            "range",
+                            "one is out of its range",
                             o->drop, o->fill);
     if (o->near_null_type != SPMV_TYPE_DEFAULT && !type_is_real(o->near_null_type))
         return context_fail(ctx, SPMV_ERROR_TYPE,

@@ -658,13 +658,13 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
         if (spmv_plan_describe(plans[i], &plan, sizeof plan) == SPMV_OK)
             full.bytes += plan.bytes;
-    for (int i = -2; i < SOLVER_RESORTS; i++)
-        if (spmv_preconditioner_describe(i == -2   ? s->precond
-                                         : i == -1 ? s->simple
-                                                   : s->ilut[i],
-                                         &precond, sizeof precond) == SPMV_OK)
+    const spmv_preconditioner *const made[] = {s->precond, s->simple, s->none};
+    for (int i = 0; i < 3 + SOLVER_RESORTS; i++)
+        if (spmv_preconditioner_describe(i < 3 ? made[i] : s->ilut[i - 3], &precond, sizeof precond) == SPMV_OK)
             full.bytes += precond.bytes;
-    full.bytes += null_space_bytes(s->null_space);
+    if (s->negative_val != NULL)
+        full.bytes += s->a.nnz * (int64_t)spmv_type_size(s->a.type);
+    full.bytes += null_space_bytes(s->null_space) + solver_scaled_bytes(s->scaled);
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }

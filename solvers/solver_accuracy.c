@@ -42,11 +42,12 @@ struct scaled_system {
     spmv_solver *solver; /* of R A C */
     void *val;           /* of R A C, in the context's memory */
     void *near_null;     /* C^-1 times the vectors of the caller, in the context's memory */
-    spmv_matrix *copy;   /* of A in host memory, where the context's memory is another */
-    spmv_csr a;          /* A in host memory */
-    int *row, *col;      /* exponents of R and C */
-    spmv_type type;      /* of b and x */
-    void *b, *x, *best;  /* host memory */
+    int64_t near_null_bytes;
+    spmv_matrix *copy;  /* of A in host memory, where the context's memory is another */
+    spmv_csr a;         /* A in host memory */
+    int *row, *col;     /* exponents of R and C */
+    spmv_type type;     /* of b and x */
+    void *b, *x, *best; /* host memory */
     void *context_r, *context_y;
     /* the call of the caller's callbacks */
     const spmv_solver *of;
@@ -67,6 +68,25 @@ void solver_scaled_destroy(struct scaled_system *c)
     spmv_matrix_destroy(c->copy);
     host_free_all(c->row, c->col, c->b, c->x, c->best);
     host_free(c);
+}
+
+int64_t solver_scaled_bytes(const struct scaled_system *c)
+{
+    spmv_solver_info info;
+    spmv_csr copy;
+    if (c == NULL)
+        return 0;
+    const int64_t size = (int64_t)spmv_type_size(c->type), n = c->a.rows;
+    const int vectors = 3 + 2 + (c->shown != NULL); /* b, x, best; context_r, context_y */
+    int64_t bytes = c->a.nnz * size + 2 * n * (int64_t)sizeof *c->row + vectors * n * size + c->near_null_bytes;
+    if (c->copy != NULL) {
+        spmv_matrix_view(c->copy, &copy);
+        bytes += (n + 1) * (copy.row_ptr_bits / 8) +
+                 copy.nnz * ((int64_t)sizeof *copy.col + (copy.val != NULL ? (int64_t)spmv_type_size(copy.type) : 0));
+    }
+    if (spmv_solver_describe(c->solver, &info, sizeof info) == SPMV_OK)
+        bytes += info.bytes;
+    return bytes;
 }
 
 /* ------------------------------------------------------------- the scaled matrix */
@@ -150,6 +170,7 @@ static spmv_status scale_near_null(spmv_context *ctx, struct scaled_system *c, c
     for (int64_t i = 0; i < count; i++)
         real_set(type, vectors, i, ldexp(real_at(type, vectors, i), -c->col[i / o->near_nulls]));
     TRY(spmv_alloc(ctx, bytes, &c->near_null));
+    c->near_null_bytes = bytes;
     TRY(spmv_upload(ctx, vectors, c->near_null, bytes));
 done:
     host_free(vectors);
@@ -374,10 +395,10 @@ done:
 static spmv_status fail_row(const spmv_solver *s, const struct backward_error *error, double bound)
 {
     return context_fail(s->ctx, SPMV_ERROR_STAGNATION,
-                        "spmv_solver_solve: ||b - A x|| is within the tolerance, but x is wrong: in row %lld (from 0) "
+                        "spmv_solver_solve: ||b - A x|| is within the tolerance, but x is wrong: in row %lld%s "
                         "|b - A x| is %.2g of the size of the row's terms, and at most %.2g is right: the rows of A "
                         "are of very different sizes",
-                        (long long)error->row, error->omega, bound);
+                        context_number(s->ctx, error->row), context_counted(s->ctx), error->omega, bound);
 }
 
 /* Sets the true residual to the one summed in f64, where that is wider than the type. */

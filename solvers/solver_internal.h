@@ -111,6 +111,9 @@ spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_statu
 /* Releases the scaled system; NULL does nothing. */
 void solver_scaled_destroy(struct scaled_system *scaled);
 
+/* Its memory; 0 of NULL. */
+int64_t solver_scaled_bytes(const struct scaled_system *scaled);
+
 /* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's memory,
  * of one right-hand side (solver_rounding.c). Waits. */
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);

@@ -20,6 +20,7 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
+#include "not_finite.h"
 #include "solver_internal.h"
 
 /* The most iterations of a method that another one may follow. Where minres, or gmres
@@ -350,10 +351,23 @@ static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
     return context_fail(s->ctx, st, "%s", sentence);
 }
 
+/* Whether A, b or the start has a number that is not finite, which no method can solve; the message
+ * names it. */
+static bool is_not_finite(const struct chain *c)
+{
+    struct krylov k = {.call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .x = c->x};
+    if (spmv_plan_describe(c->plan, &k.info, sizeof k.info) != SPMV_OK)
+        return false;
+    k.type = k.info.type;
+    return krylov_find_not_finite(&k, c->b, c->from_zero);
+}
+
 /* The methods that follow one that ended with st. */
 static spmv_status follow(struct chain *c, spmv_status st)
 {
     const spmv_solver *const s = c->s;
+    if (st == SPMV_ERROR_NOT_FINITE && may_follow(s, st) && is_not_finite(c))
+        return st;
     if (precond_failed(c, st))
         st = go_on_with_simple(c, st);
     if (st == SPMV_ERROR_NOT_POSITIVE && s->used == NULL && s->free && s->options.inner == 0)
@@ -537,6 +551,11 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
     }
     st = try_components(&c, st);
     result->status = st;
+    if (st == SPMV_OK && result->norm_b == 0 && s->a.rows > 0 && !c.from_zero && s->options.vectors == 1 &&
+        !s->corrects)
+        snprintf(s->why_used, sizeof s->why_used,
+                 "b is 0, so x is 0 whatever the start; any other x with A x = 0 is an eigenvector for the "
+                 "eigenvalue 0");
     return st;
 }
 

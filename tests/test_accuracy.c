@@ -474,7 +474,7 @@ static void not_met(void **state)
     spmv_solver_options o = options_of("cg", "jacobi");
     spmv_solver_result result;
     o.max_iterations = 4;
-    assert_fails(ctx, solve(ctx, &a.view, &o, b, x, &result), SPMV_ERROR_STAGNATION, "(from 0)");
+    assert_fails(ctx, solve(ctx, &a.view, &o, b, x, &result), SPMV_ERROR_STAGNATION, "(counted from 0)");
     char row[32];
     snprintf(row, sizeof row, "in row %lld ", (long long)result.backward_row);
     assert_non_null(strstr(spmv_last_error(ctx), row));
@@ -597,7 +597,8 @@ static void callbacks(void **state)
     release(&a);
 }
 
-/* The same solver gives the same bits again, and follows new values. */
+/* The same solver gives the same bits again, and follows new values. Its memory has the scaled system from
+ * the first correction to new values. */
 static void repeated(void **state)
 {
     spmv_context *ctx = *state;
@@ -606,17 +607,25 @@ static void repeated(void **state)
     spmv_solver_options o = options_of("cg", "jacobi");
     spmv_solver *solver = NULL;
     spmv_solver_result result;
+    spmv_solver_info info;
     void *const b_there = upload(ctx, SPMV_F64, b, POINTS), *const x_there = upload(ctx, SPMV_F64, b, POINTS);
     assert_ok(ctx, spmv_solver_create(ctx, &a.view, &o, &solver));
+    assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+    const int64_t before = info.bytes;
     for (int k = 0; k < 3; k++) {
         if (k == 2) {
             void *const values = support_upload(ctx, a.typed, a.nnz * 8);
             assert_ok(ctx, spmv_solver_update_values(solver, values));
             spmv_free(ctx, values);
+            assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+            assert_true(info.bytes < before + a.nnz * 8);
         }
         assert_ok(ctx, spmv_solver_solve(solver, b_there, x_there, &result, sizeof result));
         download(ctx, SPMV_F64, x_there, POINTS, x[k]);
         assert_memory_equal(x[0], x[k], sizeof x[0]);
+        /* its values, five vectors, exponents, and what its solver has */
+        assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+        assert_true(info.bytes > before + a.nnz * 8 + POINTS * (5 * 8 + 2 * 4));
     }
     spmv_solver_destroy(solver);
     support_free_in(ctx, b_there, x_there);
@@ -778,7 +787,8 @@ static void dense_factors(void **state)
     assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_SINGULAR, "singular to rounding");
     a.val[6] = NAN;
     finish(&a, SPMV_F64);
-    assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_NOT_FINITE, "row 2, column 2");
+    assert_fails(ctx, direct_create_dense(ctx, &a.view, &d), SPMV_ERROR_NOT_FINITE,
+                 "row 1, column 1 (counted from 0) is nan");
     /* rows and columns of any size are not singular: the same condition */
     a.val[6] = 5;
     finish(&a, SPMV_F64);

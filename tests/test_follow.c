@@ -175,9 +175,14 @@ static void new_signs(void **state)
         void *const b = support_upload(ctx, g.b, 8 * g.n), *const there = support_upload(ctx, g.b, 8 * g.n);
         void *const signs[] = {support_upload(ctx, negative, 8 * g.view.nnz),
                                support_upload(ctx, g.val, 8 * g.view.nnz)};
+        spmv_solver_info info;
         assert_ok(ctx, spmv_solver_create(ctx, &g.view, &o, &solver));
+        assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+        const int64_t before = info.bytes;
         for (int turn = 0; turn < 4; turn++) {
             assert_ok(ctx, spmv_solver_update_values(solver, signs[turn % 2]));
+            assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+            assert_true(turn > 0 || info.bytes >= before + 8 * g.view.nnz); /* the values of -A */
             assert_ok(ctx, spmv_solver_solve(solver, b, there, &r, sizeof r));
             assert_string_equal(r.method, "cg");
             assert_true((strstr(r.why_method, "-A x = -b") != NULL) == (turn % 2 == 0));

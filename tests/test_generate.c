@@ -404,7 +404,7 @@ static void parts_are_rows_of_the_whole(void **state)
     options.part = options.parts = 2;
     spmv_matrix *none = NULL;
     assert_fails(ctx, spmv_matrix_generate_within(ctx, "diagonal:9", &options, &none), SPMV_ERROR_ARGUMENT,
-                 "part 2 of 2");
+                 "option part 2: must be 0 or 1");
     spmv_context_destroy(ctx);
 }
 

@@ -396,15 +396,23 @@ static void refusals(void **state)
         static const struct {
             double drop, fill;
             int general;
-        } wrong[] = {{1, 0, 0},   {-0.5, 0, 0},     {NAN, 0, 0}, {0, 0.5, 0}, {0, -1, 0},
-                     {0, NAN, 0}, {0, INFINITY, 0}, {0, 0, 2},   {0, 0, -1}};
+            const char *words;
+        } wrong[] = {{1, 0, 0, "drop 1 (0 to less than 1, or -1)"},
+                     {-0.5, 0, 0, "drop -0.5 (0 to less than 1, or -1)"},
+                     {NAN, 0, 0, "drop nan (0 to less than 1, or -1)"},
+                     {0, 0.5, 0, "fill 0.5 (1 to 1e6, or 0)"},
+                     {0, -1, 0, "fill -1 (1 to 1e6, or 0)"},
+                     {0, NAN, 0, "fill nan (1 to 1e6, or 0)"},
+                     {0, INFINITY, 0, "fill inf (1 to 1e6, or 0)"},
+                     {0, 0, 2, "option general 2: must be 0 or 1"},
+                     {0, 0, -1, "option general -1: must be 0 or 1"}};
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
             spmv_preconditioner_options options = support_preconditioner_options();
             options.drop = wrong[w].drop;
             options.fill = wrong[w].fill;
             options.general = wrong[w].general;
             assert_fails(ctx, spmv_preconditioner_create(ctx, name, &a, &options, &m), SPMV_ERROR_ARGUMENT,
-                         wrong[w].general != 0 ? "general" : "drop");
+                         wrong[w].words);
             assert_null(m);
         }
         /* a pattern, and no rows */

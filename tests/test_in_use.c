@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "support.h"
 #include "support_slow.h"
+#include <math.h>
 
 enum { SIDE = SLOW ? 5 : 12, N = SIDE * SIDE };
 
@@ -370,10 +371,12 @@ static void callbacks_of_a_call(void **state)
         assert_ok(s.ctx, spmv_solver_set_callbacks(solver, NULL, count_iterates, &shown));
         assert_ok(s.ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0));
         assert_true(seen >= 2 && shown >= 2);
-        if (strcmp(o.precond, "none") != 0) { /* zeros have no preconditioner */
-            void *const zeros = support_zeros(s.a.nnz, 8);
-            assert_ok(s.ctx, spmv_upload(s.ctx, zeros, s.values, s.a.nnz * 8));
-            free(zeros);
+        if (strcmp(o.precond, "none") != 0) { /* which these values do not have */
+            double *const broken = support_zeros(s.a.nnz, 8);
+            for (int64_t k = 0; k < s.a.nnz; k++)
+                broken[k] = NAN;
+            assert_ok(s.ctx, spmv_upload(s.ctx, broken, s.values, s.a.nnz * 8));
+            free(broken);
             const spmv_status failed = spmv_solver_update_values(solver, s.values);
             assert_true(failed != SPMV_OK);
             const int before = shown;

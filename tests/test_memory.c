@@ -256,6 +256,7 @@ static spmv_status make_preconditioner(spmv_context *ctx)
         assert_made(st, m, "a preconditioner");
         spmv_preconditioner_destroy(m);
     }
+    context_release_blocks(ctx); /* vectors of the check of factors, which the context keeps */
     return st;
 }
 

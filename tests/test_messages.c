@@ -65,8 +65,10 @@ static void rows_are_counted_from_the_first_index(void **state)
     contains(NULL, "first_index is 2");
 }
 
-/* Solves with vectors of which one element is not finite. */
-static void fails_by(spmv_context *ctx, const char *method, int bad_b, int bad_x, double bad_value, const char *words)
+/* Solves with vectors of which one element is not finite. cg has two right-hand sides; rung: not NULL
+ * solves for both at once. The message has the words and no other number that is not finite. */
+static void fails_by(spmv_context *ctx, const char *method, const char *rung, int bad_b, int bad_x, double bad_value,
+                     const char *words)
 {
     struct sparse a = laplacian(-1);
     if (bad_b < 0 && bad_x < 0)
@@ -76,7 +78,7 @@ static void fails_by(spmv_context *ctx, const char *method, int bad_b, int bad_x
         b[i] = i == bad_b ? bad_value : 1 + i % 3;
         x[i] = i == bad_x ? bad_value : 0.5;
     }
-    const int vectors = strcmp(method, "cg") == 0 ? 2 : 1;
+    const int vectors = method != NULL && strcmp(method, "cg") == 0 ? 2 : 1;
     spmv_matrix *there = NULL;
     spmv_csr view;
     assert_ok(ctx, spmv_matrix_copy(ctx, &a.view, SPMV_MEMORY_CONTEXT, &there));
@@ -85,7 +87,8 @@ static void fails_by(spmv_context *ctx, const char *method, int bad_b, int bad_x
     spmv_solver *solver = NULL;
     spmv_solver_options_init(&options, sizeof options);
     options.method = method;
-    options.precond = "none";
+    options.rung = rung;
+    options.precond = method != NULL ? "none" : NULL;
     options.vectors = vectors;
     options.symmetry_check = SPMV_SYMMETRY_TRUST;
     assert_ok(ctx, spmv_solver_create(ctx, &view, &options, &solver));
@@ -93,6 +96,9 @@ static void fails_by(spmv_context *ctx, const char *method, int bad_b, int bad_x
     void *dx = support_upload_as(ctx, SPMV_F64, x, vectors * N, 0);
     assert_int_equal(spmv_solver_solve(solver, db, dx, NULL, 0), SPMV_ERROR_NOT_FINITE);
     contains(ctx, words);
+    const char *const named = strstr(spmv_last_error(ctx), isnan(bad_value) ? "nan" : "inf");
+    if (named == NULL || strstr(named + 1, "nan") != NULL || strstr(named + 1, "inf") != NULL)
+        fail_msg("\"%s\" does not name one number", spmv_last_error(ctx));
     support_free_in(ctx, db, dx);
     spmv_solver_destroy(solver);
     spmv_matrix_destroy(there);
@@ -102,17 +108,22 @@ static void fails_by(spmv_context *ctx, const char *method, int bad_b, int bad_x
 static void numbers_that_are_not_finite_are_named(void **state)
 {
     (void)state;
-    static const char *const methods[] = {"minres", "gmres", "bicgstab"};
+    static const char *const methods[] = {"minres", "gmres", "bicgstab", NULL}; /* NULL: auto */
     spmv_context *const zero = context_from(0), *const one = context_from(1);
-    for (int m = 0; m < 3; m++) {
-        fails_by(zero, methods[m], 7, -1, NAN, "b has nan in row 7 (counted from 0)");
-        fails_by(one, methods[m], -1, 7, INFINITY, "the start x has inf in row 8");
-        fails_by(one, methods[m], -1, -1, NAN, "A has nan in row 6, column 6");
+    for (int m = 0; m < 4; m++) {
+        fails_by(zero, methods[m], NULL, 7, -1, NAN, "b has nan in row 7 (counted from 0)");
+        fails_by(one, methods[m], NULL, -1, 7, INFINITY, "the start x has inf in row 8");
+        fails_by(one, methods[m], NULL, -1, -1, NAN, "A has nan in row 6, column 6");
     }
-    /* two right-hand sides, row by row */
-    fails_by(zero, "cg", 2 * 7 + 1, -1, NAN, "b has nan in row 7 of right-hand side 2 of 2 (counted from 0)");
-    fails_by(one, "cg", -1, 2 * 7, -INFINITY, "the start x has -inf in row 8 of right-hand side 1 of 2");
-    fails_by(one, "cg", -1, -1, NAN, "A has nan in row 6, column 6");
+    /* two right-hand sides, one after the other, and both at once */
+    fails_by(zero, "cg", NULL, 2 * 7 + 1, -1, NAN,
+             "right-hand side 2 of 2: spmv_cg: b has nan in row 7 (counted from 0)");
+    fails_by(one, "cg", NULL, -1, 2 * 7, -INFINITY, "right-hand side 1 of 2: spmv_cg: the start x has -inf in row 8");
+    fails_by(one, "cg", NULL, -1, -1, NAN, "A has nan in row 6, column 6");
+    const char *const rung = spmv_cg_method_name(support_backend, 0);
+    fails_by(zero, "cg", rung, 2 * 7 + 1, -1, NAN, "b has nan in row 7 of right-hand side 2 of 2 (counted from 0)");
+    fails_by(one, "cg", rung, -1, 2 * 7, -INFINITY, "the start x has -inf in row 8 of right-hand side 1 of 2");
+    fails_by(one, "cg", rung, -1, -1, NAN, "A has nan in row 6, column 6");
     spmv_context_destroy(zero);
     spmv_context_destroy(one);
 }

@@ -258,6 +258,97 @@ static void no_space(void **state)
     grid_free(&g);
 }
 
-SUPPORT_MAIN(with_context(nearly_consistent), with_context(single_precision), with_context(components),
-             with_context(not_symmetric), with_context(unknown_null_vector), with_context(rank_2),
-             with_context(no_space))
+/* b = 0 has the solution 0 whatever the start, though each vector of equal numbers is one too; the reason
+ * says so, unless the start is 0. */
+static void zero_right_side(void **state)
+{
+    static const char *const methods[] = {"auto", "cg", "minres", "gmres", "bicgstab"};
+    spmv_context *ctx = *state;
+    struct grid g = grid_new(15, 1, true, 0, SPMV_F64);
+    double ones[225], x[225];
+    for (int64_t i = 0; i < g.n; i++)
+        ones[i] = 1;
+    void *const b = support_upload_as(ctx, SPMV_F64, g.b, g.n, 0);
+    for (size_t m = 0; m < sizeof methods / sizeof methods[0]; m++)
+        for (int from_zero = 0; from_zero < 2; from_zero++) {
+            spmv_solver_options o = options_of(methods[m], NULL);
+            spmv_solver_result r;
+            spmv_solver *solver = NULL;
+            void *const there = support_upload_as(ctx, SPMV_F64, ones, g.n, 0);
+            o.zero_start = from_zero;
+            assert_ok(ctx, spmv_solver_create(ctx, &g.view, &o, &solver));
+            assert_ok(ctx, spmv_solver_solve(solver, b, there, &r, sizeof r));
+            support_fetch_as(ctx, SPMV_F64, there, g.n, x);
+            assert_true(largest_of(x, g.n) == 0 && r.norm_b == 0 && r.true_residual == 0);
+            const char *const said = strstr(r.why_method, "b is 0, so x is 0 whatever the start; any other x with "
+                                                          "A x = 0 is an eigenvector for the eigenvalue 0");
+            assert_true((said != NULL) == !from_zero);
+            spmv_solver_destroy(solver);
+            spmv_free(ctx, there);
+        }
+    spmv_free(ctx, b);
+    grid_free(&g);
+}
+
+/* A graph with a vertex without edges, as an empty row or as an explicit 0: each preconditioner leaves it
+ * alone. A b that is not 0 there has no solution, and the rest is solved. */
+static void isolated_vertex(void **state)
+{
+    static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "amg"};
+    static const char *const methods[] = {"auto", "cg", "minres"};
+    enum { SIDE = 16, PAIRS = SIDE * SIDE, ALONE = PAIRS };
+    spmv_context *ctx = *state;
+    struct grid g = grid_new(SIDE, 1, true, 0, SPMV_F64);
+    int32_t *const row_ptr = support_zeros(ALONE + 2, 4), *const col = support_zeros(g.view.nnz + 1, 4);
+    double *const val = support_zeros(g.view.nnz + 1, 8), b[ALONE + 1] = {0}, x[ALONE + 1], left[ALONE + 1];
+    for (int64_t i = 0; i <= g.n; i++)
+        row_ptr[i] = (int32_t)g.row_ptr[i];
+    memcpy(col, g.view.col, (size_t)g.view.nnz * 4);
+    memcpy(val, g.view.val, (size_t)g.view.nnz * 8);
+    col[g.view.nnz] = ALONE;
+    b[0] = 1;
+    b[PAIRS - 1] = -1;
+    for (int explicit_zero = 0; explicit_zero < 2; explicit_zero++) {
+        row_ptr[ALONE + 1] = row_ptr[ALONE] + explicit_zero;
+        const spmv_csr a = support_csr(ALONE + 1, ALONE + 1, row_ptr, col, val);
+        for (size_t k = 0; k < 18; k++)
+            for (int inconsistent = 0; inconsistent < 2; inconsistent++) {
+                const char *const precond = preconds[k / 3];
+                if (support_backend == SPMV_BACKEND_CUDA && strcmp(precond, "ic0") == 0)
+                    continue;
+                spmv_solver_options o = options_of(methods[k % 3], precond);
+                spmv_solver_result r;
+                spmv_solver *solver = NULL;
+                spmv_solver_info info;
+                spmv_preconditioner_info m;
+                o.zero_start = 1;
+                b[ALONE] = inconsistent;
+                assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
+                assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
+                assert_ok(ctx, spmv_preconditioner_describe(info.precond, &m, sizeof m));
+                if (k >= 6)
+                    assert_non_null(strstr(m.layout, "1 row without entries, left alone: row 256 (counted from 0)"));
+                void *const of_b = support_upload_as(ctx, SPMV_F64, b, ALONE + 1, 0);
+                void *const there = support_upload_as(ctx, SPMV_F64, b, ALONE + 1, 0);
+                const spmv_status st = spmv_solver_solve(solver, of_b, there, &r, sizeof r);
+                if (inconsistent)
+                    assert_fails(ctx, st, SPMV_ERROR_INCONSISTENT, "b has a part that no x reaches");
+                else
+                    assert_ok(ctx, st);
+                support_fetch_as(ctx, SPMV_F64, there, ALONE + 1, x);
+                memcpy(left, x, sizeof left);
+                struct grid rest = g;
+                rest.b = b;
+                assert_true(grid_residual(&rest, left, NULL) <= 1e-7);
+                assert_true(fabs(r.true_residual - inconsistent) <= 1e-7 && x[ALONE] == 0);
+                spmv_solver_destroy(solver);
+                support_free_in(ctx, of_b, there);
+            }
+    }
+    support_free(row_ptr, col, val);
+    grid_free(&g);
+}
+
+SUPPORT_MAIN(with_context(zero_right_side), with_context(isolated_vertex), with_context(nearly_consistent),
+             with_context(single_precision), with_context(components), with_context(not_symmetric),
+             with_context(unknown_null_vector), with_context(rank_2), with_context(no_space))

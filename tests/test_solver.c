@@ -521,10 +521,10 @@ static void new_values_that_fail(void **state)
     double *const negative = values_of(&s, 0, 0); /* one diagonal entry of it: not the negative of a good one */
     negative[0] = -5;
     void *const bad = support_upload(ctx, negative, value_bytes(&s));
-    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 1 is -5");
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_NOT_POSITIVE, "row 0 (counted from 0) is -5");
     for (int run = 0; run < 2; run++) {
         assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
-                     "row 1 is -5");
+                     "row 0 (counted from 0) is -5");
         assert_true(result.status == SPMV_ERROR_NOT_POSITIVE && result.iterations == 0 && result.method[0] == '\0');
     }
     spmv_solver_info info;
@@ -542,7 +542,7 @@ static void new_values_that_fail(void **state)
     assert_string_equal(result.method, "minres");
     assert_non_null(strstr(result.why_method, "-5"));
     assert_string_equal(result.precond, "none");
-    assert_non_null(strstr(result.why_precond, "row 1 is -5"));
+    assert_non_null(strstr(result.why_precond, "row 0 (counted from 0) is -5"));
     assert_ok(ctx, spmv_solver_update_values(solver, good));
     assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
     assert_string_equal(result.method, "cg");
@@ -559,8 +559,8 @@ static void new_values_that_fail(void **state)
     double *const huge = values_of(&s, 0, 0);
     huge[3] = 1e300;
     assert_ok(ctx, spmv_upload(ctx, huge, bad, value_bytes(&s)));
-    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_LIMIT, "entry 4, 1e+300");
-    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_LIMIT, "entry 4");
+    assert_fails(ctx, spmv_solver_update_values(solver, bad), SPMV_ERROR_LIMIT, "entry 3 (counted from 0), 1e+300");
+    assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, NULL, 0), SPMV_ERROR_LIMIT, "entry 3 (counted from 0)");
     spmv_solver_destroy(solver);
     /* a pattern */
     spmv_csr pattern = s.host;
@@ -813,8 +813,8 @@ static void from_jacobi_to_none(void **state)
     assert_ok(ctx, spmv_solver_solve(solver, b, x, &result, sizeof result));
     assert_string_equal(result.precond, "none");
     assert_string_equal(result.why_precond,
-                        "the first choice, jacobi, cannot be made: the diagonal entry of row 2 is 1e-310, and its "
-                        "reciprocal overflows");
+                        "the first choice, jacobi, cannot be made: the diagonal entry of row 1 (counted from 0) is "
+                        "1e-310, and its reciprocal overflows");
     spmv_solver_destroy(solver);
     o.precond = "jacobi";
     assert_fails(ctx, spmv_solver_create(ctx, &a, &o, &solver), SPMV_ERROR_NOT_FINITE, "overflows");

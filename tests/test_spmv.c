@@ -445,9 +445,9 @@ static void refusals(void **state)
     o.method = "fastest";
     REFUSES(SPMV_ERROR_METHOD, "there are: auto, ");
     o.operation = (spmv_operation)9;
-    REFUSES(SPMV_ERROR_ARGUMENT, "unknown operation 9");
+    REFUSES(SPMV_ERROR_ARGUMENT, "option operation 9: must be 0 to 2");
     o.vectors = 0;
-    REFUSES(SPMV_ERROR_ARGUMENT, "number of vectors is 0");
+    REFUSES(SPMV_ERROR_ARGUMENT, "option vectors 0: must be at least 1");
     o.symmetric = 1;
     REFUSES(SPMV_ERROR_UNSUPPORTED, "symmetric");
     o.update_values = 1;

@@ -570,7 +570,7 @@ static void checks(void **state)
             put(type, y, 17, (double)good.re + (complex ? 0 : 1e-4), (double)good.im + 1e-3);
             assert_fails(checker,
                          spmv_verify(checker, &a, v.operation, alpha, x, beta, y0, y, type, &result, sizeof result),
-                         SPMV_ERROR_CHECK, "the worst is row 18"); /* counted from 1 */
+                         SPMV_ERROR_CHECK, "the worst is row 17 (counted from 0)");
             assert_true(result.failed_rows == 1 && result.worst_row == 17 && result.worst_ratio > 1);
             assert_true(!complex || fabs(result.worst_value_im - result.worst_reference_im - 1e-3) < 1e-5);
             assert_true(complex || (result.worst_value_im == 0 && result.worst_reference_im == 0));

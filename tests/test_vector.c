@@ -384,7 +384,7 @@ static void binary_form_of_a_vector(void **state)
     assert_true(n == 3 && ((spmv_c128 *)values)[1].re == -2.5 && ((spmv_c128 *)values)[1].im == 0);
     spmv_host_free(values);
     assert_fails(ctx, spmv_vector_read(ctx, path, SPMV_F32, &values, &n), SPMV_ERROR_LIMIT,
-                 "entry 3, 1e+300, is too large for f32");
+                 "entry 2 (counted from 0), 1e+300, is too large for f32");
     spmv_matrix *matrix = NULL;
     assert_fails(ctx, spmv_matrix_read(ctx, path, NULL, &matrix, NULL, 0), SPMV_ERROR_FORMAT,
                  "the binary form of a vector, not of a matrix");

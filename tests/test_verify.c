@@ -39,11 +39,11 @@ static void wrong_answers_fail(void **state)
     spmv_context *ctx = *state;
     spmv_verify_result result;
     const double wrong[] = {6, 0, 10.5}, yt[] = {9, 12, 1}, nan_row[] = {NAN, 0, 10}, all_wrong[] = {-6, 1e-300, 11};
-    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, wrong, &result), SPMV_ERROR_CHECK, "row 3");
+    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, wrong, &result), SPMV_ERROR_CHECK, "row 2 (counted from 0)");
     assert_true(result.failed_rows == 1 && result.worst_row == 2 && result.worst_ratio > 1e12);
     assert_true(result.worst_value == 10.5 && result.worst_reference == 10);
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, yt, &result), SPMV_ERROR_CHECK, "3 of 3 rows");
-    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, nan_row, &result), SPMV_ERROR_CHECK, "row 1");
+    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, nan_row, &result), SPMV_ERROR_CHECK, "row 0 (counted from 0)");
     assert_true(isinf(result.worst_ratio));
     /* an empty row must be 0, up to the smallest subnormal */
     assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, all_wrong, &result), SPMV_ERROR_CHECK, "3 of 3 rows");
@@ -58,7 +58,7 @@ static void the_bound_is_the_documented_one(void **state)
     const double inside[] = {6 + 0.9 * bound, 0, 10}, outside[] = {6 + 1.2 * bound, 0, 10};
     assert_ok(ctx, verify(ctx, SPMV_OPERATION_N, inside, &result));
     assert_true(result.worst_ratio > 0.7 && result.worst_ratio < 1 && result.worst_row == 0);
-    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, outside, &result), SPMV_ERROR_CHECK, "row 1");
+    assert_fails(ctx, verify(ctx, SPMV_OPERATION_N, outside, &result), SPMV_ERROR_CHECK, "row 0 (counted from 0)");
     assert_true(result.worst_ratio < 1.4 && result.failed_rows == 1);
 }
 
@@ -76,7 +76,7 @@ static void underflow_is_scaled(void **state)
         ctx, spmv_verify(ctx, &one, SPMV_OPERATION_N, &alpha, in, NULL, NULL, &zero, SPMV_F32, &result, sizeof result));
     assert_fails(
         ctx, spmv_verify(ctx, &one, SPMV_OPERATION_N, &alpha, in, NULL, NULL, &wrong, SPMV_F32, &result, sizeof result),
-        SPMV_ERROR_CHECK, "row 1");
+        SPMV_ERROR_CHECK, "row 0 (counted from 0)");
 }
 
 static void scaling_takes_part(void **state)
@@ -111,7 +111,7 @@ static void single_precision(void **state)
     y[0] += 1e-5f; /* the bound is 2 * 5 * 2^-24 * 3.1 = 1.8e-6 */
     assert_fails(ctx,
                  spmv_verify(ctx, &a, SPMV_OPERATION_N, NULL, x32, NULL, NULL, y, SPMV_F32, &result, sizeof result),
-                 SPMV_ERROR_CHECK, "row 1");
+                 SPMV_ERROR_CHECK, "row 0 (counted from 0)");
     a.val = NULL; /* a pattern: row 0 is x0 + x2 */
     y[0] = 4;
     y[2] = 3;
@@ -128,7 +128,7 @@ static void not_finite_in_both(void **state)
     assert_fails(
         ctx,
         spmv_verify(ctx, lecture(), SPMV_OPERATION_N, NULL, big, NULL, NULL, finite, SPMV_F64, &result, sizeof result),
-        SPMV_ERROR_CHECK, "row 3");
+        SPMV_ERROR_CHECK, "row 2 (counted from 0)");
 }
 
 SUPPORT_MAIN(with_context(right_answers_pass), with_context(wrong_answers_fail), with_context(scaling_takes_part),

@@ -33,7 +33,7 @@ def test_a_row_that_is_wrong_is_corrected_or_reported():
     bad = spmv.Solver(A, preconditioner="jacobi", maxiter=5).solve(b)
     assert not bad.converged and bad.status == "SPMV_ERROR_STAGNATION"
     assert bad.true_residual <= bad.tolerance and bad.backward_error > 1e-4
-    assert f"in row {bad.backward_row} (from 0)" in bad.message
+    assert f"in row {bad.backward_row} (counted from 0)" in bad.message
 
 
 def test_signature_is_that_of_scipy():

@@ -276,6 +276,15 @@ class Named(Solve):
                 done = self.fails(7, "solve", "poisson2d:3", *words, "--solver", solver, "--precond", "none", "-o", os.devnull)
                 self.assertEqual(done.stderr.strip().splitlines()[-1], f"spmv: {named}")  # and no other advice
 
+    def test_a_right_hand_side_of_zero(self):
+        zero, ones = self.write("zero.txt", "0\n" * 9), self.write("ones.txt", "1\n" * 9)
+        said = " b is 0, so x is 0 whatever the start; any other x with A x = 0 is an eigenvector for the eigenvalue 0"
+        done = self.ok("solve", "poisson2d:3", zero, "--x0", ones)
+        self.assertEqual(done.stdout.split(), ["0"] * 9)
+        self.assertIn(said, " ".join(done.stderr.replace("\nspmv:  ", " ").split()))
+        self.assertNotIn("b is 0", self.ok("solve", "poisson2d:3", zero).stderr)
+        self.assertNotIn("b is 0", self.ok("solve", "poisson2d:3", ones, "--x0", ones).stderr)
+
     def band(self, name, field, diagonal, beside, changed, last=None):
         """A general file of 1500 rows with three diagonals, too large for a dense factor; the first entry beside the
         diagonal is another one, and the last on the diagonal."""
