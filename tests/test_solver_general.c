@@ -13,7 +13,7 @@
 #include <cuda_runtime_api.h>
 #endif
 
-enum { SIZE = SLOW ? 40 : 700 };
+enum { SIZE = SLOW ? 201 : 700 }; /* more rows than auto solves by a dense factor */
 
 enum { ENTRIES = 5, RUNS = SLOW ? 3 : 51 };
 
@@ -996,7 +996,7 @@ static void singular(void **state)
     spmv_solver_result result;
     assert_ok(ctx, solve(&s, &o, &result));
     assert_string_equal(result.precond, "jacobi"); /* it leaves the row alone */
-    assert_non_null(strstr(result.why_precond, SLOW || support_backend == SPMV_BACKEND_CUDA ? "jacobi" : "ilut"));
+    assert_non_null(strstr(result.why_precond, support_backend == SPMV_BACKEND_CUDA ? "on a GPU" : "ilut"));
     void *const x = take_x(&s);
     assert_true(relative_residual(&s, x) <= 1.001e-8);
     free(x);
