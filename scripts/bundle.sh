@@ -93,9 +93,9 @@ chmod +x "$bundle/run_tests.sh"
 mkdir -p "$bundle/source/scripts"
 cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
 # files that tests read
-for folder in app/spmv.1 data docs/formats.md include primitives tests/data; do
-    mkdir -p "$(dirname "$bundle/source/$folder")"
-    cp -r "$root/$folder" "$bundle/source/$folder"
+for part in app/spmv.1 data docs/formats.md include primitives tests/data; do
+    mkdir -p "$(dirname "$bundle/source/$part")"
+    cp -r "$root/$part" "$bundle/source/$part"
 done
 cp "$root/LICENSE" "$root/NOTICE" "$bundle/"
 find "$build/bench" "$build/examples" -maxdepth 1 -type f -perm -u+x -exec cp {} "$bundle/bin/" \;
