@@ -94,8 +94,7 @@ static void fails_by(spmv_context *ctx, const char *method, const char *rung, in
     assert_ok(ctx, spmv_solver_create(ctx, &view, &options, &solver));
     void *db = support_upload_as(ctx, SPMV_F64, b, vectors * N, 0);
     void *dx = support_upload_as(ctx, SPMV_F64, x, vectors * N, 0);
-    assert_int_equal(spmv_solver_solve(solver, db, dx, NULL, 0), SPMV_ERROR_NOT_FINITE);
-    contains(ctx, words);
+    assert_fails(ctx, spmv_solver_solve(solver, db, dx, NULL, 0), SPMV_ERROR_NOT_FINITE, words);
     const char *const named = strstr(spmv_last_error(ctx), isnan(bad_value) ? "nan" : "inf");
     if (named == NULL || strstr(named + 1, "nan") != NULL || strstr(named + 1, "inf") != NULL)
         fail_msg("\"%s\" does not name one number", spmv_last_error(ctx));
@@ -115,15 +114,18 @@ static void numbers_that_are_not_finite_are_named(void **state)
         fails_by(one, methods[m], NULL, -1, 7, INFINITY, "the start x has inf in row 8");
         fails_by(one, methods[m], NULL, -1, -1, NAN, "A has nan in row 6, column 6");
     }
-    /* two right-hand sides, one after the other, and both at once */
-    fails_by(zero, "cg", NULL, 2 * 7 + 1, -1, NAN,
-             "right-hand side 2 of 2: spmv_cg: b has nan in row 7 (counted from 0)");
-    fails_by(one, "cg", NULL, -1, 2 * 7, -INFINITY, "right-hand side 1 of 2: spmv_cg: the start x has -inf in row 8");
-    fails_by(one, "cg", NULL, -1, -1, NAN, "A has nan in row 6, column 6");
-    const char *const rung = spmv_cg_method_name(support_backend, 0);
-    fails_by(zero, "cg", rung, 2 * 7 + 1, -1, NAN, "b has nan in row 7 of right-hand side 2 of 2 (counted from 0)");
-    fails_by(one, "cg", rung, -1, 2 * 7, -INFINITY, "the start x has -inf in row 8 of right-hand side 1 of 2");
-    fails_by(one, "cg", rung, -1, -1, NAN, "A has nan in row 6, column 6");
+    /* two right-hand sides, on a CPU one after the other, and both at once */
+    if (support_backend != SPMV_BACKEND_CUDA) {
+        fails_by(zero, "cg", NULL, 2 * 7 + 1, -1, NAN,
+                 "right-hand side 2 of 2: spmv_cg: b has nan in row 7 (counted from 0)");
+        fails_by(one, "cg", NULL, -1, 2 * 7, -INFINITY,
+                 "right-hand side 1 of 2: spmv_cg: the start x has -inf in row 8");
+        fails_by(one, "cg", NULL, -1, -1, NAN, "A has nan in row 6, column 6");
+    }
+    fails_by(zero, "cg", "textbook", 2 * 7 + 1, -1, NAN,
+             "b has nan in row 7 of right-hand side 2 of 2 (counted from 0)");
+    fails_by(one, "cg", "textbook", -1, 2 * 7, -INFINITY, "the start x has -inf in row 8 of right-hand side 1 of 2");
+    fails_by(one, "cg", "textbook", -1, -1, NAN, "A has nan in row 6, column 6");
     spmv_context_destroy(zero);
     spmv_context_destroy(one);
 }

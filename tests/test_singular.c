@@ -39,7 +39,7 @@ static void set_source(struct grid *g, double mismatch)
  * it x is the least-squares solution. */
 static void nearly_consistent(void **state)
 {
-    static const int sides[] = {8, 15, SLOW ? 20 : 50};
+    static const int sides[] = {8, 15, SLOW ? 16 : 50};
     static const double mismatches[] = {0, 1e-12, 1e-7, 1e-5, 1};
     static const char *const methods[][2] = {{"auto", "auto"}, {"auto", "none"},   {"auto", "jacobi"}, {"auto", "ic0"},
                                              {"auto", "amg"},  {"minres", "none"}, {"minres", "amg"}};
@@ -80,7 +80,7 @@ static void nearly_consistent(void **state)
 static void single_precision(void **state)
 {
     spmv_context *ctx = *state;
-    struct grid g = grid_new(SLOW ? 20 : 50, 1, true, 0, SPMV_F32);
+    struct grid g = grid_new(SLOW ? 15 : 50, 1, true, 0, SPMV_F32);
     double *const x = support_zeros(g.n, 8);
     spmv_solver_options o = options_of(NULL, "amg");
     spmv_solver_result r;
@@ -162,7 +162,7 @@ static void not_symmetric(void **state)
  * and without a preconditioner, and so does auto. */
 static void unknown_null_vector(void **state)
 {
-    static const int sides[] = {7, 8, 20};
+    static const int sides[] = {7, 8, SLOW ? 15 : 20};
     static const char *const methods[][2] = {
         {"minres", "none"}, {"minres", "jacobi"}, {"minres", "amg"}, {"auto", "auto"}};
     spmv_context *ctx = *state;
@@ -267,8 +267,9 @@ static void zero_right_side(void **state)
 {
     static const char *const methods[] = {"auto", "cg", "minres", "gmres", "bicgstab"};
     spmv_context *ctx = *state;
-    struct grid g = grid_new(15, 1, true, 0, SPMV_F64);
-    double ones[225], x[225];
+    enum { SIDE = SLOW ? 4 : 15 };
+    struct grid g = grid_new(SIDE, 1, true, 0, SPMV_F64);
+    double ones[SIDE * SIDE], x[SIDE * SIDE];
     for (int64_t i = 0; i < g.n; i++)
         ones[i] = 1;
     void *const b = support_upload_as(ctx, SPMV_F64, g.b, g.n, 0);
@@ -299,7 +300,7 @@ static void isolated_vertex(void **state)
 {
     static const char *const preconds[] = {"auto", "none", "jacobi", "block-jacobi", "ic0", "amg"};
     static const char *const methods[] = {"auto", "cg", "minres"};
-    enum { SIDE = 16, PAIRS = SIDE * SIDE, ALONE = PAIRS };
+    enum { SIDE = SLOW ? 4 : 16, ALONE = SIDE * SIDE };
     spmv_context *ctx = *state;
     struct grid g = grid_new(SIDE, 1, true, 0, SPMV_F64);
     int32_t *const row_ptr = support_zeros(ALONE + 2, 4), *const col = support_zeros(g.view.nnz + 1, 4);
@@ -310,7 +311,7 @@ static void isolated_vertex(void **state)
     memcpy(val, g.view.val, (size_t)g.view.nnz * 8);
     col[g.view.nnz] = ALONE;
     b[0] = 1;
-    b[PAIRS - 1] = -1;
+    b[ALONE - 1] = -1;
     for (int explicit_zero = 0; explicit_zero < 2; explicit_zero++) {
         row_ptr[ALONE + 1] = row_ptr[ALONE] + explicit_zero;
         const spmv_csr a = support_csr(ALONE + 1, ALONE + 1, row_ptr, col, val);
@@ -327,13 +328,15 @@ static void isolated_vertex(void **state)
                 spmv_solver *solver = NULL;
                 spmv_solver_info info;
                 spmv_preconditioner_info m;
+                char named[80];
                 o.zero_start = 1;
                 b[ALONE] = inconsistent;
                 assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
                 assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
                 assert_ok(ctx, spmv_preconditioner_describe(info.precond, &m, sizeof m));
+                snprintf(named, sizeof named, "1 row without entries, left alone: row %d (counted from 0)", ALONE);
                 if (k >= 6)
-                    assert_non_null(strstr(m.layout, "1 row without entries, left alone: row 256 (counted from 0)"));
+                    assert_non_null(strstr(m.layout, named));
                 void *const of_b = support_upload_as(ctx, SPMV_F64, b, ALONE + 1, 0);
                 void *const there = support_upload_as(ctx, SPMV_F64, b, ALONE + 1, 0);
                 const spmv_status st = spmv_solver_solve(solver, of_b, there, &r, sizeof r);
