@@ -156,7 +156,7 @@ static void negative_definite(void **state)
 
 static void new_signs(void **state)
 {
-    enum { SIDE = SLOW ? 12 : 20 };
+    enum { SIDE = SLOW ? 10 : 20 };
     spmv_context *ctx = *state;
     struct grid g = grid_new(SIDE, 1, false, 0, SPMV_F64);
     double *const x = support_zeros(g.n, 8), *const negative = support_zeros(g.view.nnz, 8);
