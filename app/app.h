@@ -499,8 +499,8 @@ spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
  * numbers have two elements each. */
 double solution_element(bool random, int64_t i);
 
-/* Whether the name is a SPEC or the file begins like a sparse matrix in the Matrix Market format; like
- * plain numbers, one or more in a line. Files that are packed are neither. */
+/* Whether the name is a SPEC or the file begins like a sparse matrix in the Matrix Market format;
+ * like plain numbers, one or more in a line. Files that are packed are neither. */
 bool looks_like_matrix(const char *path);
 bool looks_like_numbers(const char *path);
 

@@ -26,8 +26,8 @@ static int collect_bins(const spmv_statistics *s, struct bin *bins)
     return count;
 }
 
-/* The largest |a_ij - conj(a_ji)| relative to the largest |a_ij|, of a matrix with a symmetric pattern.
- * -1: unknown. */
+/* The largest |a_ij - conj(a_ji)| relative to the largest |a_ij|, of a matrix with a symmetric
+ * pattern. -1: unknown. */
 static double largest_difference(spmv_context *ctx, const spmv_csr *a)
 {
     spmv_matrix *transposed = NULL;

@@ -3,9 +3,9 @@
  *
  * Steps: load, test that the matrix suits the method, solve, check the residual, write. x is
  * written even if the solver stopped before the tolerance, or by a signal or a time limit; the exit
- * code and the last message report that. The residual b - A x is checked like any product, row by row against another
- * backend, and its norm against the one that the solver reports. With --precond all, the answer is
- * the x with the fewest iterations, or the smallest residual if none was solved.
+ * code and the last message report that. The residual b - A x is checked like any product, row by
+ * row against another backend, and its norm against the one that the solver reports. With --precond
+ * all, the answer is the x with the fewest iterations, or the smallest residual if none was solved.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "ranks.h"

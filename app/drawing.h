@@ -14,8 +14,8 @@ enum drawing_kind { DRAWING_NONE, DRAWING_PNG, DRAWING_SVG };
 /* The kind by the ending of the name; DRAWING_NONE: neither. */
 enum drawing_kind drawing_kind_of(const char *path);
 
-/* Opens cairo if the kind needs it. Complains if a picture cannot be drawn; otherwise: the remedy in
- * the message beside an .svg, such as "leave --plot out". */
+/* Opens cairo if the kind needs it. Complains if a picture cannot be drawn; otherwise: the remedy
+ * in the message beside an .svg, such as "leave --plot out". */
 spmv_status drawing_ready(enum drawing_kind kind, const char *otherwise);
 
 /* A page. Coordinates are pixels from the upper left corner. */
@@ -42,8 +42,8 @@ void drawing_text_up(struct drawing *d, double x, double y, const char *text);
 /* A filled rectangle. */
 void drawing_box(struct drawing *d, double x, double y, double width, double height);
 
-/* A line of several parts: drawing_move begins a part, drawing_line adds to it, drawing_stroke draws
- * all. */
+/* A line of several parts: drawing_move begins a part, drawing_line adds to it, drawing_stroke
+ * draws all. */
 void drawing_move(struct drawing *d, double x, double y);
 void drawing_line(struct drawing *d, double x, double y);
 void drawing_stroke(struct drawing *d, double width);

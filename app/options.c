@@ -116,7 +116,7 @@ static const struct row rows[] = {
      .help = "also stop at ||b - A x|| <= atol"},
     {"max-iterations", .argument = "N", COUNT(max_iterations, 1, INT_MAX), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "iteration limit (default: 10 times the rows, at least 100; bench of a solver: 3000)"},
-    {"max-seconds", .argument = "S", TOLERANCE(max_seconds), .group = GROUP_SOLVE,
+    {"max-seconds", .argument = "SECONDS", TOLERANCE(max_seconds), .group = GROUP_SOLVE,
      .help = "end the solve after so many seconds since the start of the program, write the x reached, and exit with "
              "code 10 (default: no limit)"},
     {"history", .argument = "FILE", WRITTEN_FILE(history), .group = GROUP_SOLVE,

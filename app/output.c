@@ -346,8 +346,8 @@ static spmv_status check_input(const char *input, const char *output)
     return SPMV_ERROR_ARGUMENT;
 }
 
-/* The output files named by options, and another one (or NULL); without standard output. Returns their
- * number. */
+/* The output files named by options, and another one (or NULL); without standard output. Returns
+ * their number. */
 enum { OUTPUTS_MOST = OPTION_FILES_MOST + 1 };
 
 static int list_outputs(const struct options *o, const char *another, const char **paths)

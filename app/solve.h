@@ -12,6 +12,7 @@
 struct watch {
     /* times in seconds: of the call, of iteration 0, of the latest iteration */
     double began, first, last;
+    bool several; /* right-hand sides */
     bool recording;
     double goal; /* the tolerance; of several right-hand sides the smallest */
     struct pace pace;

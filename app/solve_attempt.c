@@ -8,8 +8,14 @@
 
 #include "solve_job.h"
 
-static bool record(struct watch *w, double residual)
+/* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
+ * their residuals counts. */
+static bool record(struct watch *w, int64_t iteration, double residual)
 {
+    if (w->several && iteration < w->count) {
+        w->residuals[iteration] = fmax(w->residuals[iteration], residual);
+        return true;
+    }
     if (w->count == w->room) {
         const int64_t room = 2 * w->room + 1024;
         double *more = realloc(w->residuals, (size_t)room * sizeof *more);
@@ -53,7 +59,7 @@ static int on_iteration(int64_t iteration, double residual, void *user)
         progress_show(w->began, "solving: iteration %lld, residual %.3g, tolerance %.3g, %.3g iterations a second%s",
                       (long long)iteration, residual, w->goal, (double)iteration / (w->last - w->first),
                       time_left(w, iteration));
-    return (w->recording && !record(w, residual)) || stops_asked();
+    return (w->recording && !record(w, iteration, residual)) || stops_asked();
 }
 
 static int asks_stops(void *user)
@@ -210,6 +216,7 @@ static bool is_better(const struct attempt *a, const struct attempt *than)
 spmv_status job_solve(struct job *job, int number)
 {
     struct attempt *a = &job->attempt[number];
+    a->watch.several = job->columns > 1;
     a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
     spmv_status st = make_solver(job, a);
     if (st != SPMV_OK || a->stop != SPMV_OK)

@@ -17,8 +17,8 @@ static double modulus_of_entry(const spmv_csr *a, int64_t k)
 }
 
 /* The largest norm of the difference of two residuals of x that were summed in different orders,
- * from the bound of spmv_verify in each row. Rungs on a GPU, and the solver's check of rows, have orders of
- * their own. */
+ * from the bound of spmv_verify in each row. Rungs on a GPU, and the solver's check of rows, have
+ * orders of their own. */
 static double residuals_apart(const struct job *job, const void *x, int v, double eps)
 {
     const spmv_csr *const a = &job->in.view;
@@ -89,14 +89,25 @@ int job_first_difference(const struct job *job, const struct attempt *a)
     return v;
 }
 
+/* Whether a residual overflows, which depends on the order of its sum, or all are not finite. A NaN
+ * in b is one in every sum: the other right-hand sides are checked. */
+static bool has_nothing_to_check(const struct job *job, const struct attempt *a)
+{
+    bool overflows = false, all = true;
+    for (int v = 0; v < job->columns; v++) {
+        const bool finite = a->each[v].status != SPMV_ERROR_NOT_FINITE || isfinite(a->each[v].true_residual);
+        overflows = overflows || (!finite && !isnan(a->each[v].norm_b));
+        all = all && !finite;
+    }
+    return overflows || all;
+}
+
 spmv_status job_check(struct job *job, struct attempt *a)
 {
     struct product *p = &job->p;
     if (job->o->verify == VERIFY_OFF || a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
         return SPMV_OK;
-    for (int v = 0; v < job->columns; v++)
-        a->overflows =
-            a->overflows || (a->each[v].status == SPMV_ERROR_NOT_FINITE && !isfinite(a->each[v].true_residual));
+    a->overflows = has_nothing_to_check(job, a);
     if (a->overflows)
         return SPMV_OK;
     const double began = monotonic_seconds();

@@ -7,8 +7,8 @@
  * not interfere.
  *
  * A command with something to write defers the first SIGINT, SIGTERM or SIGHUP (stops_defer), and
- * asks stops_asked. Then a second signal ends the program. A time limit is a timer, whose signal does
- * the same: it is noticed wherever a signal is.
+ * asks stops_asked. Then a second signal ends the program. A time limit is a timer, whose signal
+ * does the same: it is noticed wherever a signal is.
  *
  * Signals that are ignored (nohup), or have another handler, are left unchanged.
  *

@@ -39,7 +39,7 @@ static void set_source(struct grid *g, double mismatch)
  * it x is the least-squares solution. */
 static void nearly_consistent(void **state)
 {
-    static const int sides[] = {8, 15, SLOW ? 16 : 50};
+    static const int sides[] = {8, 15, SLOW ? 16 : 32};
     static const double mismatches[] = {0, 1e-12, 1e-7, 1e-5, 1};
     static const char *const methods[][2] = {{"auto", "auto"}, {"auto", "none"},   {"auto", "jacobi"}, {"auto", "ic0"},
                                              {"auto", "amg"},  {"minres", "none"}, {"minres", "amg"}};

@@ -116,8 +116,8 @@ typedef struct spmv_context_options {
     spmv_event_fn on_event; /* callback for events; default NULL: none */
     void *user;             /* passed to on_event; default NULL */
 
-    /* The number of the first row, column, entry or element in messages, 0 or 1. Default 0: messages
-     * then say "(counted from 0)". */
+    /* The number of the first row, column, entry or element in messages, 0 or 1. Default 0:
+     * messages then say "(counted from 0)". */
     int first_index;
 } spmv_context_options;
 
@@ -131,8 +131,9 @@ SPMV_API void spmv_context_options_init(spmv_context_options *options, size_t si
  *
  * Errors: SPMV_ERROR_NO_DEVICE (the backend is not in this build, or there is no usable GPU),
  * SPMV_ERROR_DEVICE, SPMV_ERROR_ARGUMENT (also: an unknown backend, a number of threads out of
- * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the GPU is there but
- * its memory is full; the system cannot start the number of threads in options), SPMV_CANCELLED. */
+ * range, stacks of OpenMP threads that are too small), SPMV_ERROR_MEMORY (also: the GPU is there
+ * but its memory is full; the system cannot start the number of threads in options),
+ * SPMV_CANCELLED. */
 SPMV_API spmv_status spmv_context_create(const spmv_context_options *options, spmv_context **ctx);
 
 /* Waits for the queued work, then releases everything that the context owns. Destroy the objects
@@ -187,14 +188,14 @@ SPMV_API spmv_status spmv_context_set_stream(spmv_context *ctx, void *stream);
  * use the context. */
 typedef int (*spmv_cancel_fn)(void *user);
 
-/* Sets the function that long calls on the context ask, in the thread that called the library; NULL:
- * none (at first). A call that is cancelled fails with SPMV_CANCELLED:
+/* Sets the function that long calls on the context ask, in the thread that called the library;
+ * NULL: none (at first). A call that is cancelled fails with SPMV_CANCELLED:
  *   - spmv_solver_solve, spmv_solve, spmv_cg: asked between iterations and in the set-up of further
  *     preconditioners; x is the iterate reached, and the result describes it;
  *   - spmv_solver_create, spmv_preconditioner_create, spmv_solver_update_values: asked in the
  *     set-up; nothing is made.
- * It is asked after each 2^16 units of work (entries or multiplications), less than a millisecond on
- * one thread, so the number of calls repeats. Other calls, kernels of a GPU that run, and the
+ * It is asked after each 2^16 units of work (entries or multiplications), less than a millisecond
+ * on one thread, so the number of calls repeats. Other calls, kernels of a GPU that run, and the
  * analysis and factorisation by KLU (asked only when KLU allocates) are not interrupted.
  *
  * Errors: SPMV_ERROR_ARGUMENT (ctx is NULL). */
@@ -254,9 +255,9 @@ SPMV_API spmv_status spmv_context_report(spmv_context *ctx, spmv_status status, 
  *
  * An allocation that would exceed the limit is not made: the call fails with SPMV_ERROR_MEMORY and
  * says what needed how many bytes. A choice by "auto" takes what fits. Memory in use is the larger
- * of two figures: the bytes that the library has allocated, whether touched or not, plus what was in
- * use when the limit was set; and the resident set without pages of files, read for allocations of
- * 1 MiB or more. So memory that other code of the process allocates also counts, once it is
+ * of two figures: the bytes that the library has allocated, whether touched or not, plus what was
+ * in use when the limit was set; and the resident set without pages of files, read for allocations
+ * of 1 MiB or more. So memory that other code of the process allocates also counts, once it is
  * touched. The memory of a GPU does not count.
  *
  * Results are the same for all limits that suffice, except that a choice by "auto" may differ. May

@@ -293,17 +293,17 @@ typedef struct spmv_solver_options {
  *
  * "auto": for at most 200 rows, with the preconditioner "auto" too, direct with a dense factor by
  * partial pivoting, on the host and in f64 or c128, unless A is singular to rounding; no module is
- * needed. Else cg if A is symmetric with a positive diagonal, or with a real negative one (then -A x = -b is
- * solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of gmres would
- * take more than 2 GiB. If cg finds that A is not positive definite, minres goes on from the x reached.
- * If the preconditioner is "auto" too:
+ * needed. Else cg if A is symmetric with a positive diagonal, or with a real negative one (then -A
+ * x = -b is solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of
+ * gmres would take more than 2 GiB. If cg finds that A is not positive definite, minres goes on
+ * from the x reached. If the preconditioner is "auto" too:
  *   - If sums with the preconditioner are not finite, the method goes on with "jacobi" or "none".
- *   - If the method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on with
- *     "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a method that had not
- *     ended gets the rest of the iterations.
+ *   - If the method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on
+ *     with "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a method that
+ *     had not ended gets the rest of the iterations.
  *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
- * The result names what was used last, and why. Several right-hand sides are treated like one: cg solves
- * them together, and the other methods each one that cg has not solved. */
+ * The result names what was used last, and why. Several right-hand sides are treated like one: cg
+ * solves them together, and the other methods each one that cg has not solved. */
 SPMV_API const char *spmv_solver_method_name(int index);
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */
@@ -325,8 +325,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the method "auto" means gmres.
  * For a complex matrix, the preconditioner is made of the real matrix of twice the size.
  *
- * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal and cg
- * a second array of values; the plan's tables, and in
+ * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal
+ * and cg a second array of values; the plan's tables, and in
  * some plans on cuda a second copy of the values (spmv_plan_info.bytes); the preconditioner; with
  * inner the values in f32. On cuda the plan looks for repeated values (SPMV_COMPRESSION_VALUES) if
  * there is one right-hand side.
@@ -365,19 +365,19 @@ typedef struct spmv_solver_result {
     char why_precond[512];      /* one sentence: why this preconditioner */
     double error_estimate;      /* as in spmv_cg_result */
 
-    /* The largest component-wise backward error of a row of the x returned, and that row, from 0; see
-     * spmv_solver_solve. Negative: not computed, since there is no x. */
+    /* The largest component-wise backward error of a row of the x returned, and that row, from 0;
+     * see spmv_solver_solve. Negative: not computed, since there is no x. */
     double backward_error;
     int64_t backward_row;
 } spmv_solver_result;
 
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
- * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except that
- * after a failure x has no larger true residual than the start; at the option's limit of iterations it
- * may have one, as long as it is below 2^27 times as large. Methods other than cg solve several
- * right-hand sides one after the other; so does cg on ref and omp if the matrix has less than 8 entries
- * per row, without the options plan and rung, because that takes less time there. An iteration of
- * bicgstab has two
+ * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except
+ * that after a failure x has no larger true residual than the start; at the option's limit of
+ * iterations it may have one, as long as it is below 2^27 times as large. Methods other than cg
+ * solve several right-hand sides one after the other; so does cg on ref and omp if the matrix has
+ * less than 8 entries per row, without the options plan and rung, because that takes less time
+ * there. An iteration of bicgstab has two
  * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *
@@ -390,31 +390,32 @@ typedef struct spmv_solver_result {
  *
  *     max_i |b - A x|_i / (|A| |x| + |b|)_i
  *
- * where a row whose denominator is at most 0.01 ||A_i||_1 ||x||_inf has the denominator (|A| |x|)_i +
- * ||A_i||_1 ||x||_inf instead, and a row without entries does not count. If an x within the tolerance
- * has more than sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much smaller than others
- * and x is wrong there. The solver then corrects x by solves with R A C, where R and C are powers of two that
- * make the largest entry of each row and column about 1 (R = C for a symmetric A); each is limited by
- * max_iterations. It keeps that solver until new values. own_precond is not used in it: "auto" is. If the
- * backward error stays too large: SPMV_ERROR_STAGNATION, with a message that names the row, and the x with
- * the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W.
- * Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
+ * where a row whose denominator is at most 0.01 ||A_i||_1 ||x||_inf has the denominator (|A| |x|)_i
+ * + ||A_i||_1 ||x||_inf instead, and a row without entries does not count. If an x within the
+ * tolerance has more than sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much
+ * smaller than others and x is wrong there. The solver then corrects x by solves with R A C, where
+ * R and C are powers of two that make the largest entry of each row and column about 1 (R = C for a
+ * symmetric A); each is limited by max_iterations. It keeps that solver until new values.
+ * own_precond is not used in it: "auto" is. If the backward error stays too large:
+ * SPMV_ERROR_STAGNATION, with a message that names the row, and the x with the smallest one.
+ * Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W. Demmel, I. S.
+ * Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
  *
  * true_residual of f32 and c64 is summed in f64.
  *
  * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
- * rounding, or those of a connected component, the constant on it is a null vector. The part of b along
- * the null vectors is split off, and the method solves for the rest. If that part alone exceeds the
- * tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution to the tolerance.
- * Null vectors are not found otherwise. minres then ends at a least-squares solution if the residual is
- * nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer. Anal. 12, 1975; S.-C. T. Choi, C. C.
- * Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
+ * rounding, or those of a connected component, the constant on it is a null vector. The part of b
+ * along the null vectors is split off, and the method solves for the rest. If that part alone
+ * exceeds the tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution
+ * to the tolerance. Null vectors are not found otherwise. minres then ends at a least-squares
+ * solution if the residual is nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer.
+ * Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
  *
  * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the method cannot continue; the
- * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no x
- * reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with this solver has
- * not ended: the call is in its callback; x is unchanged); the status of spmv_solver_update_values if
- * that has failed.
+ * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
+ * x reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with
+ * this solver has not ended: the call is in its callback; x is unchanged); the status of
+ * spmv_solver_update_values if that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
  * the same options. Several right-hand sides that are solved one after the other have the bits of

@@ -84,13 +84,14 @@ check_demo() {
     mkdir -p "$tree"
     cp -r "$SOURCE/scripts" "$tree/scripts"
     cp -r "$SOURCE/data" "$tree/data"
-    # the stub creates the folder when it configures, and the program when it builds
+    # the stub creates the folder and the cache when it configures, and the program when it builds
     stub cmake "if [ \"\$1\" = --version ]; then echo 'cmake version 3.25.1'; fi
-case \$1 in --build) mkdir -p \"\$2/app\"; cp '$BUILD/app/spmv' \"\$2/app/spmv\"; echo \"\$*\" >'$WORK/built' ;; -S) mkdir -p \"\$4\" ;; esac"
+case \$1 in --build) mkdir -p \"\$2/app\"; cp '$BUILD/app/spmv' \"\$2/app/spmv\"; echo \"\$*\" >'$WORK/built' ;; -S) mkdir -p \"\$4\"; echo 'SPMV_CUDA_LACKS:INTERNAL=a planted GPU' >\"\$4/CMakeCache.txt\" ;; esac"
     bash "$tree/scripts/demo.sh" >"$WORK/said" 2>"$WORK/errors" || fail "demo.sh: $(cat "$WORK/said" "$WORK/errors")"
     program=$(sed -n 's/^The program is //p' "$WORK/said")
     if [ ! -x "$program" ] || [ "$program" != "$tree/build/demo/app/spmv" ]; then fail "demo.sh says that the program is '$program'"; fi
     tail -n 3 "$WORK/said" | grep -qF "cmake --install $tree/build/demo --prefix" || fail "demo.sh ends: $(tail -n 3 "$WORK/said")"
+    grep -qF "It is for the CPU, because a planted GPU was not found." "$WORK/said" || fail "demo.sh does not say why it is for the CPU: $(cat "$WORK/said")"
     grep -q -e "--target spmv_installed" "$WORK/built" || fail "demo.sh builds: $(cat "$WORK/built")"
 }
 

@@ -398,7 +398,7 @@ class Converted(LoadingTest):
         self.assertEqual(form(**good), self.get("a.spmv"))
         wrong = {"row_ptr[0] is 1": {"row_ptr": [1, 1, 3, 4]}, "ends before it starts": {"row_ptr": [0, 3, 1, 4]},
                  "outside the 3 columns": {"col": [0, 0, 3, 2]}, "columns must ascend": {"col": [0, 2, 2, 2]},
-                 "column -1": {"col": [0, -1, 2, 2]}, "b.spmv": {"row_ptr": [0, 1, 3, 2**40]},
+                 "column 0 is outside the 3 columns": {"col": [0, -1, 2, 2]}, "b.spmv": {"row_ptr": [0, 1, 3, 2**40]},
                  "sizes are impossible": {"nnz": 2**62}, "outside of the file": {"rows": 2**40}, "sizes": {"cols": 2**31}}
         for says, change in wrong.items():
             self.fails(3, self.put("b.spmv", form(**dict(good, **change))), says=says)

@@ -1291,7 +1291,8 @@ class Solve(Case):
             done = run(*words, **plant)
             self.assertEqual(done.returncode, 9)
             self.assertIn("of b - A x exceed the bound\nspmv: worst row 6: ", done.stderr)
-            self.assertIn("the solver reports a true residual of", done.stderr)
+            # in f32 the norm is that of wide sums of x, which have no planted error
+            self.assertEqual("the solver reports a true residual of" in done.stderr, type_name == "f64")
             self.assertEqual(len(numbers(done.stdout)), 16)
             self.assertIn("not checked", self.ok(*words, "--verify=off", **plant).stderr)
 
@@ -1341,7 +1342,7 @@ class Solve(Case):
         self.assertEqual((none["precond"], jacobi["precond"]), ("none", "jacobi"))
         self.assertLess(2 * jacobi["iterations"], none["iterations"])
         self.assertTrue(jacobi["precond_layout"])
-        auto = self.ok("solve", matrix, "--precond", "auto")
+        auto = self.ok("solve", matrix, "--precond", "auto", "--solver", "cg") # without a method: a dense factor
         self.assertRegex(auto.stderr, r"spmv: preconditioner [a-z0-9-]+, set up in")
         self.fails(1, "solve", matrix, "--precond", "sparkle", says=["sparkle", "jacobi"])
         bad = self.write("bad.mtx", symmetric([[1.0, 2.0], [2.0, -1.0]]).text())
@@ -1550,7 +1551,7 @@ class SolveSeveral(Case):
         columns = self.columns(self.read("x.txt"))
         self.assertEqual(len({c[0] for c in columns}), 3)
         self.assertTrue(all(min(c) < -0.8 and max(c) > 0.8 for c in columns))
-        words = [self.spec, "--vectors", "3", "--solution", "random", "--max-iterations", "3", "-o", x]
+        words = [self.spec, "--vectors", "3", "--solution", "random", "--max-iterations", "3", "--solver", "cg", "-o", x]
         stopped = self.cg(*words, code=7)["right_hand_sides"]
         errors = [max(abs(v - w) for v, w in zip(*pair)) for pair in zip(self.columns(self.read("x.txt")), columns)]
         self.assertEqual(len(set(errors)), 3)
@@ -1591,7 +1592,7 @@ class SolveSeveral(Case):
         self.x[1] = columns[1]
         self.check(columns)
         # The limit: the message names the first right-hand side that needs more.
-        cg = self.cg(self.spec, self.path, "--max-iterations", "3", code=7)
+        cg = self.cg(self.spec, self.path, "--max-iterations", "3", "--solver", "cg", code=7)
         self.assertEqual([r["status"] for r in cg["right_hand_sides"]], ["iterations", "iterations", "ok", "iterations"])
         self.assertEqual(cg["status"], "iterations")
 

@@ -194,14 +194,15 @@ class Advice(Solve):
         indefinite = self.write("indefinite.mtx", Matrix(2, 2, [(0, 0, 1.0), (1, 1, 1.0), (0, 1, 2.0), (1, 0, 2.0)]).text())
         b = self.vector("b.txt", [1.0, -1.0])
         self.assertIn("--solver minres", self.last(8, indefinite, b, "--solver", "cg"))
-        # The suggested remedy works, and auto takes it.
-        for solver in ("minres", "auto"):
-            result = json.loads(self.ok("solve", indefinite, b, "--solver", solver, "--json").stdout)["result"]["cg"]
-            self.assertEqual((result["solver"], result["status"]), ("minres", "ok"))
-        result = json.loads(self.ok("solve", negative, "--json").stdout)["result"]["cg"]
+        # The suggested remedy works, and auto takes it; without a named preconditioner small systems get a factor.
+        for solver, precond, used in (("minres", "auto", "minres"), ("auto", "jacobi", "minres"), ("auto", "auto", "direct")):
+            words = ["--solver", solver, "--precond", precond, "--json"]
+            result = json.loads(self.ok("solve", indefinite, b, *words).stdout)["result"]["cg"]
+            self.assertEqual((result["solver"], result["status"]), (used, "ok"))
+        result = json.loads(self.ok("solve", negative, "--precond", "none", "--json").stdout)["result"]["cg"]
         self.assertIn("-A x = -b is solved", result["why_solver"])
         both = self.write("both.mtx", Matrix(2, 2, [(0, 0, -2.0), (1, 1, 2.0), (0, 1, 1.0), (1, 0, 1.0)]).text())
-        result = json.loads(self.ok("solve", both, "--json").stdout)["result"]["cg"]
+        result = json.loads(self.ok("solve", both, "--precond", "none", "--json").stdout)["result"]["cg"]
         self.assertEqual(result["solver"], "minres")
         self.assertIn("a diagonal entry is -2", result["why_solver"])
         # Several right-hand sides go on as one does.
@@ -233,6 +234,7 @@ class Advice(Solve):
             done = self.run_solve(7, singular, b, *more)
             self.assertIn("the matrix of 2 rows is singular: at most 1 of its rows", done)
             self.assertIn("no inverse", done)
+            self.assertEqual("or the preconditioner is; the matrix of 2 rows is singular" in done, not more)
             self.assertIn(remedy, done)
             self.assertNotIn("try --precond", done)
 
