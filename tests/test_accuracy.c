@@ -416,7 +416,10 @@ static void penalties(void **state)
                 spmv_solver_result result;
                 const bool factor = strcmp(ways[w].precond, "ic0") == 0 || strcmp(ways[w].precond, "ilut") == 0 ||
                                     strcmp(ways[w].precond, "ilu0") == 0;
-                if ((SLOW && (factor || p % 2 == 0)) || (strcmp(ways[w].precond, "amg") == 0 && sizes[p] > 1e150))
+                /* an emulated GPU: every other size, with a third of the ways in turn */
+                if (SLOW && (factor || p % 2 == 0 || (p / 2 + (int)w + t) % 3 != 0))
+                    continue;
+                if (strcmp(ways[w].precond, "amg") == 0 && sizes[p] > 1e150)
                     continue;
                 o.rtol = type == SPMV_F64 ? 1e-8 : 1e-5;
                 const spmv_status st = solve(ctx, &a.view, &o, b, x, &result);

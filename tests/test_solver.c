@@ -317,7 +317,6 @@ static void every_preconditioner(void **state)
             if (SLOW && kind >= 0 && (kind % 2 == 0) != (vectors == 1)) /* in turn */
                 continue;
             spmv_solver_options o = defaults();
-            o.method = SLOW && kind < 0 ? "cg" : NULL; /* auto would take a dense factor of so few rows */
             o.precond = name;
             o.vectors = vectors;
             o.zero_start = 1;
@@ -455,7 +454,6 @@ static void new_values(void **state)
                 if (SLOW && (kind > 0 ? form != kind % 2 || kind % 2 != t / 2 : form % 2 != t / 2))
                     continue;
                 spmv_solver_options o = defaults();
-                o.method = SLOW && kind < 0 ? "cg" : NULL; /* as above */
                 o.precond = kind < 0 ? "auto" : spmv_preconditioner_name(kind);
                 o.type = types[t][1];
                 o.rtol = SLOW ? 1e-2 : 1e-5;
@@ -542,21 +540,18 @@ static void new_values_that_fail(void **state)
     void *const again = take_x(&s, 1);
     assert_memory_equal(again, x, (size_t)bytes_of(&s, N));
     spmv_solver_destroy(solver);
-    /* auto takes another method and preconditioner, and the solver says why; cg does not. Of few rows it
-     * takes a dense factor */
-    if (!SLOW) {
-        solver = solver_of(ctx, &s.host, NULL);
-        assert_ok(ctx, spmv_solver_update_values(solver, bad));
-        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-        assert_string_equal(result.method, "minres");
-        assert_non_null(strstr(result.why_method, "-5"));
-        assert_string_equal(result.precond, "none");
-        assert_non_null(strstr(result.why_precond, "row 0 (counted from 0) is -5"));
-        assert_ok(ctx, spmv_solver_update_values(solver, good));
-        assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-        assert_string_equal(result.method, "cg");
-        spmv_solver_destroy(solver);
-    }
+    /* auto takes another method and preconditioner, and the solver says why; cg does not */
+    solver = solver_of(ctx, &s.host, NULL);
+    assert_ok(ctx, spmv_solver_update_values(solver, bad));
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+    assert_string_equal(result.method, "minres");
+    assert_non_null(strstr(result.why_method, "-5"));
+    assert_string_equal(result.precond, "none");
+    assert_non_null(strstr(result.why_precond, "row 0 (counted from 0) is -5"));
+    assert_ok(ctx, spmv_solver_update_values(solver, good));
+    assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
+    assert_string_equal(result.method, "cg");
+    spmv_solver_destroy(solver);
     o.precond = "none";
     o.method = "cg";
     solver = solver_of(ctx, &s.host, &o);
