@@ -110,7 +110,7 @@ class FilesOfTests(unittest.TestCase):
 
     def test_files_are_packed(self):
         with open(os.path.join(SOURCE, "scripts", "bundle.sh"), encoding="utf-8") as text:
-            folders = re.search(r'^for folder in ([^$]*); do$', text.read(), re.M).group(1).split()
+            folders = re.search(r'^for part in ([^$]*); do$', text.read(), re.M).group(1).split()
         read = set()
         for text in self.programs.values():
             if "support_source_dir()" in text:
