@@ -417,7 +417,9 @@ static void penalties(void **state)
                 const bool factor = strcmp(ways[w].precond, "ic0") == 0 || strcmp(ways[w].precond, "ilut") == 0 ||
                                     strcmp(ways[w].precond, "ilu0") == 0;
                 /* an emulated GPU: every other size, with a third of the ways in turn */
-                if (SLOW && (factor || p % 2 == 0 || (p / 2 + (int)w + t) % 3 != 0))
+                if (SLOW && (p % 2 == 0 || (p / 2 + (int)w + t) % 3 != 0))
+                    continue;
+                if (factor && support_backend == SPMV_BACKEND_CUDA) /* not available there */
                     continue;
                 if (strcmp(ways[w].precond, "amg") == 0 && sizes[p] > 1e150)
                     continue;
@@ -431,7 +433,7 @@ static void penalties(void **state)
                              spmv_type_name(type), spmv_last_error(ctx));
                 const double bound = backward_error_bound(type, result.tolerance, result.norm_b);
                 assert_true(result.backward_error <= bound && result.backward_row >= 0);
-                assert_true(result.true_residual <= result.tolerance);
+                assert_true(result.true_residual <= (type == SPMV_F64 ? 1 : 2) * result.tolerance);
                 const double error = largest_error(x, solution, POINTS);
                 if (!(error <= 100 * bound))
                     fail_msg("%s with %s, p = %g, %s: error %g", ways[w].method, ways[w].precond, sizes[p],

@@ -287,7 +287,8 @@ static void cg_in_use(void **state)
 static spmv_status apply_own(void *self, const void *r, void *z)
 {
     struct scene *const s = self;
-    if (++s->calls == 2) {
+    /* a GPU may record one application and repeat it */
+    if (++s->calls == (support_backend == SPMV_BACKEND_CUDA ? 1 : 2)) {
         assert_fails(s->ctx, spmv_preconditioner_apply(s->own, s->other_b, s->other_x), SPMV_ERROR_BUSY,
                      "inside an application");
         update_precond(s);
@@ -326,7 +327,7 @@ static void own_preconditioner(void **state)
             o.zero_start = 1;
             assert_ok(s.ctx, spmv_solver_create(s.ctx, &s.a, &o, &s.solver));
             assert_ok(s.ctx, spmv_solver_solve(s.solver, s.b, s.x, NULL, 0));
-            assert_true(s.calls >= 2);
+            assert_true(s.calls >= (support_backend == SPMV_BACKEND_CUDA ? 1 : 2));
             assert_ok(s.ctx, spmv_download(s.ctx, s.x, destroys ? x : expected, sizeof x));
             spmv_solver_destroy(s.solver);
             if (!destroys)

@@ -401,7 +401,8 @@ typedef struct spmv_solver_result {
  * Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W. Demmel, I. S.
  * Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
  *
- * true_residual of f32 and c64 is summed in f64.
+ * true_residual of f32 and c64 is summed in f64. Methods stop by sums in their own type, so a success may
+ * have a true_residual of up to twice the tolerance in these types.
  *
  * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
  * rounding, or those of a connected component, the constant on it is a null vector. The part of b
