@@ -64,26 +64,6 @@ static void largest_host(const spmv_context *ctx, const struct backward_job *job
         }
 }
 
-static spmv_status find_largest(spmv_context *ctx, const struct backward_job *job, double *largest)
-{
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return backward_largest_cuda(ctx, job, largest);
-#endif
-    largest_host(ctx, job, largest);
-    return SPMV_OK;
-}
-
-static spmv_status find_parts(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
-                              int64_t *chunks)
-{
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return backward_parts_cuda(ctx, job, parts, chunks);
-#endif
-    return parts_host(ctx, job, parts, chunks);
-}
-
 spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
                                 const void *x, struct backward_error *errors)
 {
@@ -100,20 +80,21 @@ spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type 
     TRY(host_alloc(ctx, 2 * columns * (int64_t)sizeof *largest, "a backward error", (void **)&largest));
     TRY(host_alloc(ctx, columns * (int64_t)sizeof *norms, "a backward error", (void **)&norms));
     double *const scale = largest + columns;
-    TRY(find_largest(ctx, &job, largest));
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        largest_host(ctx, &job, largest);
+#ifdef SPMV_HAVE_CUDA
+    else
+        TRY(backward_parts_cuda(ctx, &job, largest, &parts, &chunks));
+#endif
     for (int v = 0; v < columns; v++) {
-        int exponent = 0;
-        frexp(largest[v], &exponent);
-        /* the factor and its reciprocal are normal numbers */
-        exponent = largest[v] > 0 && isfinite(largest[v]) ? exponent : 0;
-        exponent = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
-        scale[v] = ldexp(1, -exponent);
+        scale[v] = error_scale(largest[v]);
         largest[v] *= scale[v];
         norms[v] = (struct error_norm){0, 0, 0};
     }
     job.largest = largest;
     job.scale = scale;
-    TRY(find_parts(ctx, &job, &parts, &chunks));
+    if (parts == NULL)
+        TRY(parts_host(ctx, &job, &parts, &chunks));
     for (int64_t c = 0; c < chunks; c++)
         for (int v = 0; v < columns; v++) {
             const struct backward_part *const part = &parts[c * columns + v];

@@ -85,11 +85,9 @@ struct backward_part {
     struct error_norm norm; /* of r, scaled */
 };
 
-/* The largest |x_i| of each column, in host memory. Scale and largest of the job are not read. */
-spmv_status backward_largest_cuda(spmv_context *ctx, const struct backward_job *job, double *largest);
-
-/* Sets *parts, in host memory (host_free), and the number of chunks. */
-spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
-                                int64_t *chunks);
+/* On CUDA. Scale and largest of the job are not read. Sets largest, of each column the largest |x_i|, in
+ * host memory; *parts, in host memory (host_free); and the number of chunks. */
+spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, double *largest,
+                                struct backward_part **parts, int64_t *chunks);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Idea:     a group of lanes, a power of two near the mean length of a row, takes a row; the block keeps
  *           the largest omega and the sum of |r|^2 of its rows, and the host combines the blocks.
- * Launches: two, with one wait each.
+ * Launches: two, and one wait.
  * Bits:     the number of blocks and of lanes follows from the matrix alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,10 +20,9 @@ extern "C" {
 namespace
 {
 
-/* BLOCKS: two for each multiprocessor of an H100. */
-enum { BLOCKS = 264 };
+/* BLOCKS: as many as fit on the multiprocessors of an H100 at once. */
+enum { BLOCKS = 1056 };
 constexpr unsigned all_lanes = 0xffffffffu;
-const double zero[1] = {0};
 
 __device__ double part_of(float a, int)
 {
@@ -66,7 +65,7 @@ template <typename Offset> struct rows_of {
     const int32_t *col;
     int64_t rows;
     int columns, lanes;
-    const double *scale, *largest; /* on the device */
+    const double *largest; /* of each column, not scaled */
     struct backward_part *parts;
 };
 
@@ -88,11 +87,11 @@ __device__ auto add(error_row *row, double factor, Complex a, double scale, Comp
 /* The sums of a row, in all lanes of its group. Called by all lanes of a warp; rows beyond the end are
  * empty. */
 template <typename T, typename V, typename Offset>
-__device__ error_row sums_of(const rows_of<Offset> &of, const V *val, const T *x, int64_t i, int v, double factor)
+__device__ error_row sums_of(const rows_of<Offset> &of, const V *val, const T *x, int64_t i, int v, double factor,
+                             double scale)
 {
     error_row row = {0, 0, 0, 0};
     const int lane = (int)threadIdx.x % of.lanes;
-    const double scale = of.scale[v];
     if (i < of.rows)
         for (int64_t k = (int64_t)of.row_ptr[i] + lane; k < (int64_t)of.row_ptr[i + 1]; k += of.lanes)
             add(&row, factor, val != nullptr ? load_whole(val + k) : real_value<V>(1), scale,
@@ -138,7 +137,7 @@ __global__ void __launch_bounds__(block_threads)
     __shared__ backward_part of_warps[block_warps];
     const int v = (int)blockIdx.x % of.columns, block = (int)blockIdx.x / of.columns;
     const int blocks = (int)gridDim.x / of.columns, groups = block_threads / of.lanes;
-    const double largest = of.largest[v], scale = of.scale[v];
+    const double scale = error_scale(of.largest[v]), largest = of.largest[v] * scale;
     backward_part part = {0, -1, {0, 0, 0}};
     for (int64_t first = (int64_t)block * groups; first < of.rows; first += (int64_t)blocks * groups) {
         const int64_t i = first + threadIdx.x / of.lanes;
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(block_threads)
             right = numbers_of(load_whole(b + i * of.columns + v));
         double factor = 1, omega = 0, size = 0;
         for (int again = 0; again < 2; again++) {
-            const error_row row = sums_of(of, val, x, i, v, factor);
+            const error_row row = sums_of(of, val, x, i, v, factor, scale);
             const double re = factor * right.re * scale, im = factor * right.im * scale;
             const bool real = im == 0 && row.im == 0; /* squares of real numbers may leave the range */
             const double modulus = im == 0 ? fabs(re) : error_modulus(re, im);
@@ -202,7 +201,7 @@ int blocks_for(const spmv_csr *a, int each)
 
 struct pass {
     int lanes, blocks;
-    const double *scale, *largest; /* on the device */
+    const double *largest; /* on the device */
     backward_part *parts;
 };
 
@@ -210,7 +209,7 @@ template <typename T, typename V, typename Offset>
 spmv_status run(spmv_context *ctx, const backward_job *job, const pass &p)
 {
     const rows_of<Offset> of = {
-        (const Offset *)job->a->row_ptr, job->a->col, job->a->rows, job->columns, p.lanes, p.scale, p.largest, p.parts};
+        (const Offset *)job->a->row_ptr, job->a->col, job->a->rows, job->columns, p.lanes, p.largest, p.parts};
     return launch(ctx, "backward error", p.blocks * job->columns, block_threads, find_parts<T, V, Offset>, of,
                   (const V *)job->a->val, (const T *)job->b, (const T *)job->x);
 }
@@ -235,13 +234,22 @@ spmv_status run_types(spmv_context *ctx, const backward_job *job, const pass &p)
 
 } // namespace
 
-extern "C" spmv_status backward_largest_cuda(spmv_context *ctx, const backward_job *job, double *largest)
+extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job *job, double *largest,
+                                           backward_part **parts, int64_t *chunks)
 {
     spmv_status st = SPMV_OK;
-    void *cells = NULL;
-    const int64_t bytes = job->columns * (int64_t)sizeof(double);
-    TRY(context_lend(ctx, bytes, &cells));
-    TRY(spmv_map_index(ctx, SPMV_F64, zero, NULL, cells, job->columns));
+    const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes);
+    const int64_t bytes = (int64_t)blocks * job->columns * (int64_t)sizeof(backward_part);
+    const int64_t largest_bytes = job->columns * (int64_t)sizeof(double);
+    void *memory = NULL, *cells = NULL;
+    char *host = NULL;
+    TRY(host_alloc(ctx, bytes + largest_bytes, "a backward error", (void **)&host));
+    TRY(context_lend(ctx, bytes + largest_bytes, &memory));
+    cells = (char *)memory + bytes;
+    TRY(on_device(ctx, [&] {
+        return cuda_check(ctx, cudaMemsetAsync(cells, 0, (size_t)largest_bytes, (cudaStream_t)ctx->stream),
+                          "clearing the largest elements");
+    }));
     TRY(on_device(ctx, [&] {
         return with_floating(job->type, [&](auto vector) {
             using T = decltype(vector);
@@ -249,30 +257,10 @@ extern "C" spmv_status backward_largest_cuda(spmv_context *ctx, const backward_j
                           find_largest<T>, (const T *)job->x, job->a->rows, job->columns, (unsigned long long *)cells);
         });
     }));
-    TRY(spmv_download(ctx, cells, largest, bytes));
-done:
-    context_take_back(ctx, cells);
-    return st;
-}
-
-extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job *job, backward_part **parts,
-                                           int64_t *chunks)
-{
-    spmv_status st = SPMV_OK;
-    void *memory = NULL;
-    backward_part *host = NULL;
-    double *scales = NULL;
-    const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes);
-    const int64_t bytes = (int64_t)blocks * job->columns * (int64_t)sizeof(backward_part);
-    const int64_t columns_bytes = job->columns * (int64_t)sizeof(double);
-    TRY(host_alloc(ctx, bytes, "a backward error", (void **)&host));
-    TRY(context_lend(ctx, bytes + 2 * columns_bytes, &memory));
-    scales = (double *)((char *)memory + bytes);
-    TRY(spmv_upload(ctx, job->scale, scales, columns_bytes));
-    TRY(spmv_upload(ctx, job->largest, scales + job->columns, columns_bytes));
-    TRY(run_types(ctx, job, {lanes, blocks, scales, scales + job->columns, (backward_part *)memory}));
-    TRY(spmv_download(ctx, memory, host, bytes));
-    *parts = host;
+    TRY(run_types(ctx, job, {lanes, blocks, (const double *)cells, (backward_part *)memory}));
+    TRY(spmv_download(ctx, memory, host, bytes + largest_bytes));
+    memcpy(largest, host + bytes, (size_t)largest_bytes);
+    *parts = (backward_part *)(void *)host;
     host = NULL;
     *chunks = blocks;
 done:

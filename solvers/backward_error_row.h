@@ -56,6 +56,16 @@ HOST_DEVICE_FN void error_row_add(struct error_row *row, double a, double x)
     row->norm += fabs(a);
 }
 
+/* The power of two that makes the largest |x_i| about 1. It and its reciprocal are normal numbers. */
+HOST_DEVICE_FN double error_scale(double largest)
+{
+    int exponent = 0;
+    if (!(largest > 0) || !isfinite(largest))
+        return 1;
+    frexp(largest, &exponent);
+    return ldexp(1.0, exponent > 1000 ? -1000 : exponent < -1000 ? 1000 : -exponent);
+}
+
 HOST_DEVICE_FN double error_modulus(double re, double im)
 {
     return sqrt(re * re + im * im);
