@@ -12,6 +12,7 @@
  * summation gives the same. Where results are compared with each other, values are not integers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "plural.h"
 #include "support_cache.h"
 #include "support_planned.h"
 
@@ -78,7 +79,8 @@ static void borders_of_blocks(void **state)
         check_matrix("borders", &m);
         char text[512], wanted[64];
         layout_of(&m, SPMV_F64, text, sizeof text);
-        snprintf(wanted, sizeof wanted, "%lld blocks of %lld columns", (long long)((cols[c] + columns - 1) / columns),
+        const int64_t blocks = (cols[c] + columns - 1) / columns;
+        snprintf(wanted, sizeof wanted, "%lld block%s of %lld columns, ", (long long)blocks, plural(blocks),
                  (long long)columns);
         if (strstr(text, wanted) != text)
             fail_msg("\"%s\" does not begin with \"%s\"", text, wanted);
@@ -103,7 +105,7 @@ static void large_shape(void **state)
             char text[512];
             long long blocks, columns;
             layout_of(&m, f32 ? SPMV_F32 : SPMV_F64, text, sizeof text);
-            assert_int_equal(sscanf(text, "%lld blocks of %lld columns", &blocks, &columns), 2);
+            assert_int_equal(sscanf(text, "%lld block%*[s ]of %lld columns", &blocks, &columns), 2);
             const long long usual = X_BYTES / (f32 ? 4 : 8), large = LARGE_X_BYTES / (f32 ? 4 : 8);
             if (columns != (c == 0 ? usual : large)) {
                 if (c == 0 || columns != usual || has_room)
@@ -148,8 +150,8 @@ static void blocks_with_few_nonzeros(void **state)
     layout_of(&m, SPMV_F64, text, sizeof text);
     long long blocks, parts, segments;
     double share;
-    if (sscanf(text, "%lld blocks of %*d columns, in %lld parts and %lld segments (%lf %%", &blocks, &parts, &segments,
-               &share) != 4)
+    if (sscanf(text, "%lld block%*[s ]of %*d columns, in %lld part%*[s ]and %lld segment%*[s ](%lf %%", &blocks, &parts,
+               &segments, &share) != 4)
         fail_msg("%s", text);
     const double gathered = share / 100 * (double)nnz; /* parts may end within blocks */
     if (gathered < (double)few * 0.99 || gathered > (double)(few + 2 * parts * FEW) * 1.01)
@@ -180,7 +182,7 @@ static void few_is_few(void **state)
     check_matrix("few is few", &m);
     char text[512];
     layout_of(&m, SPMV_F64, text, sizeof text);
-    if (strstr(text, "in 1 parts and 2 segments (50 % of the entries") == NULL)
+    if (strstr(text, "in 1 part and 2 segments (50 % of the entries") == NULL)
         fail_msg("%s", text);
     free_matrix(&m);
 }
@@ -208,7 +210,7 @@ static void runs(void **state)
         assert_non_null(from);
         long long tiles;
         double mean;
-        if (sscanf(from, "from memory); %lld tiles, in runs of %lf products", &tiles, &mean) != 2)
+        if (sscanf(from, "from memory); %lld tile%*[s,] in runs of %lf products", &tiles, &mean) != 2)
             fail_msg("%s", text);
         const double expected = (double)m.nnz / (double)(tiles > 1 && blocks > 1 ? tiles * blocks : 1);
         if (fabs(mean - expected) > 1e-3 * expected)

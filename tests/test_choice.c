@@ -49,7 +49,7 @@ static void by_row_lengths(void **state)
     expect(ctx, 300, 180, 180, "180 entries on average, 180 at most");
     expect(ctx, 300, 400, 200000, "lanes per row: 32");
     expect(ctx, 300, 3, 200000, "200000 at most");
-    expect(ctx, 300, 3, 200000, "1 rows longer than a tile, 0 empty");
+    expect(ctx, 300, 3, 200000, "; 1 row longer than a tile, 0 empty");
 }
 
 SUPPORT_MAIN(with_context(by_row_lengths))

@@ -207,7 +207,7 @@ static void read_layout(const spmv_plan *plan, long long *tiles, long long *capa
     assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
     const char *const in = strstr(info.layout, " in ");
     assert_non_null(in);
-    if (sscanf(in, " in %lld equal tiles of %lld nonzeros; %lld rows in more than one tile, %lld empty", tiles,
+    if (sscanf(in, " in %lld equal tile%*[s ]of %lld nonzeros; %lld row%*[s ]in more than one tile, %lld empty", tiles,
                capacity, spanning, empty) != 4)
         fail_msg("%s", info.layout);
 }

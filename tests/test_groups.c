@@ -139,7 +139,7 @@ static void empty_rows(void **state)
     const int64_t sizes[] = {3, 2, 100, 2, 7, 1, 33}, lengths[] = {0, 6, 0, 6, 0, 40, 0};
     check_groups("empty rows", sizes, lengths, 7, 300, "143 empty rows");
     const int64_t one[] = {1};
-    check_groups("one entry", one, one, 1, 1, "in 1 groups of 1 rows with equal columns, 1 at most");
+    check_groups("one entry", one, one, 1, 1, "in 1 group of 1 rows with equal columns, 1 at most");
 }
 
 /* Columns of groups that span 2^16 - 1 and 2^16: all, some and none of the groups. */

@@ -70,7 +70,7 @@ static void seams(void **state)
     const int64_t exact[] = {UNIT, UNIT, STEP, STEP, 2 * STEP, UNIT}; /* every row ends with a step */
     check_lengths("whole steps", exact, 6, 50, "units of 1024");
     const int64_t one[] = {1};
-    check_lengths("one entry", one, 1, 1, "rows of 1 entries on average, 1 at most, in 1 units");
+    check_lengths("one entry", one, 1, 1, "rows of 1 entries on average, 1 at most, in 1 unit of 1024");
 }
 
 /* Empty rows at the start, between long rows, at a cut and at the end: fewer and more than a warp

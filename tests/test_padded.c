@@ -8,6 +8,7 @@
  * summation gives the same result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "plural.h"
 #include "support_planned.h"
 
 #ifdef HOST_CUDA
@@ -70,7 +71,10 @@ static void seams(void **state)
         for (int64_t rows = slices[s] * SLICE - 1; rows <= slices[s] * SLICE + 1; rows++) {
             for (int64_t i = 0; i < rows; i++)
                 lengths[i] = around[(size_t)i / SLICE % 3] + i % 3 - 1;
-            check_lengths("around a seam", lengths, rows, 3000, "slices of 8 rows");
+            const int64_t all = (rows - 1) / SLICE + 1;
+            char says[64];
+            snprintf(says, sizeof says, "in %lld slice%s of 8 rows", (long long)all, plural(all));
+            check_lengths("around a seam", lengths, rows, 3000, says);
         }
     for (int64_t longest = 1; longest <= 2 * BATCH + 1; longest++) { /* all lanes but one are empty */
         for (int64_t i = 0; i < SLICE; i++)

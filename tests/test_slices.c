@@ -8,6 +8,7 @@
  * summation gives the same result.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "plural.h"
 #include "support_planned.h"
 
 #ifdef HOST_CUDA
@@ -166,15 +167,19 @@ static void sizes(void **state)
     (void)state;
     static const int32_t offsets[] = {-3, 0, 1, 2, 9};
     for (int64_t slices = 1; slices <= 5; slices += 2)
-        for (int64_t rows = slices * SLICE - 1; rows <= slices * SLICE + 1; rows++)
+        for (int64_t rows = slices * SLICE - 1; rows <= slices * SLICE + 1; rows++) {
+            const int64_t all = (rows - 1) / SLICE + 1;
+            char says[64];
+            snprintf(says, sizeof says, "in %lld slice%s of 64 rows", (long long)all, plural(all));
             for (int64_t more = -20; more <= 20; more += 20) {
                 struct matrix m = make_band(rows, rows + more, offsets, 5, 0, true);
-                check_matrix("a band", &m, "slices of 64 rows");
+                check_matrix("a band", &m, says);
                 free_matrix(&m);
             }
+        }
     const int32_t far[] = {0};
     struct matrix one = make_band(1, 1, far, 1, 0, true);
-    check_matrix("one entry", &one, "1 slices of 64 rows; 1.56 % of the places filled; 1 pattern of offsets");
+    check_matrix("one entry", &one, "in 1 slice of 64 rows; 1.56 % of the places filled; 1 pattern of offsets");
     free_matrix(&one);
 }
 
@@ -237,7 +242,7 @@ static void choice(void **state)
     struct matrix grid = make_grid(17, line, true), small = make_grid(3, 30, true);
     struct planned p = check_choice(&grid, automatic, "slices", "slices of 64 rows");
     free_plan(&p);
-    p = check_choice(&small, automatic, "tiles", "tiles of at most");
+    p = check_choice(&small, automatic, "tiles", " of at most ");
     free_plan(&p);
     p = check_choice(&small, named, "slices", "requested by name");
     free_plan(&p);
