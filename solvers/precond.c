@@ -141,8 +141,9 @@ static spmv_status fill(spmv_context *ctx, const spmv_csr *a, int64_t alone, spm
     for (int64_t row = 0; row < a->rows; row++) {
         const int64_t first = row_first(a, row), count = is_alone(a, row) ? 0 : row_first(a, row + 1) - first;
         row_ptr[row] = end;
-        memcpy(col + end, a->col + first, (size_t)count * sizeof *col);
-        if (size > 0)
+        if (count > 0)
+            memcpy(col + end, a->col + first, (size_t)count * sizeof *col);
+        if (count > 0 && size > 0)
             memcpy(val + (size_t)end * size, (const char *)a->val + (size_t)first * size, (size_t)count * size);
         end += count;
         if (count > 0)

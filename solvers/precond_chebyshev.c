@@ -34,6 +34,7 @@ struct chebyshev {
     spmv_plan *plan, *own_plan; /* own_plan: NULL if the caller's plan is used */
     void *inverse;              /* of the diagonal */
     void *residual, *d;
+    void *d_memory; /* of d: the caller's plan may be gone when it is freed */
     int degree;
     struct precond_coefficients step[PRECOND_DEGREE + 1];
 };
@@ -100,7 +101,7 @@ static void free_multiplied(const struct chebyshev *c, void *vector)
 static void destroy(void *self)
 {
     struct chebyshev *c = self;
-    free_multiplied(c, c->d);
+    spmv_free(c->m->ctx, c->d_memory);
     spmv_free(c->m->ctx, c->inverse);
     spmv_free(c->m->ctx, c->residual);
     spmv_plan_destroy(c->own_plan);
@@ -389,6 +390,7 @@ spmv_status precond_make_chebyshev(spmv_preconditioner *m, struct precond_source
     TRY(precond_upload_reciprocals(m, source, &c->inverse));
     TRY(precond_alloc(m, bytes, &c->residual));
     TRY(alloc_multiplied(c, &c->d));
+    c->d_memory = (char *)c->d - bytes_of_others(c, false);
     m->together = ranks_of(c) != NULL;
     if (m->rows > 0 || m->together) {
         TRY(find_interval(c, source));
