@@ -11,10 +11,10 @@
 #include <spmv/spmv.h>
 #include <stdbool.h>
 
-#include "machine.h"
-#include "plural.h"
-#include "reals.h"
-#include "timing.h"
+#include "bench/devices/machine.h"
+#include "bench/timing.h"
+#include "core/plural.h"
+#include "core/reals.h"
 
 /* ---------------------------------------------------------------- options.c: the command line */
 
@@ -512,7 +512,7 @@ bool file_exists(const char *path);
 bool cut_ending(const char *path, size_t *length, const char *ending);
 
 /* The same for the endings of compressed files, which are listed here and, for the library, in
- * formats/io/compressions.h. */
+ * formats/io/packed/compressions.h. */
 #define COMPRESSIONS(X) X(".gz") X(".xz") X(".zst") X(".bz2")
 bool cut_compression(const char *path, size_t *length);
 

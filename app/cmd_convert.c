@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "app.h"
+#include "app/app.h"
 
 /* The ending is .mtx, also compressed, or .spmv. */
 static bool has_known_ending(const char *path)

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app.h"
-#include "bandwidth.h"
-#include "device.h"
+#include "app/app.h"
+#include "bench/devices/bandwidth.h"
+#include "bench/devices/device.h"
 
 enum { REF, OMP, CUDA, BACKENDS };
 static const spmv_backend backends[BACKENDS] = {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "app.h"
+#include "app/app.h"
 
 /* The argument is always a SPEC, even if a file has that name. */
 static spmv_status generate(spmv_context *ctx, const struct options *o, const char *spec, struct input *in)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
+#include "app/app.h"
 
 struct bin {
     int64_t from, to, rows; /* row lengths from ... to */

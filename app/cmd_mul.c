@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ranks.h"
+#include "app/ranks/ranks.h"
 
 struct job {
     const struct options *o;

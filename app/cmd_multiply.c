@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "app/app.h"
 
 enum { MATRICES_MOST = 3, PRODUCTS_MOST = 2 };
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
-#include "suites.h"
+#include "app/app.h"
+#include "bench/suites.h"
 
 enum { WIDTH = 100, INDENT = 2 };
 

@@ -9,9 +9,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "app.h"
-#include "bandwidth_cache.h"
-#include "splitmix.h"
+#include "app/app.h"
+#include "bench/devices/bandwidth_cache.h"
+#include "core/splitmix.h"
 
 bool file_exists(const char *path)
 {

@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
-#include "process_memory.h"
+#include "app/app.h"
+#include "bench/process_memory.h"
 
 /* Code loaded late, stacks of threads, buffers. */
 enum { SMALL_THINGS = 1 << 20 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "app/app.h"
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
+#include "app/app.h"
 
 /* Writes the matrix with the symmetry of its file, if the values have it bit by bit. That fails
  * only for real skew-symmetric values read as complex ones; then it is written as a general

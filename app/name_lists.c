@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
-#include "peer_list.h"
-#include "suites.h"
-#include "work.h"
+#include "app/app.h"
+#include "bench/ops/work.h"
+#include "bench/peers/peer_list.h"
+#include "bench/suites.h"
 
 static bool is_word(const char *word, size_t length, const char *name)
 {

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
+#include "app/app.h"
 
 /* How an option's argument is parsed, and the type of the member of struct options that it sets. */
 enum kind {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
-#include "faults.h"
+#include "app/app.h"
+#include "bench/faults.h"
 
 /* Repeats end after this many seconds or after MAX_REPEATS samples. Comparing bits needs at least
  * BITWISE_REPEATS. */

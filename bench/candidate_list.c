@@ -1,13 +1,13 @@
 /* Selects methods and peers by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "candidate_list.h"
+#include "bench/candidate_list.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "peer_list.h"
-#include "peer_load.h"
+#include "bench/peers/peer_list.h"
+#include "bench/peers/peer_load.h"
 
 struct known {
     const char *module, *peers, *operations, *package;

@@ -4,8 +4,8 @@
 #ifndef BENCH_CANDIDATE_LIST_H
 #define BENCH_CANDIDATE_LIST_H
 
-#include "peer.h"
-#include "work.h"
+#include "bench/ops/work.h"
+#include "bench/peers/peer.h"
 
 enum { CANDIDATES_MOST = 48, NAME_SIZE = 48 };
 

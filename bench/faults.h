@@ -1,5 +1,5 @@
 /* Faults that tests inject. The program and the library spmv_bench have none (no_faults.c). Test
- * programs link tests/faults.c instead, which reads the faults from environment variables.
+ * programs link tests/support/faults.c instead, which reads the faults from environment variables.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BENCH_FAULTS_H

@@ -5,14 +5,14 @@
  * one before.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "measure.h"
+#include "bench/measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults.h"
+#include "bench/faults.h"
 
 enum { WARM_UPS = 8, MOST_ROUNDS = 64 };
 static const double agreement = 0.05; /* relative difference of two batches that ends the warm-up */

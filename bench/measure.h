@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "device.h"
-#include "timing.h"
+#include "bench/devices/device.h"
+#include "bench/timing.h"
 
 /* A system that can be run and timed. run and run_timed as in struct peer. */
 struct contender {

@@ -4,7 +4,7 @@
  * lines: cpuN user nice system idle iowait irq softirq steal ... (proc(5)).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "quiet.h"
+#include "bench/quiet.h"
 
 #include <math.h>
 #include <omp.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "faults.h"
-#include "machine.h"
+#include "bench/devices/machine.h"
+#include "bench/faults.h"
 
 static const double MOST_OTHERS = 0.1, MOST_LOAD = 1.5, MOST_SPREAD = 0.2;
 static const long WATCH_NANOSECONDS = 200000000;

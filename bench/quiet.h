@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "timing.h"
+#include "bench/timing.h"
 
 /* Time of a set of processors, in clock ticks since boot. */
 struct processor_ticks {

@@ -9,7 +9,7 @@
  *   large  matrices that need the memory of a large GPU
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "suites.h"
+#include "bench/suites.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The median is used and not the mean, because it is insensitive to single interruptions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "timing.h"
+#include "bench/timing.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #ifndef BENCH_TIMING_H
 #define BENCH_TIMING_H
 
-#include "clock.h"
+#include "core/clock.h"
 
 struct timing {
     /* seconds; the median of an even number of samples is the mean of the middle two */

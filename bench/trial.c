@@ -6,14 +6,14 @@
  * of the first or be right by itself.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "trial.h"
+#include "bench/trial.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "faults.h"
+#include "bench/faults.h"
 
 enum { BIT_REPEATS = 5, OPENINGS = 5 };
 /* candidates that open faster are opened OPENINGS times */

@@ -5,8 +5,8 @@
 #ifndef BENCH_TRIAL_H
 #define BENCH_TRIAL_H
 
-#include "candidate_list.h"
-#include "measure.h"
+#include "bench/candidate_list.h"
+#include "bench/measure.h"
 
 /* The result of one candidate. */
 struct result {

@@ -16,7 +16,7 @@ if(SPMV_CUDA STREQUAL "GPU")
 endif()
 
 # Without the table of the backend the source tree has no CUDA backend.
-set(_backend "${PROJECT_SOURCE_DIR}/primitives/runtime/backend_cuda.c")
+set(_backend "${PROJECT_SOURCE_DIR}/core/backend_cuda.c")
 if(NOT EXISTS "${_backend}")
   if(SPMV_CUDA STREQUAL "ON")
     message(FATAL_ERROR "SPMV_CUDA=ON, but this version has no CUDA backend; use SPMV_CUDA=OFF or AUTO")

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "exchange_cuda.h"
-#include "group_internal.h"
-#include "runtime_cuda.h"
+#include "core/clock.h"
+#include "core/runtime_cuda.h"
+#include "distributed/exchange_cuda.h"
+#include "distributed/group_internal.h"
 
 static const struct exchange_kind *const kinds[] = {&exchange_peer, &exchange_nccl};
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -21,7 +21,7 @@
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
-#include "runtime.h"
+#include "core/runtime.h"
 
 typedef struct spmv_group_matrix spmv_group_matrix;
 struct spmv_group;

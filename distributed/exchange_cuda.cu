@@ -1,5 +1,5 @@
 /* Kernels that exchange data between ranks on GPUs. A solve has kernels that exchange by themselves:
- * solvers/exchange_view.cuh, which also says what orders them.
+ * solvers/exchange/exchange_view.cuh, which also says what orders them.
  *
  *   put      copies the own elements that others need into their memory, then sets a flag there
  *   pack     the same into one array of the own memory, without a flag
@@ -9,12 +9,12 @@
  *            order. If both phases are requested, the last block also collects.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "exchange_view.cuh"
-#include "grid_barrier.cuh"
+#include "device/dispatch.cuh"
+#include "device/grid_barrier.cuh"
+#include "solvers/exchange/exchange_view.cuh"
 
 extern "C" {
-#include "exchange_cuda.h"
+#include "distributed/exchange_cuda.h"
 }
 
 namespace

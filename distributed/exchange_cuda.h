@@ -5,8 +5,8 @@
 #ifndef EXCHANGE_CUDA_H
 #define EXCHANGE_CUDA_H
 
-#include "exchange.h"
-#include "exchange_view.h"
+#include "distributed/exchange.h"
+#include "solvers/exchange/exchange_view.h"
 
 /* The parts of all ranks, in the memory of one: part c of sum v is number place[c] + v * stride. */
 struct exchange_gathered {

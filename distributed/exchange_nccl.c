@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange_cuda.h"
-#include "group_internal.h"
-#include "runtime_cuda.h"
+#include "core/runtime_cuda.h"
+#include "distributed/exchange_cuda.h"
+#include "distributed/group_internal.h"
 
 static const char *const what = "the exchange nccl";
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "group_internal.h"
+#include "distributed/group_internal.h"
 
 /* ------------------------------------------------------------- handles */
 

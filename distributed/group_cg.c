@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "group_internal.h"
-#include "matrix_internal.h"
-#include "precond_internal.h"
-#include "reals.h"
+#include "core/reals.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
+#include "solvers/precond/precond_internal.h"
 
 static const char *const what = "a preconditioner of a group";
 

@@ -3,12 +3,12 @@
  * on the chunk alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "block.cuh"
-#include "dispatch.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/dispatch.cuh"
+#include "device/launch.cuh"
 
 extern "C" {
-#include "group_internal.h"
+#include "distributed/group_internal.h"
 }
 
 namespace

@@ -4,11 +4,11 @@
  * rank never holds much more than its entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "group_entries.h"
+#include "distributed/group_entries.h"
 
 #include <string.h>
 
-#include "rows.h"
+#include "formats/coo/rows.h"
 
 static const char *const what = "entries of a file";
 

@@ -5,8 +5,8 @@
 #ifndef GROUP_ENTRIES_H
 #define GROUP_ENTRIES_H
 
-#include "coo_buckets.h"
-#include "group_internal.h"
+#include "distributed/group_internal.h"
+#include "formats/coo/coo_buckets.h"
 
 /* The entries that a rank has read so far. The text is read in turns; in each turn the ranks read
  * parts of it that follow one another. */

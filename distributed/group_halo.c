@@ -11,10 +11,10 @@
 #include <spmv/primitives.h>
 #include <string.h>
 
-#include "clock.h"
-#include "group_internal.h"
-#include "matrix_internal.h"
-#include "threads.h"
+#include "core/clock.h"
+#include "core/threads.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
 
 static const char *const what = "the halo of a rank";
 

@@ -6,9 +6,9 @@
 
 #include <spmv/group.h>
 
-#include "exchange.h"
-#include "plan_internal.h"
-#include "transport.h"
+#include "distributed/exchange.h"
+#include "distributed/transport.h"
+#include "product/plan_internal.h"
 
 struct spmv_group {
     spmv_context *ctx;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "group_internal.h"
-#include "matrix_internal.h"
-#include "plural.h"
+#include "core/plural.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
 
 static const char *const what = "a matrix of a group";
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "group_internal.h"
-#include "matrix_internal.h"
-#include "threads.h"
+#include "core/threads.h"
+#include "distributed/group_internal.h"
+#include "formats/matrix_internal.h"
 
 enum { SLICE = 64 }; /* rows of a slice */
 _Static_assert((int)PLAN_UNIT_ROWS % (int)SLICE == 0, "chunks begin where slices begin");

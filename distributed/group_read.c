@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "binary_form.h"
-#include "checksum.h"
-#include "coordinates.h"
-#include "group_entries.h"
-#include "mtx_read.h"
+#include "distributed/group_entries.h"
+#include "formats/io/binary/binary_form.h"
+#include "formats/io/binary/checksum.h"
+#include "formats/io/mtx/mtx_read.h"
+#include "formats/io/text/coordinates.h"
 
 static const char *const what = "reading a file";
 

@@ -5,14 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "clock.h"
-#include "group_internal.h"
-#include "ops.h"
-#include "threads.h"
+#include "core/clock.h"
+#include "core/loops/ops.h"
+#include "core/threads.h"
+#include "distributed/group_internal.h"
 
 /* The parts of a'b: in long double on ref, else in eight sums for each chunk. */
-#define TEMPLATE "group_sums_typed.h"
-#include "each_real.h"
+#define TEMPLATE "distributed/group_sums_typed.h"
+#include "core/each/each_real.h"
 
 static int64_t size_of(spmv_type type)
 {

@@ -7,8 +7,8 @@
 #ifndef TRANSPORT_H
 #define TRANSPORT_H
 
-#include "runtime.h"
-#include "transport_module.h"
+#include "core/runtime.h"
+#include "distributed/modules/transport_module.h"
 
 enum { TRANSPORT_WHY = 768 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver_module.h"
-#include "transport.h"
+#include "distributed/transport.h"
+#include "solvers/solver_module.h"
 
 /* The MPI libraries with a module, and the variables that their launchers set. MPICH's are also
  * those of its derivatives (Intel MPI, MVAPICH) and of srun --mpi=pmi2. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport.h"
+#include "distributed/transport.h"
 
 /* Contributions of up to SMALL bytes a rank are copied into the board, so that a gather needs one
  * wait instead of two: 1024 parts of two sums fit. */

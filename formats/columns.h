@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "host_device_fn.h"
+#include "core/host_device_fn.h"
 
 /* The first of the entries low <= k < high, whose columns ascend, with a column of at least wanted;
  * high if there is none. */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "backend.h"
-#include "matrix_internal.h"
-#include "reals.h"
+#include "core/backend.h"
+#include "core/reals.h"
+#include "formats/matrix_internal.h"
 
 /* Whether values of the type can be added and multiplied: the number types of the primitives, and
  * complex types. */

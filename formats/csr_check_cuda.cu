@@ -6,11 +6,11 @@
  * are equal if and only if the columns ascend, and no entry needs to know its row.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "block.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/launch.cuh"
 
 extern "C" {
-#include "matrix_internal.h"
+#include "formats/matrix_internal.h"
 }
 
 namespace

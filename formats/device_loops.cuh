@@ -4,8 +4,8 @@
 #ifndef DEVICE_LOOPS_CUH
 #define DEVICE_LOOPS_CUH
 
-#include "block.cuh"
-#include "columns.h"
+#include "device/block.cuh"
+#include "formats/columns.h"
 
 /* body(i) for 0 <= i < n, by all threads of the grid. */
 template <typename Body> __device__ void for_each(int64_t n, const Body &body)

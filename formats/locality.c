@@ -4,7 +4,7 @@
  * distribution of rows to threads.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "locality.h"
+#include "formats/locality.h"
 
 /* a row's columns (below 2^31) times 2^30 fit in 64 bits; so do the shares of 2^33 rows */
 enum { SHARE_BITS = 30 };

@@ -8,7 +8,7 @@
 #ifndef LOCALITY_H
 #define LOCALITY_H
 
-#include "matrix_internal.h"
+#include "formats/matrix_internal.h"
 
 struct matrix_locality {
     /* mean over all rows of (last column - first column + 1) / cols; an empty row counts as 0 */

@@ -1,8 +1,8 @@
 /* Copies of matrices between host memory and the context's memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "matrix_internal.h"
+#include "core/backend.h"
+#include "formats/matrix_internal.h"
 
 /* A copy that the host can make: both sides are in memory that it reads and writes. */
 static void copy_on_host(spmv_context *ctx, const spmv_csr *a, spmv_matrix *b)

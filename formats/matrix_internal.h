@@ -7,8 +7,8 @@
 
 #include <spmv/matrix.h>
 
-#include "runtime.h"
-#include "threads.h"
+#include "core/runtime.h"
+#include "core/threads.h"
 
 struct spmv_matrix {
     int64_t rows, cols, nnz;

@@ -1,11 +1,11 @@
 /* The diagonal and the row sums of a matrix.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "matrix_internal.h"
-#include "ops.h"
+#include "core/loops/ops.h"
+#include "formats/matrix_internal.h"
 
-#define TEMPLATE "matrix_rows_typed.h"
-#include "each_value.h"
+#define TEMPLATE "formats/matrix_rows_typed.h"
+#include "core/each/each_value.h"
 
 typedef void (*rows_fn)(spmv_context *, const spmv_csr *, void *);
 

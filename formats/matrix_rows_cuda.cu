@@ -2,12 +2,12 @@
  * entries in order. So the sums have the bits of the CPU.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "complex.cuh"
-#include "device_loops.cuh"
-#include "launch.cuh"
+#include "device/complex.cuh"
+#include "device/launch.cuh"
+#include "formats/device_loops.cuh"
 
 extern "C" {
-#include "matrix_internal.h"
+#include "formats/matrix_internal.h"
 }
 
 namespace

@@ -1,7 +1,7 @@
 /* The typed part of matrix_rows.c, included once per type of values (each_value.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "value_sum_typed.h"
+#include "formats/coo/value_sum_typed.h"
 
 #if IS_COMPLEX
 #define NUMBER(n) ((T){n, 0})

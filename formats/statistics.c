@@ -10,9 +10,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "locality.h"
-#include "matrix_internal.h"
-#include "ops.h"
+#include "core/loops/ops.h"
+#include "formats/locality.h"
+#include "formats/matrix_internal.h"
 
 /* A row of A or of its transpose. */
 struct row {
@@ -125,8 +125,8 @@ static double deviation_of_rows(const spmv_csr *a, const struct tally *t)
 
 enum { PATTERN_SYMMETRIC = 1, SYMMETRIC = 2, SKEW_SYMMETRIC = 4, HERMITIAN = 8, ALL_FLAGS = 15 };
 
-#define TEMPLATE "statistics_typed.h"
-#include "each_value.h"
+#define TEMPLATE "formats/statistics_typed.h"
+#include "core/each/each_value.h"
 
 static void count_values(spmv_context *ctx, const spmv_csr *a, int64_t *zero_count, int64_t *odd_count)
 {

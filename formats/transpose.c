@@ -4,7 +4,7 @@
  * transposition", ACM TOMS 4(3), 1978, here in parallel shares of equal numbers of entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "counting.h"
+#include "formats/coo/counting.h"
 
 static void count_columns(const spmv_csr *a, int64_t first, int64_t end, int64_t *count)
 {

@@ -12,14 +12,14 @@
  * 2^31 entries). F. G. Gustavson, ACM TOMS 4(3), 1978; M. Zagha, G. E. Blelloch, SC 1991.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "block.cuh"
-#include "complex.cuh"
-#include "device_loops.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/complex.cuh"
+#include "device/launch.cuh"
+#include "formats/device_loops.cuh"
 
 extern "C" {
-#include "matrix_internal.h"
-#include "sort_request.h"
+#include "formats/matrix_internal.h"
+#include "primitives/sort/sort_request.h"
 }
 
 namespace

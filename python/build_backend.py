@@ -2,12 +2,12 @@
 """scikit-build-core, with the source tree around this folder.
 
 A wheel of a clone is built from the tree around this folder, in build/pip of that tree, and leaves
-nothing in this folder. An sdist cannot refer to files outside of it, so they are copied to the folder
-library while the sdist is made.
+nothing in this folder. An sdist cannot refer to files outside of it, so they are copied to the
+folder library while the sdist is made.
 
-CUDA code is compiled only where a GPU is found, for that GPU: for all GPUs it takes some 20 minutes.
-SPMV_CUDA=ON in the environment, or pip's option -C cmake.define.SPMV_CUDA=ON, compiles it anyway (OFF:
-never; AUTO: where nvcc is found).
+CUDA code is compiled only where a GPU is found, for that GPU: for all GPUs it takes some 20
+minutes. SPMV_CUDA=ON in the environment, or pip's option -C cmake.define.SPMV_CUDA=ON, compiles it
+anyway (OFF: never; AUTO: where nvcc is found).
 """
 
 import contextlib
@@ -20,8 +20,8 @@ from scikit_build_core.build import *  # noqa: F403
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(HERE)
-FOLDERS = ("CMakeLists.txt", "LICENSE", "NOTICE", "cmake", "include", "primitives", "formats", "spmv", "spgemm",
-           "solvers", "distributed", "data/twins.csv")
+FOLDERS = ("CMakeLists.txt", "LICENSE", "NOTICE", "cmake", "include", "core", "device", "primitives",
+           "formats", "product", "spgemm", "solvers", "distributed", "data/twins.csv")
 
 
 def _in_clone():

@@ -57,7 +57,7 @@ if [ -n "$folder" ] && [ -e "$folder" ] && [ -n "$(ls -A "$folder")" ]; then fai
 packages_install build tests
 command -v xz >/dev/null || fail "xz is not installed (Debian, Ubuntu: xz-utils)"
 build=$root/build/bundle
-moving=$root/scripts/bundle.cmake
+moving=$root/scripts/bundle/bundle.cmake
 # All executables there are packed, so those of earlier runs are removed.
 for earlier in "$build/bench" "$build/bench/peers" "$build/examples"; do
     [ ! -d "$earlier" ] || find "$earlier" -maxdepth 1 -type f -perm -u+x -delete
@@ -83,15 +83,15 @@ bundle=$pack/$name
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tests"
 
 # Programs and tests.
-ctest --test-dir "$build" --show-only=json-v1 | python3 "$root/scripts/bundle_tests.py" "$root" "$build" "$bundle" >"$pack/files"
+ctest --test-dir "$build" --show-only=json-v1 | python3 "$root/scripts/bundle/bundle_tests.py" "$root" "$build" "$bundle" >"$pack/files"
 while IFS=$'\t' read -r from to; do
     mkdir -p "$(dirname "$bundle/$to")"
     cp -L "$from" "$bundle/$to"
 done <"$pack/files"
-cp "$root/scripts/bundle_run.sh" "$bundle/run_tests.sh"
+cp "$root/scripts/bundle/bundle_run.sh" "$bundle/run_tests.sh"
 chmod +x "$bundle/run_tests.sh"
-mkdir -p "$bundle/source/scripts"
-cp "$root"/scripts/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/"
+mkdir -p "$bundle/source/scripts/checks"
+cp "$root"/scripts/checks/{gates,bits,speed,registers,abi}.py "$bundle/source/scripts/checks/"
 # files that tests read
 for part in app/spmv.1 data docs/formats.md include primitives tests/data; do
     mkdir -p "$(dirname "$bundle/source/$part")"
@@ -148,8 +148,8 @@ Runs from any folder on a Linux with ${glibc/_/ } or later. CUDA: ${cuda:-not in
   ./run_tests.sh gpu          the tests on a GPU; also gpu-sanitize, gpu-repeat, gpu-large, gpu-matrices
   SPMV_MATRICES=FOLDER ./run_tests.sh gpu-matrices
                               tests on a folder of NAME.mtx.xz and catalog.csv
-  source/scripts/bits.py OLD NEW --backends cuda
-  source/scripts/speed.py OLD NEW --backend cuda
+  source/scripts/checks/bits.py OLD NEW --backends cuda
+  source/scripts/checks/speed.py OLD NEW --backend cuda
                               compare two unpacked bundles: results bit by bit, and speed
   bin/spmv bench A...         measures also other libraries: the modules in lib/spmv/peers.
                               cuSPARSE is part of the CUDA Toolkit; if it is not in

@@ -5,7 +5,7 @@
 #        check.sh ^STAGE...      all other stages
 #
 #   format    clang-format agrees with every source; shellcheck, if installed, with every script
-#   layers    includes point one way, file names are unique; the checker finds planted violations
+#   layers    includes point one way and name whole paths; the checker finds planted violations
 #   build     the tree builds with warnings as errors (gcc, and clang if installed)
 #   tests     all tests except those of installation; the five largest known twins
 #   asan      all tests with the address, leak and undefined-behaviour sanitizers
@@ -88,7 +88,7 @@ stage_format() {
 }
 
 stage_layers() {
-    bash scripts/check_layers.sh && bash scripts/check_layers.sh --self-test
+    bash scripts/checks/check_layers.sh && bash scripts/checks/check_layers.sh --self-test
 }
 
 stage_build() {
@@ -116,7 +116,7 @@ stage_ranks() {
         done
     done
     SPMV_TEST_ALL=1 run_ctest "$check_build" -R '^(test_ranks|ranks_files[.]omp)$' || return 1
-    bash scripts/two_hosts.sh "$check_build/app/spmv" || status=$?
+    bash scripts/checks/two_hosts.sh "$check_build/app/spmv" || status=$?
     [ "$status" -eq 0 ] || [ "$status" -eq 77 ]
 }
 stage_asan() {
@@ -179,31 +179,31 @@ stage_fuzz() {
 
 stage_mutate() {
     # without CUDA: changed headers need no nvcc run, and mutants of kernels are tested on the host
-    build_with mutate Release gcc "" all && python3 scripts/mutate.py "$root/build/mutate"
+    build_with mutate Release gcc "" all && python3 scripts/checks/mutate.py "$root/build/mutate"
 }
 
 # Each gate first shows that it detects a planted change.
 stage_bits() {
-    python3 scripts/bits.py --self-test --backends ref && python3 scripts/bits.py ${GATE_EXPECTED:+--expected "$GATE_EXPECTED"}
+    python3 scripts/checks/bits.py --self-test --backends ref && python3 scripts/checks/bits.py ${GATE_EXPECTED:+--expected "$GATE_EXPECTED"}
 }
 
 stage_abi() {
-    python3 scripts/abi.py --self-test && python3 scripts/abi.py
+    python3 scripts/checks/abi.py --self-test && python3 scripts/checks/abi.py
 }
 
 stage_registers() {
-    python3 scripts/registers.py --self-test || return 1
+    python3 scripts/checks/registers.py --self-test || return 1
     if ! command -v cuobjdump >/dev/null && [ ! -x /usr/local/cuda/bin/cuobjdump ]; then
         echo "cuobjdump of the CUDA Toolkit is not installed: nothing compared"
         return 0
     fi
-    python3 scripts/registers.py
+    python3 scripts/checks/registers.py
 }
 
 stage_speed() {
-    python3 scripts/speed.py --self-test && python3 scripts/speed.py || return 1
+    python3 scripts/checks/speed.py --self-test && python3 scripts/checks/speed.py || return 1
     if command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; then
-        python3 scripts/speed.py --backend cuda
+        python3 scripts/checks/speed.py --backend cuda
     fi
 }
 

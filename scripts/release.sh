@@ -100,7 +100,7 @@ step_wheel() {
 }
 
 step_try() {
-    WITH=$files SCRIPTS=release_try.sh bash scripts/prove_fresh.sh
+    WITH=$files SCRIPTS=release/release_try.sh bash scripts/release/prove_fresh.sh
 }
 
 if [ "${1-}" = --architectures ]; then

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "clock.h"
-#include "matrix_internal.h"
-#include "solver_internal.h"
+#include "core/clock.h"
+#include "formats/matrix_internal.h"
+#include "solvers/solver_internal.h"
 
 enum { RESTART = 50, MOST_RESTART = KRYLOV_MOST_BASIS - 1 };
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "solver_internal.h"
+#include "solvers/solver_internal.h"
 
 /* The largest basis of gmres, in bytes; above it bicgstab is chosen. */
 static const int64_t LARGEST_BASIS = (int64_t)2 << 30;

@@ -5,14 +5,14 @@
 #ifndef SOLVER_INTERNAL_H
 #define SOLVER_INTERNAL_H
 
-#include "backend.h"
-#include "backward_error.h"
-#include "cg_internal.h"
-#include "direct.h"
-#include "krylov_general.h"
-#include "null_space.h"
-#include "plan_internal.h"
-#include "precond_internal.h"
+#include "core/backend.h"
+#include "product/plan_internal.h"
+#include "solvers/accuracy/backward_error.h"
+#include "solvers/cg/cg_internal.h"
+#include "solvers/direct/direct.h"
+#include "solvers/krylov/krylov_general.h"
+#include "solvers/precond/precond_internal.h"
+#include "solvers/prepare/null_space.h"
 
 enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
 

@@ -6,7 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr1, secure_getenv */
 #endif
-#include "solver_module.h"
+#include "solvers/solver_module.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "trust.h"
+#include "core/trust.h"
 
 enum { PATH_SIZE = 4096, WHY_SIZE = 600 };
 

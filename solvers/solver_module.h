@@ -5,7 +5,7 @@
 #ifndef SOLVER_MODULE_H
 #define SOLVER_MODULE_H
 
-#include "runtime.h"
+#include "core/runtime.h"
 
 struct solver_module {
     const char *subject;    /* begins the messages: "preconditioner hypre-amg" */

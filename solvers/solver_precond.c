@@ -16,9 +16,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "general_system.h"
-#include "matrix_internal.h"
-#include "solver_internal.h"
+#include "formats/matrix_internal.h"
+#include "solvers/prepare/general_system.h"
+#include "solvers/solver_internal.h"
 
 /* ------------------------------------------------------------- the real equivalent */
 

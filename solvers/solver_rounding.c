@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
-#include "matrix_internal.h"
-#include "solver_internal.h"
+#include "formats/matrix_internal.h"
+#include "solvers/solver_internal.h"
 
 static double modulus_at(spmv_type type, const void *values, int64_t i)
 {

@@ -20,8 +20,8 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
-#include "not_finite.h"
-#include "solver_internal.h"
+#include "solvers/krylov/not_finite.h"
+#include "solvers/solver_internal.h"
 
 /* The most iterations of a method that another one may follow. Where minres, or gmres
  * without incomplete factors, converges at all in practical time, it takes fewer. */

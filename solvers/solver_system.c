@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
-#include "solver_internal.h"
+#include "solvers/solver_internal.h"
 
 /* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
  * row a step is mostly passes over vectors: those of one right-hand side stay in a cache, and its product

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "backend.h"
-#include "clock.h"
-#include "spgemm_internal.h"
+#include "core/backend.h"
+#include "core/clock.h"
+#include "spgemm/spgemm_internal.h"
 
 /* The factors in messages. */
 static const char A_NAME[] = "spmv_multiply: A", B_NAME[] = "spmv_multiply: B";

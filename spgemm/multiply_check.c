@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "backend.h"
-#include "spgemm_internal.h"
+#include "core/backend.h"
+#include "spgemm/spgemm_internal.h"
 
 /* ------------------------------------------------------------------------------- memory */
 

@@ -1,7 +1,7 @@
 /* The methods of sparse products.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "spgemm_internal.h"
+#include "spgemm/spgemm_internal.h"
 
 const struct spgemm_method spgemm_methods_ref[] = {
     {"rows", spgemm_rows_symbolic_ref, spgemm_rows_numeric_ref, NULL, NULL},

@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
-#include "spgemm_expand.h"
+#include "spgemm/spgemm_expand.h"
 
 /* Bytes for a product: six numbers of 64 bits and three of 32 bits (struct part); the sort takes
  * another key and another value from the context. */

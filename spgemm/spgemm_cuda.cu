@@ -4,11 +4,11 @@
 #include <new>
 #include <vector>
 
-#include "spgemm_rows_numeric.cuh"
-#include "spgemm_rows_sorted.cuh"
+#include "spgemm/spgemm_rows_numeric.cuh"
+#include "spgemm/spgemm_rows_sorted.cuh"
 
 extern "C" {
-#include "spgemm_internal.h"
+#include "spgemm/spgemm_internal.h"
 }
 
 namespace

@@ -4,7 +4,7 @@
 #ifndef SPGEMM_EXPAND_H
 #define SPGEMM_EXPAND_H
 
-#include "spgemm_internal.h"
+#include "spgemm/spgemm_internal.h"
 
 /* Entry e of C is the sum of the products at the places start[e] <= p < start[e + 1] (the last one:
  * p < products), from the first to the last. The product at place p has the entries a[q] of A and

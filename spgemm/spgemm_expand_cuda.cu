@@ -1,12 +1,12 @@
 /* The sums of the method "expand" on a GPU: one thread for each entry of C.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "complex.cuh"
-#include "device_loops.cuh"
-#include "launch.cuh"
+#include "device/complex.cuh"
+#include "device/launch.cuh"
+#include "formats/device_loops.cuh"
 
 extern "C" {
-#include "spgemm_expand.h"
+#include "spgemm/spgemm_expand.h"
 }
 
 namespace

@@ -1,10 +1,10 @@
 /* The sums of the method "expand" on the host, and the choice of the backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "spgemm_expand.h"
+#include "spgemm/spgemm_expand.h"
 
-#define TEMPLATE "spgemm_expand_typed.h"
-#include "each_floating.h"
+#define TEMPLATE "spgemm/spgemm_expand_typed.h"
+#include "core/each/each_floating.h"
 
 spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums)
 {

@@ -1,7 +1,7 @@
 /* The typed part of spgemm_expand_sums.c (each_floating.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "floating_typed.h"
+#include "spgemm/floating_typed.h"
 
 static void TYPED(expand_sums)(spmv_context *ctx, const struct spgemm_sums *s)
 {

@@ -6,7 +6,7 @@
 
 #include <spmv/multiply.h>
 
-#include "matrix_internal.h"
+#include "formats/matrix_internal.h"
 
 struct spgemm_method;
 

@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "spgemm_omp.h"
+#include "spgemm/spgemm_omp.h"
 
 /* Products of a chunk: enough to hide the cost of drawing it, and at least CHUNKS_EACH chunks for
  * each thread if there are so many products. */
@@ -279,8 +279,8 @@ static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_s
     return st != SPMV_OK ? st : host_alloc(plan->ctx, bytes, "sums of a product", (void **)&state->memory);
 }
 
-#define TEMPLATE "spgemm_omp_typed.h"
-#include "each_floating.h"
+#define TEMPLATE "spgemm/spgemm_omp_typed.h"
+#include "core/each/each_floating.h"
 
 /* ------------------------------------------------------------------------- the method */
 

@@ -5,8 +5,8 @@
 #ifndef SPGEMM_OMP_H
 #define SPGEMM_OMP_H
 
-#include "columns.h"
-#include "spgemm_internal.h"
+#include "formats/columns.h"
+#include "spgemm/spgemm_internal.h"
 
 /* ------------------------------------------------------------------------------ chunks */
 

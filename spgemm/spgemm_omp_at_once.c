@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "spgemm_omp.h"
+#include "spgemm/spgemm_omp.h"
 
 /* The row of B of so many entries of A later is loaded into a cache. */
 enum { AHEAD = 16 };
@@ -178,8 +178,8 @@ static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_p
 /* What add_products does with a column that has no byte in found. */
 enum new_columns { NEW_LISTED, NEW_MARKED, NEW_SEEN };
 
-#define TEMPLATE "spgemm_omp_at_once_typed.h"
-#include "each_floating.h"
+#define TEMPLATE "spgemm/spgemm_omp_at_once_typed.h"
+#include "core/each/each_floating.h"
 
 static void free_piece(struct piece *piece)
 {

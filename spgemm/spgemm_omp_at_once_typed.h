@@ -1,7 +1,7 @@
 /* The rows of spgemm_omp_at_once.c for one type (each_floating.h). a or b is NULL for a pattern.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "floating_typed.h"
+#include "spgemm/floating_typed.h"
 
 #undef ALWAYS
 #define ALWAYS __attribute__((always_inline))

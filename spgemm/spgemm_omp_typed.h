@@ -1,7 +1,7 @@
 /* The numeric phase of spgemm_omp.c for one type (each_floating.h). a or b is NULL for a pattern.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "floating_typed.h"
+#include "spgemm/floating_typed.h"
 
 /* A row of C with n entries whose columns start at col[0]; sums has an element for each column from
  * there on. */

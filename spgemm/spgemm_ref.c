@@ -6,11 +6,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "columns.h"
-#include "spgemm_internal.h"
+#include "formats/columns.h"
+#include "spgemm/spgemm_internal.h"
 
-#define TEMPLATE "spgemm_ref_typed.h"
-#include "each_floating.h"
+#define TEMPLATE "spgemm/spgemm_ref_typed.h"
+#include "core/each/each_floating.h"
 
 static int ascending(const void *a, const void *b)
 {

@@ -1,7 +1,7 @@
 /* The typed part of spgemm_ref.c (each_floating.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "floating_typed.h"
+#include "spgemm/floating_typed.h"
 
 static spmv_status TYPED(numeric)(struct spmv_multiply_plan *plan, const void *a_values, const void *b_values,
                                   void *c_values)

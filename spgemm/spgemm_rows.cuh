@@ -36,8 +36,8 @@
 #ifndef SPGEMM_ROWS_CUH
 #define SPGEMM_ROWS_CUH
 
-#include "block.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/launch.cuh"
 
 /* Places of a table for each lane of its group, a power of 2, at least 8. Tests build with few, so
  * that small matrices have rows of all classes. */

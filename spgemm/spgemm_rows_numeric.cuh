@@ -25,8 +25,8 @@
 #ifndef SPGEMM_ROWS_NUMERIC_CUH
 #define SPGEMM_ROWS_NUMERIC_CUH
 
-#include "complex.cuh"
-#include "spgemm_rows_symbolic.cuh"
+#include "device/complex.cuh"
+#include "spgemm/spgemm_rows_symbolic.cuh"
 
 namespace spgemm
 {

@@ -14,7 +14,7 @@
 #ifndef SPGEMM_ROWS_SORTED_CUH
 #define SPGEMM_ROWS_SORTED_CUH
 
-#include "spgemm_rows_symbolic.cuh"
+#include "spgemm/spgemm_rows_symbolic.cuh"
 
 /* The most products of a row for each thread, at most 16. Tests build with few. */
 #ifndef SPMV_SPGEMM_SORTED

@@ -22,9 +22,9 @@
 #ifndef SPGEMM_ROWS_SYMBOLIC_CUH
 #define SPGEMM_ROWS_SYMBOLIC_CUH
 
-#include "columns.h"
-#include "relaxed.cuh"
-#include "spgemm_rows.cuh"
+#include "device/relaxed.cuh"
+#include "formats/columns.h"
+#include "spgemm/spgemm_rows.cuh"
 
 namespace spgemm
 {

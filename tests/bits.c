@@ -11,7 +11,7 @@
  *   --flip NAME  flips one bit of the first word of this case before hashing, to test a comparison
  *   --check      computes everything twice, with one thread and with three; fails if a hash differs
  *
- * scripts/bits.py compares the listings of two versions of the library, made on one machine.
+ * scripts/checks/bits.py compares the listings of two versions of the library, made on one machine.
  *
  * Names of methods, rungs, operators, types, preconditioners and generators come from the lists of
  * the library, so a new one is a new case. Matrices and vectors are made here, so a changed

@@ -1,5 +1,5 @@
 # spmv_bits(NAME LIBRARY): builds bits.c with a library without hidden symbols. It is in a file of
-# its own so that scripts/bits.py can build the same program in the tree of another commit.
+# its own so that scripts/checks/bits.py can build the same program in the tree of another commit.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set(SPMV_BITS_SOURCE "${CMAKE_CURRENT_LIST_DIR}/bits.c")

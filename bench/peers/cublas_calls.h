@@ -7,8 +7,8 @@
 #ifndef CUBLAS_CALLS_H
 #define CUBLAS_CALLS_H
 
-#include "peer_cublas.h"
-#include "peer_cusparse.h"
+#include "bench/peers/peer_cublas.h"
+#include "bench/peers/peer_cusparse.h"
 
 /* Where the message of a failed call goes. */
 struct refusal {

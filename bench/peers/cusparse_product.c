@@ -3,7 +3,7 @@
  * Source: the cuSPARSE documentation, "Generic APIs".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "cusparse_product.h"
+#include "bench/peers/cusparse_product.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #ifndef CUSPARSE_PRODUCT_H
 #define CUSPARSE_PRODUCT_H
 
-#include "peer_cusparse.h"
+#include "bench/peers/peer_cusparse.h"
 
 #ifdef __cplusplus
 extern "C" {

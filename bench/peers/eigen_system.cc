@@ -1,5 +1,5 @@
-/* Solves one system by Eigen, for scripts/general_table.py: BiCGSTAB or GMRES(50) with IncompleteLUT
- * and Eigen's defaults, to 1e-8.
+/* Solves one system by Eigen, for scripts/tables/general_table.py: BiCGSTAB or GMRES(50) with
+ * IncompleteLUT and Eigen's defaults, to 1e-8.
  *
  * usage: eigen_system bicgstab|gmres SYSTEM X
  *   SYSTEM  rows, nonzeros, whether complex (64-bit integers); row offsets and columns (32-bit

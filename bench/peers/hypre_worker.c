@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi_worker.h"
+#include "bench/peers/mpi_worker.h"
 
 static HYPRE_IJMatrix matrix;
 static HYPRE_IJVector b, x;

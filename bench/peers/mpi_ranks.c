@@ -29,9 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mpi_ranks.h"
-#include "mpi_shared.h"
-#include "timing.h"
+#include "bench/peers/mpi_ranks.h"
+#include "bench/peers/mpi_shared.h"
+#include "bench/timing.h"
 
 enum { FOLDER_SIZE = 80, PATH_SIZE = 4096, MOST_RANKS = 4096 };
 static const double TIMEOUT = 300, QUIT_SECONDS = 10, KILL_SECONDS = 2, VERSION_SECONDS = 30;

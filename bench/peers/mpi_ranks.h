@@ -7,7 +7,7 @@
 #ifndef MPI_RANKS_H
 #define MPI_RANKS_H
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 struct ranks_kind {
     const char *name;    /* of the library, for messages: "PETSc" */

@@ -2,7 +2,7 @@
  * timed runs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi_worker.h"
+#include "bench/peers/mpi_worker.h"
 
 #include <errno.h>
 #include <fcntl.h>

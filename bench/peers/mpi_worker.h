@@ -15,8 +15,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "mpi_shared.h"
-#include "peer.h"
+#include "bench/peers/mpi_shared.h"
+#include "bench/peers/peer.h"
 
 struct worker {
     int rank, ranks;

@@ -14,8 +14,8 @@
 #include <cub/device/device_select.cuh>
 #include <cub/version.cuh>
 
-#include "peer.h"
-#include "peer_cuda.h"
+#include "bench/peers/peer.h"
+#include "bench/peers/peer_cuda.h"
 
 namespace
 {

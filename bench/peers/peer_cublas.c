@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "cusparse_product.h"
-#include "peer_cublas.h"
+#include "bench/peers/cusparse_product.h"
+#include "bench/peers/peer_cublas.h"
 
 /* name, peer, algorithm, settings */
 #define VARIANT_LIST(X)                                                                                                \

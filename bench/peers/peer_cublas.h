@@ -6,7 +6,7 @@
 
 #include <cublas_v2.h>
 
-#include "peer_cuda.h"
+#include "bench/peers/peer_cuda.h"
 
 /* True if the call failed, with a message in why. */
 static inline bool bad_blas(cublasStatus_t status, const char *call, char *why, size_t why_size)

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cusparse_product.h"
-#include "sliced_ell.h"
+#include "bench/peers/cusparse_product.h"
+#include "bench/peers/sliced_ell.h"
 
 enum format { CSR, COO, SELL };
 

@@ -7,8 +7,8 @@
 
 #include <cusparse.h>
 
-#include "peer.h"
-#include "peer_cuda.h"
+#include "bench/peers/peer.h"
+#include "bench/peers/peer_cuda.h"
 
 /* True if the call failed, with a message in why. */
 static inline bool bad_sparse(cusparseStatus_t status, const char *call, char *why, size_t why_size)

@@ -15,7 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "cublas_calls.h"
+#include "bench/peers/cublas_calls.h"
 
 namespace
 {

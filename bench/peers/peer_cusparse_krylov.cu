@@ -21,8 +21,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "cublas_calls.h"
-#include "cusparse_product.h"
+#include "bench/peers/cublas_calls.h"
+#include "bench/peers/cusparse_product.h"
 
 namespace
 {

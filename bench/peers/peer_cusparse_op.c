@@ -10,7 +10,7 @@
 #define CUSPARSE_ENABLE_EXPERIMENTAL_API
 #include <stdlib.h>
 
-#include "cusparse_product.h"
+#include "bench/peers/cusparse_product.h"
 
 struct state {
     struct product product; /* its handle, matrix, vectors and buffer */

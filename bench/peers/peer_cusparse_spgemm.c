@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "peer_cusparse.h"
+#include "bench/peers/peer_cusparse.h"
 
 enum { BUFFERS = 5 };
 

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "peer_cusparse.h"
+#include "bench/peers/peer_cusparse.h"
 
 struct spmm {
     struct peer_problem problem;

@@ -12,7 +12,7 @@
 #include <memory>
 #include <new>
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 struct graphblas {
     const struct peer_problem *problem;

@@ -2,7 +2,7 @@
  * (mpi_ranks.h, hypre_worker.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi_ranks.h"
+#include "bench/peers/mpi_ranks.h"
 
 static const struct peer peers[] = {
     RANKS_PEER("hypre-cg", PEER_CG, "ParCSR PCG, no preconditioner, its own norm"),

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 /* Tuning has at most 16 rounds, the library's maximum, of 1 second each. The library times single
  * products, so a disturbance may leave worse blocks than before. The better of both matrices is

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 /* A point of the merge path: number of rows finished and of entries used. */
 struct point {
@@ -26,12 +26,12 @@ struct loops {
 
 #define VALUE double
 #define NAME(function) function##_f64
-#include "peer_loops_type.h"
+#include "bench/peers/peer_loops_type.h"
 #undef VALUE
 #undef NAME
 #define VALUE float
 #define NAME(function) function##_f32
-#include "peer_loops_type.h"
+#include "bench/peers/peer_loops_type.h"
 
 static int open_rows(const struct peer_problem *problem, void **state, char *why, size_t why_size)
 {

@@ -2,7 +2,7 @@
  * petsc_worker.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi_ranks.h"
+#include "bench/peers/mpi_ranks.h"
 
 static const struct peer peers[] = {
     RANKS_PEER("petsc", PEER_SPMV, "MatMult, MATAIJ"),

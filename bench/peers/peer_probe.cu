@@ -11,8 +11,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "peer.h"
-#include "peer_cuda.h"
+#include "bench/peers/peer.h"
+#include "bench/peers/peer_cuda.h"
 
 namespace
 {

@@ -15,7 +15,7 @@
 #include <tbb/task_arena.h>
 #include <tbb/version.h>
 
-#include "peer.h"
+#include "bench/peers/peer.h"
 
 namespace
 {

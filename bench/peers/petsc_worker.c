@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mpi_worker.h"
+#include "bench/peers/mpi_worker.h"
 
 #if PETSC_VERSION_LT(3, 19, 0)
 #define PETSC_SUCCESS 0

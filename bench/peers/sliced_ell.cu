@@ -2,7 +2,7 @@
  * offsets. So a long row costs no more than many short ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sliced_ell.h"
+#include "bench/peers/sliced_ell.h"
 
 #include <cuda_runtime.h>
 

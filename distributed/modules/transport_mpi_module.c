@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "transport_module.h"
+#include "distributed/modules/transport_module.h"
 
 /* MPI counts are of type int: larger parcels are sent in several messages. */
 enum { MOST_BYTES = 1 << 30 };

@@ -8,7 +8,7 @@
 /* realpath and fchmod are part of X/Open; O_PATH opens a folder with write but no read
  * permission */
 #define _GNU_SOURCE
-#include "output_file.h"
+#include "formats/io/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

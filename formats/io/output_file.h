@@ -5,7 +5,7 @@
 #ifndef OUTPUT_FILE_H
 #define OUTPUT_FILE_H
 
-#include "unfinished.h"
+#include "formats/io/unfinished.h"
 
 struct output_file {
     spmv_context *ctx;

@@ -2,7 +2,7 @@
  * readers rely on it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "output_form.h"
+#include "formats/io/output_form.h"
 
 #include <string.h>
 

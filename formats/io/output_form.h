@@ -4,7 +4,7 @@
 #ifndef OUTPUT_FORM_H
 #define OUTPUT_FORM_H
 
-#include "packed.h"
+#include "formats/io/packed/packed.h"
 
 enum output_content { OUTPUT_OTHER, OUTPUT_MTX, OUTPUT_BINARY }; /* .mtx; .spmv */
 

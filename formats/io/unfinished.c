@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 /* flock is not part of POSIX */
 #define _DEFAULT_SOURCE
-#include "unfinished.h"
+#include "formats/io/unfinished.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "checksum.h"
-#include "output_form.h"
+#include "formats/io/binary/checksum.h"
+#include "formats/io/output_form.h"
 
 enum { SLOTS = 64 };
 

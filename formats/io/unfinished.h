@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "runtime.h"
+#include "core/runtime.h"
 
 /* "spmv-0123456789abcdef.part" and a zero byte. The length does not depend on the target's name, so
  * the name is valid even if the target's is as long as the file system allows. */

@@ -4,7 +4,7 @@
 #include <spmv/io.h>
 #include <stdlib.h>
 
-#include "output_file.h"
+#include "formats/io/output_file.h"
 
 struct spmv_file {
     struct output_file output;

@@ -1,7 +1,7 @@
 /* Maps and reductions of vectors for solvers (divide, axpby, dot): the public fronts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 static spmv_status check(spmv_context *ctx, const char *name, spmv_type type, int64_t n, bool arrays)
 {

@@ -2,9 +2,9 @@
  * their sums are added in tile order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "ops.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/ops.h"
 
 /* The operands of a tile, and out: the result, or one partial sum per tile. */
 struct vectors {
@@ -13,8 +13,8 @@ struct vectors {
     int64_t n;
 };
 
-#define TEMPLATE "blas1_omp_typed.h"
-#include "each_real.h"
+#define TEMPLATE "primitives/blas1/blas1_omp_typed.h"
+#include "core/each/each_real.h"
 
 /* The functions of a type. */
 static const struct real_loops {

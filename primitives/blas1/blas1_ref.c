@@ -1,11 +1,11 @@
 /* divide, axpby, dot: the definitions. The dot product is summed in long double and rounded once.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "ops.h"
+#include "core/backend.h"
+#include "core/loops/ops.h"
 
-#define TEMPLATE "blas1_ref_typed.h"
-#include "each_real.h"
+#define TEMPLATE "primitives/blas1/blas1_ref_typed.h"
+#include "core/each/each_real.h"
 
 spmv_status map_divide_ref(spmv_context *ctx, spmv_type type, const void *a, const void *b, void *out, int64_t n)
 {

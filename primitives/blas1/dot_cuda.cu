@@ -1,8 +1,8 @@
 /* dot on CUDA: reduce, rung 5, with a loader that multiplies: a map fused into a reduce.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "reduce_5_shuffles.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/reduce/reduce_5_shuffles.cuh"
 
 template <typename T> struct load_products {
     const T *x, *y;

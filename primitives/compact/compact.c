@@ -1,7 +1,7 @@
 /* compact: the public fronts, and the choice of the method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "compact_rungs.h"
+#include "primitives/compact/compact_rungs.h"
 
 /* The methods of a backend: its default, the teaching form, which all backends have, and the rung
  * in between, if there is one. */

@@ -14,7 +14,7 @@
  * element n. (Without it the count is the last destination plus the last number.)
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "compact_rungs.h"
+#include "primitives/compact/compact_rungs.h"
 
 spmv_status compact_map_scan_scatter(spmv_context *ctx, const struct filter *filter, spmv_type type, const void *in,
                                      void *out, int64_t *count, int64_t n)

@@ -21,9 +21,9 @@
 #ifndef SPMV_COMPACT_2_COUNT_WRITE_CUH
 #define SPMV_COMPACT_2_COUNT_WRITE_CUH
 
-#include "filter.cuh"
-#include "map_1_packs.cuh"
-#include "tiles.cuh"
+#include "device/filter.cuh"
+#include "device/tiles.cuh"
+#include "primitives/map/map_1_packs.cuh"
 
 /* Packs of a thread in a tile. Four counts are the bytes of a word; the sum over a warp is at most
  * 32 x 4 each. */

@@ -18,8 +18,8 @@
 #ifndef SPMV_COMPACT_3_PIPELINE_CUH
 #define SPMV_COMPACT_3_PIPELINE_CUH
 
-#include "compact_2_count_write.cuh"
-#include "pipeline.cuh"
+#include "device/pipeline.cuh"
+#include "primitives/compact/compact_2_count_write.cuh"
 
 /* 28 KiB of elements per tile. */
 using compact_3_shape = pipeline_shape<7>;

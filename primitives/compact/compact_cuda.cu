@@ -2,9 +2,9 @@
  * and the map of rung 1.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "compact_2_count_write.cuh"
-#include "compact_3_pipeline.cuh"
-#include "dispatch_words.cuh"
+#include "device/dispatch_words.cuh"
+#include "primitives/compact/compact_2_count_write.cuh"
+#include "primitives/compact/compact_3_pipeline.cuh"
 
 extern "C" int64_t compact_scratch_cuda(const spmv_context *ctx, spmv_type of, int64_t n)
 {

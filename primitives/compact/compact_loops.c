@@ -1,10 +1,10 @@
 /* The loops of compact: see compact_loops.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "compact_loops.h"
+#include "primitives/compact/compact_loops.h"
 
-#include "host_tiles.h"
-#include "ops.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/ops.h"
 
 int64_t compact_count_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end)
 {
@@ -16,8 +16,8 @@ int64_t compact_count_part(const struct filter *filter, spmv_type type, const vo
     return count;
 }
 
-#define TEMPLATE "compact_typed.h"
-#include "each_type.h"
+#define TEMPLATE "primitives/compact/compact_typed.h"
+#include "core/each/each_type.h"
 
 int64_t compact_write_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end,
                            void *out)

@@ -4,7 +4,7 @@
 #ifndef COMPACT_LOOPS_H
 #define COMPACT_LOOPS_H
 
-#include "filter.h"
+#include "core/loops/filter.h"
 
 /* The number of elements begin <= i < end that the filter takes; end - begin <= HOST_TILE. */
 int64_t compact_count_part(const struct filter *filter, spmv_type type, const void *in, int64_t begin, int64_t end);

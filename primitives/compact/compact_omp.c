@@ -2,9 +2,9 @@
  * writes them while flags and elements are still in its core's cache (tiles_chain).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "compact_loops.h"
-#include "host_tiles.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/compact/compact_loops.h"
 
 struct compact_job {
     struct tile_numbers kept; /* of each tile, then its place; first: see tiles_place */

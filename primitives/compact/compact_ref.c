@@ -1,9 +1,9 @@
 /* compact, the definition: element by element from the left.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "compact_loops.h"
-#include "host_tiles.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/compact/compact_loops.h"
 
 int64_t compact_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 {

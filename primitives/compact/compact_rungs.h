@@ -4,7 +4,7 @@
 #ifndef COMPACT_RUNGS_H
 #define COMPACT_RUNGS_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 #define COMPACT_MAP_SCAN_SCATTER "map-scan-scatter"
 

@@ -6,7 +6,7 @@
  * output.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 spmv_status spmv_expand_offsets(spmv_context *ctx, const void *counts, int count_bits, int64_t *offsets, int64_t n)
 {

@@ -14,8 +14,8 @@
 #ifndef SPMV_EXPAND_1_SCATTER_CUH
 #define SPMV_EXPAND_1_SCATTER_CUH
 
-#include "block.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/launch.cuh"
 
 /* Writes output j, which is output k of element i. */
 template <typename Element, typename Index> struct expand_to {

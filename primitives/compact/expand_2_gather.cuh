@@ -17,8 +17,8 @@
 #ifndef SPMV_EXPAND_2_GATHER_CUH
 #define SPMV_EXPAND_2_GATHER_CUH
 
-#include "expand_1_scatter.cuh"
-#include "tiles.cuh"
+#include "device/tiles.cuh"
+#include "primitives/compact/expand_1_scatter.cuh"
 
 /* Outputs of a thread: enough to make the block's two searches negligible. */
 enum { EXPAND_ITEMS = 8, EXPAND_RUN = EXPAND_ITEMS * block_threads };

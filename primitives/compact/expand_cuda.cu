@@ -2,9 +2,9 @@
  * that widens the numbers as it loads them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch_words.cuh"
-#include "expand_2_gather.cuh"
-#include "scan_3_chunks.cuh"
+#include "device/dispatch_words.cuh"
+#include "primitives/compact/expand_2_gather.cuh"
+#include "primitives/scan/scan_3_chunks.cuh"
 
 /* The number at i, or 0 if it is negative. Returns 0 for i = n, where the scan then writes the sum
  * of all. */

@@ -1,7 +1,7 @@
 /* The loops of generalised compact: see expand_loops.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "expand_loops.h"
+#include "primitives/compact/expand_loops.h"
 
 /* Writes outputs from <= j < to, the first of which belongs to element i. */
 typedef void outputs_loop(const struct expansion *e, int64_t i, int64_t from, int64_t to);

@@ -5,7 +5,7 @@
 #ifndef EXPAND_LOOPS_H
 #define EXPAND_LOOPS_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 /* The number at i, or 0 if it is negative. */
 static inline int64_t expand_count(const void *counts, int count_bits, int64_t i)

@@ -3,8 +3,8 @@
  * elements make most outputs, gather balances the work and scatter does not.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "expand_loops.h"
-#include "host_tiles.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/compact/expand_loops.h"
 
 struct offsets_job {
     struct tile_numbers sum; /* of each tile, then of those before it; first: see tiles_place */

@@ -1,7 +1,7 @@
 /* Generalised compact, the definition: element by element.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "expand_loops.h"
+#include "primitives/compact/expand_loops.h"
 
 int64_t expand_scratch_ref(const spmv_context *ctx, int64_t n)
 {

@@ -15,9 +15,9 @@
 #ifndef SPMV_GATHER_1_DIRECT_CUH
 #define SPMV_GATHER_1_DIRECT_CUH
 
-#include "block.cuh"
-#include "filter.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/filter.cuh"
+#include "device/launch.cuh"
 
 enum { GATHER_ITEMS = 4 };
 

@@ -2,8 +2,8 @@
  * type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "gather_1_direct.cuh"
-#include "moves.cuh"
+#include "primitives/gather/gather_1_direct.cuh"
+#include "primitives/gather/moves.cuh"
 
 extern "C" spmv_status gather_cuda(spmv_context *ctx, const struct move *m)
 {

@@ -2,14 +2,14 @@
  * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
-#include "ops.h"
+#include "core/loops/ops.h"
+#include "primitives/gather/moves.h"
 
-#define TEMPLATE "gather_typed.h"
-#include "each_type.h"
+#define TEMPLATE "primitives/gather/gather_typed.h"
+#include "core/each/each_type.h"
 #undef TEMPLATE
-#define TEMPLATE "gather_if_typed.h"
-#include "each_predicate.h"
+#define TEMPLATE "primitives/gather/gather_if_typed.h"
+#include "core/each/each_predicate.h"
 #undef TEMPLATE
 
 static move_part *const table[SPMV_TYPE_LIMIT] = TYPE_TABLE(gather);

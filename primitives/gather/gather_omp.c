@@ -1,7 +1,7 @@
 /* gather on OpenMP: the loop over each tile of the index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
 spmv_status gather_omp(spmv_context *ctx, const struct move *move)
 {

@@ -1,7 +1,7 @@
 /* gather, the definition: the loop over the whole index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
 spmv_status gather_ref(spmv_context *ctx, const struct move *move)
 {

@@ -1,7 +1,7 @@
 /* gather for one type (each_type.h): moves_typed.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves_typed.h"
+#include "primitives/gather/moves_typed.h"
 
 static void TYPED(gather)(const struct move *m, int64_t from, int64_t to)
 {

@@ -1,7 +1,7 @@
 /* The index check for gather and scatter: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 spmv_status spmv_index_check(spmv_context *ctx, const void *index, int index_bits, int64_t lowest, int64_t limit,
                              int64_t n)

@@ -2,8 +2,8 @@
  * entries.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "ops.cuh"
-#include "reduce_5_shuffles.cuh"
+#include "device/ops.cuh"
+#include "primitives/reduce/reduce_5_shuffles.cuh"
 
 /* i if index[i] is invalid, else a value larger than any position. */
 template <typename Index> struct load_outside {

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
 
-#include "backend.h"
-#include "host_tiles.h"
-#include "index_loops.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/gather/index_loops.h"
 
 struct check_job {
     const void *index;

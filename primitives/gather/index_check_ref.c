@@ -1,8 +1,8 @@
 /* The index check, the definition: from left to right.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "index_loops.h"
+#include "core/backend.h"
+#include "primitives/gather/index_loops.h"
 
 int64_t index_check_scratch_ref(const spmv_context *ctx, int64_t n)
 {

@@ -1,9 +1,9 @@
 /* Shared by gather and scatter: see moves.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
-#include "host_tiles.h"
+#include "core/loops/host_tiles.h"
 
 static spmv_status check(spmv_context *ctx, const char *caller, enum move_kind kind, const struct move *m)
 {

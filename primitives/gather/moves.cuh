@@ -4,11 +4,11 @@
 #ifndef MOVES_CUH
 #define MOVES_CUH
 
-#include "dispatch_words.cuh"
-#include "filter.cuh"
+#include "device/dispatch_words.cuh"
+#include "device/filter.cuh"
 
 extern "C" {
-#include "backend.h"
+#include "core/backend.h"
 }
 
 /* Calls body(take) with the filter in the form for kernels; NULL: every element. Only a predicate

@@ -5,7 +5,7 @@
 #ifndef MOVES_H
 #define MOVES_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 enum move_kind { MOVE_GATHER, MOVE_SCATTER };
 

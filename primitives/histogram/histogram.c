@@ -1,9 +1,9 @@
 /* histogram: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "histogram_request.h"
-#include "rungs.h"
+#include "core/backend.h"
+#include "core/rungs.h"
+#include "primitives/histogram/histogram_request.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct histogram_request *r)
 {

@@ -13,8 +13,8 @@
 #ifndef SPMV_HISTOGRAM_1_ATOMIC_CUH
 #define SPMV_HISTOGRAM_1_ATOMIC_CUH
 
-#include "block.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/launch.cuh"
 
 /* Count: uint32_t or unsigned long long, the types of the device's atomic addition. left_out may be
  * NULL. */

@@ -16,8 +16,8 @@
 #ifndef SPMV_HISTOGRAM_2_PRIVATE_CUH
 #define SPMV_HISTOGRAM_2_PRIVATE_CUH
 
-#include "histogram_1_atomic.cuh"
-#include "tiles.cuh"
+#include "device/tiles.cuh"
+#include "primitives/histogram/histogram_1_atomic.cuh"
 
 /* 24 KiB: a multiprocessor then holds enough blocks to use all its threads, and a chunk has far
  * more elements than cells. */

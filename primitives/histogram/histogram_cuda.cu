@@ -1,10 +1,10 @@
 /* histogram on CUDA: the rungs for both widths of counts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "histogram_2_private.cuh"
+#include "primitives/histogram/histogram_2_private.cuh"
 
 extern "C" {
-#include "histogram_request.h"
+#include "primitives/histogram/histogram_request.h"
 }
 
 static int64_t no_scratch(const histogram_request *)

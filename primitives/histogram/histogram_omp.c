@@ -5,9 +5,9 @@
  * Sums of integers do not depend on the order, so both ways give the same counts for any team.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "histogram_request.h"
-#include "host_tiles.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/histogram/histogram_request.h"
 
 /* More pieces speed up no team further; with fewer than FEWEST_PIECES, atomic additions to the
  * result are faster. */

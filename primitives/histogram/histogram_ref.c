@@ -1,8 +1,8 @@
 /* histogram, the definition: element by element.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "histogram_request.h"
+#include "core/backend.h"
+#include "primitives/histogram/histogram_request.h"
 
 static int64_t scratch_of(const struct histogram_request *r)
 {

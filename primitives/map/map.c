@@ -1,7 +1,7 @@
 /* map: the public front. Checks the arguments once, then calls the backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 static spmv_status check(spmv_context *ctx, const char *name, int64_t n, bool arrays)
 {

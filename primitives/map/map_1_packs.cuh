@@ -14,8 +14,8 @@
 #ifndef SPMV_MAP_1_PACKS_CUH
 #define SPMV_MAP_1_PACKS_CUH
 
-#include "block.cuh"
-#include "launch.cuh"
+#include "device/block.cuh"
+#include "device/launch.cuh"
 
 /* A single element needs only its own alignment. */
 template <typename Type, int Length> struct alignas(Length > 1 ? Length * sizeof(Type) : alignof(Type)) pack {

@@ -1,8 +1,8 @@
 /* map on CUDA: the rungs for every function, operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "map_1_packs.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/map/map_1_packs.cuh"
 
 extern "C" spmv_status map_cuda(spmv_context *ctx, spmv_function by, spmv_type of, const void *in, void *out, int64_t n)
 {

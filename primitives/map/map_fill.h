@@ -5,7 +5,7 @@
 #ifndef MAP_FILL_H
 #define MAP_FILL_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 /* out[i] = identity, 0 <= i < n, for a pair that exists; n > 0. */
 static inline spmv_status fill_identity(spmv_context *ctx, spmv_op op, spmv_type type, void *out, int64_t n)

@@ -5,16 +5,16 @@
  * in-place case.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "map_loops.h"
+#include "primitives/map/map_loops.h"
 
-#include "ops.h"
+#include "core/loops/ops.h"
 
-#define TEMPLATE "map_pairs_typed.h"
-#include "each_pair.h"
+#define TEMPLATE "primitives/map/map_pairs_typed.h"
+#include "core/each/each_pair.h"
 #undef TEMPLATE
 
-#define TEMPLATE "map_index_typed.h"
-#include "each_type.h"
+#define TEMPLATE "primitives/map/map_index_typed.h"
+#include "core/each/each_type.h"
 #undef TEMPLATE
 
 #define DEFINE(FN, fn, TYPE, type, T, D, CLASS)                                                                        \

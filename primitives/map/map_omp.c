@@ -1,9 +1,9 @@
 /* map on OpenMP: the loop, tile by tile.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "map_loops.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/map/map_loops.h"
 
 struct map_job {
     map_loop *loop;

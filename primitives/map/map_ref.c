@@ -1,8 +1,8 @@
 /* map on ref: the loop over all elements.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "map_loops.h"
+#include "core/backend.h"
+#include "primitives/map/map_loops.h"
 
 spmv_status map_ref(spmv_context *ctx, spmv_function function, spmv_type type, const void *in, void *out, int64_t n)
 {

@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
 
-#include "dispatch.cuh"
-#include "reduce_6_packs.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/reduce/reduce_6_packs.cuh"
 
 template <typename T> struct source_mapped {
     static constexpr int length = source_array<T>::length;

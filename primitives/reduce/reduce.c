@@ -1,9 +1,9 @@
 /* reduce: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "map_fill.h"
-#include "reduce_ladder.h"
-#include "rungs.h"
+#include "core/rungs.h"
+#include "primitives/map/map_fill.h"
+#include "primitives/reduce/reduce_ladder.h"
 
 static spmv_status check(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in,
                          const void *out, int64_t n)

@@ -14,7 +14,7 @@
 #ifndef SPMV_REDUCE_1_TREE_CUH
 #define SPMV_REDUCE_1_TREE_CUH
 
-#include "reduce_levels.cuh"
+#include "primitives/reduce/reduce_levels.cuh"
 
 template <typename Op> struct reduce_tree {
     using T = typename Op::type;

@@ -25,7 +25,7 @@
 #ifndef SPMV_REDUCE_2_BLOCK_CUH
 #define SPMV_REDUCE_2_BLOCK_CUH
 
-#include "reduce_levels.cuh"
+#include "primitives/reduce/reduce_levels.cuh"
 
 /* For steps s = 1 ... REDUCE_HALVINGS: the distance of the cells of a pair, and whether the thread
  * folds one. */

@@ -18,7 +18,7 @@
 #ifndef SPMV_REDUCE_3_CHUNKED_CUH
 #define SPMV_REDUCE_3_CHUNKED_CUH
 
-#include "reduce_2_block.cuh"
+#include "primitives/reduce/reduce_2_block.cuh"
 
 /* Blocks of the grid: eight on each of 128 multiprocessors. A constant, not a property of the
  * device, because the bits depend on it. Tests build with fewer, for parts of several elements at

@@ -16,7 +16,7 @@
 #ifndef SPMV_REDUCE_4_ATOMIC_CUH
 #define SPMV_REDUCE_4_ATOMIC_CUH
 
-#include "reduce_3_chunked.cuh"
+#include "primitives/reduce/reduce_3_chunked.cuh"
 
 #if defined(__CUDA_ARCH__) || (defined(SPMV_HAVE_KERNELS) && !defined(__CUDACC__))
 template <int BYTES> struct atomic_bits;

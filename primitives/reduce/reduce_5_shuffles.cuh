@@ -20,8 +20,8 @@
 #ifndef SPMV_REDUCE_5_SHUFFLES_CUH
 #define SPMV_REDUCE_5_SHUFFLES_CUH
 
-#include "launch.cuh"
-#include "tiles.cuh"
+#include "device/launch.cuh"
+#include "device/tiles.cuh"
 
 /* sums[chunk] = the fold of load(i) over the chunk. */
 template <typename Op, typename Load>

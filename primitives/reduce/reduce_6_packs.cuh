@@ -23,9 +23,9 @@
 #ifndef SPMV_REDUCE_6_PACKS_CUH
 #define SPMV_REDUCE_6_PACKS_CUH
 
-#include "launch.cuh"
-#include "map_1_packs.cuh"
-#include "tiles.cuh"
+#include "device/launch.cuh"
+#include "device/tiles.cuh"
+#include "primitives/map/map_1_packs.cuh"
 
 /* Packs that a thread loads at once: 64 bytes, so that a tile is that of tiles.cuh. */
 enum { packs_each = 4 };

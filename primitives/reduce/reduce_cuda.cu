@@ -1,11 +1,11 @@
 /* reduce on CUDA: the default rung for every operator and type, and the list of all rungs.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "reduce_6_packs.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/reduce/reduce_6_packs.cuh"
 
 extern "C" {
-#include "reduce_ladder.h"
+#include "primitives/reduce/reduce_ladder.h"
 }
 
 extern "C" int64_t reduce_scratch_cuda(const spmv_context *ctx, spmv_type type, int64_t n)

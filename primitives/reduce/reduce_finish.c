@@ -1,8 +1,8 @@
 /* Finishes a reduce on the host when few partial results are left.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "loops.h"
-#include "reduce_ladder.h"
+#include "core/loops/loops.h"
+#include "primitives/reduce/reduce_ladder.h"
 
 spmv_status reduce_finish_on_host(spmv_context *ctx, spmv_op op, spmv_type type, const void *sums, int64_t count,
                                   void *out)

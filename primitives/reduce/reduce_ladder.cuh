@@ -4,13 +4,13 @@
 #ifndef SPMV_REDUCE_LADDER_CUH
 #define SPMV_REDUCE_LADDER_CUH
 
-#include "dispatch.cuh"
-#include "reduce_1_tree.cuh"
-#include "reduce_2_block.cuh"
-#include "reduce_4_atomic.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/reduce/reduce_1_tree.cuh"
+#include "primitives/reduce/reduce_2_block.cuh"
+#include "primitives/reduce/reduce_4_atomic.cuh"
 
 extern "C" {
-#include "reduce_ladder.h"
+#include "primitives/reduce/reduce_ladder.h"
 }
 
 /* Partial results of any type. */

@@ -4,7 +4,7 @@
 #ifndef REDUCE_LADDER_H
 #define REDUCE_LADDER_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 /* How a rung continues when few partial results are left. */
 enum reduce_finish {

@@ -1,8 +1,8 @@
 /* The list of the rungs of reduce on CUDA, for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_5_shuffles.cuh"
-#include "reduce_ladder.cuh"
+#include "primitives/reduce/reduce_5_shuffles.cuh"
+#include "primitives/reduce/reduce_ladder.cuh"
 
 template <template <typename> class Rung>
 static spmv_status run(spmv_context *ctx, enum reduce_finish finish, spmv_op by, spmv_type of, const void *in,

@@ -3,8 +3,8 @@
  * same code; without a trace no step is reported.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "reduce_ladder.cuh"
-#include "steps_trace.cuh"
+#include "device/steps_trace.cuh"
+#include "primitives/reduce/reduce_ladder.cuh"
 
 /* Seed of the shuffled order; results do not depend on it. */
 static const uint64_t order = 0x72656475;

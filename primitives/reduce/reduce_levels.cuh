@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "ops.cuh"
-#include "steps.cuh"
+#include "device/ops.cuh"
+#include "device/steps.cuh"
 
 /* Threads of a block, and the number of steps in which they fold their elements to one. */
 enum { REDUCE_THREADS = 256, REDUCE_HALVINGS = 8 };

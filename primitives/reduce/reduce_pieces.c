@@ -5,8 +5,8 @@
  * See scan_pieces.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "pieces.h"
+#include "core/backend.h"
+#include "core/pieces.h"
 
 static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells, void *spare, int64_t n)
 {

@@ -1,12 +1,12 @@
 /* reduce, the definition: folds from left to right.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "loops.h"
-#include "map_loops.h"
-#include "ops.h"
-#include "reduce_ladder.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/loops.h"
+#include "core/loops/ops.h"
+#include "primitives/map/map_loops.h"
+#include "primitives/reduce/reduce_ladder.h"
 
 int64_t reduce_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 {
@@ -16,8 +16,8 @@ int64_t reduce_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
     return 0;
 }
 
-#define TEMPLATE "reduce_ref_typed.h"
-#include "each_pair.h"
+#define TEMPLATE "primitives/reduce/reduce_ref_typed.h"
+#include "core/each/each_pair.h"
 
 spmv_status reduce_ref(spmv_context *ctx, spmv_op op, spmv_type type, const void *in, void *out, int64_t n,
                        void *scratch)

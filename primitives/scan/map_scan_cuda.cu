@@ -7,9 +7,9 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <type_traits>
 
-#include "dispatch.cuh"
-#include "scan_5_lookback.cuh"
-#include "scan_6_pipeline.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/scan/scan_5_lookback.cuh"
+#include "primitives/scan/scan_6_pipeline.cuh"
 
 template <typename T> struct function_told {
     spmv_function function;

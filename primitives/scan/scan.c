@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include "rungs.h"
-#include "scan_ladder.h"
+#include "core/rungs.h"
+#include "primitives/scan/scan_ladder.h"
 
 /* Argument checks shared by all calls. what: the call's name. */
 spmv_status scan_check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type, int64_t n)

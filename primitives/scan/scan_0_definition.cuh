@@ -27,8 +27,8 @@
 
 #include <stdio.h>
 
-#include "ops.cuh"
-#include "steps.cuh"
+#include "device/ops.cuh"
+#include "device/steps.cuh"
 
 enum { DEFINITION_THREADS = 256 };
 

@@ -27,9 +27,9 @@
 
 #include <stdio.h>
 
-#include "ops.cuh"
-#include "scan_ladder.h"
-#include "steps.cuh"
+#include "device/ops.cuh"
+#include "device/steps.cuh"
+#include "primitives/scan/scan_ladder.h"
 
 /* Shared by both forms: loading the elements, and the block's sum. */
 template <typename Op> struct hillis_steele_block {

@@ -31,9 +31,9 @@
 
 #include <stdio.h>
 
-#include "ops.cuh"
-#include "scan_ladder.h"
-#include "steps.cuh"
+#include "device/ops.cuh"
+#include "device/steps.cuh"
+#include "primitives/scan/scan_ladder.h"
 
 /* The inner node (its last cell) of a thread on the level where siblings are distance cells apart;
  * -1: none. */

@@ -22,7 +22,7 @@
 #ifndef SPMV_SCAN_3_CHUNKS_CUH
 #define SPMV_SCAN_3_CHUNKS_CUH
 
-#include "reduce_5_shuffles.cuh"
+#include "primitives/reduce/reduce_5_shuffles.cuh"
 
 /* store(i, the scan up to i) over each chunk. before[c - 1]: the fold of all chunks before c (NULL:
  * one chunk). */

@@ -22,8 +22,8 @@
 #ifndef SPMV_SCAN_4_CHAINED_CUH
 #define SPMV_SCAN_4_CHAINED_CUH
 
-#include "adjacent.cuh"
-#include "scan_2_blelloch.cuh"
+#include "device/adjacent.cuh"
+#include "primitives/scan/scan_2_blelloch.cuh"
 
 /* A ticket per launch, and a flag per block. */
 struct chain_links {

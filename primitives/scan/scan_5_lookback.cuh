@@ -20,8 +20,8 @@
 
 #include <type_traits>
 
-#include "lookback.cuh"
-#include "vector_tiles.cuh"
+#include "device/lookback.cuh"
+#include "device/vector_tiles.cuh"
 
 /* 36 KiB per tile, five blocks per multiprocessor: at most 180 KiB of loads in flight. */
 using scan_5_shape = lookback_shape<256, 9, 5>;

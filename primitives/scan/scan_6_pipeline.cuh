@@ -21,7 +21,7 @@
 #ifndef SPMV_SCAN_6_PIPELINE_CUH
 #define SPMV_SCAN_6_PIPELINE_CUH
 
-#include "pipeline.cuh"
+#include "device/pipeline.cuh"
 
 /* 36 KiB per tile. */
 using scan_6_shape = pipeline_shape<9>;

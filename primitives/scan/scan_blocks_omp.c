@@ -1,10 +1,10 @@
 /* The rungs of scan by name on OpenMP: "tiles", and blocks that the threads scan independently.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "loops.h"
-#include "scan_ladder.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/loops.h"
+#include "primitives/scan/scan_ladder.h"
 
 struct blocks_job {
     const struct op_loops *loops;

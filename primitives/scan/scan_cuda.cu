@@ -2,11 +2,11 @@
  * scan_ladder_cuda.cu.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "scan_3_chunks.cuh"
-#include "scan_5_lookback.cuh"
-#include "scan_6_pipeline.cuh"
-#include "scan_ladder.h"
+#include "device/dispatch.cuh"
+#include "primitives/scan/scan_3_chunks.cuh"
+#include "primitives/scan/scan_5_lookback.cuh"
+#include "primitives/scan/scan_6_pipeline.cuh"
+#include "primitives/scan/scan_ladder.h"
 
 extern "C" int64_t scan_scratch_cuda(const spmv_context *ctx, spmv_type type, int64_t n)
 {

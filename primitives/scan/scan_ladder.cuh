@@ -7,16 +7,16 @@
 #ifndef SPMV_SCAN_LADDER_CUH
 #define SPMV_SCAN_LADDER_CUH
 
-#include "dispatch.cuh"
-#include "scan_0_definition.cuh"
-#include "scan_1_hillis_steele.cuh"
-#include "scan_2_blelloch.cuh"
-#include "scan_4_chained.cuh"
-#include "scan_ladder.h"
-#include "scan_levels.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/scan/scan_0_definition.cuh"
+#include "primitives/scan/scan_1_hillis_steele.cuh"
+#include "primitives/scan/scan_2_blelloch.cuh"
+#include "primitives/scan/scan_4_chained.cuh"
+#include "primitives/scan/scan_ladder.h"
+#include "primitives/scan/scan_levels.cuh"
 
 extern "C" {
-#include "backend.h"
+#include "core/backend.h"
 }
 
 /* X(number, name, default block, by_block, most, LADDER, RUN) */

@@ -2,7 +2,7 @@
  * scan_cuda.cu.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "scan_ladder.cuh"
+#include "primitives/scan/scan_ladder.cuh"
 
 static int64_t tuned_scratch(const spmv_context *ctx, const scan_request *r)
 {

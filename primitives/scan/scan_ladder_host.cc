@@ -1,7 +1,7 @@
 /* The teaching rungs of scan on the backend ref (scan_ladder_host.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "scan_ladder_host.cuh"
+#include "primitives/scan/scan_ladder_host.cuh"
 
 static const struct scan_rung rungs[] = {SCAN_LADDER_ROWS_ON_HOST(scan_ladder)};
 

@@ -6,8 +6,8 @@
 #ifndef SPMV_SCAN_LADDER_HOST_CUH
 #define SPMV_SCAN_LADDER_HOST_CUH
 
-#include "scan_ladder.cuh"
-#include "steps_trace.cuh"
+#include "device/steps_trace.cuh"
+#include "primitives/scan/scan_ladder.cuh"
 
 /* Runs a rung and calls tell, if it is not NULL, after each step. */
 template <typename Ladder>

@@ -23,8 +23,8 @@
 
 #include <stdio.h>
 
-#include "ops.cuh"
-#include "steps.cuh"
+#include "device/ops.cuh"
+#include "device/steps.cuh"
 
 /* Scans each block of load's n elements independently into store. sums[b]: the sum of block b
  * (NULL: not computed). Missing elements of the last block are the identity. */

@@ -6,10 +6,10 @@
  * Source: G. E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990, section 1.2.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "loops.h"
-#include "map_loops.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/loops.h"
+#include "primitives/map/map_loops.h"
 
 int64_t scan_scratch_omp(const spmv_context *ctx, spmv_type type, int64_t n)
 {

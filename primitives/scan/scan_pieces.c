@@ -9,8 +9,8 @@
  * (the part of one processor).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "pieces.h"
+#include "core/backend.h"
+#include "core/pieces.h"
 
 static spmv_status run(spmv_context *ctx, const struct host_pass *p, void *cells, void *spare, int64_t n)
 {

@@ -1,9 +1,9 @@
 /* scan, the definition: from left to right.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "map_loops.h"
-#include "ops.h"
+#include "core/backend.h"
+#include "core/loops/ops.h"
+#include "primitives/map/map_loops.h"
 
 int64_t scan_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
 {
@@ -13,8 +13,8 @@ int64_t scan_scratch_ref(const spmv_context *ctx, spmv_type type, int64_t n)
     return 0;
 }
 
-#define TEMPLATE "scan_ref_typed.h"
-#include "each_pair.h"
+#define TEMPLATE "primitives/scan/scan_ref_typed.h"
+#include "core/each/each_pair.h"
 
 spmv_status scan_ref(spmv_context *ctx, spmv_scan_kind kind, spmv_op op, spmv_type type, const void *in, void *out,
                      int64_t n, void *scratch)

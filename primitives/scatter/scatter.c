@@ -1,7 +1,7 @@
 /* scatter: the public fronts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
 spmv_status spmv_scatter(spmv_context *ctx, spmv_type type, const void *in, const void *index, int index_bits,
                          void *out, int64_t out_n, int64_t n)

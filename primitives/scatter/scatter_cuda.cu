@@ -2,8 +2,8 @@
  * type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.cuh"
-#include "scatter_1_direct.cuh"
+#include "primitives/gather/moves.cuh"
+#include "primitives/scatter/scatter_1_direct.cuh"
 
 extern "C" spmv_status scatter_cuda(spmv_context *ctx, const struct move *m)
 {

@@ -2,12 +2,12 @@
  * host backends.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "host_tiles.h"
-#include "moves.h"
-#include "ops.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/ops.h"
+#include "primitives/gather/moves.h"
 
-#define TEMPLATE "scatter_typed.h"
-#include "each_type.h"
+#define TEMPLATE "primitives/scatter/scatter_typed.h"
+#include "core/each/each_type.h"
 
 /* flags: NULL, or flags[i - from] != 0 if element i is taken */
 typedef void scatter_loop(const struct move *m, const uint8_t *flags, int64_t from, int64_t to);

@@ -2,7 +2,7 @@
  * write the same cell.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
 spmv_status scatter_omp(spmv_context *ctx, const struct move *move)
 {

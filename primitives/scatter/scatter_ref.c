@@ -1,7 +1,7 @@
 /* scatter, the definition: the loop over the whole index.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "moves.h"
+#include "primitives/gather/moves.h"
 
 spmv_status scatter_ref(spmv_context *ctx, const struct move *move)
 {

@@ -1,7 +1,7 @@
 /* Conversion between flags as bytes and flags as bits: the public fronts.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 static spmv_status check(spmv_context *ctx, const char *name, const void *flags, const void *bits, int64_t n)
 {

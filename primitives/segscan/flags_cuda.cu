@@ -2,8 +2,8 @@
  * bytes, one pack per thread (map, rung 1).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "map_1_packs.cuh"
-#include "segscan_2_lookback.cuh"
+#include "primitives/map/map_1_packs.cuh"
+#include "primitives/segscan/segscan_2_lookback.cuh"
 
 enum { FLAGS_RUN = 32 * block_threads }; /* flags of a block */
 

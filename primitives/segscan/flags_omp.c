@@ -1,8 +1,8 @@
 /* Conversion between flags as bytes and flags as bits on OpenMP: tiles of whole words.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
 
 _Static_assert(HOST_TILE % 32 == 0, "a word belongs to one tile");
 

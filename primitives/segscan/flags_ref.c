@@ -1,7 +1,7 @@
 /* Conversion between flags as bytes and flags as bits, the definition: flag by flag.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
+#include "core/backend.h"
 
 spmv_status flags_pack_ref(spmv_context *ctx, const uint8_t *flags, uint32_t *bits, int64_t n)
 {

@@ -1,7 +1,7 @@
 /* Checks a description of segments: see segments.h.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "segments.h"
+#include "primitives/segscan/segments.h"
 
 /* The checks that do not read the heads. */
 static spmv_status check_form(spmv_context *ctx, const char *name, const spmv_segments *segments, int64_t n)

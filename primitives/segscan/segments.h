@@ -5,7 +5,7 @@
 #ifndef SEGMENTS_H
 #define SEGMENTS_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 /* Checks form, width, count and pointer, and the positions if the backend can read them. name: the
  * calling function. */

@@ -1,9 +1,9 @@
 /* Segments in host memory: tiles along the merge path, and the check of positions.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "segments_host.h"
+#include "primitives/segscan/segments_host.h"
 
-#include "host_tiles.h"
+#include "core/loops/host_tiles.h"
 
 int64_t segment_tiles(const spmv_segments *segments, int64_t n)
 {

@@ -11,7 +11,7 @@
 #ifndef SEGMENTS_HOST_H
 #define SEGMENTS_HOST_H
 
-#include "backend.h"
+#include "core/backend.h"
 
 struct segment_tile {
     int64_t begin, end;  /* its elements */

@@ -1,9 +1,9 @@
 /* segmented reduce: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "map_fill.h"
-#include "segments.h"
+#include "core/backend.h"
+#include "primitives/map/map_fill.h"
+#include "primitives/segscan/segments.h"
 
 spmv_status spmv_segreduce(spmv_context *ctx, spmv_op op, spmv_type type, const spmv_segments *segments, const void *in,
                            void *out, int64_t n)

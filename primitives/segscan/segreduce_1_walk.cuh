@@ -20,7 +20,7 @@
 #ifndef SPMV_SEGREDUCE_1_WALK_CUH
 #define SPMV_SEGREDUCE_1_WALK_CUH
 
-#include "segscan_1_chunks.cuh"
+#include "primitives/segscan/segscan_1_chunks.cuh"
 
 /* The results of the chunks for the second launch; arrays of most_chunks entries. */
 template <typename Type> struct walk_chunks {

@@ -23,8 +23,8 @@
 #ifndef SPMV_SEGREDUCE_2_PIPELINE_CUH
 #define SPMV_SEGREDUCE_2_PIPELINE_CUH
 
-#include "pipeline.cuh"
-#include "segments.cuh"
+#include "device/pipeline.cuh"
+#include "device/segments.cuh"
 
 /* Bytes: of elements or ends per thread and tile. The number of cells is odd, so that neighbouring
  * threads have few bank conflicts. Groups: of threads that walk, each in its own tile. Buffers: at

@@ -18,7 +18,7 @@
 #ifndef SPMV_SEGREDUCE_3_RESIDENT_CUH
 #define SPMV_SEGREDUCE_3_RESIDENT_CUH
 
-#include "segreduce_2_pipeline.cuh"
+#include "primitives/segscan/segreduce_2_pipeline.cuh"
 
 /* At most RESIDENT_TILES per launch on every device, because bits must not depend on it. */
 enum { RESIDENT_TILES = 512, RESIDENT_BLOCKS = 5 };

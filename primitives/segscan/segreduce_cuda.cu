@@ -1,10 +1,10 @@
 /* segmented reduce on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "segreduce_1_walk.cuh"
-#include "segreduce_2_pipeline.cuh"
-#include "segreduce_3_resident.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/segscan/segreduce_1_walk.cuh"
+#include "primitives/segscan/segreduce_2_pipeline.cuh"
+#include "primitives/segscan/segreduce_3_resident.cuh"
 
 extern "C" int64_t segreduce_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                           int64_t n)

@@ -6,9 +6,9 @@
  * cross any number of tiles.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "host_tiles.h"
-#include "loops.h"
-#include "segments_host.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/loops.h"
+#include "primitives/segscan/segments_host.h"
 
 struct seg_part {
     struct segment_tile tile;

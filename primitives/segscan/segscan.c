@@ -1,9 +1,9 @@
 /* segmented scan: the public front; the rungs by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "rungs.h"
-#include "segments.h"
-#include "segscan_ladder.h"
+#include "core/rungs.h"
+#include "primitives/segscan/segments.h"
+#include "primitives/segscan/segscan_ladder.h"
 
 /* Argument checks shared by all calls. what: the call's name. */
 static spmv_status check(spmv_context *ctx, const char *what, spmv_scan_kind kind, spmv_op op, spmv_type type,

@@ -18,8 +18,8 @@
 #ifndef SPMV_SEGSCAN_1_CHUNKS_CUH
 #define SPMV_SEGSCAN_1_CHUNKS_CUH
 
-#include "launch.cuh"
-#include "segments.cuh"
+#include "device/launch.cuh"
+#include "device/segments.cuh"
 
 /* The fold of the thread's elements as one pair; bit j of starts: element j starts a segment. */
 template <typename Op>

@@ -20,9 +20,9 @@
 #ifndef SPMV_SEGSCAN_2_LOOKBACK_CUH
 #define SPMV_SEGSCAN_2_LOOKBACK_CUH
 
-#include "lookback.cuh"
-#include "segments.cuh"
-#include "vector_tiles.cuh"
+#include "device/lookback.cuh"
+#include "device/segments.cuh"
+#include "device/vector_tiles.cuh"
 
 /* 28 elements of 4 bytes per thread: their bits fit in one word. */
 using segscan_2_shape = lookback_shape<block_threads, 7, 5>;

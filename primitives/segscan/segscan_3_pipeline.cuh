@@ -16,8 +16,8 @@
 #ifndef SPMV_SEGSCAN_3_PIPELINE_CUH
 #define SPMV_SEGSCAN_3_PIPELINE_CUH
 
-#include "scan_6_pipeline.cuh"
-#include "segscan_2_lookback.cuh"
+#include "primitives/scan/scan_6_pipeline.cuh"
+#include "primitives/segscan/segscan_2_lookback.cuh"
 
 /* 28 elements of 4 bytes per thread: their bits fit in one word. Two groups of takers, because they
  * wait for positions. */

@@ -1,9 +1,9 @@
 /* segmented scan on CUDA: the rungs for every operator and type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "dispatch.cuh"
-#include "segscan_2_lookback.cuh"
-#include "segscan_3_pipeline.cuh"
+#include "device/dispatch.cuh"
+#include "primitives/segscan/segscan_2_lookback.cuh"
+#include "primitives/segscan/segscan_3_pipeline.cuh"
 
 extern "C" int64_t segscan_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                         int64_t n)

@@ -18,8 +18,8 @@
 #ifndef SPMV_SEGSCAN_LADDER_CUH
 #define SPMV_SEGSCAN_LADDER_CUH
 
-#include "scan_ladder.cuh"
-#include "segscan_ladder.h"
+#include "primitives/scan/scan_ladder.cuh"
+#include "primitives/segscan/segscan_ladder.h"
 
 template <typename T> struct load_pairs {
     const T *in;

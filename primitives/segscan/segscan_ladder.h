@@ -5,7 +5,7 @@
 #ifndef SEGSCAN_LADDER_H
 #define SEGSCAN_LADDER_H
 
-#include "scan_ladder.h"
+#include "primitives/scan/scan_ladder.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
 /* The rungs of segmented scan by name on CUDA: the teaching rungs as kernels, and the tuned ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "segscan_1_chunks.cuh"
-#include "segscan_ladder.cuh"
+#include "primitives/segscan/segscan_1_chunks.cuh"
+#include "primitives/segscan/segscan_ladder.cuh"
 
 /* "reduce-scan": scan, rung 3, on pairs with heads as bits (segscan_1_chunks.cuh). */
 static int64_t chunks_scratch(const spmv_context *, const scan_request *r)

@@ -1,8 +1,8 @@
 /* The teaching rungs of segmented scan on the backend ref (scan_ladder_host.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "scan_ladder_host.cuh"
-#include "segscan_ladder.cuh"
+#include "primitives/scan/scan_ladder_host.cuh"
+#include "primitives/segscan/segscan_ladder.cuh"
 
 static const struct scan_rung rungs[] = {
     {"serial", 0, false, 0, scratch_with_segments<segscan_scratch_ref>, run_with_segments<segscan_ref>},

@@ -6,10 +6,10 @@
  * Source: S. Sengupta et al., "Scan primitives for GPU computing", Graphics Hardware 2007.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "host_tiles.h"
-#include "loops.h"
-#include "segments_host.h"
-#include "segscan_ladder.h"
+#include "core/loops/host_tiles.h"
+#include "core/loops/loops.h"
+#include "primitives/segscan/segments_host.h"
+#include "primitives/segscan/segscan_ladder.h"
 
 /* The state of a tile between the passes. */
 struct seg_part {

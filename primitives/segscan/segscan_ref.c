@@ -1,8 +1,8 @@
 /* segmented scan, the definition: a scan of each segment.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "host_tiles.h"
-#include "segments_host.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/segscan/segments_host.h"
 
 int64_t segscan_scratch_ref(const spmv_context *ctx, spmv_type type, const spmv_segments *segments, int64_t n)
 {

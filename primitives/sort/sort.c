@@ -2,9 +2,9 @@
  * input if the rung cannot sort in place.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "rungs.h"
-#include "sort_request.h"
+#include "core/backend.h"
+#include "core/rungs.h"
+#include "primitives/sort/sort_request.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
 {

@@ -18,8 +18,8 @@
 #ifndef SPMV_SORT_1_SPLIT_CUH
 #define SPMV_SORT_1_SPLIT_CUH
 
-#include "scan_3_chunks.cuh"
-#include "sort_keys.cuh"
+#include "primitives/scan/scan_3_chunks.cuh"
+#include "primitives/sort/sort_keys.cuh"
 
 /* 1 if the bit is 0 */
 template <typename Key> struct load_zeros {

@@ -25,8 +25,8 @@
 #ifndef SPMV_SORT_2_RADIX_CUH
 #define SPMV_SORT_2_RADIX_CUH
 
-#include "scan_3_chunks.cuh"
-#include "sort_keys.cuh"
+#include "primitives/scan/scan_3_chunks.cuh"
+#include "primitives/sort/sort_keys.cuh"
 
 enum { RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
 static_assert((int)RADIX == (int)block_threads, "each thread looks after one digit");

@@ -26,8 +26,8 @@
 #ifndef SPMV_SORT_3_ONESWEEP_CUH
 #define SPMV_SORT_3_ONESWEEP_CUH
 
-#include "lookback.cuh"
-#include "sort_2_radix.cuh"
+#include "device/lookback.cuh"
+#include "primitives/sort/sort_2_radix.cuh"
 
 /* Tiles of a launch, which bounds the memory of the states. Longer arrays take several launches per
  * pass. Tests build with few. */

@@ -1,8 +1,8 @@
 /* sort on CUDA: the rungs for every size of keys and values.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "sort_1_split.cuh"
-#include "sort_3_onesweep.cuh"
+#include "primitives/sort/sort_1_split.cuh"
+#include "primitives/sort/sort_3_onesweep.cuh"
 
 template <typename Body> static spmv_status launch_with_types(spmv_context *ctx, const sort_request *r, Body body)
 {

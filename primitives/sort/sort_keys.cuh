@@ -4,11 +4,11 @@
 #ifndef SPMV_SORT_KEYS_CUH
 #define SPMV_SORT_KEYS_CUH
 
-#include "launch.cuh"
-#include "tiles.cuh"
+#include "device/launch.cuh"
+#include "device/tiles.cuh"
 
 extern "C" {
-#include "sort_request.h"
+#include "primitives/sort/sort_request.h"
 }
 
 /* A digit of the key's order number (sort_request.h). Key is unsigned. */

@@ -7,9 +7,9 @@
  * Source: M. Zagha, G. E. Blelloch, "Radix sort for vector multiprocessors", SC 1991.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "host_tiles.h"
-#include "sort_request.h"
+#include "core/backend.h"
+#include "core/loops/host_tiles.h"
+#include "primitives/sort/sort_request.h"
 
 enum { DIGIT_BITS = 8, RADIX = 1 << DIGIT_BITS };
 
@@ -45,14 +45,14 @@ static struct range range_of(const struct sort_job *job, int64_t tile)
 #define KEY uint32_t
 #define ORDER(key, real) sort_order_32(key, real)
 #define TYPED(name) name##_32
-#include "sort_omp_typed.h"
+#include "primitives/sort/sort_omp_typed.h"
 #undef KEY
 #undef ORDER
 #undef TYPED
 #define KEY uint64_t
 #define ORDER(key, real) sort_order_64(key, real)
 #define TYPED(name) name##_64
-#include "sort_omp_typed.h"
+#include "primitives/sort/sort_omp_typed.h"
 
 static void count_tile(void *state, int64_t tile)
 {

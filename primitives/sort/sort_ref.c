@@ -4,8 +4,8 @@
  * Source: J. von Neumann, 1945; D. E. Knuth, TAOCP vol. 3, 2nd ed., section 5.2.4.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "backend.h"
-#include "sort_request.h"
+#include "core/backend.h"
+#include "primitives/sort/sort_request.h"
 
 /* Two arrays of indices, one of keys. */
 static int64_t scratch_of(const struct sort_request *r)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """CuPy and PyTorch on a GPU; skipped where there is none.
 
-The tests of CuPy also run on the emulated GPU of tests/host_cuda with the stand-in for CuPy in
+The tests of CuPy also run on the emulated GPU of tests/emulated_gpu with the stand-in for CuPy in
 tests/host_gpu (SPMV_TEST_HOST_GPU=1), which has no graphs.
 """
 

@@ -13,7 +13,7 @@
  * blocks of the C library.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "direct_module.h"
+#include "solvers/modules/direct_module.h"
 
 #include <klu.h>
 #include <malloc.h>

@@ -11,7 +11,7 @@
  * exit. A program that initializes MPI later finds it initialized.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "precond_module.h"
+#include "solvers/modules/precond_module.h"
 
 #include <HYPRE.h>
 #include <HYPRE_IJ_mv.h>

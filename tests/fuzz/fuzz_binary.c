@@ -4,11 +4,11 @@
  * has.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fuzz_target.h"
+#include "tests/fuzz/fuzz_target.h"
 
-#include "io/binary_form.h"
-#include "io/binary_vector.h"
-#include "io/checksum.h"
+#include "formats/io/binary/binary_form.h"
+#include "formats/io/binary/checksum.h"
+#include "formats/io/vectors/binary_vector.h"
 
 /* Offsets in the head, as in docs/binary-form.md. */
 enum { TYPE = 16, ROWS = 24, NNZ = 40, ARRAYS = 48, SUMS = 80, HEAD_SUM = 120, HEAD = 128 };

@@ -4,7 +4,7 @@
  * nothing that it uses is freed too early.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fuzz_target.h"
+#include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>
 

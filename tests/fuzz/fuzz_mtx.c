@@ -4,12 +4,12 @@
  * text.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fuzz_target.h"
+#include "tests/fuzz/fuzz_target.h"
 
 #include <string.h>
 
-#include "io/mtx_read.h"
-#include "io/packed.h"
+#include "formats/io/mtx/mtx_read.h"
+#include "formats/io/packed/packed.h"
 
 /* Memory limit for one text; small, so that a large declared size costs no time. */
 enum { MAX_BYTES = 1 << 20 };

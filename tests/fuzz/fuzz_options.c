@@ -3,7 +3,7 @@
  * solve that succeeds has a residual within its tolerance, computed here.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fuzz_target.h"
+#include "tests/fuzz/fuzz_target.h"
 
 #include <float.h>
 #include <math.h>

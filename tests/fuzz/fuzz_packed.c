@@ -4,10 +4,10 @@
  * declares.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "fuzz_target.h"
+#include "tests/fuzz/fuzz_target.h"
 
-#include "io/mtx_read.h"
-#include "io/text_source.h"
+#include "formats/io/mtx/mtx_read.h"
+#include "formats/io/text/text_source.h"
 
 static void try_matrix(spmv_context *ctx, const char *data, int64_t size)
 {

@@ -15,7 +15,7 @@
  * Programming Guide", section "Synchronization Functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pitfall.cuh"
+#include "tests/pitfalls/pitfall.cuh"
 
 enum { N = 256 };
 

@@ -14,7 +14,7 @@
  * W. D. Hillis, G. L. Steele, "Data parallel algorithms", CACM 29(12), 1986.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "pitfall.cuh"
+#include "tests/pitfalls/pitfall.cuh"
 
 enum { N = 1024 };
 

@@ -190,7 +190,7 @@ class Bench(test_program.Case):
 
     def plant(self, age=600, figures="1234000000000 5678000000000 910000000000", threads=2):
         """Writes the file that an earlier run would have left, with the name and text of
-        bench/bandwidth_cache.c; returns its path."""
+        bench/devices/bandwidth_cache.c; returns its path."""
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             boot = file.read().strip()
         cpu = property_of("/proc/cpuinfo", "model name") or "unknown"

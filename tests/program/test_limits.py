@@ -130,7 +130,7 @@ class Memory(LimitsCase):
         return load["memory_estimate"], load["memory_peak"]
 
     def test_hostile_headers(self):
-        sys.path.insert(0, os.path.join(test_program.SOURCE, "scripts"))
+        sys.path.insert(0, os.path.join(test_program.SOURCE, "scripts", "tables"))
         import memory_table
 
         self.assertEqual(len(memory_table.HOSTILE), 20)

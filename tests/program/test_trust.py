@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the cache and modules with files that others may have planted: links, FIFOs, foreign entries
-and folders; values of SPMV_CACHE; set-uid programs.
+"""Tests the cache and modules with files that others may have planted: links, FIFOs, foreign
+entries and folders; values of SPMV_CACHE; set-uid programs.
 
 test_trust.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The part of CuPy that spmv and test_gpu.py use, with arrays in host memory.
 
-It goes with a build of spmv for the emulated GPU of tests/host_cuda, whose device memory is host
+It goes with a build of spmv for the emulated GPU of tests/emulated_gpu, whose device memory is host
 memory. Streams are numbers that the emulation takes for handles.
 """
 

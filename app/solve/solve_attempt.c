@@ -1,0 +1,241 @@
+/* spmv solve: one solve with one preconditioner, and the choice of the answer among several.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/solve/solve_job.h"
+
+/* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
+ * their residuals counts. */
+static bool record(struct watch *w, int64_t iteration, double residual)
+{
+    if (w->several && iteration < w->count) {
+        w->residuals[iteration] = fmax(w->residuals[iteration], residual);
+        return true;
+    }
+    if (w->count == w->room) {
+        const int64_t room = 2 * w->room + 1024;
+        double *more = realloc(w->residuals, (size_t)room * sizeof *more);
+        if (more == NULL) {
+            complain("the history of %lld iteration%s: no memory for %lld bytes", (long long)w->count, plural(w->count),
+                     (long long)(room * (int64_t)sizeof *more));
+            w->out_of_memory = true;
+            return false;
+        }
+        w->residuals = more;
+        w->room = room;
+    }
+    w->residuals[w->count++] = residual;
+    return true;
+}
+
+/* ", roughly 3.2 s left"; "" if unknown. Static storage. */
+static const char *time_left(const struct watch *w, int64_t iteration)
+{
+    static char text[48];
+    const double left = pace_left(&w->pace, w->goal);
+    text[0] = '\0';
+    if (left > 0)
+        snprintf(text, sizeof text, ", about %s left", seconds_text((w->last - w->first) / (double)iteration * left));
+    return text;
+}
+
+/* From the first iteration on there is an x to write, so signals are requests. */
+static int on_iteration(int64_t iteration, double residual, void *user)
+{
+    struct watch *w = ((struct attempt *)user)->watching;
+    if (iteration == 0) {
+        stops_defer();
+        remark(LEVEL_VERBOSE, "the iterations begin");
+    }
+    w->last = monotonic_seconds();
+    pace_add(&w->pace, iteration, residual);
+    if (iteration == 0)
+        w->first = w->last;
+    else if (w->last - w->began > 0.5)
+        progress_show(w->began, "solving: iteration %lld, residual %.3g, tolerance %.3g, %.3g iterations a second%s",
+                      (long long)iteration, residual, w->goal, (double)iteration / (w->last - w->first),
+                      time_left(w, iteration));
+    return (w->recording && !record(w, iteration, residual)) || stops_asked();
+}
+
+static int asks_stops(void *user)
+{
+    (void)user;
+    return stops_asked();
+}
+
+/* Makes the solver of the attempt. With --precond all, one whose preconditioner cannot be made is
+ * skipped. */
+static spmv_status make_solver(struct job *job, struct attempt *a)
+{
+    const struct options *o = job->o;
+    spmv_solver_options options;
+    spmv_preconditioner_options precond;
+    spmv_preconditioner_options_init(&precond, sizeof precond);
+    precond.near_null = job->near_null;
+    precond.near_nulls = job->near_nulls;
+    precond.block = o->block;
+    precond.degree = o->degree;
+    precond.drop = o->drop;
+    precond.fill = o->fill;
+    precond.strength = o->strength;
+    spmv_solver_options_init(&options, sizeof options);
+    options.precond_options = &precond;
+    options.plan = job->p.plan;
+    options.vectors = job->columns;
+    options.method = o->solver;
+    options.rung = job->method;
+    options.precond = a->name;
+    options.restart = o->restart;
+    options.inner = o->inner;
+    /* every entry was compared */
+    options.symmetry_check = job_is_symmetric(job) ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
+    options.rtol = o->rtol;
+    options.atol = o->atol;
+    options.max_iterations = o->max_iterations;
+    options.zero_start = job->x0 == NULL;
+    options.on_iteration = on_iteration;
+    options.user = a;
+    spmv_context_set_cancel(job->ctx, asks_stops, NULL);
+    const double began = monotonic_seconds();
+    const spmv_status st = spmv_solver_create(job->ctx, &job->p.view, &options, &a->solver);
+    a->setup_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        return st;
+    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    a->stop = st;
+    if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
+        return SPMV_OK;
+    job_library_failed(job, st);
+    job_tell_next(job, a, st);
+    return st;
+}
+
+/* Solves once and copies x to the host. *stop: the solver's status for the system. results: one per
+ * right-hand side. */
+static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_solver_result *results, void *x,
+                              spmv_status *stop, double *seconds)
+{
+    w->goal = job->goal;
+    a->watching = w;
+    spmv_status st = SPMV_OK;
+    if (job->x0 != NULL)
+        st = spmv_upload(job->ctx, job->x0, job->context_x, job_vector_bytes(job));
+    if (st == SPMV_OK)
+        st = spmv_synchronize(job->ctx);
+    if (st != SPMV_OK)
+        return job_library_failed(job, st);
+    w->began = w->first = w->last = monotonic_seconds();
+    st = spmv_solver_solve(a->solver, job->context_b, job->context_x, results, sizeof *results);
+    *seconds = monotonic_seconds() - w->began;
+    progress_end();
+    if (w->out_of_memory)
+        return SPMV_ERROR_MEMORY;
+    *stop = st;
+    const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
+    const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
+    if (st == SPMV_CANCELLED)
+        snprintf(a->failure, sizeof a->failure, "stopped by %s after %lld iterations, with a residual of %.3g",
+                 stops_reason(), (long long)results[0].iterations, results[0].true_residual);
+    else if (st != SPMV_OK && (verdict || unfit))
+        snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    if (st != SPMV_OK && !verdict)
+        return unfit ? SPMV_OK : job_library_failed(job, st);
+    st = spmv_download(job->ctx, job->context_x, x, job_vector_bytes(job));
+    return st == SPMV_OK ? st : job_library_failed(job, st);
+}
+
+/* Solves again and compares the bits of x. */
+static spmv_status solve_again(struct job *job, struct attempt *a)
+{
+    struct watch watch = {.recording = false};
+    spmv_solver_result *results = NULL;
+    spmv_status stop = SPMV_OK;
+    double seconds = 0;
+    spmv_status st = allocate("x of a repeat", job_vector_bytes(job), 1, &a->again);
+    if (st == SPMV_OK)
+        st = allocate("the results of a repeat", job->columns, sizeof *results, (void **)&results);
+    if (st == SPMV_OK)
+        st = solve_once(job, a, &watch, results, a->again, &stop, &seconds);
+    if (st == SPMV_OK)
+        a->other_bits = stop != a->stop || memcmp(a->x, a->again, (size_t)job_vector_bytes(job)) != 0;
+    for (int v = 0; v < job->columns && st == SPMV_OK; v++)
+        a->other_bits = a->other_bits || results[v].iterations != a->each[v].iterations;
+    free(results);
+    return st;
+}
+
+/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. */
+static spmv_status find_errors(const struct job *job, struct attempt *a)
+{
+    const spmv_status st = allocate("errors of x", job->columns, sizeof *a->error, (void **)&a->error);
+    for (int v = 0; v < job->columns && st == SPMV_OK; v++) {
+        a->error[v] = 0;
+        for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns) {
+            const double error = job_difference(job, a->x, job->solution, i);
+            if (!(error <= a->error[v]))
+                a->error[v] = error;
+        }
+    }
+    return st;
+}
+
+double attempt_largest_error(const struct attempt *a)
+{
+    double largest = 0;
+    for (int v = 0; v < a->columns; v++)
+        if (!(a->error[v] <= largest))
+            largest = a->error[v];
+    return largest;
+}
+
+bool attempt_has_x(const struct attempt *a)
+{
+    bool any = a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7 || a->stop == SPMV_CANCELLED);
+    for (int v = 0; v < a->columns && any; v++)
+        any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;
+    return any;
+}
+
+/* Compares two attempts that have an x: solved before unsolved, then fewer iterations, for
+ * unsolved ones the smaller residual. Ties keep the first. */
+static bool is_better(const struct attempt *a, const struct attempt *than)
+{
+    if ((a->stop == SPMV_OK) != (than->stop == SPMV_OK))
+        return a->stop == SPMV_OK;
+    if (a->stop == SPMV_OK)
+        return a->result.iterations < than->result.iterations;
+    const double residual = a->result.true_residual, other = than->result.true_residual;
+    return isfinite(residual) && !(isfinite(other) && other <= residual);
+}
+
+spmv_status job_solve(struct job *job, int number)
+{
+    struct attempt *a = &job->attempt[number];
+    a->watch.several = job->columns > 1;
+    a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
+    spmv_status st = make_solver(job, a);
+    if (st != SPMV_OK || a->stop != SPMV_OK)
+        return st;
+    st = allocate("the vector x", job_vector_bytes(job), 1, &a->x);
+    if (st == SPMV_OK)
+        st = allocate("the results", job->columns, sizeof *a->each, (void **)&a->each);
+    if (st == SPMV_OK)
+        st = allocate("norms of residuals", job->columns, sizeof *a->checked, (void **)&a->checked);
+    if (st == SPMV_OK)
+        st = solve_once(job, a, &a->watch, a->each, a->x, &a->stop, &a->seconds);
+    if (st == SPMV_OK)
+        columns_summary(a);
+    if (st == SPMV_OK && job->solution != NULL)
+        st = find_errors(job, a);
+    if (st == SPMV_OK && job->o->verify == VERIFY_BITWISE && a->stop != SPMV_ERROR_UNSUPPORTED)
+        st = solve_again(job, a);
+    if (st == SPMV_OK && (job->best < 0 || !attempt_has_x(&job->attempt[job->best]) ||
+                          (attempt_has_x(a) && is_better(a, &job->attempt[job->best]))))
+        job->best = number;
+    return st;
+}

@@ -1,0 +1,116 @@
+/* The job of spmv solve, and its steps: prepare (solve_prepare.c), solve (solve_attempt.c), check
+ * (solve_check.c), report (solve_report.c). cmd_solve.c calls them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SOLVE_JOB_H
+#define SOLVE_JOB_H
+
+#include "app/solve/solve.h"
+
+struct job {
+    const struct options *o;
+    spmv_context *ctx;
+    struct input in;
+    spmv_statistics statistics;
+    struct product p;   /* b = A ones, then b - A x */
+    spmv_type type;     /* of b and x */
+    const char *method; /* the rung; NULL: auto */
+    void *b_read, *b_made, *x0, *solution;
+    const void *b;               /* host memory: b_read or b_made */
+    void *context_b, *context_x; /* in the context's memory */
+    void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
+    int near_nulls;
+    double look_seconds, upload_seconds, made_seconds;
+    int columns; /* right-hand sides */
+    double goal; /* the smallest tolerance that is not 0 */
+    struct attempt *attempt;
+    int attempts;
+    int best;           /* the attempt whose x is the answer; -1: none */
+    const char *x_path; /* where the answer is written; NULL: nowhere */
+};
+
+/* ---------------------------------------------------------------- solve_job.c */
+
+/* Bytes of all right-hand sides, or of all solutions. */
+int64_t job_vector_bytes(const struct job *job);
+
+/* The modulus of element i of a block of vectors stored row by row. */
+double job_modulus(const struct job *job, const void *vector, int64_t i);
+
+/* The modulus of the difference of two such elements. */
+double job_difference(const struct job *job, const void *vector, const void *from, int64_t i);
+
+/* Whether the matrix is symmetric, or Hermitian if complex. */
+bool job_is_symmetric(const struct job *job);
+
+/* Whether the job runs on a GPU, where rungs may sum residuals in another order and report several
+ * iterations at once, after they ran. */
+bool job_on_gpu(const struct job *job);
+
+/* ||r|| of right-hand side v. The sum is in long double, so that squares do not overflow or
+ * vanish. */
+double job_norm(const struct job *job, const void *r, int v);
+
+/* sqrt(x'b), which is ||x||_A of a solution; 0 if x'b is not positive. */
+double job_energy_norm(const struct job *job, const void *x, int v);
+
+/* Complains with the library's message; returns st. */
+spmv_status job_library_failed(const struct job *job, spmv_status st);
+
+/* Adds to an error message what to try next. a: NULL before the solve. */
+void job_tell_next(const struct job *job, const struct attempt *a, spmv_status stop);
+
+void job_release(struct job *job);
+
+/* ---------------------------------------------------------------- solve_prepare.c */
+
+/* Checks the options and arguments. *x_path: where the answer is written; NULL: nowhere. */
+spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path);
+
+/* Loads the matrix and the vectors, and makes the plan. */
+spmv_status job_begin(struct job *job, const char *const *arguments, int count);
+
+/* ---------------------------------------------------------------- solve_attempt.c */
+
+/* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */
+spmv_status job_solve(struct job *job, int number);
+
+/* Whether the attempt has an x. If one right-hand side shows that the matrix is indefinite, none
+ * has. */
+bool attempt_has_x(const struct attempt *a);
+
+/* The largest error of all right-hand sides. */
+double attempt_largest_error(const struct attempt *a);
+
+/* ---------------------------------------------------------------- solve_check.c */
+
+/* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure
+ * for the end. */
+spmv_status job_check(struct job *job, struct attempt *a);
+
+/* The first right-hand side whose residual differs from the reported one; job->columns if there is
+ * none. */
+int job_first_difference(const struct job *job, const struct attempt *a);
+
+/* ---------------------------------------------------------------- solve_report.c */
+
+/* Whether an x is written: not for a matrix that proved indefinite. */
+bool job_writes_x(const struct job *job);
+
+/* --history: one line per iteration; with several preconditioners, the first column is their
+ * name. */
+spmv_status job_write_history(const struct job *job);
+
+/* The JSON object of one solve. If the preconditioner could not be made: a status and the
+ * reason. */
+json_t *job_json(const struct job *job, const struct attempt *a);
+
+/* The summary of one solve; with --precond all, a line for each preconditioner. */
+void job_remark(const struct job *job, const struct attempt *a);
+void job_remark_table(const struct job *job);
+
+/* Print the result of the check; why the solve stopped, and what to try next. */
+void job_tell_verdict(const struct job *job, const struct attempt *a);
+void job_tell_failure(const struct job *job, const struct attempt *a);
+
+#endif

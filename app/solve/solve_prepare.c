@@ -1,0 +1,338 @@
+/* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
+ *
+ * The matrix must be square and symmetric. Without b, b = A times a known solution is computed, and
+ * checked like any product.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/solve/solve_job.h"
+
+spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
+{
+    spmv_status st = check_standard_input(o, arguments, count);
+    if (st != SPMV_OK)
+        return st;
+    if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
+        return report(SPMV_ERROR_ARGUMENT, "--history needs a file name");
+    if (option_given(o, "solution") && count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "--solution cannot be used with b: it selects how b is generated");
+    if (o->vectors > 0 && count > 1)
+        return report(SPMV_ERROR_ARGUMENT,
+                      "--vectors cannot be used with b: it is the number of generated right-hand sides");
+    if (strcmp(o->solution, "ones") != 0 && strcmp(o->solution, "random") != 0) {
+        complain("--solution %s: must be ones or random", o->solution);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    if (o->inner && (o->type != SPMV_F64 || o->mixed))
+        return report(SPMV_ERROR_TYPE, "--inner needs --type f64: its inner iterations are in f32");
+    if (o->plot != NULL)
+        st = solve_plot_ready(o->plot);
+    if (st != SPMV_OK)
+        return st;
+    st = choose_answer(o, "x", x_path);
+    if (st == SPMV_OK)
+        st = check_format(o, *x_path);
+    return st == SPMV_OK ? check_writable(o) : st;
+}
+
+static spmv_status refuse(const struct job *job, spmv_status st)
+{
+    job_tell_next(job, NULL, st);
+    return st;
+}
+
+/* Whether the options ask for a method for symmetric matrices only. */
+static const char *symmetric_method(const struct job *job)
+{
+    const char *const solver = job->o->solver;
+    if (strcmp(solver, "minres") == 0)
+        return "minres needs a symmetric matrix";
+    return strcmp(solver, "cg") == 0 || (strcmp(solver, "auto") == 0 && (job->o->inner || job->method != NULL))
+               ? "conjugate gradients need a symmetric positive definite matrix"
+               : NULL;
+}
+
+/* Checks that the matrix is square. */
+static spmv_status check_matrix(struct job *job)
+{
+    spmv_statistics *s = &job->statistics;
+    const spmv_status st = spmv_matrix_statistics(job->ctx, &job->in.view, s, sizeof *s);
+    if (st != SPMV_OK)
+        return job_library_failed(job, st);
+    if (s->square)
+        return SPMV_OK;
+    complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument, (long long)s->rows,
+             (long long)s->cols);
+    return refuse(job, SPMV_ERROR_NOT_SQUARE);
+}
+
+/* Checks that the matrix is symmetric if the method needs that. */
+static spmv_status check_symmetry(struct job *job)
+{
+    const spmv_statistics *s = &job->statistics;
+    const char *const needs = symmetric_method(job);
+    if (needs == NULL || job_is_symmetric(job))
+        return SPMV_OK;
+    complain("%s is not %s (%s): %s", job->in.argument, type_is_complex(job->type) ? "Hermitian" : "symmetric",
+             s->skew_symmetric      ? "it is skew-symmetric"
+             : s->pattern_symmetric ? "the pattern is symmetric, the values are not"
+                                    : "an entry a_ij has no a_ji",
+             needs);
+    return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
+}
+
+/* Makes the solution for b: ones, or pseudo-random numbers in [-1, 1). */
+static spmv_status make_solution(struct job *job)
+{
+    const spmv_type type = job->type;
+    const int64_t n = job->in.view.rows * job->columns;
+    if (strcmp(job->o->solution, "ones") == 0)
+        return vector_ones(type, n, &job->solution);
+    const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
+    for (int64_t i = 0; i < n * type_parts(type) && st == SPMV_OK; i++)
+        real_set(type_part(type), job->solution, i, solution_element(true, i));
+    return st;
+}
+
+/* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
+static spmv_status make_b(struct job *job)
+{
+    struct product *p = &job->p;
+    const double began = monotonic_seconds();
+    spmv_status st = make_solution(job);
+    p->x = job->solution;
+    if (st == SPMV_OK)
+        st = product_run(p);
+    if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
+        st = product_check(job->o, p);
+        if (st == SPMV_ERROR_CHECK)
+            tell_check(p, strcmp(job->o->solution, "ones") == 0 ? "b = A ones" : "b = A solution");
+    }
+    job->b = job->b_made = p->y;
+    p->y = NULL;
+    job->made_seconds = monotonic_seconds() - began;
+    return st;
+}
+
+/* --method RUNG, RUNG:PRODUCT or PRODUCT. A name of a rung is taken as the rung. */
+static const char *split_method(const struct job *job, char *rung, size_t size)
+{
+    const char *name = job->o->method;
+    const size_t length = strcspn(name, ":");
+    for (int i = 0;; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        if (known == NULL)
+            return name;
+        if (strlen(known) == length && strncmp(known, name, length) == 0 && length < size) {
+            memcpy(rung, name, length);
+            rung[length] = '\0';
+            return name[length] == ':' ? name + length + 1 : "auto";
+        }
+    }
+}
+
+/* Called after the message that the product has no such method: the name may have been meant for
+ * the solver, so its rungs are listed. */
+static void tell_rungs(const struct job *job)
+{
+    char names[128] = "";
+    const char *known;
+    size_t used = 0;
+    for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
+         i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
+    complain("the solver has no such rung; its rungs: %s", names);
+}
+
+/* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and
+ * some rungs support few preconditioners. */
+static spmv_status list_attempts(struct job *job, bool names_rung)
+{
+    const char *name = names_rung && !option_given(job->o, "precond") ? "none" : job->o->precond;
+    const bool all = strcmp(name, "all") == 0;
+    while (all && spmv_preconditioner_name(job->attempts) != NULL)
+        job->attempts++;
+    job->attempts = all ? job->attempts : 1;
+    const spmv_status st = allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt);
+    for (int i = 0; i < job->attempts && st == SPMV_OK; i++)
+        job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name,
+                                           .columns = job->columns,
+                                           .result = {.method = "", .rung = ""}};
+    job->best = -1;
+    return st;
+}
+
+/* Reads b and x0, which determine the number of right-hand sides. */
+static spmv_status load_vectors(struct job *job, const char *b_path)
+{
+    const struct options *o = job->o;
+    const int64_t n = job->in.view.rows;
+    char why[256];
+    snprintf(why, sizeof why, "%.180s is %lld x %lld", job->in.argument, (long long)n, (long long)n);
+    spmv_status st = SPMV_OK;
+    job->columns = o->vectors;
+    if (b_path != NULL)
+        st = vectors_load(job->ctx, b_path, job->type, n, "b", why, &job->b_read, &job->columns);
+    if (st == SPMV_OK && o->x0 != NULL)
+        st = vectors_load(job->ctx, o->x0, job->type, n, "x0", why, &job->x0, &job->columns);
+    if (st != SPMV_OK)
+        return st;
+    job->b = job->b_read;
+    job->columns = job->columns > 0 ? job->columns : 1;
+    if ((o->inner || type_is_complex(job->type)) && job->columns > 1) {
+        complain("%s only one right-hand side, not %d", o->inner ? "--inner supports" : "complex systems support",
+                 job->columns);
+        return SPMV_ERROR_UNSUPPORTED;
+    }
+    return SPMV_OK;
+}
+
+static spmv_status check_near_nulls(const struct job *job, int64_t rows, int64_t cols)
+{
+    enum { MOST = 8 }; /* of spmv_preconditioner_options */
+    if (rows == job->in.view.rows && cols <= MOST)
+        return SPMV_OK;
+    complain("--near-null %s is %lld x %lld: %.180s has %lld row%s, and up to %d vectors are possible",
+             job->o->near_null, (long long)rows, (long long)cols, job->in.argument, (long long)job->in.view.rows,
+             plural(job->in.view.rows), MOST);
+    return SPMV_ERROR_SIZE;
+}
+
+/* The dense matrix of a SPEC, row by row. */
+static spmv_status generate_vectors(struct job *job, const char *spec, void **values, int *columns)
+{
+    struct input in = {0};
+    spmv_status st = input_load(job->ctx, job->o, JOB_LOOK, spec, &in);
+    const spmv_csr *const a = &in.view;
+    if (st == SPMV_OK)
+        st = check_near_nulls(job, a->rows, a->cols);
+    if (st == SPMV_OK)
+        st = allocate("near-null-space vectors", a->rows * a->cols, spmv_type_size(job->type), values);
+    if (st == SPMV_OK)
+        memset(*values, 0, (size_t)(a->rows * a->cols) * spmv_type_size(job->type));
+    for (int64_t i = 0; st == SPMV_OK && i < a->rows; i++)
+        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++)
+            real_set(job->type, *values, i * a->cols + a->col[k], real_at(a->type, a->val, k));
+    *columns = (int)a->cols;
+    input_free(&in);
+    return st;
+}
+
+/* The vectors of a file, of the type of x. */
+static spmv_status read_near_nulls(struct job *job, const char *path, void **values, int *columns)
+{
+    const int64_t rows = job->in.view.rows;
+    char why[256];
+    snprintf(why, sizeof why, "%.180s has %lld row%s", job->in.argument, (long long)rows, plural(rows));
+    spmv_status st = vectors_load(job->ctx, path, job->type, rows, "--near-null", why, values, columns);
+    if (st == SPMV_OK)
+        st = check_near_nulls(job, rows, *columns);
+    for (int64_t k = 0; st == SPMV_OK && k < rows * *columns; k++)
+        if (!isfinite(real_at(job->type, *values, k))) {
+            complain("%s: --near-null needs finite numbers, row %lld of vector %lld has %g", path,
+                     (long long)(k / *columns) + 1, (long long)(k % *columns) + 1, real_at(job->type, *values, k));
+            st = SPMV_ERROR_NOT_FINITE;
+        }
+    return st;
+}
+
+/* --near-null: vectors of the type of x, in the context's memory. */
+static spmv_status load_near_null(struct job *job)
+{
+    const char *const path = job->o->near_null;
+    void *read = NULL, *made = NULL;
+    if (path == NULL)
+        return SPMV_OK;
+    if (type_is_complex(job->type))
+        return report(SPMV_ERROR_UNSUPPORTED, "--near-null is for real matrices");
+    spmv_status st = spmv_spec_known(path) ? generate_vectors(job, path, &made, &job->near_nulls)
+                                           : read_near_nulls(job, path, &read, &job->near_nulls);
+    if (st == SPMV_OK) {
+        const int64_t bytes = job->in.view.rows * job->near_nulls * (int64_t)spmv_type_size(job->type);
+        st = send_array(job->ctx, read != NULL ? read : made, bytes, &job->near_null);
+        st = st == SPMV_OK ? spmv_synchronize(job->ctx) : st;
+        st = st == SPMV_OK ? st : job_library_failed(job, st);
+    }
+    spmv_host_free(read);
+    free(made);
+    return st;
+}
+
+static spmv_status prepare(struct job *job, const char *b_path)
+{
+    const struct options *o = job->o;
+    char rung[32] = "";
+    spmv_status st = load_vectors(job, b_path);
+    if (st == SPMV_OK)
+        st = load_near_null(job);
+    if (st != SPMV_OK)
+        return st;
+    job->p = (struct product){.a = &job->in.view,
+                              .method = split_method(job, rung, sizeof rung),
+                              .compression = plan_compression(o, spmv_context_backend(job->ctx), job->columns == 1),
+                              .type = job->type,
+                              .vectors = job->columns,
+                              .alpha = 1};
+    st = product_plan(job->ctx, &job->p);
+    if (st == SPMV_ERROR_METHOD && rung[0] == '\0')
+        tell_rungs(job);
+    for (int i = 0; rung[0] != '\0' && job->method == NULL; i++) {
+        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
+        job->method = strcmp(known, rung) == 0 ? known : NULL;
+    }
+    if (st == SPMV_OK)
+        st = check_symmetry(job);
+    if (st == SPMV_OK)
+        st = list_attempts(job, job->method != NULL);
+    return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
+}
+
+/* Copies b to the context's memory and allocates x there. */
+static spmv_status send_vectors(struct job *job)
+{
+    const double began = monotonic_seconds();
+    spmv_status st = send_array(job->ctx, job->b, job_vector_bytes(job), &job->context_b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(job->ctx, job_vector_bytes(job), &job->context_x);
+    job->upload_seconds = job->p.upload_seconds + monotonic_seconds() - began;
+    return st == SPMV_OK ? st : job_library_failed(job, st);
+}
+
+/* Sets the tolerance shown in the progress line. If ||b|| overflows, only atol is used. */
+static void set_goal(struct job *job)
+{
+    const struct options *o = job->o;
+    job->goal = INFINITY;
+    for (int v = 0; v < job->columns; v++) {
+        const double norm = job_norm(job, job->b, v);
+        if (norm != 0 || job->columns == 1)
+            job->goal = fmin(job->goal, fmax(isfinite(norm) ? o->rtol * norm : 0, o->atol));
+    }
+}
+
+spmv_status job_begin(struct job *job, const char *const *arguments, int count)
+{
+    const struct options reading = options_for_matrix(job->o);
+    spmv_status st = open_context(job->o, job->o->backend, &job->ctx);
+    if (st == SPMV_OK)
+        st = input_load(job->ctx, &reading, JOB_SOLVE, arguments[0], &job->in);
+    if (st == SPMV_OK)
+        job->type = input_type(job->o, &job->in);
+    const double began = monotonic_seconds();
+    if (st == SPMV_OK)
+        st = check_matrix(job);
+    job->look_seconds = monotonic_seconds() - began;
+    if (st == SPMV_OK)
+        st = prepare(job, count > 1 ? arguments[1] : NULL);
+    if (st == SPMV_OK)
+        st = send_vectors(job);
+    if (st == SPMV_OK)
+        set_goal(job);
+    /* x, the residual, its reference, and the offsets of the checker's plan */
+    memory_keep(4 * job_vector_bytes(job) + 8 * job->in.view.rows);
+    return st;
+}

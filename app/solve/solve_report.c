@@ -1,0 +1,341 @@
+/* The output of spmv solve: the history, JSON, the summary, failures.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/solve/solve_job.h"
+
+spmv_status job_write_history(const struct job *job)
+{
+    const bool several = job->attempts > 1;
+    int64_t lines = 1;
+    for (int i = 0; i < job->attempts; i++)
+        lines += job->attempt[i].watch.count;
+    char *text = NULL;
+    /* an iteration number has at most 20 characters, a name fewer than 40 */
+    spmv_status st = allocate("the history", lines, NUMBER_TEXT + 64, (void **)&text);
+    if (st != SPMV_OK)
+        return st;
+    char *to = text + sprintf(text, "%siteration,residual\n", several ? "precond," : "");
+    for (int a = 0; a < job->attempts; a++) {
+        const struct watch *w = &job->attempt[a].watch;
+        for (int64_t i = 0; i < w->count; i++) {
+            to += sprintf(to, "%.38s%s%lld,", several ? job->attempt[a].name : "", several ? "," : "", (long long)i);
+            to += number_text(w->residuals[i], to);
+            *to++ = '\n';
+        }
+    }
+    st = write_text(job->o->history, text, (size_t)(to - text));
+    free(text);
+    return st;
+}
+
+/* On a GPU iterations are reported after they ran, so only the time of the whole solve is known. */
+/* An estimated error, relative to x, above this many tolerances rtol is remarked on. */
+static const double LARGE_ERROR = 100;
+
+static double iterating_seconds(const struct job *job, const struct attempt *a)
+{
+    return job_on_gpu(job) ? a->seconds : a->watch.last - a->watch.first;
+}
+
+static double starting_seconds(const struct job *job, const struct attempt *a)
+{
+    return job_on_gpu(job) ? 0 : a->watch.first - a->watch.began;
+}
+
+static double seconds_per_iteration(const struct job *job, const struct attempt *a)
+{
+    return a->result.iterations > 0 ? iterating_seconds(job, a) / (double)a->result.iterations : 0;
+}
+
+static const char *precision_name(const struct job *job)
+{
+    return job->o->inner ? "f64, inner f32" : job->o->mixed ? "mixed" : spmv_type_name(job->type);
+}
+
+json_t *json_estimate(const spmv_solver_result *result)
+{
+    return result->error_estimate < 0 ? json_null() : json_number(result->error_estimate);
+}
+
+void json_backward(json_t *to, const spmv_solver_result *result)
+{
+    const bool known = result->backward_row >= 0;
+    json_put(to, "backward_error", known ? json_number(result->backward_error) : json_null());
+    json_put(to, "backward_row", known ? json_integer((json_int_t)result->backward_row) : json_null());
+}
+
+bool is_wrong_row(const spmv_solver_result *result)
+{
+    return result->status == SPMV_ERROR_STAGNATION && result->backward_row >= 0 &&
+           result->true_residual <= result->tolerance;
+}
+
+/* False: there is none. */
+static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
+{
+    spmv_solver_info solver;
+    return spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK && solver.precond != NULL &&
+           spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
+}
+
+static json_t *json_cg(const struct job *job, const struct attempt *a)
+{
+    const spmv_solver_result *r = &a->result;
+    json_t *cg = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:I}", "solver",
+                           r->method, "why_solver", r->why_method, "precond", r->precond, "precision",
+                           precision_name(job), "status", status_word(a->stop), "iterations", (json_int_t)r->iterations,
+                           "rtol", json_number(job->o->rtol), "recurrence_residual",
+                           json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual),
+                           "setup_seconds", json_number(a->setup_seconds + starting_seconds(job, a)),
+                           "seconds_per_iteration", json_number(seconds_per_iteration(job, a)), "method", r->rung,
+                           "why", r->why_rung, "restarts", (json_int_t)r->restarts);
+    spmv_preconditioner_info info;
+    if (describe_preconditioner(a, &info) && info.layout[0] != '\0')
+        json_put(cg, "precond_layout", json_text(info.layout));
+    if (a->error != NULL)
+        json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
+    json_put(cg, "estimated_error_energy_norm", json_estimate(r));
+    json_backward(cg, r);
+    if (job->columns == 1)
+        json_put(cg, "energy_norm", json_number(job_energy_norm(job, a->x, 0)));
+    if (job->columns > 1)
+        json_put(cg, "right_hand_sides", json_columns(a));
+    return cg;
+}
+
+/* result.solve = the object, also under the older name cg, which it had before there were other methods. */
+static void put_solve(json_t *result, json_t *solve)
+{
+    json_put(result, "operation", json_string("solve"));
+    json_put(result, "cg", json_incref(solve));
+    json_put(result, "solve", solve);
+}
+
+static json_t *json_result(const struct job *job, const struct attempt *a)
+{
+    const struct timing once = {a->seconds, a->seconds, a->seconds, 1};
+    json_t *result = json_plan(&job->p, "cg");
+    json_put(result, "upload_seconds", json_number(job->upload_seconds));
+    json_put(result, "seconds", json_timing(&once));
+    if (a->again != NULL)
+        json_put(result, "bitwise", json_pack("{s:i, s:b}", "repeats", 1, "equal", !a->other_bits));
+    put_solve(result, json_cg(job, a));
+    return result;
+}
+
+static json_t *json_norms(const struct attempt *a)
+{
+    json_t *all = json_array();
+    for (int v = 0; v < a->columns; v++)
+        if (json_array_append_new(all, json_number(a->checked[v])) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    return all;
+}
+
+json_t *job_json(const struct job *job, const struct attempt *a)
+{
+    json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
+    if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED) {
+        json_t *const result = json_pack("{s:s}", "op", "cg");
+        put_solve(result, json_pack("{s:s, s:s, s:s, s:o}", "precond", a->name, "precision", precision_name(job),
+                                    "status", status_word(a->stop), "message", json_text(plain_sentence(a->failure))));
+        json_put(root, "result", result);
+        return root;
+    }
+    json_put(root, "result", json_result(job, a));
+    if (job->o->verify != VERIFY_OFF && !a->overflows) {
+        json_t *verify = json_check(&job->p);
+        json_put(verify, "true_residual", json_number(a->checked[a->worst]));
+        if (job->columns > 1)
+            json_put(verify, "true_residuals", json_norms(a));
+        json_put(root, "verify", verify);
+    }
+    return root;
+}
+
+bool job_writes_x(const struct job *job)
+{
+    return job->x_path != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
+}
+
+/* Prints the share of each stage in the time: four lines. */
+static void remark_profile(const struct job *job, const struct attempt *a)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = {{"load", job->in.seconds},
+                 {"plan", job->p.info.seconds + job->upload_seconds + a->setup_seconds},
+                 {"solve", a->seconds},
+                 {"check", job->look_seconds + job->made_seconds + a->check_seconds}};
+    double all = 0;
+    for (int i = 0; i < 4; i++)
+        all += parts[i].seconds;
+    for (int i = 0; i < 4; i++)
+        remark_row("  %-5s %10s %5.1f %%", parts[i].name, seconds_text(parts[i].seconds),
+                   all > 0 ? 100 * parts[i].seconds / all : 0);
+}
+
+static void remark_preconditioner(const struct attempt *a)
+{
+    spmv_preconditioner_info info;
+    if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
+        strcmp(a->result.method, "direct") == 0)
+        return;
+    remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
+    remark(strcmp(a->name, "auto") == 0 ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
+    if (info.layout[0] != '\0')
+        remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
+}
+
+/* "textbook" for a rung of cg, else "gmres". */
+static const char *solver_words(const spmv_solver_result *r)
+{
+    return strcmp(r->method, "cg") == 0 ? r->rung : r->method;
+}
+
+/* A solve that ends at the tolerance with a large error is named: the residual does not show it. */
+static void remark_estimate(const struct job *job, const struct attempt *a)
+{
+    const double estimate = a->result.error_estimate, norm = job_energy_norm(job, a->x, 0);
+    if (estimate < 0)
+        remark(LEVEL_VERBOSE, "estimated error (energy norm): not available from %s", solver_words(&a->result));
+    else
+        remark(LEVEL_NORMAL, "estimated error (energy norm): %.3g, where x has %.3g", estimate, norm);
+    const double tolerances = norm > 0 && job->o->rtol > 0 ? estimate / norm / job->o->rtol : 0;
+    if (a->stop == SPMV_OK && tolerances > LARGE_ERROR)
+        remark(LEVEL_NORMAL, "the residual is within --rtol, but the estimated error is %.0f times as large: %s",
+               tolerances,
+               strcmp(a->result.precond, "none") == 0 ? "try --precond all, or a smaller --rtol"
+                                                      : "try a smaller --rtol");
+}
+
+void job_remark(const struct job *job, const struct attempt *a)
+{
+    const spmv_solver_result *r = &a->result;
+    /* the reason is then about x, not about the method */
+    const bool of_zero = a->stop == SPMV_OK && job->columns == 1 && job->x0 != NULL && r->norm_b == 0;
+    remark_plan(job->in.argument, &job->p);
+    remark_preconditioner(a);
+    remark_profile(job, a);
+    if (job->in.view.rows == 0)
+        remark(LEVEL_NORMAL, "nothing to solve: the matrix has no rows");
+    else
+        remark(LEVEL_NORMAL, "%s after %lld iteration%s of %s each, by %s", a->stop == SPMV_OK ? "solved" : "stopped",
+               (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
+               solver_words(r));
+    if (job->in.view.rows > 0 && !of_zero)
+        remark(strcmp(job->o->solver, "auto") == 0 && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
+               "reason for %s: %s", r->method, r->why_method);
+    if (job->in.view.rows > 0 && r->rung[0] != '\0')
+        remark(LEVEL_VERBOSE, "reason for %s: %s", r->rung, r->why_rung);
+    if (!job->statistics.symmetric && solve_is_triangle(&job->in.view))
+        remark(LEVEL_NORMAL, "only one triangle of the matrix has entries: if the file stores half of a symmetric "
+                             "matrix, its first line must have symmetric instead of general");
+    if (job->columns > 1)
+        remark_columns(a);
+    else
+        remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
+               r->recurrence_residual, r->tolerance, r->norm_b);
+    if (of_zero)
+        remark(LEVEL_NORMAL, "%s", r->why_method);
+    if (r->backward_row >= 0)
+        remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
+               (long long)r->backward_row + 1);
+    if (job->columns == 1 && job->in.view.rows > 0)
+        remark_estimate(job, a);
+    if (a->error != NULL)
+        remark(LEVEL_NORMAL, "largest error against %s: %.3g",
+               strcmp(job->o->solution, "ones") == 0 ? "ones" : "the solution", attempt_largest_error(a));
+    remark(LEVEL_VERBOSE, "plan holds %s; upload %s; set up in %s; %lld restart%s",
+           bytes_text((double)job->p.info.bytes), seconds_text(job->upload_seconds),
+           seconds_text(starting_seconds(job, a)), (long long)r->restarts, r->restarts == 1 ? "" : "s");
+}
+
+/* Why the x of this attempt is written: the choice must not depend on times, which differ between runs. */
+static void remark_choice(const struct job *job)
+{
+    const struct attempt *const best = &job->attempt[job->best], *quick = best;
+    for (int i = 0; i < job->attempts; i++) {
+        const struct attempt *const a = &job->attempt[i];
+        if (attempt_has_x(a) && a->stop == SPMV_OK &&
+            a->setup_seconds + a->seconds < quick->setup_seconds + quick->seconds)
+            quick = a;
+    }
+    if (best->stop != SPMV_OK)
+        remark(LEVEL_NORMAL, "x is that of %s, which has the smallest residual", best->name);
+    else
+        remark(LEVEL_NORMAL,
+               "x is that of %s, which took the fewest iterations: times differ between runs, so a choice by time "
+               "would change the bits of x%s%s",
+               best->name, quick != best ? "; the fastest was " : "", quick != best ? quick->name : "");
+}
+
+void job_remark_table(const struct job *job)
+{
+    remark_plan(job->in.argument, &job->p);
+    remark_row("  %-14s %10s %10s %10s %10s %11s  %s", "precond", "iterations", "set-up", "solve", "together",
+               "||b - A x||", "status");
+    for (int i = 0; i < job->attempts; i++) {
+        const struct attempt *a = &job->attempt[i];
+        if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
+            remark_row("  %-14s %10s %10s %10s %10s %11s  %s", a->name, "-", "-", "-", "-", "-", status_word(a->stop));
+        else
+            remark_row("  %-14s %10lld %10s %10s %10s %11.3g  %s%s", a->name, (long long)a->result.iterations,
+                       seconds_text(a->setup_seconds), seconds_text(a->seconds),
+                       seconds_text(a->setup_seconds + a->seconds), a->result.true_residual, status_word(a->stop),
+                       i == job->best && job_writes_x(job) ? ", written as x" : "");
+    }
+    if (job_writes_x(job))
+        remark_choice(job);
+    for (int i = 0; i < job->attempts; i++)
+        if (job->attempt[i].x == NULL || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
+            remark(LEVEL_NORMAL, "%s: %s", job->attempt[i].name, plain_sentence(job->attempt[i].failure));
+}
+
+void job_tell_verdict(const struct job *job, const struct attempt *a)
+{
+    if (job->o->verify == VERIFY_OFF) {
+        remark(LEVEL_NORMAL, "not checked");
+        return;
+    }
+    if (a->overflows) {
+        remark(LEVEL_NORMAL, "b - A x is not checked: it is not finite in %s", spmv_type_name(job->type));
+        return;
+    }
+    if (job->attempts > 1 && a->verdict != SPMV_OK)
+        complain("with preconditioner %s:", a->name);
+    if (job->attempts == 1 || a->verdict != SPMV_OK)
+        tell_check(&job->p, "b - A x");
+    char of[48] = "";
+    const int v = job_first_difference(job, a);
+    if (job->columns > 1)
+        snprintf(of, sizeof of, " of right-hand side %d of %d", v + 1, job->columns);
+    if (v < job->columns)
+        complain("CHECK FAILED: the solver reports a true residual%s of %.17g; computed again, it is %.17g", of,
+                 a->each[v].true_residual, a->checked[v]);
+    if (a->other_bits)
+        complain("CHECK FAILED: a repeat of the solve gave different bits");
+    else if (a->again != NULL && job->attempts == 1)
+        remark(LEVEL_NORMAL, "a repeat of the solve gave the same bits");
+}
+
+void job_tell_failure(const struct job *job, const struct attempt *a)
+{
+    if (a->failure[0] == '\0')
+        return;
+    if (job->columns == 1 && is_wrong_row(&a->result))
+        complain(
+            "||b - A x|| is within the tolerance, but x is wrong: in row %lld |b - A x| is %.2g of the size of the "
+            "row's terms; the rows of A are of very different sizes",
+            (long long)a->result.backward_row + 1, a->result.backward_error);
+    else
+        complain("%s", plain_sentence(a->failure));
+    job_tell_next(job, a, a->stop);
+}

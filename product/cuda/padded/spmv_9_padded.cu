@@ -1,0 +1,346 @@
+/* Method "padded" of the backend cuda: the plan re-encodes the matrix on the device, the product is
+ * one launch (spmv_9_padded.cuh).
+ *
+ * A plan that chooses its method takes it if rows have about 16 entries or more and the slices need
+ * few more bytes than tiles with 16-bit columns. Otherwise, and if there is no memory for a second
+ * copy of the values, it takes blocked or tiles.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
+#include "core/plural.h"
+#include "product/cuda/padded/spmv_9_padded_plan.cuh"
+#include "product/cuda/spmv_types.cuh"
+#include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
+#include "product/cuda/tiles/spmv_4_tiles_values.cuh"
+
+namespace
+{
+
+using padded::making;
+
+/* The state of a plan; arrays are in the context's memory. */
+struct padded_state {
+    padded::findings found;
+    int64_t slices, steps;
+    void *table; /* of padded::making, with the scratch memory of the scan */
+    making of;
+    void *scratch;
+    void *places; /* values, codes, a zero, sums of an epilogue's dot product, and counts */
+    void *code, *zero, *tree;
+    unsigned *tree_counts;
+    float retained;
+};
+
+padded_state *state_of(const spmv_plan *plan)
+{
+    return (padded_state *)plan->state;
+}
+
+/* The reason not to try the method, known from the sizes; NULL: none. */
+const char *excluded(const spmv_plan *plan)
+{
+    return plan->compression == SPMV_COMPRESSION_NONE         ? "compression is off"
+           : plan->a.nnz == 0                                 ? "no nonzeros"
+           : plan->a.val == nullptr                           ? "no values"
+           : plan->a.rows > (int64_t)INT32_MAX * padded::ROWS ? "too many rows"
+                                                              : nullptr;
+}
+
+/* The number of lists of ranges. */
+int64_t range_lists(const padded_state *s)
+{
+    return (s->slices - 1) / padded::SHARING + 1;
+}
+
+/* The bytes of the matrix that a product reads; for an entry of a plain slice, those that it could read in
+ * the same time. */
+double bytes_padded(const spmv_plan *plan, const padded_state *s)
+{
+    const double places = (double)s->steps * warp_lanes + (double)padded::PLAIN_PLACES * (double)s->found.plain_entries;
+    return places * ((double)spmv_type_size(plan->a.type) + 2) + (double)s->slices * sizeof(padded::head) +
+           2.0 * (double)(padded::RANGES * range_lists(s));
+}
+
+/* The bytes that memory delivers to a multiprocessor in a clock of it; 0: unknown. The driver takes a
+ * millisecond to tell the clocks, so the speed of each device is kept for the process. */
+double memory_speed(const spmv_plan *plan)
+{
+    enum { DEVICES = 64, PARTS = 1000 };
+    static int known[DEVICES]; /* in parts of a byte, and 1 more; 0: not yet asked */
+    const cuda_state *const device = (const cuda_state *)plan->ctx->device;
+    int *const kept = device->device < DEVICES ? &known[device->device] : nullptr;
+    int parts = kept != nullptr ? __atomic_load_n(kept, __ATOMIC_RELAXED) : 0;
+    if (parts > 0)
+        return (double)(parts - 1) / PARTS;
+    int memory_khz = 0, bits = 0, khz = 0;
+    const bool told = cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, device->device) == cudaSuccess &&
+                      cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, device->device) == cudaSuccess &&
+                      cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device->device) == cudaSuccess;
+    if (!told)
+        (void)cudaGetLastError(); /* so that no later call reports it */
+    const double speed = told && khz > 0 ? 2.0 * memory_khz * bits / 8 / ((double)khz * device->multiprocessors) : 0;
+    parts = (int)(speed * PARTS) + 1;
+    if (kept != nullptr)
+        __atomic_store_n(kept, parts, __ATOMIC_RELAXED);
+    return speed;
+}
+
+/* The largest number of bytes, as a multiple of those of tiles, with which the method takes at most nine
+ * tenths of the time of tiles. Products of this method reach 88 % of the memory's speed. Tiles has so
+ * many instructions that a multiprocessor needs 1/3 + size / 18 clocks for a nonzero; with memory as
+ * slow as that, tiles are as fast as their bytes. In the last-level cache they take 1.25 times as long
+ * (docs/notebook/gpu-products.md). */
+double bytes_allowed(const spmv_plan *plan)
+{
+    const double in_tiles = tiles::bytes_narrow(plan),
+                 cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
+    const double clocks = 1.0 / 3 + (double)spmv_type_size(plan->a.type) / 18;
+    const double of_memory = clocks * 0.88 * memory_speed(plan) * (double)plan->a.nnz / in_tiles;
+    const double least = in_tiles <= cache ? 1.25 : 1.0;
+    return 0.9 * (of_memory > least ? of_memory : least);
+}
+
+/* Allocates the arrays of the measurement (s->table; NULL if there is no memory), and clears the
+ * findings. */
+spmv_status make_room(spmv_plan *plan, padded_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t n = s->slices;
+    const int64_t bytes[] = {tiles::part((int64_t)sizeof(padded::findings)),
+                             tiles::part((n + 1) * 4),
+                             tiles::part((n + 1) * 4),
+                             tiles::part((n + 1) * (int64_t)sizeof(padded::head)),
+                             tiles::part(range_lists(s) * padded::RANGES * 2),
+                             ctx->backend->scan_scratch(ctx, SPMV_I32, n + 1)};
+    int64_t all = 0;
+    for (int64_t b : bytes)
+        all += b;
+    const spmv_status st = plan_alloc_if_room(plan, all, &s->table);
+    if (s->table == nullptr)
+        return st;
+    char *at = (char *)s->table;
+    s->of.found = (padded::findings *)at;
+    s->of.steps = (int32_t *)(at += bytes[0]);
+    s->of.begins = (int32_t *)(at += bytes[1]);
+    s->of.heads = (padded::head *)(at += bytes[2]);
+    s->of.ranges = (uint16_t *)(at += bytes[3]);
+    s->scratch = at + bytes[4];
+    return tiles::cleared(ctx, s->of.found, bytes[0]);
+}
+
+/* The number of blocks for kernels in which warps loop over the slices: as many as run at once. */
+int plan_blocks(const spmv_plan *plan, int64_t slices)
+{
+    const int64_t at_once = (int64_t)padded::PLAN_RESIDENT * ((const cuda_state *)plan->ctx->device)->multiprocessors;
+    return (int)min_i64((slices - 1) / padded::PLAN_WARPS + 1, at_once);
+}
+
+template <typename Offset> padded::csr<Offset> csr_of(const spmv_plan *plan)
+{
+    const spmv_csr &a = plan->a;
+    return {(const Offset *)a.row_ptr, a.col, a.rows, state_of(plan)->slices};
+}
+
+/* Measures the slices and finds where each begins. Waits. */
+template <typename Offset> spmv_status measure(const spmv_plan *plan, double allowed, padded_state *s)
+{
+    spmv_context *const ctx = plan->ctx;
+    const int64_t n = s->slices;
+    int32_t steps = 0;
+    spmv_status st = on_device(ctx, [&] {
+        return launch(ctx, "spmv padded measure", plan_blocks(plan, n), padded::PLAN_BLOCK, padded::measure<Offset>,
+                      csr_of<Offset>(plan), (int)(allowed * padded::NONZEROS),
+                      plan->named ? 1 : (int)padded::PLAIN_PLACES, s->of);
+    });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, s->of.found, &s->found, (int64_t)sizeof s->found);
+    if (st != SPMV_OK || s->found.unsuited)
+        return st;
+    st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, s->of.steps, s->of.begins, n + 1, s->scratch);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [&] {
+            return launch(ctx, "spmv padded heads", grid_for(n + 1, padded::PLAN_BLOCK), padded::PLAN_BLOCK,
+                          padded::write_heads, n, s->of);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, s->of.begins + n, &steps, (int64_t)sizeof steps);
+    s->steps = steps;
+    return st;
+}
+
+/* Allocates what products need. *lacks_room: there is no memory for it. */
+spmv_status make_kept(spmv_plan *plan, padded_state *s, bool *lacks_room)
+{
+    const tiles::tree_size tree(padded::blocks_for(s->slices));
+    const int64_t size = (int64_t)spmv_type_size(plan->type), places = s->steps * warp_lanes;
+    const int64_t values = tiles::part(places * (int64_t)spmv_type_size(plan->a.type));
+    const int64_t codes = tiles::part(places * 2), sums = tiles::part((tree.sums + 1) * size);
+    const int64_t counts = tiles::part(tree.counts * (int64_t)sizeof(unsigned));
+    const spmv_status st = plan_alloc_if_room(plan, values + codes + sums + counts, &s->places);
+    *lacks_room = s->places == nullptr;
+    if (st != SPMV_OK || *lacks_room)
+        return st;
+    s->code = (char *)s->places + values;
+    s->zero = (char *)s->code + codes;
+    s->tree = (char *)s->zero + size;
+    s->tree_counts = (unsigned *)((char *)s->zero + sums);
+    return tiles::cleared(plan->ctx, s->zero, sums + counts);
+}
+
+/* Writes values, and codes on request. */
+template <typename Offset> spmv_status fill(const spmv_plan *plan, const padded_state *s, bool with_codes)
+{
+    spmv_context *const ctx = plan->ctx;
+    return with_types(plan, [&](auto sums, auto stored) {
+        using Stored = decltype(stored);
+        if constexpr (!std::is_arithmetic<decltype(sums)>::value)
+            return SPMV_ERROR_TYPE; /* the method has no complex types */
+        else
+            return on_device(ctx, [&] {
+                return launch(ctx, "spmv padded fill", plan_blocks(plan, s->slices), padded::PLAN_BLOCK,
+                              padded::fill<Offset, Stored>, csr_of<Offset>(plan), (const Stored *)plan->a.val,
+                              (const padded::head *)s->of.heads, (const uint16_t *)s->of.ranges,
+                              with_codes ? (uint16_t *)s->code : nullptr, (Stored *)s->places);
+            });
+    });
+}
+
+/* Makes the slices. *why: the reason if there are none; NULL otherwise. */
+template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s, const char **why)
+{
+    const double allowed = plan->named ? (double)padded::MOST_NAMED : bytes_allowed(plan);
+    int values = 0;
+    bool lacks_room = false;
+    if (allowed <= 1) {
+        *why = "tiles are as fast as the memory";
+        return SPMV_OK;
+    }
+    s->slices = (plan->a.rows - 1) / padded::ROWS + 1;
+    spmv_status st = tiles::values_for_table(plan, &values);
+    if (st == SPMV_OK && values > 0)
+        *why = "a table of values";
+    if (st != SPMV_OK || *why != nullptr)
+        return st;
+    st = make_room(plan, s);
+    lacks_room = s->table == nullptr;
+    if (st == SPMV_OK && !lacks_room)
+        st = measure<Offset>(plan, allowed, s);
+    if (st == SPMV_OK && !lacks_room)
+        *why = s->found.unsuited ? "too many places would be empty"
+               : s->found.plain > 0 && plan->updates && plan->val == nullptr
+                   ? "new values would be borrowed, and slices have columns all over x"
+               : !plan->named && bytes_padded(plan, s) > allowed * tiles::bytes_narrow(plan)
+                   ? "they would need more bytes"
+                   : nullptr;
+    if (st == SPMV_OK && !lacks_room && *why == nullptr)
+        st = make_kept(plan, s, &lacks_room);
+    if (lacks_room)
+        *why = "there is no memory for a second copy of the values";
+    return st != SPMV_OK || *why != nullptr ? st : fill<Offset>(plan, s, true);
+}
+
+void describe(spmv_plan *plan, const padded_state *s)
+{
+    const int64_t places = s->steps * warp_lanes, filled = plan->a.nnz - (int64_t)s->found.plain_entries;
+    char *const text = plan->layout;
+    const int size = (int)sizeof plan->layout;
+    const int used =
+        snprintf(text, (size_t)size,
+                 "rows of %.3g entries on average, %llu at most, in %lld slice%s of %d rows, each filled up to "
+                 "its longest row; %.3g %% of the places filled; 16-bit columns in %.3g %% of the slices",
+                 (double)plan->a.nnz / (double)plan->a.rows, s->found.longest, (long long)s->slices, plural(s->slices),
+                 (int)padded::ROWS, 100.0 * (double)filled / (double)max_i64(places, 1),
+                 100.0 * (1.0 - (double)s->found.plain / (double)range_lists(s)));
+    if (used < size && s->retained > 0)
+        snprintf(text + used, (size_t)(size - used), "; %.3g %% retained in the last-level cache",
+                 100.0 * (double)s->retained);
+}
+
+template <typename T, typename Stored> padded::matrix<T, Stored> matrix_of(const spmv_plan *plan)
+{
+    const padded_state *const s = state_of(plan);
+    const spmv_csr &a = plan->a;
+    return {a.rows,
+            s->slices,
+            s->of.heads,
+            s->of.ranges,
+            (const uint16_t *)s->code,
+            (const Stored *)s->places,
+            (const T *)s->zero,
+            a.row_ptr,
+            a.row_ptr_bits == 64,
+            a.col,
+            (const Stored *)a.val,
+            s->retained};
+}
+
+} // namespace
+
+extern "C" const char *padded_or_other_cuda(const spmv_plan *plan)
+{
+    /* Entries of a row on average. Shorter rows have many empty places. Longer ones keep a warp busy for
+     * as long as the whole product may take. */
+    enum { LEAST_MEAN = 16, MOST_MEAN = 192 };
+    const bool suits = !type_is_complex(plan->type) && excluded(plan) == nullptr && plan->a.nnz >= SPMV_TILES_LARGE &&
+                       plan->a.rows <= plan->a.nnz / LEAST_MEAN && plan->a.rows > plan->a.nnz / MOST_MEAN;
+    return suits ? "padded" : blocked_or_tiles_cuda(plan);
+}
+
+extern "C" spmv_status padded_cuda_prepare(spmv_plan *plan)
+{
+    const int64_t before = plan->bytes;
+    const char *why = excluded(plan);
+    spmv_status st = plan_new_state(plan, (int64_t)sizeof(padded_state));
+    if (st != SPMV_OK)
+        return st;
+    padded_state *const s = state_of(plan);
+    if (why == nullptr)
+        st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s, &why) : make<int32_t>(plan, s, &why);
+    if (st != SPMV_OK)
+        return st;
+    if (why != nullptr) {
+        plan->bytes = before;
+        return method_instead(plan, plan->named ? "tiles" : blocked_or_tiles_cuda(plan), why);
+    }
+    plan->longest_row = (int64_t)s->found.longest;
+    s->retained = tiles::retained_share(plan, bytes_padded(plan, s));
+    describe(plan, s);
+    return SPMV_OK;
+}
+
+extern "C" spmv_status padded_cuda_update(spmv_plan *plan)
+{
+    const padded_state *const s = state_of(plan);
+    const spmv_status st = plan->a.row_ptr_bits == 64 ? fill<int64_t>(plan, s, false) : fill<int32_t>(plan, s, false);
+    cuda_next_in_order(plan->ctx); /* because a product loads values before it waits */
+    return st;
+}
+
+extern "C" spmv_status padded_cuda_apply(const spmv_plan *plan, const struct plan_product *p)
+{
+    const padded_state *const s = state_of(plan);
+    return with_types(plan, [&](auto sums, auto stored) {
+        using T = decltype(sums);
+        if constexpr (!std::is_arithmetic<T>::value)
+            return SPMV_ERROR_TYPE;
+        else
+            return tiles::with_store<T>(p, padded::blocks_for(s->slices), s->tree, s->tree_counts, [&](auto store) {
+                return on_device(plan->ctx, [&] {
+                    return padded::run(plan->ctx, matrix_of<T, decltype(stored)>(plan), (const T *)p->x, store);
+                });
+            });
+    });
+}
+
+extern "C" const void *padded_cuda_parts(const spmv_plan *plan, int64_t *count)
+{
+    *count = padded::blocks_for(state_of(plan)->slices);
+    return state_of(plan)->tree;
+}
+
+extern "C" void padded_cuda_release(spmv_plan *plan)
+{
+    spmv_free(plan->ctx, state_of(plan)->table);
+    spmv_free(plan->ctx, state_of(plan)->places);
+}

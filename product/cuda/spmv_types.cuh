@@ -1,0 +1,34 @@
+/* Maps the types of a plan to template parameters.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SPMV_TYPES_CUH
+#define SPMV_TYPES_CUH
+
+#include "device/complex.cuh"
+
+extern "C" {
+#include "product/plan_internal.h"
+}
+
+/* Calls body(sums, stored) with an object of the type of vectors and sums and one of the values'
+ * type. */
+template <typename Body> spmv_status with_types(const spmv_plan *plan, const Body &body)
+{
+    switch (plan->types) {
+    case PLAN_f32:
+        return body(float(), float());
+    case PLAN_f64:
+        return body(double(), double());
+    case PLAN_mixed:
+        return body(double(), float());
+    case PLAN_c64:
+        return body(spmv_c64(), spmv_c64());
+    case PLAN_c128:
+        return body(spmv_c128(), spmv_c128());
+    case PLAN_TYPES:
+        break;
+    }
+    return SPMV_ERROR_TYPE;
+}
+
+#endif

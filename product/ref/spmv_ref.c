@@ -1,0 +1,68 @@
+/* Method "definition" of the backend ref: y_i = alpha sum_j a_ij x_j + beta y_i, one row after the
+ * other, in the order of the stored entries. Products and sums are in long double and rounded once
+ * at the end. Several vectors are computed one after the other. All other methods are tested
+ * against this one.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "product/plan_internal.h"
+
+#define STORED float
+#define VALUE float
+#define TYPED(name) name##_f32
+#include "product/ref/spmv_ref_real.h"
+#undef VALUE
+#undef TYPED
+#define VALUE double
+#define TYPED(name) name##_mixed
+#include "product/ref/spmv_ref_real.h"
+#undef STORED
+#undef TYPED
+#define STORED double
+#define TYPED(name) name##_f64
+#include "product/ref/spmv_ref_real.h"
+#undef STORED
+#undef VALUE
+#undef TYPED
+
+struct wide {
+    long double re, im;
+};
+
+static struct wide times(struct wide a, struct wide b)
+{
+    return (struct wide){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+static struct wide plus(struct wide a, struct wide b)
+{
+    return (struct wide){a.re + b.re, a.im + b.im};
+}
+
+#define TEMPLATE "product/ref/spmv_ref_complex.h"
+#include "core/each/each_complex.h"
+
+spmv_status definition_ref_apply(const spmv_plan *plan, const struct plan_product *product)
+{
+#define ROW(name, STORED, SUMS) [PLAN_##name] = definition_##name,
+    static void (*const definition[])(const spmv_plan *, int, const struct plan_product *) = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    const spmv_epilogue *const epilogue = product->epilogue;
+    for (int v = 0; v < plan->vectors; v++)
+        definition[plan->types](plan, v, product);
+    if (epilogue == NULL)
+        return SPMV_OK;
+    switch (plan->types) {
+    case PLAN_c64:
+        epilogue_c64(plan->a.rows, product->y, epilogue);
+        return SPMV_OK;
+    case PLAN_c128:
+        epilogue_c128(plan->a.rows, product->y, epilogue);
+        return SPMV_OK;
+    case PLAN_f32:
+    case PLAN_f64:
+    case PLAN_mixed:
+    case PLAN_TYPES:
+        break;
+    }
+    return epilogue_behind(plan, product->y, epilogue);
+}

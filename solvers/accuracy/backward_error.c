@@ -1,0 +1,112 @@
+/* The component-wise backward error on the host, and the ends of the pass for all backends; see
+ * backward_error.h.
+ *
+ * Rows are cut into chunks of a fixed size; sums and maxima of chunks are combined in their order.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/accuracy/backward_error.h"
+
+#include "core/backend.h"
+#include "formats/matrix_internal.h"
+#include "solvers/accuracy/backward_error_row.h"
+
+enum { CHUNK = 512, AT_ONCE = 8 /* columns */ };
+
+#define TEMPLATE "solvers/accuracy/backward_error_typed.h"
+#include "core/each/each_floating.h"
+
+static void (*const one[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
+                                          struct backward_part *) = FLOATING_TABLE(one);
+static void (*const chunk[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t, int, int,
+                                            struct backward_part *) = FLOATING_TABLE(chunk);
+
+static double (*const largest_of[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
+                                                   int) = FLOATING_TABLE(largest);
+
+static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
+                              int64_t *chunks)
+{
+    const int64_t rows = job->a->rows, count = ceil_divide(rows, CHUNK);
+    struct backward_part *of = NULL;
+    const spmv_status st =
+        host_alloc(ctx, count * job->columns * (int64_t)sizeof *of, "a backward error", (void **)&of);
+    if (st != SPMV_OK)
+        return st;
+#pragma omp parallel for num_threads(host_team(ctx, job->a->nnz)) schedule(dynamic, 1)
+    for (int64_t c = 0; c < count; c++) {
+        const int64_t begin = c * CHUNK, end = min_i64(rows, begin + CHUNK);
+        struct backward_part *const own = of + c * job->columns;
+        for (int v = 0; v < job->columns; v++)
+            own[v] = (struct backward_part){.row = -1};
+        if (job->columns == 1)
+            one[job->type](job, begin, end, own);
+        for (int v = 0; v < job->columns && job->columns > 1; v += AT_ONCE)
+            chunk[job->type](job, begin, end, v, job->columns - v < AT_ONCE ? job->columns - v : AT_ONCE, own);
+    }
+    *parts = of;
+    *chunks = count;
+    return SPMV_OK;
+}
+
+/* Sets largest of each column: the largest |x_i|, or the largest of real and imaginary parts. */
+static void largest_host(const spmv_context *ctx, const struct backward_job *job, double *largest)
+{
+    const int64_t rows = job->a->rows;
+    for (int v = 0; v < job->columns; v++)
+        largest[v] = 0;
+        /* the maximum does not depend on the order */
+#pragma omp parallel for num_threads(host_team(ctx, rows * job->columns)) schedule(static)
+    for (int64_t c = 0; c < ceil_divide(rows, CHUNK); c++)
+        for (int v = 0; v < job->columns; v++) {
+            const double most = largest_of[job->type](job, c * CHUNK, min_i64(rows, (c + 1) * CHUNK), v);
+#pragma omp critical(spmv_backward_error)
+            largest[v] = most > largest[v] ? most : largest[v];
+        }
+}
+
+spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
+                                const void *x, struct backward_error *errors)
+{
+    spmv_status st = SPMV_OK;
+    struct backward_job job = {.a = a, .type = type, .columns = columns, .b = b, .x = x};
+    struct backward_part *parts = NULL;
+    double *largest = NULL;
+    struct error_norm *norms = NULL;
+    int64_t chunks = 0;
+    for (int v = 0; v < columns; v++)
+        errors[v] = (struct backward_error){0, -1, 0};
+    if (a->rows == 0)
+        return SPMV_OK;
+    TRY(host_alloc(ctx, 2 * columns * (int64_t)sizeof *largest, "a backward error", (void **)&largest));
+    TRY(host_alloc(ctx, columns * (int64_t)sizeof *norms, "a backward error", (void **)&norms));
+    double *const scale = largest + columns;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        largest_host(ctx, &job, largest);
+#ifdef SPMV_HAVE_CUDA
+    else
+        TRY(backward_parts_cuda(ctx, &job, largest, &parts, &chunks));
+#endif
+    for (int v = 0; v < columns; v++) {
+        scale[v] = error_scale(largest[v]);
+        largest[v] *= scale[v];
+        norms[v] = (struct error_norm){0, 0, 0};
+    }
+    job.largest = largest;
+    job.scale = scale;
+    if (parts == NULL)
+        TRY(parts_host(ctx, &job, &parts, &chunks));
+    for (int64_t c = 0; c < chunks; c++)
+        for (int v = 0; v < columns; v++) {
+            const struct backward_part *const part = &parts[c * columns + v];
+            error_norm_add_all(&norms[v], part->norm);
+            if (part->row >= 0 && (part->omega > errors[v].omega || errors[v].row < 0)) {
+                errors[v].omega = part->omega;
+                errors[v].row = part->row;
+            }
+        }
+    for (int v = 0; v < columns; v++)
+        errors[v].norm = error_norm_root(norms[v]) / scale[v];
+done:
+    host_free_all(largest, norms, parts);
+    return st;
+}

@@ -1,0 +1,89 @@
+/* The steps of algebraic multigrid on ref and omp: one loop over the rows for each step. The inverse
+ * of the last level.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "core/loops/host_tiles.h"
+#include "core/reals.h"
+#include "solvers/amg/amg_internal.h"
+
+#define TEMPLATE "solvers/amg/amg_rows_typed.h"
+#include "core/each/each_real.h"
+
+/* A row costs as much as some dozen elements of a vector. */
+enum { AMG_TILE = HOST_TILE / 16 };
+
+struct rows_of_step {
+    const struct amg_rows *rows;
+    int64_t n;
+};
+
+#define LOOP(name, type)                                                                                               \
+    static void loop_##name##_##type(void *state, int64_t tile)                                                        \
+    {                                                                                                                  \
+        const struct rows_of_step *s = state;                                                                          \
+        const int64_t end = min_i64(s->n, (tile + 1) * AMG_TILE);                                                      \
+        for (int64_t i = tile * AMG_TILE; i < end; i++)                                                                \
+            amg_##name##_##type(s->rows, i);                                                                           \
+    }
+#define LOOPS(NAME, name) LOOP(name, f32) LOOP(name, f64)
+AMG_STEP_LIST(LOOPS)
+
+#define LOOP_f32(NAME, name) loop_##name##_f32,
+#define LOOP_f64(NAME, name) loop_##name##_f64,
+#define ROW(NAME, name, T) [SPMV_##NAME] = {AMG_STEP_LIST(LOOP_##name)},
+static tile_fn *const loops[SPMV_TYPE_LIMIT][AMG_STEPS] = {REAL_LIST(ROW)};
+#undef ROW
+
+spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
+{
+    if (n <= 0)
+        return SPMV_OK;
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return amg_run_cuda(ctx, step, type, rows, n);
+#endif
+    struct amg_rows scaled = *rows;
+    if (step == AMG_NARROW || step == AMG_WIDEN)
+        scaled.factor = step == AMG_NARROW ? amg_narrowing(rows) : amg_widening(rows);
+    struct rows_of_step state = {&scaled, n};
+    tiles_each(ctx, ceil_divide(n, AMG_TILE), loops[type][step], &state);
+    return SPMV_OK;
+}
+
+/* One step of the inversion; factors has room for n numbers. */
+static void sweep(const struct amg_dense *d, int64_t k, double *factors)
+{
+    const int64_t n = d->n;
+    const double *const c = d->column[k % 2];
+    double *const next = d->column[(k + 1) % 2], *const w = d->element;
+    const struct amg_sweep s = amg_sweep_of(c[k], d->own[k], d->tolerance);
+    d->pivot[k] = s.ratio;
+    for (int64_t i = 0; i < n; i++)
+        factors[i] = c[i] * s.factor; /* 0 if the unknown is left out */
+    for (int64_t i = 0; i < n; i++) {
+        const double of_row = factors[i];
+        for (int64_t j = 0; j <= i && s.used && i != k; j++)
+            w[i * n + j] -= of_row * factors[j];
+    }
+    for (int64_t j = 0; j < k; j++)
+        w[k * n + j] = factors[j] * s.factor;
+    for (int64_t i = k + 1; i < n; i++)
+        w[i * n + k] = factors[i] * s.factor;
+    w[k * n + k] = s.used ? -(s.factor * s.factor) : 0;
+    for (int64_t i = 0; i < n && k + 1 < n; i++)
+        next[i] = w[i <= k ? (k + 1) * n + i : i * n + k + 1];
+}
+
+spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense)
+{
+    double *factors = NULL;
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return amg_invert_cuda(ctx, dense);
+#endif
+    const spmv_status st = host_alloc(ctx, dense->n * 8, "an inverse", (void **)&factors);
+    for (int64_t k = 0; k < dense->n && st == SPMV_OK; k++)
+        sweep(dense, k, factors);
+    host_free(factors);
+    return st;
+}

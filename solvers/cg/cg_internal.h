@@ -1,0 +1,122 @@
+/* The inside of conjugate gradients: the interface between the front (cg.c) and the rungs, and the
+ * table of rungs.
+ *
+ * A rung is one way to run the recurrence: one file with its functions, and one row in the table in
+ * cg.c, which states its backends and its numbers of right-hand sides. What is outside the
+ * recurrence is the same for every rung and method: krylov.c.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CG_INTERNAL_H
+#define CG_INTERNAL_H
+
+#include <math.h>
+
+#include "solvers/cg/cg_error.h"
+#include "solvers/krylov/krylov.h"
+
+/* The recurrence of one right-hand side: the last values of r'r, p'Ap, r'M^-1 r. error: all 0 in
+ * rungs that do not maintain it. */
+struct cg_column {
+    double rr, pq, rz, alpha, beta;
+    struct cg_error error;
+};
+
+struct cg_method;
+
+/* One solve. */
+struct cg {
+    struct krylov s; /* must be first: a pointer to one is a pointer to the other */
+    const struct cg_method *method;
+    const char *rung; /* the name of the requested rung; NULL or "auto": any */
+    spmv_plan *inner; /* the option of that name */
+    void *p;          /* the direction; q = A p is in s */
+    struct cg_column *column;
+    /* start from r and p of the run before: r becomes b - A x, and p changes by the change of M^-1
+     * r */
+    bool continues;
+    bool keeps;  /* another run continues: keep r and p at the end */
+    void *state; /* private to the rung */
+};
+
+enum { CG_ANY_COLUMNS = INT_MAX };
+
+struct cg_method {
+    const char *name;
+    const char *why;                 /* one sentence, for solves where "auto" takes the rung */
+    unsigned backends;               /* the backends: bits 1 << SPMV_BACKEND_... */
+    int least_columns, most_columns; /* numbers of right-hand sides */
+    bool measures;                   /* as in struct krylov */
+
+    /* Returns SPMV_OK, or SPMV_ERROR_UNSUPPORTED with the reason (size, type, preconditioner, the
+     * plan's method). NULL: supports every solve. */
+    spmv_status (*supports)(const struct cg *);
+
+    /* Allocates the rung's workspace into state, once for each solve. Nothing is allocated
+     * later. */
+    spmv_status (*prepare)(struct cg *);
+
+    /* Runs the recurrence, see run in struct krylov. r = b - A x and start_x are set unless the
+     * rung measures. Sets each column and cg->column. Calls krylov_tell after each iteration, and
+     * for iteration 0 unless an earlier run has. */
+    spmv_status (*run)(struct cg *);
+
+    /* Releases what state points to. Called if state is not NULL; it may be partly built. */
+    void (*release)(struct cg *);
+
+    /* x of one right-hand side is the iterate that krylov_tell reports, for on_iterate */
+    bool shows_x;
+
+    bool for_ranks; /* also for a plan of one of several ranks */
+};
+
+/* The rows of the table. Rows of the same name are one rung, for one right-hand side and for
+ * several. */
+extern const struct cg_method cg_textbook;
+extern const struct cg_method cg_fused_omp;
+extern const struct cg_method cg_fused_cuda, cg_fused_columns_cuda;
+extern const struct cg_method cg_graph, cg_graph_columns;
+extern const struct cg_method cg_persistent_cuda;
+
+/* Not in the table: runs another rung in f32, for the option inner. */
+extern const struct cg_method cg_inner;
+
+/* What spmv_cg does not offer: the members of struct krylov with these names. */
+struct cg_extra {
+    double most_growth, indefinite_growth;
+    int64_t iterations_before;
+};
+
+/* spmv_cg on a context that this thread holds. */
+spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                     const struct cg_extra *extra, spmv_cg_result *result, size_t size);
+
+/* Chooses the rung and allocates its workspace; the arguments, info and result must be set.
+ * cg_close is required even after a failure. */
+spmv_status cg_open(struct cg *cg);
+void cg_close(struct cg *cg);
+
+/* One run of the rung: the member run of a solve. */
+spmv_status cg_run(struct krylov *s);
+
+/* q = A p, *pq = p'q, for one right-hand side. */
+spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq);
+
+/* z = M^-1 r */
+spmv_status cg_precondition(const struct cg *cg, const void *r, void *z);
+
+/* A positive definite A with condition number k bounds the growth of the residual by sqrt(k), which is
+ * below this number, unless A is singular to rounding. */
+#define CG_MOST_GROWTH 0x1p27
+
+static inline bool cg_has_diverged(const struct krylov_column *c)
+{
+    return c->residual > CG_MOST_GROWTH * c->start_residual;
+}
+
+/* Whether the sums forbid another step. */
+static inline bool cg_is_broken(const struct cg_column *c)
+{
+    return !isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0;
+}
+
+#endif

@@ -1,0 +1,367 @@
+/* A sparse direct solver. This file turns A into the columns (CSC) that the module takes, in f64 or
+ * c128, and moves vectors between the context's memory and the module's.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/direct/direct.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/plural.h"
+#include "core/reals.h"
+#include "formats/matrix_internal.h"
+#include "solvers/modules/direct_module.h"
+#include "solvers/solver_module.h"
+
+enum { SENTENCE = 256 };
+
+struct direct {
+    spmv_context *ctx;
+    const struct direct_module *module;
+    void *state;    /* of the module; NULL for n = 0 */
+    spmv_type type; /* of A; f64 for a pattern */
+    bool pattern;
+    int64_t n, nnz; /* of A as given */
+    int parts;      /* doubles per number: 1 or 2 */
+    int64_t *col_ptr, *row;
+    int64_t *place; /* entry k of A is added to number place[k] of val */
+    double *val;
+    double *x;          /* n numbers: b, then the solution */
+    void *stage;        /* on cuda: memory for the values of A or a vector, in their own type */
+    spmv_status status; /* of the last factorisation */
+    struct direct_figures figures;
+    int64_t bytes;   /* of the arrays above */
+    int64_t refused; /* bytes that the module asked for last, and did not get */
+    char sentence[SENTENCE];
+};
+
+static const struct direct_module *open_module(spmv_context *ctx)
+{
+    static const struct solver_module module = {
+        "direct", "spmv_direct_klu.so", "spmv_direct_module",
+        MODULE_NEEDS("direct", "KLU of SuiteSparse", "KLU", "libsuitesparse-dev", "direct"), DIRECT_MODULE_ABI};
+    return solver_module_open(ctx, &module);
+}
+
+/* direct_dense.c */
+extern const struct direct_module direct_dense;
+
+static spmv_status fail(const struct direct *d, spmv_status status, const char *why)
+{
+    return context_fail(d->ctx, status, "direct: %s", why);
+}
+
+static bool on_device(const struct direct *d)
+{
+    return spmv_context_backend(d->ctx) == SPMV_BACKEND_CUDA;
+}
+
+static spmv_status get(struct direct *d, int64_t bytes, const char *what, void **memory)
+{
+    const spmv_status st = host_alloc(d->ctx, max_i64(bytes, 1), what, memory);
+    if (st == SPMV_OK)
+        d->bytes += bytes;
+    return st;
+}
+
+/* ------------------------------------------------------------------ matrix */
+
+/* Sets col_ptr, row and place. Rows of A are read in ascending order, so rows ascend in each column,
+ * and an entry repeats an earlier one if the last row of its column is its own row. */
+static spmv_status take_pattern(struct direct *d, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *end = NULL; /* of what a column has so far; first its last row, plus 1 */
+    TRY(host_alloc(d->ctx, d->n * 8, "columns of a matrix", (void **)&end));
+    memset(end, 0, (size_t)d->n * 8);
+    memset(d->col_ptr, 0, (size_t)(d->n + 1) * 8);
+    for (int64_t i = 0; i < d->n; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const int32_t c = a->col[k];
+            d->col_ptr[c + 1] += end[c] != i + 1;
+            end[c] = i + 1;
+        }
+    for (int64_t c = 0; c < d->n; c++) {
+        end[c] = d->col_ptr[c];
+        d->col_ptr[c + 1] += d->col_ptr[c];
+    }
+    for (int64_t i = 0; i < d->n; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            const int32_t c = a->col[k];
+            if (end[c] == d->col_ptr[c] || d->row[end[c] - 1] != i)
+                d->row[end[c]++] = i;
+            d->place[k] = end[c] - 1;
+        }
+done:
+    host_free(end);
+    return st;
+}
+
+/* Sets val. values: in host memory; NULL: a pattern. */
+static spmv_status take_values(struct direct *d, const void *values)
+{
+    const spmv_type part = type_part(d->type);
+    const int64_t entries = d->col_ptr[d->n];
+    memset(d->val, 0, (size_t)(entries * d->parts) * sizeof *d->val);
+    for (int64_t k = 0; k < d->nnz; k++)
+        for (int p = 0; p < d->parts; p++)
+            d->val[d->place[k] * d->parts + p] += values == NULL ? 1 : real_at(part, values, k * d->parts + p);
+    for (int64_t c = 0; c < d->n; c++)
+        for (int64_t e = d->col_ptr[c] * d->parts; e < d->col_ptr[c + 1] * d->parts; e++)
+            if (!isfinite(d->val[e]))
+                return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: the entry in row %lld, column %lld%s is %g",
+                                    context_number(d->ctx, d->row[e / d->parts]), context_number(d->ctx, c),
+                                    context_counted(d->ctx), d->val[e]);
+    return SPMV_OK;
+}
+
+static void describe(struct direct *d)
+{
+    const struct direct_figures *f = &d->figures;
+    if (d->n == 0)
+        snprintf(d->sentence, sizeof d->sentence, "%s: a matrix without rows", d->module->version);
+    else if (d->status != SPMV_OK)
+        snprintf(d->sentence, sizeof d->sentence, "%s: no factors", d->module->version);
+    else
+        snprintf(d->sentence, sizeof d->sentence,
+                 "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes, reciprocal "
+                 "condition number about %.1e",
+                 d->module->version, (long long)f->blocks, plural(f->blocks), f->ordering, (long long)f->nonzeros,
+                 plural(f->nonzeros), (long long)direct_bytes(d), f->rcond);
+}
+
+/* For the module: memory of the process's limit. */
+static bool take(void *user, int64_t bytes)
+{
+    struct direct *const d = user;
+    if (bytes < 0) {
+        memory_give(-bytes);
+        return true;
+    }
+    if (context_cancelled(d->ctx) || !memory_take(bytes)) {
+        d->refused = bytes;
+        return false;
+    }
+    return true;
+}
+
+/* The status of a failed call of the module. */
+static spmv_status failed(const struct direct *d, spmv_status st, const char *why)
+{
+    int64_t limit = 0;
+    if (st != SPMV_ERROR_MEMORY)
+        return fail(d, st, why);
+    if (context_cancelled(d->ctx))
+        return context_fail_cancelled(d->ctx, "direct");
+    const int64_t left = memory_limit_left(&limit);
+    return limit == 0 || d->refused <= left
+               ? fail(d, st, why)
+               : context_fail(d->ctx, st, "direct: %s: %lld bytes more are needed; the limit of %.4g MB leaves %.4g MB",
+                              why, (long long)d->refused, (double)limit * 1e-6, (double)left * 1e-6);
+}
+
+static spmv_status factorise(struct direct *d)
+{
+    char why[DIRECT_WHY] = "";
+    const spmv_status st = d->module->factor(d->state, d->val, &d->figures, why);
+    return st == SPMV_OK ? st : failed(d, st, why);
+}
+
+static spmv_status analyse(struct direct *d)
+{
+    char why[DIRECT_WHY] = "";
+    const struct direct_problem problem = {.n = d->n,
+                                           .col_ptr = d->col_ptr,
+                                           .row = d->row,
+                                           .complex = type_is_complex(d->type),
+                                           .first_index = d->ctx->first_index,
+                                           .take = take,
+                                           .user = d};
+    const spmv_status st = d->module->open(&problem, &d->state, &d->figures, why);
+    if (st != SPMV_OK)
+        return failed(d, st, why);
+    /* each nonzero of the factors has a value and a row number */
+    int64_t bytes = 0;
+    if (!multiply_fits(d->figures.expected, 8 + 8 * d->parts, &bytes))
+        bytes = INT64_MAX;
+    if (!memory_take(bytes)) /* so that the limit is not reached after minutes */
+        return context_fail_memory(d->ctx, "direct: the factors", bytes);
+    memory_give(bytes);
+    return matrix_memory_check(d->ctx, "direct: the factors", bytes);
+}
+
+static spmv_status check(spmv_context *ctx, const spmv_csr *a)
+{
+    spmv_status st = csr_check_shape(ctx, "direct", a);
+    if (st == SPMV_OK)
+        st = csr_check_square(ctx, "direct", a->rows, a->cols);
+    if (st != SPMV_OK)
+        return st;
+    if (a->val != NULL && !type_is_floating(a->type))
+        return context_fail(ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s", spmv_type_name(a->type));
+    return SPMV_OK;
+}
+
+static spmv_status make(struct direct *d, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t size = (int64_t)spmv_type_size(d->type);
+    const int64_t stage = max_i64(d->pattern ? 0 : d->nnz * size, d->n * 8 * d->parts);
+    TRY(get(d, (d->n + 1) * 8, "columns of a matrix", (void **)&d->col_ptr));
+    TRY(get(d, d->nnz * 8, "rows of a matrix", (void **)&d->row));
+    TRY(get(d, d->nnz * 8, "places of entries", (void **)&d->place));
+    TRY(get(d, d->nnz * 8 * d->parts, "values of a matrix", (void **)&d->val));
+    TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
+    if (on_device(d))
+        TRY(get(d, stage, "a copy of values", &d->stage));
+    TRY(take_pattern(d, a));
+    TRY(take_values(d, a->val));
+    TRY(analyse(d));
+    TRY(factorise(d));
+done:
+    return st;
+}
+
+/* dense: factors of the whole square. */
+static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, struct direct **direct)
+{
+    spmv_status st = SPMV_OK;
+    struct direct *d = NULL;
+    spmv_matrix *copy = NULL;
+    spmv_csr host;
+    *direct = NULL;
+    TRY(check(ctx, a));
+    host = *a;
+    if (csr_on_device(ctx, a)) {
+        TRY(spmv_matrix_copy(ctx, a, SPMV_MEMORY_HOST, &copy));
+        spmv_matrix_view(copy, &host);
+    }
+    host.memory = SPMV_MEMORY_HOST;
+    TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
+    TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
+    *d = (struct direct){.ctx = ctx,
+                         .type = a->val != NULL ? a->type : SPMV_F64,
+                         .pattern = a->val == NULL,
+                         .n = a->rows,
+                         .nnz = a->nnz,
+                         .bytes = sizeof *d};
+    d->parts = type_parts(d->type);
+    d->module = dense ? &direct_dense : open_module(ctx);
+    if (d->module == NULL)
+        TRY(SPMV_ERROR_UNSUPPORTED);
+    if (d->n > 0)
+        TRY(make(d, &host));
+    describe(d);
+done:
+    spmv_matrix_destroy(copy);
+    if (st != SPMV_OK) {
+        direct_destroy(d);
+        d = NULL;
+    }
+    *direct = d;
+    return st;
+}
+
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, false, direct);
+}
+
+spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct)
+{
+    return create(ctx, a, true, direct);
+}
+
+void direct_destroy(struct direct *d)
+{
+    if (d == NULL)
+        return;
+    if (d->state != NULL)
+        d->module->close(d->state);
+    host_free_all(d->col_ptr, d->row, d->place, d->val, d->x, d->stage);
+    host_free(d);
+}
+
+spmv_status direct_update_values(struct direct *d, const void *values)
+{
+    spmv_status st = SPMV_OK;
+    const void *host = values;
+    if (d->pattern)
+        return fail(d, SPMV_ERROR_UNSUPPORTED, "a pattern has no values");
+    if (d->n == 0)
+        return SPMV_OK;
+    if (on_device(d) && d->nnz > 0) {
+        TRY(spmv_download(d->ctx, values, d->stage, d->nnz * (int64_t)spmv_type_size(d->type)));
+        host = d->stage;
+    }
+    TRY(take_values(d, host));
+    TRY(factorise(d));
+done:
+    d->status = st;
+    describe(d);
+    return st;
+}
+
+/* ----------------------------------------------------------------- solution */
+
+/* SPMV_ERROR_NOT_FINITE if an element of the vector is not finite. */
+static spmv_status check_vector(const struct direct *d, const char *name, spmv_type part, const void *vector)
+{
+    for (int64_t i = 0; i < d->n * d->parts; i++)
+        if (!isfinite(real_at(part, vector, i)))
+            return context_fail(d->ctx, SPMV_ERROR_NOT_FINITE, "direct: %s has %g in row %lld%s", name,
+                                real_at(part, vector, i), context_number(d->ctx, i / d->parts),
+                                context_counted(d->ctx));
+    return SPMV_OK;
+}
+
+spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *x)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type part = type_part(type);
+    const int64_t bytes = d->n * (int64_t)spmv_type_size(type);
+    char why[DIRECT_WHY] = "";
+    if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
+        return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
+                            spmv_type_name(d->type), spmv_type_name(type));
+    if (d->status != SPMV_OK)
+        return fail(d, d->status, "there are no factors: the last new values were refused");
+    if (d->n == 0)
+        return SPMV_OK;
+    const void *from = b;
+    void *to = x;
+    if (on_device(d)) {
+        TRY(spmv_download(d->ctx, b, d->stage, bytes));
+        from = to = d->stage;
+    }
+    TRY(check_vector(d, "b", part, from));
+    for (int64_t i = 0; i < d->n * d->parts; i++)
+        d->x[i] = real_at(part, from, i);
+    st = d->module->solve(d->state, d->x, why);
+    if (st != SPMV_OK)
+        return fail(d, st, why);
+    for (int64_t i = 0; i < d->n * d->parts; i++)
+        real_set(part, to, i, d->x[i]);
+    TRY(check_vector(d, "x", part, to));
+    if (on_device(d))
+        TRY(spmv_upload(d->ctx, to, x, bytes));
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------------- figures */
+
+const char *direct_describe(const struct direct *d)
+{
+    return d->sentence;
+}
+
+double direct_rcond(const struct direct *d)
+{
+    return d->status == SPMV_OK ? d->figures.rcond : 0;
+}
+
+int64_t direct_bytes(const struct direct *d)
+{
+    return d->bytes + d->figures.bytes;
+}

@@ -1,0 +1,62 @@
+/* A sparse direct solver: LU factors of a square matrix, by a module
+ * (solvers/modules/direct_klu.c).
+ *
+ * It computes on the CPU in f64 or c128, whatever the context's backend and the matrix's type are.
+ * The same matrix and right-hand side give the same bits. The solution is not refined here.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DIRECT_H
+#define DIRECT_H
+
+#include <spmv/matrix.h>
+
+struct direct;
+
+/* Orders and factorises A.
+ *
+ *   a        square, f64, f32, c64, c128 or a pattern, in either memory; columns in any order.
+ *            Entries at the same place are added. Not needed after the call.
+ *   *direct  the solver; NULL after an error
+ *
+ * Waits if A is on a GPU.
+ * Errors: SPMV_ERROR_UNSUPPORTED (no module; the message says what to install), SPMV_ERROR_SINGULAR
+ * (the message names a row or column), SPMV_ERROR_NOT_FINITE (an entry; the message names it),
+ * SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY (also: the expected factors exceed the
+ * machine's memory), those of spmv_matrix_check, SPMV_ERROR_DEVICE. */
+spmv_status direct_create(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+void direct_destroy(struct direct *direct);
+
+/* The same with factors of the whole square (direct_dense.c), for small systems. No module is needed. A
+ * matrix that is singular to rounding is SPMV_ERROR_SINGULAR. */
+spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct direct **direct);
+
+/* Solves A x = b with the factors.
+ *
+ *   type  of b and x: real for a real matrix or a pattern, complex for a complex one
+ *   b, x  n elements in the context's memory; may be the same array
+ *
+ * Waits. Allocates nothing. x is undefined after an error.
+ * Errors: SPMV_ERROR_TYPE, SPMV_ERROR_NOT_FINITE (an element of b or x), the status of
+ * direct_update_values if that has failed, SPMV_ERROR_DEVICE. */
+spmv_status direct_solve(struct direct *direct, spmv_type type, const void *b, void *x);
+
+/* Replaces the values of A and factorises again, in the order found before, with new pivots: the
+ * bits of solutions are those of a new solver.
+ *
+ *   values  nnz elements of the type of A in the context's memory, in the order of A
+ *
+ * Waits. After an error, solves fail with the same status until a call succeeds.
+ * Errors: those of direct_create; SPMV_ERROR_UNSUPPORTED: a pattern has no values. */
+spmv_status direct_update_values(struct direct *direct, const void *values);
+
+/* One sentence: the package and its version, the ordering, the nonzeros of the factors, the memory
+ * and the condition. Valid until the next new values. */
+const char *direct_describe(const struct direct *direct);
+
+/* The estimated reciprocal of the condition number in the 1-norm; 0 without factors. */
+double direct_rcond(const struct direct *direct);
+
+/* Bytes of the solver, with those of the module. */
+int64_t direct_bytes(const struct direct *direct);
+
+#endif

@@ -1,0 +1,405 @@
+/* The common run of minres, gmres and bicgstab: workspace, the loop over steps, the callback, and
+ * the message of a breakdown.
+ *
+ * The scalars of a recurrence are in the context's memory (krylov_scalars.h). On ref and omp a step
+ * is done when its function returns. On cuda steps are queued ahead of need: kernels of steps after
+ * the last return at once, and the host reads copies of the state while later steps run.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/krylov/krylov_general.h"
+
+#include <spmv/primitives.h>
+
+#include "product/plan_internal.h"
+#include "solvers/precond/precond_internal.h"
+
+/* A cycle of gmres must reduce the residual by this factor, or the run ends. */
+static const double CYCLE_PROGRESS = 0.999;
+
+/* ------------------------------------------------------------- for the recurrences */
+
+spmv_status general_multiply(const struct general *g, const void *x, void *y)
+{
+    struct plan_product product = plan_product_of(g->s.plan, NULL, x, NULL, y);
+    product.stop = &g->v.state->ending;
+    return plan_multiply(g->s.plan, &product);
+}
+
+spmv_status general_precondition(const struct general *g, const void *r, const void **z)
+{
+    *z = g->s.precond != NULL ? g->z : r;
+    return g->s.precond != NULL ? spmv_preconditioner_apply(g->s.precond, r, g->z) : SPMV_OK;
+}
+
+spmv_status general_clear(const struct general *g, int first, int count)
+{
+    /* all bits 0, also as floats */
+    return spmv_map_index(g->s.ctx, g->s.part, &(const double){0}, NULL, general_vector(g, first),
+                          count * g->stride * type_parts(g->s.type));
+}
+
+/* ------------------------------------------------------------- the state */
+
+enum { ALIGNED = 256 };
+
+static int64_t padded(int64_t bytes)
+{
+    return ceil_divide(bytes, ALIGNED) * ALIGNED;
+}
+
+/* Lays out the arrays of gmres behind the state, and returns the bytes of all. base NULL: only
+ * counts. */
+static int64_t place_arrays(struct krylov_state *state, char *base, int64_t most)
+{
+    struct krylov_scalar **const arrays[] = {&state->pass, &state->h, &state->g, &state->sines, &state->r};
+    const int64_t count[] = {most + 1, most + 1, most + 1, most + 1, most * most};
+    int64_t at = padded((int64_t)sizeof *state);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        *arrays[i] = base != NULL ? (struct krylov_scalar *)(void *)(base + at) : NULL;
+        at = padded(at + count[i] * (int64_t)sizeof(struct krylov_scalar));
+    }
+    state->cosines = base != NULL ? (double *)(void *)(base + at) : NULL;
+    return padded(at + (most + 1) * (int64_t)sizeof *state->cosines);
+}
+
+/* Writes the state of a new run. */
+static spmv_status write_state(struct general *g)
+{
+    const struct krylov_column *c = g->s.column;
+    struct krylov_state *const state = &g->host;
+    const double largest = state->largest; /* 0 before the first run */
+    memset(state, 0, sizeof *state);
+    state->largest = largest;
+    place_arrays(state, g->small, g->restart);
+    state->tolerance = c->tolerance;
+    state->roundoff = real_limits_of(g->s.part).roundoff;
+    state->limit = c->limit;
+    state->first = 1;
+    state->plain = g->s.precond == NULL;
+    state->even = g->queue != NULL; /* groups of steps begin with an even one */
+    state->most = g->restart;
+    state->c[C_ONE] = scalar_of(1);
+    return spmv_upload(g->s.ctx, state, g->v.state, (int64_t)sizeof *state);
+}
+
+/* ------------------------------------------------------------- the loop */
+
+/* Reports the iterations up to the last one made. *next: the first that was not reported; base
+ * iterations came before the run. */
+static spmv_status tell(struct general *g, int64_t base, int64_t *next)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &g->s;
+    for (; *next <= g->host.iterations && s->told == SPMV_OK; ++*next) {
+        void *const x = s->x;
+        const void *iterate = x;
+        if (s->on_iterate != NULL && g->method->iterate != NULL)
+            TRY(g->method->iterate(g, &iterate));
+        s->x = (void *)iterate; /* on_iterate reads it */
+        krylov_tell(s, base + *next, g->host.history[*next % KRYLOV_RING]);
+        s->x = x;
+    }
+done:
+    return st;
+}
+
+/* Steps until none follows, each one waited for. first: 1 if an odd number of steps came before. */
+static spmv_status run_each(struct general *g, int64_t first, int64_t base, int64_t *next)
+{
+    spmv_status st = SPMV_OK;
+    for (int64_t k = first;; k++) {
+        TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
+        TRY(tell(g, base, next));
+        if (g->host.ending || g->s.told != SPMV_OK)
+            break;
+        TRY(g->method->step(g, k));
+    }
+done:
+    return st;
+}
+
+#ifdef SPMV_HAVE_CUDA
+enum { AHEAD = 2 }; /* groups in flight */
+
+/* Whether the residuals predict that fewer steps are left than are queued at a time. */
+static bool near_end(const struct general *g, double before, int steps)
+{
+    const struct krylov_state *const state = &g->host;
+    const double fall = log(before / state->residual), left = log(state->residual / state->enough);
+    return fall > 0 && left / fall * steps < (AHEAD + 1) * KRYLOV_LONG_GROUP;
+}
+
+/* The same, queued ahead. A cycle of gmres has a known number of steps at most. */
+static spmv_status run_queued(struct general *g, int64_t base, int64_t *next)
+{
+    spmv_status st = SPMV_OK;
+    const bool costly = g->s.precond != NULL && precond_inverse_diagonal(g->s.precond) == NULL;
+    const int64_t most = g->restart > 0 ? g->restart : INT64_MAX;
+    const int few = costly && !g->method->two_steps ? 1 : KRYLOV_SHORT_GROUP;
+    int steps = costly ? few : KRYLOV_LONG_GROUP, before_steps = 0, last = 0;
+    double before = 0;
+    for (int64_t k = 0, group = 0; k < most; group++) {
+        const int queued = most - k < steps ? few : steps; /* steps after the last do nothing */
+        last = (int)(group % AHEAD);
+        TRY(krylov_queue_steps(g->queue, k, queued, last));
+        k += queued;
+        if (group >= AHEAD - 1) {
+            TRY(krylov_queue_await(g->queue, (last + 1) % AHEAD, &g->host));
+            TRY(tell(g, base, next));
+            if (g->host.ending || g->s.told != SPMV_OK)
+                break;
+            if (!costly)
+                steps = before > 0 && near_end(g, before, before_steps) ? few : KRYLOV_LONG_GROUP;
+            before = g->host.residual;
+        }
+        before_steps = queued;
+    }
+    TRY(krylov_queue_await(g->queue, last, &g->host));
+    TRY(tell(g, base, next));
+done:
+    return st;
+}
+
+/* The same, many steps in each kernel. */
+static spmv_status run_persistent(struct general *g, int64_t base, int64_t *next)
+{
+    spmv_status st = SPMV_OK;
+    bool begins = true;
+    do {
+        TRY(krylov_persistent_steps(g, begins));
+        TRY(spmv_download(g->s.ctx, g->v.state, &g->host, (int64_t)sizeof g->host));
+        TRY(tell(g, base, next));
+        begins = false;
+    } while (!g->host.ending && g->s.told == SPMV_OK);
+done:
+    return st;
+}
+#endif
+
+static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
+{
+#ifdef SPMV_HAVE_CUDA
+    if (g->persistent != NULL)
+        return run_persistent(g, base, next);
+    if (g->queue != NULL && g->s.on_iterate == NULL)
+        return run_queued(g, base, next);
+#endif
+    return run_each(g, g->method->two_steps ? g->host.iterations % 2 : 0, base, next);
+}
+
+/* The true residual of x. *follows: that of the recurrence says the same. */
+static spmv_status true_residual(const struct general *g, double *norm, bool *follows)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *const s = &g->s;
+    TRY(krylov_residual(s, s->q));
+    TRY(krylov_norms(s, s->q, norm));
+    *follows = *norm <= 2 * g->host.residual;
+done:
+    return st;
+}
+
+/* Whether x is better than one with the residual `best`. While x grows without bound along a null vector,
+ * its residual changes by rounding errors only. */
+static bool is_better(double norm, bool follows, double best)
+{
+    return norm < (follows ? 0.9999 : 0.9) * best;
+}
+
+/* After a pause of minres: compares the residual with the true one. *best: the smallest true residual
+ * so far, that of start_x, which becomes x if that is better. Sets g->host.paused if the steps go on;
+ * otherwise the true residual has not followed, and the run breaks. */
+static spmv_status look_at_residual(struct general *g, double *best)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &g->s;
+    struct krylov_state *const state = &g->host;
+    double now = 0;
+    bool follows = false;
+    TRY(true_residual(g, &now, &follows));
+    state->paused = 0;
+    if (is_better(now, follows, *best)) {
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->x, s->start_x, s->count));
+        *best = now;
+    } else if (!follows) {
+        state->stop = KRYLOV_BROKEN;
+        state->broken = BROKEN_LEAST_SQUARES;
+        goto done;
+    }
+    state->pause_residual = state->residual;
+    state->pause_iteration = state->iterations;
+    state->ending = 0;
+    TRY(spmv_upload(s->ctx, state, g->v.state, (int64_t)sizeof *state));
+    state->paused = 1;
+done:
+    return st;
+}
+
+/* If the steps have paused, x becomes start_x unless x is better. */
+static spmv_status return_to_best(const struct general *g, double best)
+{
+    spmv_status st = SPMV_OK;
+    const struct krylov *const s = &g->s;
+    double now = 0;
+    bool follows = false;
+    if (g->host.pause_residual == 0 && g->host.broken != BROKEN_LEAST_SQUARES)
+        return SPMV_OK;
+    TRY(true_residual(g, &now, &follows));
+    if (!is_better(now, follows, best))
+        TRY(spmv_map(s->ctx, SPMV_MAP_COPY, s->part, s->start_x, s->x, s->count));
+done:
+    return st;
+}
+
+static spmv_status run(struct krylov *s)
+{
+    spmv_status st = SPMV_OK;
+    struct general *const g = (struct general *)s;
+    struct krylov_column *const c = s->column;
+    const int64_t base = s->iterations;
+    int64_t next = base > 0; /* a restart has reported its first residual already */
+    bool again = false;
+    TRY(krylov_start(s));
+    TRY(write_state(g));
+    double before = INFINITY;
+    do {
+        TRY(g->method->begin(g));
+        TRY(run_steps(g, base, &next));
+        double best = g->host.start;
+        while (g->host.paused && s->told == SPMV_OK) {
+            TRY(look_at_residual(g, &best));
+            if (g->host.paused)
+                TRY(run_steps(g, base, &next));
+        }
+        if (s->told == SPMV_OK)
+            TRY(return_to_best(g, best));
+        if (g->method->end != NULL)
+            TRY(g->method->end(g));
+        again = g->host.stop == KRYLOV_RUNS && !g->host.paused && s->told == SPMV_OK;
+        if (again && g->host.residual > CYCLE_PROGRESS * before) { /* the next cycle would be like this one */
+            g->host.stop = KRYLOV_DONE;
+            again = false;
+        }
+        before = g->host.residual;
+        if (again)
+            TRY(krylov_residual(s, s->r));
+    } while (again);
+    c->start_residual = g->host.start;
+    c->enough = g->host.enough;
+    c->residual = g->host.residual;
+    c->iterations = g->host.iterations;
+    c->stop = (enum column_stop)g->host.stop;
+    if (s->told != SPMV_OK && base + c->iterations >= s->told_at)
+        c->stop = COLUMN_RUNS;
+    s->iterations = base + c->iterations;
+done:
+    return st;
+}
+
+/* ------------------------------------------------------------- breakdown */
+
+static spmv_status fail_broken(const struct krylov *s, int v)
+{
+    const struct general *const g = (const struct general *)s;
+    const long long k = (long long)(s->iterations_before + s->result[v].iterations);
+    const double culprit = krylov_unscaled_square(s, g->host.culprit);
+    switch ((enum krylov_broken)g->host.broken) {
+    case BROKEN_NOT_POSITIVE:
+        return context_fail(s->ctx, SPMV_ERROR_NOT_POSITIVE,
+                            "%s: minres: r'M^-1 r = %g < 0 at iteration %lld: the preconditioner is not positive "
+                            "definite; gmres takes any",
+                            s->call, culprit, k);
+    case BROKEN_SINGULAR:
+        return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
+                            "%s: %s: the Krylov space ends at iteration %lld without a solution: the matrix is "
+                            "singular, or the preconditioner is",
+                            s->call, g->method->name, k);
+    case BROKEN_LEAST_SQUARES:
+        return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
+                            "%s: minres: A is singular, or nearly so, and b has a part that no x reaches: at iteration "
+                            "%lld the residual is nearly a null vector of A, so x is a least-squares solution%s",
+                            s->call, k, g->host.plain ? "" : " in the norm of the preconditioner's inverse");
+    case BROKEN_SHADOW:
+        return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
+                            "%s: bicgstab: a product with the first residual is %g at iteration %lld; try gmres",
+                            s->call, culprit, k);
+    case BROKEN_NO_STABILISATION:
+        return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN, "%s: bicgstab: omega is 0 at iteration %lld; try gmres",
+                            s->call, k);
+    default:
+        return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s: %s: a sum is %g at iteration %lld", s->call,
+                            g->method->name, culprit, k);
+    }
+}
+
+/* ------------------------------------------------------------- the solve */
+
+static spmv_status open(struct general *g)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &g->s;
+    const int64_t line = 32; /* elements, so that each vector is aligned like memory of its own */
+    s->run = g->method->run != NULL ? g->method->run : run;
+    s->fail_broken = fail_broken;
+    TRY(krylov_open(s));
+    const int64_t size = (int64_t)spmv_type_size(s->type);
+    const int basis = g->restart > 0 ? g->restart + 1 : 0, vectors = g->method->vectors(g);
+    const int64_t state_bytes = place_arrays(&g->host, NULL, g->restart);
+    const int64_t parts_bytes = krylov_parts_bytes(s->ctx, s->n, basis);
+    g->stride = ceil_divide(s->n, line) * line;
+    TRY(context_lend(s->ctx, state_bytes + parts_bytes, &g->small));
+    TRY(context_lend(s->ctx, vectors * g->stride * size, &g->vectors));
+    if (s->precond != NULL)
+        TRY(context_lend(s->ctx, s->n * size, &g->z));
+    if (s->on_iterate != NULL && g->method->iterate != NULL)
+        TRY(context_lend(s->ctx, s->n * size, &g->shown));
+    /* all bits 0, also as floats */
+    TRY(spmv_map_index(s->ctx, SPMV_F64, &(const double){0}, NULL, g->small, (state_bytes + parts_bytes) / 8));
+    g->v = (struct krylov_vectors){
+        .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
+#ifdef SPMV_HAVE_CUDA
+    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->method->step != NULL) {
+        TRY(krylov_persistent_open(g, &g->persistent));
+        if (g->persistent == NULL)
+            TRY(krylov_queue_open(g, &g->queue));
+    }
+#endif
+done:
+    return st;
+}
+
+static void close(struct general *g)
+{
+#ifdef SPMV_HAVE_CUDA
+    krylov_queue_close(g->queue);
+    krylov_persistent_close(g, g->persistent);
+#endif
+    void *const lent[] = {g->small, g->vectors, g->z, g->shown};
+    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
+        context_take_back(g->s.ctx, lent[i]);
+    krylov_close(&g->s);
+}
+
+spmv_status general_solve(struct general *g)
+{
+    spmv_status st = SPMV_OK;
+    struct krylov *const s = &g->s;
+    TRY(krylov_check(s));
+    TRY(krylov_check_precond(s, s->info.type));
+    if (s->precond != NULL && precond_is_identity(s->precond))
+        s->precond = NULL;
+    if (s->info.rows == 0)
+        return krylov_solve_empty(s);
+    st = open(g);
+    if (st == SPMV_OK) {
+        const void *const b = s->b;
+        const bool zero_start = s->zero_start;
+        st = krylov_name_not_finite(s, b, zero_start, krylov_solve(s));
+        close(g);
+        return st;
+    }
+    close(g);
+done:
+    s->result->status = st;
+    return st;
+}

@@ -1,0 +1,108 @@
+/* The methods minres, gmres, bicgstab and direct: the interface between the solver
+ * (solver_solve.c), their common run (krylov_general.c) and the recurrences (krylov_minres.c,
+ * krylov_gmres.c, krylov_bicgstab.c, krylov_direct.c).
+ * Statuses, restarts, the true residual and scaling: krylov.c.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef KRYLOV_GENERAL_H
+#define KRYLOV_GENERAL_H
+
+#include "solvers/krylov/krylov.h"
+#include "solvers/krylov/krylov_passes.h"
+
+struct direct;
+struct krylov_persistent;
+struct krylov_queue;
+struct general_method;
+
+/* One solve. */
+struct general {
+    struct krylov s; /* must be first: a pointer to one is a pointer to the other */
+    const struct general_method *method;
+    int restart;           /* gmres: steps of a cycle; else 0 */
+    struct direct *direct; /* direct */
+
+    struct krylov_vectors v;
+    struct krylov_state host;   /* the last copy of the state */
+    struct krylov_queue *queue; /* cuda; NULL with persistent */
+    struct krylov_persistent *persistent;
+    void *small;   /* memory of the state, its arrays and the parts of sums */
+    void *vectors; /* memory of the method's vectors, `stride` elements apart */
+    int64_t stride;
+    void *z;     /* M^-1 of a vector; without M the vector itself is used */
+    void *shown; /* gmres with on_iterate: the iterate */
+};
+
+/* The vectors that a kernel of many steps works on, besides x. */
+struct krylov_persistent_vectors {
+    void *p, *basis, *directions; /* gmres; directions: M^-1 of the basis, NULL without M */
+    void *r, *r0, *v;             /* bicgstab; and p */
+};
+
+struct general_method {
+    const char *name;
+    /* vectors of the workspace; s.precond and restart are set */
+    int (*vectors)(const struct general *g);
+    /* As in struct krylov, in place of the common run and all below; NULL: none. */
+    spmv_status (*run)(struct krylov *s);
+    /* Queues the start of a run or of another cycle: r = b - A x is given. */
+    spmv_status (*begin)(struct general *g);
+    /* Queues step number k of a cycle. */
+    spmv_status (*step)(struct general *g, int64_t k);
+    /* Queues what follows the last step of a cycle. NULL: nothing. */
+    spmv_status (*end)(struct general *g);
+    /* *x = the present iterate. NULL: x itself. */
+    spmv_status (*iterate)(struct general *g, const void **x);
+    /* Fills in the vectors. NULL: no kernel of many steps. */
+    void (*persistent)(const struct general *g, struct krylov_persistent_vectors *at);
+    bool two_steps; /* steps alternate: a group has an even number */
+};
+
+extern const struct general_method general_minres, general_gmres, general_bicgstab, general_direct;
+
+/* Vector number k of the workspace. */
+static inline void *general_vector(const struct general *g, int k)
+{
+    return (char *)g->vectors + (size_t)(k * g->stride) * spmv_type_size(g->s.type);
+}
+
+/* y = A x, for a step */
+spmv_status general_multiply(const struct general *g, const void *x, void *y);
+
+/* *z = M^-1 r in g->z, or r without M */
+spmv_status general_precondition(const struct general *g, const void *r, const void **z);
+
+/* Fills vectors first to first + count - 1 with 0. */
+spmv_status general_clear(const struct general *g, int first, int count);
+
+/* Solves A x = b. s: call, ctx, plan, b, x, precond, the options and result must be set, as for
+ * conjugate gradients (cg.c). */
+spmv_status general_solve(struct general *g);
+
+/* ------------------------------------------------------------- krylov_queue.cu */
+
+/* Steps in a group on cuda: far from the end, and near it. */
+enum { KRYLOV_LONG_GROUP = 8, KRYLOV_SHORT_GROUP = 2 };
+
+/* Steps on cuda, queued ahead in groups of the same few lengths, which are replayed as CUDA graphs.
+ * Each is followed by a copy of the state. */
+spmv_status krylov_queue_open(struct general *g, struct krylov_queue **queue);
+void krylov_queue_close(struct krylov_queue *queue);
+
+/* Queues steps from number `first` (KRYLOV_LONG_GROUP, or always the same other number), and a copy of the state to place `which` (0 or 1). */
+spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int steps, int which);
+
+/* Waits for that copy. */
+spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct krylov_state *state);
+
+/* ------------------------------------------------------------- krylov_persistent.cu */
+
+/* Many steps in one kernel. *persistent stays NULL if the method or the system is not suited. */
+spmv_status krylov_persistent_open(struct general *g, struct krylov_persistent **persistent);
+void krylov_persistent_close(struct general *g, struct krylov_persistent *persistent);
+
+/* Queues a kernel that runs until the end of the cycle, or for less than KRYLOV_RING steps. begins: the first one after
+ * the method's begin. */
+spmv_status krylov_persistent_steps(struct general *g, bool begins);
+
+#endif

@@ -1,0 +1,123 @@
+/* The passes over vectors of minres, gmres and bicgstab on the host (krylov_passes.h). ref and omp
+ * run the same loops, so they give the same bits.
+ *
+ * Vectors are cut into tiles of a fixed size; the parts of a sum are added in the order of the
+ * tiles. A tile is done in chunks that stay in the first cache while several vectors pass by.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/krylov/krylov_passes.h"
+
+#include <string.h>
+
+#include "core/loops/host_tiles.h"
+
+enum { CHUNK = 512 };
+
+struct combine_job {
+    const struct krylov_vectors *v;
+    const struct krylov_combination *a;
+};
+
+struct project_job {
+    const struct krylov_vectors *v;
+    const struct krylov_projection *a;
+    int sums;
+};
+
+struct store_job {
+    const struct krylov_vectors *v;
+    const struct krylov_storing *a;
+};
+
+struct expand_job {
+    const struct krylov_vectors *v;
+    const void *basis, *x;
+    void *to;
+    int64_t stride;
+};
+
+#define TEMPLATE "solvers/krylov/krylov_passes_typed.h"
+#include "core/each/each_floating.h"
+
+typedef void tile_fn(void *job, int64_t tile);
+static tile_fn *const combine[SPMV_TYPE_LIMIT] = FLOATING_TABLE(combine_tile);
+static tile_fn *const project[SPMV_TYPE_LIMIT] = FLOATING_TABLE(project_tile);
+static tile_fn *const store[SPMV_TYPE_LIMIT] = FLOATING_TABLE(store_tile);
+static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE(expand_tile);
+
+int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
+{
+    const int64_t sums = basis + 1 > KRYLOV_MOST_SUMS ? basis + 1 : KRYLOV_MOST_SUMS;
+#ifdef SPMV_HAVE_CUDA
+    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+        return krylov_parts_bytes_cuda((int)sums);
+#endif
+    (void)ctx;
+    return tiles_of(n) * sums * (int64_t)sizeof(struct krylov_scalar);
+}
+
+#ifdef SPMV_HAVE_CUDA
+#define ON_CUDA(call)                                                                                                  \
+    if (v->ctx->backend->id == SPMV_BACKEND_CUDA)                                                                      \
+    return call
+#else
+#define ON_CUDA(call)
+#endif
+
+spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_combination *a)
+{
+    ON_CUDA(krylov_combine_cuda(v, a));
+    struct combine_job job = {v, a};
+    if (v->state->ending && !a->always)
+        return SPMV_OK;
+    tiles_each(v->ctx, tiles_of(v->n), combine[v->type], &job);
+    struct krylov_scalar sums[KRYLOV_MOST_SUMS] = {{0, 0}};
+    const struct krylov_scalar *const parts = v->parts;
+    for (int64_t t = 0; t < tiles_of(v->n); t++)
+        for (int d = 0; d < a->sums; d++)
+            sums[d] = scalar_sum(sums[d], parts[t * KRYLOV_MOST_SUMS + d]);
+    krylov_finish_scalars(a->finish, v->state, sums);
+    return SPMV_OK;
+}
+
+spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_projection *a)
+{
+    ON_CUDA(krylov_project_cuda(v, a));
+    struct project_job job = {v, a, v->state->j + 2};
+    struct krylov_scalar *const parts = v->parts;
+    if (v->state->ending)
+        return SPMV_OK;
+    tiles_each(v->ctx, tiles_of(v->n), project[v->type], &job);
+    for (int64_t t = 1; t < tiles_of(v->n); t++)
+        for (int d = 0; d < job.sums; d++)
+            parts[d] = scalar_sum(parts[d], parts[t * job.sums + d]);
+    if (a->finish == GMRES_FIRST)
+        gmres_first(v->state, parts);
+    else
+        gmres_second(v->state, parts);
+    return SPMV_OK;
+}
+
+spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_storing *a)
+{
+    ON_CUDA(krylov_store_cuda(v, a));
+    struct store_job job = {v, a};
+    if (!v->state->ending)
+        tiles_each(v->ctx, tiles_of(v->n), store[v->type], &job);
+    return SPMV_OK;
+}
+
+spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int64_t stride, const void *x, void *to)
+{
+    ON_CUDA(krylov_expand_cuda(v, basis, stride, x, to));
+    struct expand_job job = {v, basis, x, to, stride};
+    tiles_each(v->ctx, tiles_of(v->n), expand[v->type], &job);
+    return SPMV_OK;
+}
+
+spmv_status krylov_solve_triangle(const struct krylov_vectors *v)
+{
+    ON_CUDA(krylov_solve_triangle_cuda(v));
+    gmres_solve(v->state);
+    return SPMV_OK;
+}

@@ -1,0 +1,371 @@
+/* The computations of preconditioners on CUDA: the diagonal and its reciprocals; dense blocks, a
+ * Chebyshev step, a triangular solve by levels.
+ *
+ * Blocks: one thread a row; neighbouring threads read neighbouring elements of a column of their
+ * block, and the same element of r. Step: one pass over four vectors instead of three maps.
+ * Triangle: a large level is one launch, one thread a row. A run of small levels is one launch of
+ * one block, with a barrier between levels, which costs a tenth of a launch. So a matrix with long
+ * chains takes microseconds a level, whatever its size. M. Naumov, "Parallel solution of sparse
+ * triangular linear systems in the preconditioned iterative methods on the GPU", NVIDIA
+ * NVR-2011-001, 2011.
+ *
+ * The order of each sum is that of the host.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "device/block.cuh"
+#include "device/dispatch.cuh"
+#include "device/launch.cuh"
+
+extern "C" {
+#include "solvers/precond/precond_loops.h"
+}
+
+namespace
+{
+
+enum { THREADS = 128, RUN_THREADS = 1024 };
+
+/* Offsets are int32_t or int64_t. val may be NULL: each entry is 1. */
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(THREADS)
+    diagonal_kernel(const Offset *row_ptr, const int32_t *col, const T *val, double *diagonal, int64_t rows)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
+        const int64_t end = row_ptr[row + 1];
+        double sum = 0;
+        for (int64_t k = row_ptr[row]; k < end; k++)
+            if (col[k] == row)
+                sum += val != nullptr ? (double)val[k] : 1;
+        diagonal[row] = sum;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) reciprocals_kernel(const double *diagonal, T *reciprocals, int64_t n)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride)
+        reciprocals[i] = (T)(1 / diagonal[i]);
+}
+
+/* struct precond_look in numbers whose maximum or sum does not depend on the order. Doubles of one
+ * sign compare as their bits do. All 0 at first. */
+struct look_cells {
+    unsigned long long heaviest, flipped_smallest, largest;
+    int64_t beside, positive;
+};
+
+__device__ unsigned long long bits_of(double x)
+{
+    unsigned long long bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+__device__ void atomic_max_of_warp(unsigned long long number, unsigned long long *to)
+{
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2) {
+        const unsigned long long other = __shfl_down_sync(0xffffffffu, number, distance);
+        number = other > number ? other : number;
+    }
+    if (threadIdx.x % warp_lanes == 0)
+        atomicMax(to, number);
+}
+
+template <typename T, typename Offset>
+__global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, const int32_t *col, const T *val,
+                                                       const double *diagonal, int64_t rows, look_cells *cells)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    look_cells mine = {};
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
+        const int64_t end = row_ptr[row + 1];
+        double sum = 0;
+        for (int64_t k = row_ptr[row]; k < end; k++) {
+            const double value = val != nullptr ? (double)val[k] : 1;
+            if (col[k] != row && value != 0) {
+                sum += fabs(value);
+                mine.beside++;
+                mine.positive += value > 0;
+            }
+        }
+        const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
+        mine.heaviest = ratio > mine.heaviest ? ratio : mine.heaviest;
+        mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
+        mine.largest = own > mine.largest ? own : mine.largest;
+    }
+    atomic_max_of_warp(mine.heaviest, &cells->heaviest);
+    atomic_max_of_warp(mine.flipped_smallest, &cells->flipped_smallest);
+    atomic_max_of_warp(mine.largest, &cells->largest);
+    atomic_add_of_warp(mine.beside, &cells->beside);
+    atomic_add_of_warp(mine.positive, &cells->positive);
+}
+
+enum { BALL_THREADS = 1024 };
+
+/* One block. marks: a bit for each row, 0; queue: room for PRECOND_BALL rows. A step in which the
+ * queue becomes full does not count. The order of the queue depends on the clock, the numbers do
+ * not. */
+template <typename Offset>
+__global__ void __launch_bounds__(BALL_THREADS) ball_kernel(const Offset *row_ptr, const int32_t *col, int64_t rows,
+                                                            unsigned *marks, int32_t *queue, precond_ball *ball)
+{
+    __shared__ int end, reached[PRECOND_BALL];
+    int begin = 0, steps = 0;
+    if (threadIdx.x == 0) {
+        marks[0] = 1;
+        queue[0] = 0;
+        reached[0] = end = 1;
+    }
+    __syncthreads();
+    for (int here = 1; begin < here && here <= PRECOND_BALL;) {
+        for (int at = begin + (int)threadIdx.x; at < here; at += BALL_THREADS) {
+            const int64_t row = queue[at], last = row_ptr[row + 1];
+            for (int64_t k = row_ptr[row]; k < last; k++) {
+                const unsigned next = (unsigned)col[k], bit = 1u << next % 32;
+                if (next >= rows || (atomicOr(marks + next / 32, bit) & bit) != 0)
+                    continue;
+                const int place = atomicAdd(&end, 1);
+                if (place < PRECOND_BALL)
+                    queue[place] = (int32_t)next;
+            }
+        }
+        __syncthreads();
+        begin = here;
+        here = end;
+        if (here > begin && here <= PRECOND_BALL) {
+            steps++;
+            if (threadIdx.x == 0)
+                reached[steps] = here;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        *ball = {steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) blocks_kernel(int64_t rows, int block, const T *inverse, const T *r, T *z)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
+        const int64_t first = row / block * block;
+        const int n = (int)(rows - first < block ? rows - first : block);
+        const T *column = inverse + first * block + (row - first);
+        T sum = 0;
+        for (int j = 0; j < n; j++)
+            sum += column[j * block] * r[first + j];
+        z[row] = sum;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    step_kernel(bool first, T before, T factor, const T *inverse, const T *residual, T *d, T *z, int64_t n)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += stride) {
+        const T added = factor * (inverse[i] * residual[i]);
+        const T next = first ? added : before * d[i] + added;
+        d[i] = next;
+        z[i] = first ? next : z[i] + next;
+    }
+}
+
+template <typename T> struct triangle {
+    const int64_t *ptr;
+    const int32_t *col, *row;
+    const T *val, *inverse;
+
+    /* in and out may be the same array, and other threads write elements that are read here, so
+     * loads must not use the read-only cache. */
+    __device__ void solve(int64_t p, const T *in, T *out) const
+    {
+        T sum = in[row[p]];
+        const int64_t end = ptr[p + 1];
+        for (int64_t k = ptr[p]; k < end; k++)
+            sum -= val[k] * out[col[k]];
+        out[row[p]] = sum * inverse[p];
+    }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS) level_kernel(triangle<T> t, const T *in, T *out, int64_t begin, int64_t end)
+{
+    const int64_t stride = (int64_t)gridDim.x * THREADS;
+    for (int64_t p = begin + (int64_t)blockIdx.x * THREADS + threadIdx.x; p < end; p += stride)
+        t.solve(p, in, out);
+}
+
+/* One block: levels first to last - 1. */
+template <typename T>
+__global__ void __launch_bounds__(RUN_THREADS)
+    run_kernel(triangle<T> t, const T *in, T *out, const int64_t *level, int64_t first, int64_t last)
+{
+    for (int64_t l = first; l < last; l++) {
+        const int64_t end = level[l + 1];
+        for (int64_t p = level[l] + threadIdx.x; p < end; p += RUN_THREADS)
+            t.solve(p, in, out);
+        __syncthreads();
+    }
+}
+
+template <typename T, typename Offset> spmv_status diagonal_of(spmv_context *ctx, const spmv_csr *a, double *diagonal)
+{
+    return launch(ctx, "preconditioner diagonal", grid_for(a->rows, THREADS), THREADS, diagonal_kernel<T, Offset>,
+                  (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal, a->rows);
+}
+
+template <typename T>
+spmv_status reciprocals_of(spmv_context *ctx, const double *diagonal, void *reciprocals, int64_t n)
+{
+    return launch(ctx, "preconditioner reciprocals", grid_for(n, THREADS), THREADS, reciprocals_kernel<T>, diagonal,
+                  (T *)reciprocals, n);
+}
+
+template <typename T, typename Offset>
+spmv_status look(spmv_context *ctx, const spmv_csr *a, const double *diagonal, look_cells *cells)
+{
+    enum { LOOK_BLOCKS = 1024 };
+    return launch(ctx, "preconditioner look", (int)min_i64(grid_for(a->rows, THREADS), LOOK_BLOCKS), THREADS,
+                  look_kernel<T, Offset>, (const Offset *)a->row_ptr, a->col, (const T *)a->val, diagonal, a->rows,
+                  cells);
+}
+
+template <typename Offset>
+spmv_status grow_ball(spmv_context *ctx, const spmv_csr *a, unsigned *marks, int32_t *queue, precond_ball *ball)
+{
+    return launch(ctx, "preconditioner ball", 1, BALL_THREADS, ball_kernel<Offset>, (const Offset *)a->row_ptr, a->col,
+                  a->rows, marks, queue, ball);
+}
+
+/* Memory of the context, all bits 0. */
+spmv_status cleared(spmv_context *ctx, int64_t bytes, void **memory)
+{
+    const spmv_status st = context_alloc(ctx, bytes, memory);
+    return st != SPMV_OK ? st : on_device(ctx, [=] {
+        return cuda_check(ctx, cudaMemsetAsync(*memory, 0, (size_t)bytes, (cudaStream_t)ctx->stream),
+                          "clearing memory");
+    });
+}
+
+template <typename T> spmv_status blocks(spmv_context *ctx, const struct precond_blocks *b, const void *r, void *z)
+{
+    return launch(ctx, "preconditioner blocks", grid_for(b->rows, THREADS), THREADS, blocks_kernel<T>, b->rows,
+                  b->block, (const T *)b->inverse, (const T *)r, (T *)z);
+}
+
+template <typename T> spmv_status step(spmv_context *ctx, const struct precond_step *s, int64_t n)
+{
+    return launch(ctx, "preconditioner chebyshev step", grid_for(n, THREADS), THREADS, step_kernel<T>, s->first,
+                  (T)s->before, (T)s->factor, (const T *)s->inverse, (const T *)s->residual, (T *)s->d, (T *)s->z, n);
+}
+
+template <typename T>
+spmv_status solve(spmv_context *ctx, const struct precond_triangle *from, const void *in, void *out)
+{
+    const triangle<T> t = {from->ptr, from->col, from->row, (const T *)from->val, (const T *)from->inverse};
+    spmv_status st = SPMV_OK;
+    for (int64_t f = 0; f < from->phases && st == SPMV_OK; f++) {
+        const int64_t begin = from->first[f], end = from->first[f + 1];
+        if (from->wide[f])
+            st = launch(ctx, "preconditioner level", grid_for(end - begin, THREADS), THREADS, level_kernel<T>, t,
+                        (const T *)in, (T *)out, begin, end);
+        else
+            st = launch(ctx, "preconditioner levels", 1, RUN_THREADS, run_kernel<T>, t, (const T *)in, (T *)out,
+                        from->level, from->first_level[f], from->first_level[f + 1]);
+    }
+    return st;
+}
+
+/* On the device: body(zero), with a 0 of this real type. */
+template <typename Body> spmv_status with_scalar_type(spmv_context *ctx, spmv_type type, Body body)
+{
+    return on_device(ctx, [=] { return with_zero(ctx, "preconditioner", type, body); });
+}
+
+/* The same for the values of a matrix (f64 of a pattern), and an offset of its type. */
+template <typename Body> spmv_status with_matrix_type(spmv_context *ctx, const spmv_csr *a, Body body)
+{
+    return with_scalar_type(ctx, a->val != nullptr ? a->type : SPMV_F64, [=](auto zero) {
+        return a->row_ptr_bits == 64 ? body(zero, int64_t()) : body(zero, int32_t());
+    });
+}
+
+} // namespace
+
+extern "C" spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, const struct precond_blocks *b,
+                                           const void *r, void *z)
+{
+    return with_scalar_type(ctx, type, [=](auto zero) { return blocks<decltype(zero)>(ctx, b, r, z); });
+}
+
+extern "C" spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *s, int64_t n)
+{
+    return with_scalar_type(ctx, type, [=](auto zero) { return step<decltype(zero)>(ctx, s, n); });
+}
+
+extern "C" spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *t,
+                                             const void *in, void *out)
+{
+    return with_scalar_type(ctx, type, [=](auto zero) { return solve<decltype(zero)>(ctx, t, in, out); });
+}
+
+extern "C" spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *diagonal)
+{
+    return with_matrix_type(ctx, a, [=](auto zero, auto offset) {
+        return diagonal_of<decltype(zero), decltype(offset)>(ctx, a, diagonal);
+    });
+}
+
+extern "C" spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type type, const double *diagonal,
+                                                void *reciprocals, int64_t n)
+{
+    return with_scalar_type(ctx, type,
+                            [=](auto zero) { return reciprocals_of<decltype(zero)>(ctx, diagonal, reciprocals, n); });
+}
+
+extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, const double *diagonal,
+                                         struct precond_look *numbers)
+{
+    void *there = nullptr;
+    look_cells cells = {};
+    spmv_status st = cleared(ctx, (int64_t)sizeof cells, &there);
+    if (st == SPMV_OK)
+        st = with_matrix_type(ctx, a, [=](auto zero, auto offset) {
+            return look<decltype(zero), decltype(offset)>(ctx, a, diagonal, (look_cells *)there);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, there, &cells, (int64_t)sizeof cells);
+    context_free(ctx, there);
+    const unsigned long long smallest = ~cells.flipped_smallest;
+    numbers->beside = cells.beside;
+    numbers->positive = cells.positive;
+    memcpy(&numbers->heaviest, &cells.heaviest, sizeof numbers->heaviest);
+    memcpy(&numbers->smallest, &smallest, sizeof numbers->smallest);
+    memcpy(&numbers->largest, &cells.largest, sizeof numbers->largest);
+    return st;
+}
+
+extern "C" spmv_status precond_ball_cuda(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
+{
+    void *there = nullptr, *marks = nullptr, *queue = nullptr;
+    spmv_status st = cleared(ctx, ceil_divide(a->rows, (int64_t)32) * 4, &marks);
+    if (st == SPMV_OK)
+        st = context_alloc(ctx, PRECOND_BALL * 4, &queue);
+    if (st == SPMV_OK)
+        st = context_alloc(ctx, (int64_t)sizeof *ball, &there);
+    if (st == SPMV_OK)
+        st = on_device(ctx, [=] {
+            return (a->row_ptr_bits == 64 ? grow_ball<int64_t> : grow_ball<int32_t>)(ctx, a, (unsigned *)marks,
+                                                                                     (int32_t *)queue,
+                                                                                     (precond_ball *)there);
+        });
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, there, ball, (int64_t)sizeof *ball);
+    context_free(ctx, there);
+    context_free(ctx, marks);
+    context_free(ctx, queue);
+    return st;
+}

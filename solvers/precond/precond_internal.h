@@ -1,0 +1,178 @@
+/* The inside of a preconditioner, and the table of kinds.
+ *
+ * A kind is one way to make an M: one file with a function that fills the preconditioner, and one
+ * row in the table (precond.c).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRECOND_INTERNAL_H
+#define PRECOND_INTERNAL_H
+
+#include <spmv/preconditioner.h>
+
+#include "core/backend.h"
+#include "core/reals.h"
+
+enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512, PRECOND_DEGREE = 100 /* the largest degree */ };
+
+struct spmv_preconditioner {
+    spmv_context *ctx;
+    spmv_type type;
+    int64_t rows;
+    spmv_status (*apply)(void *self, const void *r, void *z);
+    void (*destroy)(void *self);
+    spmv_status (*renew)(void *self, const void *values); /* new values; NULL: not supported */
+    void *self;
+    const void *inverse_diagonal; /* for "jacobi" */
+    bool identity;                /* for "none" */
+    struct object_use use;        /* by solves, and by an application */
+    bool applies;                 /* an application has not ended */
+    spmv_plan *plan;              /* the caller's, that it uses; NULL: none */
+    bool together;                /* several ranks call apply together, also a rank without rows */
+    int64_t bytes;
+    double seconds;
+    double lowest, highest, shift;
+    int64_t levels, fallen;
+    char name[PRECOND_NAME];
+    char why[PRECOND_SENTENCE];
+    char layout[PRECOND_SENTENCE];
+    spmv_matrix *filled; /* the matrix that M was made of, if it is not the caller's; NULL: it is */
+};
+
+/* The envelope of a symmetric matrix in some order of its rows: in each row the places from the first
+ * entry to the diagonal. A complete factor needs no others. */
+struct envelope {
+    double entries;  /* of the envelope */
+    double products; /* multiplications of the factorization */
+    int32_t *order;  /* order[p]: the row at place p */
+    int32_t *width;  /* width[p]: places in front of its diagonal */
+    bool reordered;  /* reverse Cuthill-McKee; else the order of the matrix */
+};
+
+/* The input of a kind. */
+struct precond_source {
+    const spmv_csr *a; /* as given by the caller */
+    /* the same, readable on the host, checked: square, valid columns, any order; only its sizes for
+     * kinds that need no more than the diagonal */
+    spmv_csr host;
+    bool read; /* host is complete */
+    /* the sum of the diagonal entries of each row; finite and positive. In host memory, or where
+     * that would need a copy of the matrix, in the context's memory. The other one is NULL. */
+    double *diagonal, *device_diagonal;
+    int64_t bad; /* the first row whose sum is not positive or not finite, and the sum; else rows */
+    double bad_value;
+    /* Rows without entries, such as isolated vertices of a graph, are left alone: M is made of a copy
+     * of A with 1 on their diagonal, to which a and host then point. alone: their number. */
+    spmv_csr filled;
+    spmv_matrix *filled_host, *filled_there; /* its arrays, the latter in the memory of a GPU */
+    bool kept;                               /* the preconditioner owns filled_host */
+    int64_t alone, first_alone;
+    struct envelope envelope; /* if envelope_find was called */
+    const spmv_preconditioner_options *options;
+};
+
+/* Sets source->envelope, once: in the matrix's own order or in reverse Cuthill-McKee order, whichever
+ * takes fewer multiplications. The matrix must have been read. */
+spmv_status envelope_find(spmv_context *ctx, struct precond_source *source);
+void envelope_release(struct envelope *e);
+
+/* What "auto" reads of a matrix with a positive diagonal. */
+struct precond_look {
+    double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
+    double smallest, largest; /* of the diagonal */
+    int64_t beside;           /* off-diagonal entries that are not 0 */
+    int64_t positive;         /* of these */
+    double products;          /* of the envelope in the matrix's own order; not on a GPU */
+};
+
+/* A breadth-first search from row 0 along entries, which ends when it has reached BALL_ROWS rows or
+ * all that can be reached. */
+enum { PRECOND_BALL = 4096 };
+struct precond_ball {
+    int32_t steps;        /* from row 0 to the last rows reached */
+    int32_t rows, inside; /* reached after all steps; after half of them, rounded down */
+    int32_t ended;        /* 1: no other row can be reached */
+};
+
+struct precond_kind {
+    const char *name;
+    /* What it needs of A. PRECOND_IN_CONTEXT: the arrays where they are, which it checks itself. */
+    enum precond_needs { PRECOND_NOTHING, PRECOND_DIAGONAL, PRECOND_MATRIX, PRECOND_IN_CONTEXT } needs;
+
+    /* Fills apply, destroy, self and the informational members. On failure nothing is left in
+     * self. */
+    spmv_status (*make)(spmv_preconditioner *m, struct precond_source *source);
+
+    /* For which matrices a diagonal entry may be zero or negative; for others it is an error. */
+    enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
+
+    bool general; /* M is not symmetric: for methods for general matrices only */
+    bool factors; /* triangular factors, which are checked by a solve */
+
+    /* Why it does not exist on cuda, and what to take there; NULL: it does. */
+    const char *not_on_cuda;
+};
+
+/* Whether the preconditioner of this name (NULL: none is named) is for general matrices only. */
+bool precond_is_general(const char *name);
+
+/* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
+ * row. name: the preconditioner. */
+spmv_status precond_source_read(spmv_context *ctx, const char *name, struct precond_source *source);
+
+/* Allocates memory in the context, counted in m->bytes. */
+spmv_status precond_alloc(spmv_preconditioner *m, int64_t bytes, void **memory);
+
+/* Copies host numbers to the context's memory, rounded to m->type, counted in m->bytes. */
+spmv_status precond_upload(spmv_preconditioner *m, const double *host, int64_t n, void **memory);
+
+/* Checks that a diagonal entry and its reciprocal are finite in m->type. SPMV_ERROR_SINGULAR if the
+ * entry is 0, else SPMV_ERROR_NOT_FINITE; the message names the row. */
+spmv_status precond_check_reciprocal(const spmv_preconditioner *m, int64_t row, double diagonal);
+
+/* precond_upload for the reciprocals of the diagonal, each checked. */
+spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals);
+
+/* The value of entry k. */
+static inline double precond_value(const spmv_csr *a, int64_t k)
+{
+    return a->val == NULL ? 1 : real_at(a->type, a->val, k);
+}
+
+spmv_status precond_make_none(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_jacobi(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_block_jacobi(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_chebyshev(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ic0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
+spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
+
+/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). The diagonal must have been
+ * read. */
+spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, const char **name, char *why);
+
+/* ----------------------------------------------------------- for the solvers */
+
+spmv_context *precond_context(const spmv_preconditioner *m);
+spmv_type precond_type(const spmv_preconditioner *m);
+int64_t precond_rows(const spmv_preconditioner *m);
+const char *precond_name(const spmv_preconditioner *m);
+
+/* For a preconditioner that only multiplies by the reciprocals of the diagonal ("jacobi"): these
+ * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
+const void *precond_inverse_diagonal(const spmv_preconditioner *m);
+
+/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and
+ * are not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it does. */
+void precond_begin_use(const spmv_preconditioner *m);
+void precond_end_use(const spmv_preconditioner *m);
+
+/* Whether spmv_preconditioner_update_values may succeed. */
+bool precond_renews(const spmv_preconditioner *m);
+
+/* Whether M is the identity ("none"), which a solver can skip. */
+bool precond_is_identity(const spmv_preconditioner *m);
+
+#endif

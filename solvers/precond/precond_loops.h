@@ -1,0 +1,85 @@
+/* The computations of preconditioners in f64 and f32: loops over a part of the rows for ref and
+ * omp, and the same on the device (precond_cuda.cu). One thread computes each element in a fixed
+ * order, so results do not depend on the distribution of the work.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PRECOND_LOOPS_H
+#define PRECOND_LOOPS_H
+
+#include "solvers/precond/precond_internal.h"
+
+/* The inverses of the blocks along a diagonal. Element (i, j) of block b, which has rows b block to
+ * (b + 1) block - 1, is inverse[(b block + j) block + i]: neighbours in i are adjacent and belong
+ * to neighbouring threads. Rows and columns beyond the last are zero. */
+struct precond_blocks {
+    int64_t rows;
+    int block;
+    const void *inverse;
+};
+
+/* z = blocks r for blocks begin to end - 1 */
+void precond_blocks_loop(spmv_type type, const struct precond_blocks *blocks, const void *r, void *z, int64_t begin,
+                         int64_t end);
+
+/* d_i = before d_i + factor (inverse_i residual_i), z_i = z_i + d_i; first: d_i = factor (...), z_i
+ * = d_i. */
+struct precond_step {
+    bool first;
+    double before, factor;
+    const void *inverse, *residual;
+    void *d, *z;
+};
+
+/* The step for n rows, on any backend. Queued. */
+spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n);
+
+void precond_step_loop(spmv_type type, const struct precond_step *step, int64_t begin, int64_t end);
+
+/* The factors of precond_step in step k of the Chebyshev iteration for eigenvalues from lowest to
+ * highest, 0 <= k <= degree (Saad 2003, algorithm 12.1). */
+struct precond_coefficients {
+    double before, factor;
+};
+
+void precond_chebyshev_steps(double lowest, double highest, int degree, struct precond_coefficients *step);
+
+/* A triangle in the order of its solve. Position p is row row[p]. Its off-diagonal entries are
+ * ptr[p] <= k < ptr[p + 1], all in rows of earlier positions; inverse[p] is the reciprocal of its
+ * diagonal entry. Phase f has positions first[f] to first[f + 1] - 1. The rows of a wide phase are
+ * independent; in a narrow phase each may need the rows before. */
+struct precond_triangle {
+    int64_t rows;
+    const int64_t *ptr;
+    const int32_t *col, *row;
+    const void *val, *inverse;
+    int64_t phases;
+    const int64_t *first; /* host memory, like wide */
+    const bool *wide;
+    /* the positions at which levels begin, in the context's memory; cuda only */
+    const int64_t *level;
+    const int64_t *first_level; /* of each phase, phases + 1; host memory; cuda only */
+};
+
+/* out_i = (in_i - sum of val out_col) inverse for the rows at positions begin to end - 1; out may
+ * equal in. */
+void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
+                           int64_t begin, int64_t end);
+
+spmv_status precond_blocks_cuda(spmv_context *, spmv_type, const struct precond_blocks *, const void *r, void *z);
+spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_step *, int64_t n);
+spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
+                                  void *out);
+
+/* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are
+ * in the device's memory. */
+spmv_status precond_diagonal_cuda(spmv_context *, const spmv_csr *a, double *diagonal);
+
+/* The numbers for "auto" (precond_internal.h), on the device. diagonal: of precond_diagonal_cuda. All
+ * entries must be positive and finite. Waits. */
+spmv_status precond_look_cuda(spmv_context *, const spmv_csr *a, const double *diagonal, struct precond_look *look);
+spmv_status precond_ball_cuda(spmv_context *, const spmv_csr *a, struct precond_ball *ball);
+
+/* reciprocals[i] = 1 / diagonal[i], rounded to the type */
+spmv_status precond_reciprocals_cuda(spmv_context *, spmv_type, const double *diagonal, void *reciprocals, int64_t n);
+
+#endif

@@ -1,0 +1,553 @@
+/* A preconditioner M = L U of two sparse triangles: each application solves L y = r and U z = y.
+ *
+ * Row i of a triangle needs the rows in its pattern, so rows are solved by levels, all rows of a
+ * level at once. On omp, levels are cut into tiles that threads take in order, each after the
+ * levels before its own are done. No thread waits for a thread that holds no tile, so a descheduled
+ * thread delays little. A matrix with long chains (a banded one) is solved by one thread, in the
+ * matrix's own order, with the same arithmetic and so the same bits. On the GPU, a large level is
+ * one launch, and a run of small ones is one launch of one block. Traffic an application: both
+ * triangles (12 bytes an entry in f64) and 5 vectors. Levels: E. Anderson, Y. Saad, "Solving sparse
+ * triangular linear systems on parallel computers", Int. J. High Speed Computing 1, 1989; Saad
+ * 2003, section 11.6.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/plural.h"
+#include "core/threads.h"
+#include "formats/matrix_internal.h"
+#include "solvers/precond/precond_loops.h"
+#include "solvers/precond/precond_triangles.h"
+
+/* WIDE_HOST, WIDE_CUDA: the least entries of a level that threads share (others wait for it about
+ * 0.5 us), or that gets a launch of its own (about 3 us). TILE_ENTRIES: some microseconds of work.
+ * WORTH_A_TEAM: with fewer entries, or with most entries in small levels, one thread is faster than
+ * waking the others. THREADS_WORTH: fewer threads gain nothing over one thread that solves in the
+ * matrix's own order. */
+#ifndef CUDA_WIDE_LEVEL /* tests use a smaller value */
+#define CUDA_WIDE_LEVEL 4096
+#endif
+enum {
+    WIDE_HOST = 4096,
+    WIDE_CUDA = CUDA_WIDE_LEVEL,
+    TILE_ENTRIES = 2048,
+    WORTH_A_TEAM = 2 * TEAM_WORTH_AWAKE,
+    THREADS_WORTH = 4
+};
+
+/* One triangle in the context's memory. */
+struct solve {
+    struct precond_triangle triangle;
+    void *ptr, *col, *row, *val, *inverse, *level; /* in the context's memory */
+    int64_t *first, *first_level;
+    bool *wide;
+    int64_t tiles; /* omp: of a solve shared by threads; 0: one thread solves */
+    struct tile *tile;
+};
+
+/* Positions begin to end - 1, which may begin when `after` tiles are done. */
+struct tile {
+    int64_t begin, end, after;
+};
+
+struct triangles {
+    spmv_preconditioner *m;
+    struct solve forward, backward;
+    /* with a permutation of the columns: U^-1 L^-1 r, and the column of each of its elements */
+    void *product, *column;
+};
+
+/* -------------------------------------------------------------------- memory */
+
+void host_rows_release(struct host_rows *t)
+{
+    host_free_all(t->ptr, t->col, t->val);
+    *t = (struct host_rows){.rows = t->rows};
+}
+
+spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, struct host_rows *t)
+{
+    spmv_status st = SPMV_OK;
+    t->rows = rows;
+    TRY(host_alloc(ctx, (rows + 1) * 8, "row offsets of a triangle", (void **)&t->ptr));
+    TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&t->col));
+    TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&t->val));
+    t->ptr[0] = 0;
+done:
+    return st;
+}
+
+/* An entry, and its place before the sort. */
+struct placed {
+    double val;
+    int32_t col, place;
+};
+
+static int by_column(const void *a, const void *b)
+{
+    const struct placed *const x = a, *const y = b;
+    if (x->col != y->col)
+        return x->col < y->col ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Sorts n entries by column, stably: by insertion as long as few moves are needed, since they are
+ * nearly always in order. */
+static spmv_status sort_entries(spmv_context *ctx, int32_t *col, double *val, int64_t n)
+{
+    enum { MOVES = 16 };
+    struct placed *copy = NULL;
+    int64_t moves = 0;
+    for (int64_t i = 1; i < n && moves <= MOVES * n; i++) {
+        const int32_t c = col[i];
+        const double v = val[i];
+        int64_t j = i;
+        for (; j > 0 && col[j - 1] > c; j--) {
+            col[j] = col[j - 1];
+            val[j] = val[j - 1];
+        }
+        col[j] = c;
+        val[j] = v;
+        moves += i - j;
+    }
+    if (moves <= MOVES * n)
+        return SPMV_OK;
+    const spmv_status st = host_alloc(ctx, n * (int64_t)sizeof *copy, "the entries of a row", (void **)&copy);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t i = 0; i < n; i++)
+        copy[i] = (struct placed){val[i], col[i], (int32_t)i};
+    qsort(copy, (size_t)n, sizeof *copy, by_column);
+    for (int64_t i = 0; i < n; i++) {
+        col[i] = copy[i].col;
+        val[i] = copy[i].val;
+    }
+    host_free(copy);
+    return SPMV_OK;
+}
+
+/* Adds entries of the same column; returns how many remain. */
+static int64_t merge_entries(int32_t *col, double *val, int64_t n)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < n; k++)
+        if (kept > 0 && col[kept - 1] == col[k]) {
+            val[kept - 1] += val[k];
+        } else {
+            col[kept] = col[k];
+            val[kept++] = val[k];
+        }
+    return kept;
+}
+
+static bool is_taken(enum take part, int64_t row, int64_t col)
+{
+    return part == TAKE_ALL || col <= row;
+}
+
+spmv_status host_rows_take(spmv_context *ctx, const struct precond_source *source, enum take part, struct host_rows *t)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_csr *a = &source->host;
+    int64_t entries = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        bool diagonal = false;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
+            entries += is_taken(part, i, a->col[k]);
+            diagonal = diagonal || a->col[k] == i;
+        }
+        entries += !diagonal;
+    }
+    TRY(host_rows_alloc(ctx, a->rows, entries, t));
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int64_t begin = t->ptr[i];
+        int64_t end = begin;
+        bool diagonal = false;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            if (is_taken(part, i, a->col[k])) {
+                diagonal = diagonal || a->col[k] == i;
+                t->col[end] = a->col[k];
+                t->val[end++] = precond_value(a, k);
+            }
+        if (!diagonal) {
+            t->col[end] = (int32_t)i;
+            t->val[end++] = 0;
+        }
+        TRY(sort_entries(ctx, t->col + begin, t->val + begin, end - begin));
+        TRY(context_poll(ctx, "a preconditioner", end - begin));
+        t->ptr[i + 1] = begin + merge_entries(t->col + begin, t->val + begin, end - begin);
+    }
+done:
+    return st;
+}
+
+/* -------------------------------------------------------------------- levels */
+
+/* The rows of a triangle by level: row[p] is the row at position p. Rows of a level need rows of
+ * earlier levels only, and ascend (descend if backward). first: levels + 1 positions. */
+struct levels {
+    int64_t count;
+    int32_t *row;
+    int64_t *first;
+};
+
+static void levels_release(struct levels *levels)
+{
+    host_free(levels->row);
+    host_free(levels->first);
+}
+
+static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle, bool backward, struct levels *levels)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = triangle->rows;
+    int32_t *level = NULL;
+    TRY(host_alloc(ctx, n * 4, "levels of a triangle", (void **)&level));
+    TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&levels->row));
+    levels->count = 0;
+    for (int64_t p = 0; p < n; p++) {
+        const int64_t i = backward ? n - 1 - p : p;
+        int32_t deepest = 0;
+        for (int64_t k = triangle->ptr[i]; k < triangle->ptr[i + 1]; k++)
+            if (triangle->col[k] != i && level[triangle->col[k]] >= deepest)
+                deepest = level[triangle->col[k]] + 1;
+        level[i] = deepest;
+        levels->count = max_i64(levels->count, deepest + 1);
+    }
+    TRY(host_alloc(ctx, (levels->count + 2) * 8, "levels of a triangle", (void **)&levels->first));
+    memset(levels->first, 0, (size_t)(levels->count + 2) * sizeof *levels->first);
+    for (int64_t i = 0; i < n; i++)
+        levels->first[level[i] + 2]++;
+    for (int64_t l = 0; l < levels->count; l++)
+        levels->first[l + 2] += levels->first[l + 1];
+    for (int64_t p = 0; p < n; p++) {
+        const int64_t i = backward ? n - 1 - p : p;
+        levels->row[levels->first[level[i] + 1]++] = (int32_t)i;
+    }
+done:
+    host_free(level);
+    return st;
+}
+
+/* ------------------------------------------------------------------- solving */
+
+/* A solve in progress. Tiles are taken in order, and only when the tiles they need are done. The
+ * oldest unfinished tile needs only finished ones, so some thread always makes progress. */
+struct chain {
+    const struct solve *solve;
+    const void *in;
+    void *out;
+    _Alignas(64) atomic_llong taken;
+    _Alignas(64) atomic_llong done;
+};
+
+enum { PATIENCE = 200 };
+
+static void wait_until_done(struct chain *chain, int64_t tiles)
+{
+    for (int spins = 1; atomic_load_explicit(&chain->done, memory_order_acquire) < tiles; spins++)
+        if (spins % PATIENCE == 0)
+            sched_yield();
+}
+
+/* One thread's part of a solve. A tile is not taken before it can begin, so a waiting thread holds
+ * nothing that others wait for. */
+static void solve_share(spmv_type type, struct chain *chain)
+{
+    const struct solve *s = chain->solve;
+    int spins = 0;
+    long long t = 0;
+    while ((t = atomic_load_explicit(&chain->taken, memory_order_relaxed)) < s->tiles) {
+        const struct tile tile = s->tile[t];
+        if (atomic_load_explicit(&chain->done, memory_order_acquire) < tile.after) {
+            if (++spins % PATIENCE == 0)
+                sched_yield();
+        } else if (atomic_compare_exchange_weak_explicit(&chain->taken, &t, t + 1, memory_order_relaxed,
+                                                         memory_order_relaxed)) {
+            precond_triangle_loop(type, &s->triangle, chain->in, chain->out, tile.begin, tile.end);
+            atomic_fetch_add_explicit(&chain->done, 1, memory_order_acq_rel);
+        }
+    }
+}
+
+static void solve_shared(const struct triangles *f, const void *r, void *z)
+{
+    const spmv_preconditioner *m = f->m;
+    struct chain forward = {.solve = &f->forward, .in = r, .out = z};
+    struct chain backward = {.solve = &f->backward, .in = z, .out = z};
+    atomic_init(&forward.taken, 0);
+    atomic_init(&forward.done, 0);
+    atomic_init(&backward.taken, 0);
+    atomic_init(&backward.done, 0);
+#pragma omp parallel num_threads(m->ctx->threads)
+    {
+        solve_share(m->type, &forward);
+        wait_until_done(&forward, f->forward.tiles);
+        solve_share(m->type, &backward);
+    }
+}
+
+/* z = U^-1 L^-1 r */
+static spmv_status solve_both(const struct triangles *f, const void *r, void *z)
+{
+    const spmv_preconditioner *m = f->m;
+#ifdef SPMV_HAVE_CUDA
+    if (m->ctx->backend->id == SPMV_BACKEND_CUDA) {
+        const spmv_status st = precond_triangle_cuda(m->ctx, m->type, &f->forward.triangle, r, z);
+        return st != SPMV_OK ? st : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, z, z);
+    }
+#endif
+    if (f->forward.tiles > 0) {
+        solve_shared(f, r, z);
+    } else {
+        precond_triangle_loop(m->type, &f->forward.triangle, r, z, 0, m->rows);
+        precond_triangle_loop(m->type, &f->backward.triangle, z, z, 0, m->rows);
+    }
+    return SPMV_OK;
+}
+
+static spmv_status apply(void *self, const void *r, void *z)
+{
+    const struct triangles *f = self;
+    const spmv_preconditioner *m = f->m;
+    if (f->column == NULL)
+        return solve_both(f, r, z);
+    const struct move move = {NULL, m->type, f->product, f->column, 32, z, m->rows, m->rows};
+    const spmv_status st = solve_both(f, r, f->product);
+    return st != SPMV_OK ? st : m->ctx->backend->scatter(m->ctx, &move);
+}
+
+/* -------------------------------------------------------------------- making */
+
+static void release(spmv_context *ctx, struct solve *s)
+{
+    context_free_all(ctx, s->ptr, s->col, s->row, s->val, s->inverse, s->level);
+    host_free_all(s->first, s->first_level, s->wide, s->tile);
+}
+
+static void destroy(void *self)
+{
+    struct triangles *f = self;
+    release(f->m->ctx, &f->forward);
+    release(f->m->ctx, &f->backward);
+    spmv_free(f->m->ctx, f->product);
+    spmv_free(f->m->ctx, f->column);
+    host_free(f);
+}
+
+/* The triangle's entries in the order of its levels, with the diagonal stored separately, in type. */
+struct ordered {
+    spmv_type type;
+    int64_t *ptr;
+    int32_t *col;
+    void *val, *inverse;
+};
+
+static void put_in_order(const struct host_rows *from, const int32_t *row, struct ordered *to)
+{
+    int64_t end = 0;
+    for (int64_t p = 0; p < from->rows; p++) {
+        const int64_t i = row[p];
+        to->ptr[p] = end;
+        for (int64_t k = from->ptr[i]; k < from->ptr[i + 1]; k++)
+            if (from->col[k] == i) {
+                real_set(to->type, to->inverse, p, 1 / from->val[k]);
+            } else {
+                to->col[end] = from->col[k];
+                real_set(to->type, to->val, end++, from->val[k]);
+            }
+    }
+    to->ptr[from->rows] = end;
+}
+
+static int64_t entries_of_level(const struct host_rows *from, const struct levels *levels, int64_t level)
+{
+    int64_t entries = 0;
+    for (int64_t p = levels->first[level]; p < levels->first[level + 1]; p++)
+        entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+    return entries;
+}
+
+/* Cuts the levels into phases: each wide level is one, and each run of other levels is one. Adds
+ * the entries of wide levels to *wide_entries. */
+static spmv_status cut_phases(spmv_preconditioner *m, const struct host_rows *from, const struct levels *levels,
+                              struct solve *s, int64_t *wide_entries)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t worth = m->ctx->backend->id == SPMV_BACKEND_CUDA ? WIDE_CUDA : WIDE_HOST;
+    struct precond_triangle *t = &s->triangle;
+    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first));
+    TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first_level));
+    TRY(host_alloc(m->ctx, levels->count, "phases of a solve", (void **)&s->wide));
+    for (int64_t l = 0; l < levels->count; l++) {
+        const int64_t entries = entries_of_level(from, levels, l);
+        const bool wide = entries >= worth;
+        if (wide)
+            *wide_entries += entries;
+        if (wide || t->phases == 0 || s->wide[t->phases - 1]) {
+            s->wide[t->phases] = wide;
+            s->first_level[t->phases] = l;
+            s->first[t->phases++] = levels->first[l];
+        }
+    }
+    s->first[t->phases] = from->rows;
+    s->first_level[t->phases] = levels->count;
+done:
+    return st;
+}
+
+/* Cuts wide phases into tiles of TILE_ENTRIES entries, or up to one row more; other phases are one
+ * tile. */
+static spmv_status cut_tiles(spmv_preconditioner *m, const struct host_rows *from, const struct levels *levels,
+                             struct solve *s)
+{
+    const struct precond_triangle *t = &s->triangle;
+    const int64_t most = from->ptr[from->rows] / TILE_ENTRIES + 2 * t->phases;
+    const spmv_status st = host_alloc(m->ctx, most * (int64_t)sizeof *s->tile, "tiles of a solve", (void **)&s->tile);
+    if (st != SPMV_OK)
+        return st;
+    for (int64_t f = 0; f < t->phases; f++) {
+        const int64_t after = s->tiles, end = s->first[f + 1];
+        int64_t entries = 0;
+        s->tile[s->tiles] = (struct tile){s->first[f], end, after};
+        for (int64_t p = s->first[f]; p < end && s->wide[f]; p++) {
+            entries += from->ptr[levels->row[p] + 1] - from->ptr[levels->row[p]];
+            if (entries >= TILE_ENTRIES && p + 1 < end) {
+                s->tile[s->tiles++].end = p + 1;
+                s->tile[s->tiles] = (struct tile){p + 1, end, after};
+                entries = 0;
+            }
+        }
+        s->tiles++;
+    }
+    return st;
+}
+
+static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes, void **memory)
+{
+    const spmv_status st = precond_alloc(m, bytes, memory);
+    return st != SPMV_OK || bytes == 0 ? st : spmv_upload(m->ctx, host, *memory, bytes);
+}
+
+/* The matrix's own order, for one thread. */
+static void keep_order(int32_t *row, int64_t n, bool backward)
+{
+    for (int64_t p = 0; p < n; p++)
+        row[p] = (int32_t)(backward ? n - 1 - p : p);
+}
+
+/* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. */
+static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, const int32_t *row, struct solve *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = m->ctx;
+    const int64_t n = from->rows, entries = from->ptr[n] - n, size = (int64_t)spmv_type_size(m->type);
+    void **const arrays[] = {&s->ptr, &s->col, &s->val, &s->inverse};
+    const int64_t bytes[] = {(n + 1) * 8, entries * 4, max_i64(1, entries * size), max_i64(1, n * size)};
+    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
+    void *copy[4] = {NULL, NULL, NULL, NULL};
+    for (int i = 0; i < 4; i++) {
+        TRY(precond_alloc(m, bytes[i], arrays[i]));
+        if (on_device)
+            TRY(host_alloc(ctx, bytes[i], "a triangle", &copy[i]));
+    }
+    struct ordered to = {m->type, s->ptr, s->col, s->val, s->inverse};
+    if (on_device)
+        to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
+    put_in_order(from, row, &to);
+    for (int i = 0; on_device && i < 4; i++)
+        TRY(spmv_upload(ctx, copy[i], *arrays[i], bytes[i]));
+done:
+    for (int i = 0; i < 4; i++)
+        host_free(copy[i]);
+    return st;
+}
+
+static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, bool backward, struct solve *s)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *ctx = m->ctx;
+    const int64_t n = from->rows, entries = from->ptr[n] - n;
+    int64_t wide_entries = 0;
+    struct levels levels = {0};
+    TRY(levels_of(ctx, from, backward, &levels));
+    m->levels = max_i64(m->levels, levels.count);
+    TRY(cut_phases(m, from, &levels, s, &wide_entries));
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        TRY(send(m, levels.first, (levels.count + 1) * 8, &s->level));
+    } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
+        TRY(cut_tiles(m, from, &levels, s));
+    } else {
+        keep_order(levels.row, n, backward);
+    }
+    TRY(fill(m, from, levels.row, s));
+    TRY(send(m, levels.row, n * 4, &s->row));
+    s->triangle = (struct precond_triangle){.rows = n,
+                                            .ptr = s->ptr,
+                                            .col = s->col,
+                                            .row = s->row,
+                                            .val = s->val,
+                                            .inverse = s->inverse,
+                                            .phases = s->triangle.phases,
+                                            .first = s->first,
+                                            .wide = s->wide,
+                                            .level = s->level,
+                                            .first_level = s->first_level};
+done:
+    levels_release(&levels);
+    return st;
+}
+
+static spmv_status check_range(const spmv_preconditioner *m, const struct host_rows *t)
+{
+    const double greatest = real_limits_of(m->type).greatest;
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t k = t->ptr[i]; k < t->ptr[i + 1]; k++) {
+            const bool diagonal = t->col[k] == i;
+            if (!(fabs(t->val[k]) <= greatest && (!diagonal || fabs(1 / t->val[k]) <= greatest)))
+                return context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
+                                    "preconditioner %s: %g in row %lld%s of the factor is out of the range of %s",
+                                    m->name, t->val[k], context_number(m->ctx, i), context_counted(m->ctx),
+                                    spmv_type_name(m->type));
+        }
+    return SPMV_OK;
+}
+
+spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
+                           const int32_t *column)
+{
+    spmv_status st = SPMV_OK;
+    struct triangles *f = NULL;
+    TRY(check_range(m, lower));
+    TRY(check_range(m, upper));
+    TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
+    memset(f, 0, sizeof *f);
+    f->m = m;
+    TRY(make_solve(m, lower, false, &f->forward));
+    host_rows_release(lower); /* before the second copy */
+    TRY(make_solve(m, upper, true, &f->backward));
+    host_rows_release(upper);
+    /* one thread must use its own order for both */
+    if (f->forward.tiles == 0 || f->backward.tiles == 0)
+        f->forward.tiles = f->backward.tiles = 0;
+    if (column != NULL) {
+        TRY(precond_alloc(m, m->rows * (int64_t)spmv_type_size(m->type), &f->product));
+        TRY(send(m, column, m->rows * 4, &f->column));
+    }
+    const size_t n = strlen(m->layout);
+    snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld level%s%s", (long long)m->levels, plural(m->levels),
+             f->forward.tiles > 0                       ? ", shared by threads"
+             : m->ctx->backend->id == SPMV_BACKEND_CUDA ? ""
+                                                        : ", by one thread");
+    m->self = f;
+    m->apply = apply;
+    m->destroy = destroy;
+done:
+    if (st != SPMV_OK && f != NULL)
+        destroy(f);
+    return st;
+}

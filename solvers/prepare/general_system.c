@@ -1,0 +1,584 @@
+/* The preparation of a general square system: scaling, matching, order (general_system.h).
+ *
+ * All steps run serially on the host in f64, so the new system is the same on every backend. The
+ * vectors are transformed by a product with the scale factors and a gather or scatter.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/prepare/general_system.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "formats/matrix_internal.h"
+
+/* A scaled diagonal entry below this asks for a matching. */
+static const double TINY = 1e-3;
+
+enum { SENTENCE = 512, RUIZ_STEPS = 20 };
+
+struct general_system {
+    spmv_context *ctx;
+    spmv_type type;   /* of vectors */
+    spmv_type values; /* of A and C */
+    bool pattern;
+    spmv_memory memory;     /* of the arrays of A */
+    int64_t rows, nnz;      /* of A */
+    int64_t *a_ptr;         /* row offsets of A */
+    int32_t *a_col;         /* columns of A */
+    int64_t entries;        /* of C */
+    int64_t *row_ptr;       /* of C */
+    int32_t *col;           /* of C */
+    void *val;              /* of C */
+    int64_t *entry, *first; /* entry k of C is the sum of entries entry[first[k]], ... of A */
+    int32_t *row_at;        /* row k of C is row row_at[k] of A */
+    int32_t *col_at;        /* column k of C is column col_at[k] of A */
+    int *row_exponent;      /* R, by rows of A: powers of two */
+    int *col_exponent;      /* S, by columns of A */
+    /* In the context's memory: the permutations (NULL: none), the factors of vectors in the order of
+     * the results; NULL: all are 1. */
+    void *rows_from, *cols_from;
+    void *of_rhs, *of_residual, *of_start, *of_solution;
+    char sentence[SENTENCE];
+};
+
+/* ------------------------------------------------------------------- scaling */
+
+/* The largest scaled logarithm of each row and column; -INFINITY without an entry. */
+static void largest_of_lines(const struct magnitudes *a, const double *row, const double *col, double *in_row,
+                             double *in_col)
+{
+    for (int64_t i = 0; i < a->rows; i++)
+        in_row[i] = in_col[i] = -INFINITY;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) {
+            const double scaled = a->log2[k] + row[i] + col[a->col[k]];
+            in_row[i] = scaled > in_row[i] ? scaled : in_row[i];
+            in_col[a->col[k]] = scaled > in_col[a->col[k]] ? scaled : in_col[a->col[k]];
+        }
+}
+
+spmv_status general_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = a->rows;
+    double *in_row = NULL, *in_col = NULL;
+    TRY(host_alloc(ctx, n * 8, "scale factors", (void **)&in_row));
+    TRY(host_alloc(ctx, n * 8, "scale factors", (void **)&in_col));
+    for (int64_t i = 0; i < n; i++)
+        row[i] = col[i] = 0;
+    for (int step = 0; step < RUIZ_STEPS; step++) {
+        double worst = 0;
+        largest_of_lines(a, row, col, in_row, in_col);
+        for (int64_t i = 0; i < n; i++) {
+            if (isfinite(in_row[i])) {
+                row[i] -= in_row[i] / 2;
+                worst = fmax(worst, fabs(in_row[i]));
+            }
+            if (isfinite(in_col[i])) {
+                col[i] -= in_col[i] / 2;
+                worst = fmax(worst, fabs(in_col[i]));
+            }
+        }
+        if (worst < 0.1)
+            break;
+    }
+done:
+    host_free(in_row);
+    host_free(in_col);
+    return st;
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* Copies an array of A to host memory. */
+static spmv_status take_array(const struct general_system *s, const void *from, int64_t bytes, const char *what,
+                              void **copy)
+{
+    spmv_status st = SPMV_OK;
+    TRY(host_alloc(s->ctx, bytes, what, copy));
+    if (bytes == 0)
+        return st;
+    if (s->memory == SPMV_MEMORY_CONTEXT)
+        TRY(spmv_download(s->ctx, from, *copy, bytes));
+    else
+        memcpy(*copy, from, (size_t)bytes);
+done:
+    return st;
+}
+
+/* Copies A and checks it. *values: NULL for a pattern. */
+static spmv_status take_matrix(struct general_system *s, const spmv_csr *a, void **values)
+{
+    spmv_status st = SPMV_OK;
+    void *ptr = NULL;
+    spmv_csr host = *a;
+    host.memory = SPMV_MEMORY_HOST;
+    TRY(take_array(s, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &ptr));
+    TRY(take_array(s, a->col, a->nnz * 4, "columns", (void **)&s->a_col));
+    if (a->val != NULL)
+        TRY(take_array(s, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", values));
+    host.row_ptr = ptr;
+    host.col = s->a_col;
+    host.val = *values;
+    TRY(csr_check(s->ctx, "general_system_create", &host, CSR_ANY_ORDER));
+    TRY(host_alloc(s->ctx, (a->rows + 1) * 8, "row offsets", (void **)&s->a_ptr));
+    for (int64_t i = 0; i <= a->rows; i++)
+        s->a_ptr[i] = row_first(&host, i);
+done:
+    host_free(ptr);
+    return st;
+}
+
+static double value_of(const struct general_system *s, const void *values, int64_t k)
+{
+    return s->pattern ? 1 : real_at(s->values, values, k);
+}
+
+static spmv_status check_finite(const struct general_system *s, const void *values)
+{
+    for (int64_t i = 0; i < s->rows; i++)
+        for (int64_t k = s->a_ptr[i]; k < s->a_ptr[i + 1]; k++)
+            if (!isfinite(value_of(s, values, k)))
+                return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "the entry in row %lld, column %lld%s is %g",
+                                    context_number(s->ctx, i), context_number(s->ctx, s->a_col[k]),
+                                    context_counted(s->ctx), value_of(s, values, k));
+    return SPMV_OK;
+}
+
+/* entry: the entries of A by row of C, then by column of C, repeated ones in the order of A.
+ * row_at: the row of A for each row of C; place: the column of C for each column of A. Two counting
+ * sorts. */
+static spmv_status sort_entries(const struct general_system *s, const int32_t *row_at, const int32_t *place,
+                                int64_t *entry)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *by_col = NULL, *next = NULL;
+    int32_t *row_of = NULL;
+    TRY(host_alloc(s->ctx, s->nnz * 8, "entries by column", (void **)&by_col));
+    TRY(host_alloc(s->ctx, s->nnz * 4, "entries by column", (void **)&row_of));
+    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "entries by column", (void **)&next));
+    memset(next, 0, (size_t)(s->rows + 1) * sizeof *next);
+    for (int64_t k = 0; k < s->nnz; k++)
+        next[place[s->a_col[k]] + 1]++;
+    for (int64_t j = 0; j < s->rows; j++)
+        next[j + 1] += next[j];
+    for (int64_t i = 0; i < s->rows; i++)
+        for (int64_t k = s->a_ptr[row_at[i]]; k < s->a_ptr[row_at[i] + 1]; k++) {
+            const int64_t to = next[place[s->a_col[k]]]++;
+            by_col[to] = k;
+            row_of[to] = (int32_t)i;
+        }
+    next[0] = 0;
+    for (int64_t i = 0; i < s->rows; i++)
+        next[i + 1] = next[i] + s->a_ptr[row_at[i] + 1] - s->a_ptr[row_at[i]];
+    for (int64_t k = 0; k < s->nnz; k++)
+        entry[next[row_of[k]]++] = by_col[k];
+done:
+    host_free_all(by_col, row_of, next);
+    return st;
+}
+
+static void magnitudes_release(struct magnitudes *m)
+{
+    host_free_all(m->ptr, m->col, m->log2);
+}
+
+/* The logarithms of A, with repeated entries added. */
+static spmv_status take_magnitudes(const struct general_system *s, const void *values, struct magnitudes *m)
+{
+    spmv_status st = SPMV_OK;
+    int64_t end = 0, *entry = NULL;
+    int32_t *same = NULL;
+    m->rows = s->rows;
+    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "row offsets", (void **)&m->ptr));
+    TRY(host_alloc(s->ctx, s->nnz * 4, "columns", (void **)&m->col));
+    TRY(host_alloc(s->ctx, s->nnz * 8, "logarithms of values", (void **)&m->log2));
+    TRY(host_alloc(s->ctx, s->nnz * 8, "entries", (void **)&entry));
+    TRY(host_alloc(s->ctx, s->rows * 4, "a permutation", (void **)&same));
+    for (int64_t i = 0; i < s->rows; i++)
+        same[i] = (int32_t)i;
+    TRY(sort_entries(s, same, same, entry));
+    m->ptr[0] = 0;
+    for (int64_t i = 0; i < s->rows; i++) {
+        for (int64_t k = s->a_ptr[i]; k < s->a_ptr[i + 1];) {
+            const int32_t c = s->a_col[entry[k]];
+            double sum = 0;
+            for (; k < s->a_ptr[i + 1] && s->a_col[entry[k]] == c; k++)
+                sum += value_of(s, values, entry[k]);
+            if (sum != 0) {
+                m->col[end] = c;
+                m->log2[end++] = log2(fabs(sum));
+            }
+        }
+        m->ptr[i + 1] = end;
+    }
+done:
+    host_free(entry);
+    host_free(same);
+    return st;
+}
+
+/* -------------------------------------------------------------------- deciding */
+
+/* What the steps found: logarithms of scale factors by rows and columns of A, the row matched to
+ * each column, and the order of the matched rows. */
+struct findings {
+    double *row, *col;
+    int32_t *row_of, *order;
+    int64_t small; /* scaled diagonal entries that are missing or tiny */
+    bool matched;
+};
+
+static void findings_release(struct findings *f)
+{
+    host_free_all(f->row, f->col, f->row_of, f->order);
+}
+
+static int64_t count_small(const struct magnitudes *m, const double *row, const double *col)
+{
+    const double least = log2(TINY);
+    int64_t small = m->rows;
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t k = m->ptr[i]; k < m->ptr[i + 1]; k++)
+            small -= m->col[k] == i && m->log2[k] + row[i] + col[i] >= least;
+    return small;
+}
+
+static spmv_status decide(struct general_system *s, const struct general_system_options *options,
+                          const struct magnitudes *m, struct findings *f)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = s->rows;
+    int64_t rank = n;
+    TRY(host_alloc(s->ctx, n * 8, "scale factors", (void **)&f->row));
+    TRY(host_alloc(s->ctx, n * 8, "scale factors", (void **)&f->col));
+    TRY(host_alloc(s->ctx, n * 4, "a matching", (void **)&f->row_of));
+    TRY(host_alloc(s->ctx, n * 4, "an order", (void **)&f->order));
+    TRY(general_equilibrate(s->ctx, m, f->row, f->col));
+    f->small = count_small(m, f->row, f->col);
+    f->matched = options->matching == MATCHING_ON || (options->matching == MATCHING_AUTO && f->small > 0);
+    for (int64_t i = 0; i < n; i++)
+        f->row_of[i] = f->order[i] = (int32_t)i;
+    if (f->matched)
+        TRY(general_match(s->ctx, m, f->row_of, &rank, f->row, f->col));
+    if (rank < n) {
+        st = context_fail(s->ctx, SPMV_ERROR_SINGULAR,
+                          "the matrix of %lld rows is singular: at most %lld of its rows are independent, whatever the "
+                          "values of its nonzeros",
+                          (long long)n, (long long)rank);
+        goto done;
+    }
+    if (!options->no_order)
+        TRY(general_order(s->ctx, m, f->row_of, f->order));
+done:
+    return st;
+}
+
+/* -------------------------------------------------------------------- making C */
+
+/* Multiplies all row factors by one number and divides all column factors by it, so that both are
+ * about as far from 1. */
+static void balance(struct findings *f, int64_t n)
+{
+    double row_least = INFINITY, row_most = -INFINITY, col_least = INFINITY, col_most = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        row_least = fmin(row_least, f->row[i]);
+        row_most = fmax(row_most, f->row[i]);
+        col_least = fmin(col_least, f->col[i]);
+        col_most = fmax(col_most, f->col[i]);
+    }
+    const double shift = (col_least + col_most - row_least - row_most) / 4;
+    for (int64_t i = 0; i < n; i++) {
+        f->row[i] += shift;
+        f->col[i] -= shift;
+    }
+}
+
+/* Sets the permutations and scale factors. */
+static spmv_status take_findings(struct general_system *s, const struct general_system_options *options,
+                                 const struct findings *f)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t n = s->rows;
+    /* the factor, its reciprocal and their squares are in the range of the type of vectors */
+    const double most = ilogb(real_limits_of(s->type).greatest) / 2;
+    TRY(host_alloc(s->ctx, n * 4, "a permutation", (void **)&s->row_at));
+    TRY(host_alloc(s->ctx, n * 4, "a permutation", (void **)&s->col_at));
+    TRY(host_alloc(s->ctx, n * (int64_t)sizeof(int), "scale factors", (void **)&s->row_exponent));
+    TRY(host_alloc(s->ctx, n * (int64_t)sizeof(int), "scale factors", (void **)&s->col_exponent));
+    for (int64_t i = 0; i < n; i++) {
+        s->col_at[i] = f->order[i];
+        s->row_at[i] = f->row_of[f->order[i]];
+        s->row_exponent[i] = options->no_equilibration ? 0 : (int)fmax(-most, fmin(most, nearbyint(f->row[i])));
+        s->col_exponent[i] = options->no_equilibration ? 0 : (int)fmax(-most, fmin(most, nearbyint(f->col[i])));
+    }
+done:
+    return st;
+}
+
+/* Makes the pattern of C. */
+static spmv_status make_pattern(struct general_system *s)
+{
+    spmv_status st = SPMV_OK;
+    int32_t *place = NULL;
+    int64_t begin = 0;
+    TRY(host_alloc(s->ctx, s->rows * 4, "a permutation", (void **)&place));
+    TRY(host_alloc(s->ctx, s->nnz * 8, "entries", (void **)&s->entry));
+    TRY(host_alloc(s->ctx, (s->nnz + 1) * 8, "entries", (void **)&s->first));
+    TRY(host_alloc(s->ctx, (s->rows + 1) * 8, "row offsets", (void **)&s->row_ptr));
+    TRY(host_alloc(s->ctx, s->nnz * 4, "columns", (void **)&s->col));
+    for (int64_t j = 0; j < s->rows; j++)
+        place[s->col_at[j]] = (int32_t)j;
+    TRY(sort_entries(s, s->row_at, place, s->entry));
+    s->row_ptr[0] = s->entries = 0;
+    for (int64_t i = 0; i < s->rows; i++) {
+        const int64_t end = begin + s->a_ptr[s->row_at[i] + 1] - s->a_ptr[s->row_at[i]];
+        for (int64_t k = begin; k < end; k++) {
+            const int32_t col = place[s->a_col[s->entry[k]]];
+            if (k > begin && s->col[s->entries - 1] == col)
+                continue;
+            s->col[s->entries] = col;
+            s->first[s->entries++] = k;
+        }
+        s->row_ptr[i + 1] = s->entries;
+        begin = end;
+    }
+    s->first[s->entries] = s->nnz;
+    TRY(host_alloc(s->ctx, s->entries * (int64_t)spmv_type_size(s->values), "values", &s->val));
+done:
+    host_free(place);
+    return st;
+}
+
+static void set_values(struct general_system *s, const void *values)
+{
+    for (int64_t i = 0; i < s->rows; i++)
+        for (int64_t k = s->row_ptr[i]; k < s->row_ptr[i + 1]; k++) {
+            double sum = 0;
+            for (int64_t e = s->first[k]; e < s->first[k + 1]; e++)
+                sum += value_of(s, values, s->entry[e]);
+            real_set(s->values, s->val, k,
+                     ldexp(sum, s->row_exponent[s->row_at[i]] + s->col_exponent[s->col_at[s->col[k]]]));
+        }
+}
+
+/* -------------------------------------------------------------------- vectors */
+
+/* Copies 2^(sign exponent[i]) for each i, or for i = order[0], order[1], ..., to the context's
+ * memory; NULL if all are 1. */
+static spmv_status send_factors(const struct general_system *s, const int *exponent, int sign, const int32_t *order,
+                                void **there)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t bytes = s->rows * (int64_t)spmv_type_size(s->type);
+    bool ones = true;
+    void *host = NULL;
+    TRY(host_alloc(s->ctx, bytes, "scale factors", &host));
+    for (int64_t i = 0; i < s->rows; i++) {
+        const int power = sign * exponent[order != NULL ? order[i] : i];
+        ones = ones && power == 0;
+        real_set(s->type, host, i, ldexp(1, power));
+    }
+    if (!ones) {
+        TRY(spmv_alloc(s->ctx, bytes, there));
+        TRY(spmv_upload(s->ctx, host, *there, bytes));
+    }
+done:
+    host_free(host);
+    return st;
+}
+
+/* Copies a permutation to the context's memory; NULL for the identity. */
+static spmv_status send_permutation(const struct general_system *s, const int32_t *from, void **there)
+{
+    spmv_status st = SPMV_OK;
+    int64_t moved = 0;
+    for (int64_t i = 0; i < s->rows; i++)
+        moved += from[i] != i;
+    if (moved > 0) {
+        TRY(spmv_alloc(s->ctx, s->rows * 4, there));
+        TRY(spmv_upload(s->ctx, from, *there, s->rows * 4));
+    }
+done:
+    return st;
+}
+
+static spmv_status send_vectors(struct general_system *s)
+{
+    spmv_status st = SPMV_OK;
+    TRY(send_permutation(s, s->row_at, &s->rows_from));
+    TRY(send_permutation(s, s->col_at, &s->cols_from));
+    TRY(send_factors(s, s->row_exponent, 1, s->row_at, &s->of_rhs));
+    TRY(send_factors(s, s->row_exponent, -1, NULL, &s->of_residual));
+    TRY(send_factors(s, s->col_exponent, -1, s->col_at, &s->of_start));
+    TRY(send_factors(s, s->col_exponent, 1, NULL, &s->of_solution));
+    TRY(spmv_synchronize(s->ctx));
+done:
+    return st;
+}
+
+/* out = factors * moved in: gathered by the permutation, or scattered. */
+static spmv_status transform(const struct general_system *s, const char *name, bool scatter, const void *permutation,
+                             const void *factors, const void *in, void *out)
+{
+    spmv_status st = SPMV_OK;
+    if (s->rows == 0)
+        return SPMV_OK;
+    if (in == NULL || out == NULL || in == out)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "%s: a vector is NULL, or both are the same", name);
+    if (permutation == NULL && factors == NULL)
+        return spmv_map(s->ctx, SPMV_MAP_COPY, s->type, in, out, s->rows);
+    if (permutation != NULL) {
+        TRY(scatter ? spmv_scatter(s->ctx, s->type, in, permutation, 32, out, s->rows, s->rows)
+                    : spmv_gather(s->ctx, s->type, in, s->rows, permutation, 32, out, s->rows));
+        in = out;
+    }
+    if (factors != NULL)
+        TRY(spmv_map_binary(s->ctx, SPMV_MUL, s->type, in, factors, out, s->rows));
+done:
+    return st;
+}
+
+spmv_status general_system_rhs(const struct general_system *s, const void *b, void *c)
+{
+    return transform(s, "general_system_rhs", false, s->rows_from, s->of_rhs, b, c);
+}
+
+spmv_status general_system_residual(const struct general_system *s, const void *c, void *b)
+{
+    return transform(s, "general_system_residual", true, s->rows_from, s->of_residual, c, b);
+}
+
+spmv_status general_system_start(const struct general_system *s, const void *x, void *y)
+{
+    return transform(s, "general_system_start", false, s->cols_from, s->of_start, x, y);
+}
+
+spmv_status general_system_solution(const struct general_system *s, const void *y, void *x)
+{
+    return transform(s, "general_system_solution", true, s->cols_from, s->of_solution, y, x);
+}
+
+/* --------------------------------------------------------------------- system */
+
+/* Adds which steps were done. */
+static void describe(struct general_system *s, const struct general_system_options *options, const struct findings *f)
+{
+    int least = 0, most = 0;
+    for (int64_t i = 0; i < s->rows; i++) {
+        least = s->row_exponent[i] < least ? s->row_exponent[i] : least;
+        least = s->col_exponent[i] < least ? s->col_exponent[i] : least;
+        most = s->row_exponent[i] > most ? s->row_exponent[i] : most;
+        most = s->col_exponent[i] > most ? s->col_exponent[i] : most;
+    }
+    char scaled[80], matched[120];
+    snprintf(scaled, sizeof scaled, least == 0 && most == 0 ? "not scaled" : "scaled by 2^%d to 2^%d", least, most);
+    snprintf(matched, sizeof matched,
+             f->matched     ? "rows matched to columns (diagonal entries missing or tiny: %lld)"
+             : f->small > 0 ? "rows not matched to columns, though diagonal entries are missing or tiny: %lld"
+                            : "rows not matched to columns, since no diagonal entry is missing or tiny",
+             (long long)f->small);
+    snprintf(s->sentence, sizeof s->sentence, "%s; %s; %s", scaled, matched,
+             options->no_order ? "not reordered" : "reverse Cuthill-McKee order");
+}
+
+static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_type *type)
+{
+    const spmv_status st = csr_check_shape(ctx, "general_system_create", a);
+    if (st != SPMV_OK)
+        return st;
+    const spmv_type of = a->val != NULL ? a->type : SPMV_F64;
+    if (a->rows != a->cols)
+        return context_fail(ctx, SPMV_ERROR_NOT_SQUARE, "the matrix has %lld rows and %lld columns", (long long)a->rows,
+                            (long long)a->cols);
+    if (*type == SPMV_TYPE_DEFAULT)
+        *type = of;
+    if (!type_is_real(*type) || (of != *type && !(of == SPMV_F32 && *type == SPMV_F64)))
+        return context_fail(ctx, SPMV_ERROR_TYPE,
+                            "a matrix of type %s with vectors of type %s: f64 and f32 are supported, and an f32 matrix "
+                            "with f64 vectors",
+                            spmv_type_name(of), spmv_type_name(*type));
+    return SPMV_OK;
+}
+
+spmv_status general_system_create(spmv_context *ctx, const spmv_csr *a, const struct general_system_options *options,
+                                  struct general_system **system)
+{
+    spmv_status st = SPMV_OK;
+    const struct general_system_options defaults = {.type = SPMV_TYPE_DEFAULT};
+    const struct general_system_options o = options != NULL ? *options : defaults;
+    struct general_system *s = NULL;
+    struct magnitudes m = {0};
+    struct findings f = {0};
+    void *values = NULL;
+    spmv_type type = o.type;
+    *system = NULL;
+    TRY(check_arguments(ctx, a, &type));
+    TRY(host_alloc(ctx, sizeof *s, "a system", (void **)&s));
+    *s = (struct general_system){.ctx = ctx,
+                                 .type = type,
+                                 .values = a->val != NULL ? a->type : SPMV_F64,
+                                 .pattern = a->val == NULL,
+                                 .memory = a->memory,
+                                 .rows = a->rows,
+                                 .nnz = a->nnz};
+    TRY(take_matrix(s, a, &values));
+    TRY(check_finite(s, values));
+    TRY(take_magnitudes(s, values, &m));
+    TRY(decide(s, &o, &m, &f));
+    balance(&f, s->rows);
+    TRY(take_findings(s, &o, &f));
+    TRY(make_pattern(s));
+    set_values(s, values);
+    TRY(send_vectors(s));
+    describe(s, &o, &f);
+    *system = s;
+done:
+    host_free(values);
+    magnitudes_release(&m);
+    findings_release(&f);
+    if (st != SPMV_OK)
+        general_system_destroy(s);
+    return st;
+}
+
+void general_system_destroy(struct general_system *s)
+{
+    if (s == NULL)
+        return;
+    host_free_all(s->a_ptr, s->a_col, s->row_ptr, s->col, s->val, s->entry, s->first, s->row_at, s->col_at,
+                  s->row_exponent, s->col_exponent);
+    context_free_all(s->ctx, s->rows_from, s->cols_from, s->of_rhs, s->of_residual, s->of_start, s->of_solution);
+    host_free(s);
+}
+
+spmv_csr general_system_matrix(const struct general_system *s)
+{
+    return csr_of(s->rows, s->rows, s->entries, s->row_ptr, s->col, s->val, s->values, SPMV_MEMORY_HOST);
+}
+
+const char *general_system_describe(const struct general_system *s)
+{
+    return s->sentence;
+}
+
+spmv_status general_system_update_values(struct general_system *s, const void *values)
+{
+    spmv_status st = SPMV_OK;
+    void *copy = NULL;
+    if (s->pattern)
+        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED, "general_system_update_values: the matrix is a pattern");
+    if (s->nnz == 0)
+        return SPMV_OK;
+    if (values == NULL)
+        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "general_system_update_values: values is NULL");
+    if (s->memory == SPMV_MEMORY_CONTEXT) {
+        TRY(take_array(s, values, s->nnz * (int64_t)spmv_type_size(s->values), "values", &copy));
+        values = copy;
+    }
+    TRY(check_finite(s, values));
+    set_values(s, values);
+done:
+    host_free(copy);
+    return st;
+}

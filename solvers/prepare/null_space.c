@@ -1,0 +1,329 @@
+/* Known null vectors of a symmetric matrix: see null_space.h.
+ *
+ * A row sums to 0 if the sum is within the rounding of a sum of as many entries. Their largest is
+ * the diagonal entry, at least on the average of a row and its column: a singular positive
+ * semidefinite matrix has |a_ij| <= sqrt(a_ii a_jj).
+ *
+ * Components are found by merging the sets of i and j for each entry a_ij (R. E. Tarjan, J. ACM 22,
+ * 1975). A set is named by its smallest row.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/prepare/null_space.h"
+
+#include <math.h>
+
+#include "core/backend.h"
+#include "core/reals.h"
+#include "formats/matrix_internal.h"
+
+struct null_space {
+    spmv_context *ctx;
+    spmv_type type;
+    int64_t rows, components;
+    int32_t *component; /* of each row, -1: a row of none; NULL: all rows are of component 0 */
+    int64_t *size;      /* rows of each component */
+    long double *sum;   /* scratch: 2 for each component */
+};
+
+enum { MARGIN = 64 };
+
+/* Copies an array of the context's memory to the host where the host cannot read it. *copy: to be
+ * freed. */
+static spmv_status read_array(spmv_context *ctx, const void *from, int64_t bytes, void **copy, const void **array)
+{
+    spmv_status st = SPMV_OK;
+    *array = from;
+    if (ctx->backend->id != SPMV_BACKEND_CUDA || bytes == 0)
+        return spmv_synchronize(ctx);
+    TRY(host_alloc(ctx, bytes, "a copy for the null space", copy));
+    TRY(spmv_download(ctx, from, *copy, bytes));
+    *array = *copy;
+done:
+    return st;
+}
+
+/* Whether the sum is 0 up to the rounding of row i. Both have the parts of a complex number. */
+static bool is_zero(spmv_type part, int64_t parts, const void *sums, const void *diagonal, int64_t i)
+{
+    const double most = MARGIN * real_limits_of(part).roundoff * fabs(real_at(part, diagonal, i * parts));
+    bool zero = true;
+    for (int64_t c = 0; c < parts; c++)
+        zero = zero && fabs(real_at(part, sums, i * parts + c)) <= most;
+    return zero;
+}
+
+/* Whether row i of a matrix that the host can read sums to 0. */
+static bool row_is_zero(const spmv_csr *a, spmv_type part, int64_t parts, int64_t i)
+{
+    double sum[2] = {0, 0}, diagonal = 0;
+    for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+        for (int64_t c = 0; c < parts; c++) {
+            const double value = a->val == NULL ? 1 : real_at(part, a->val, k * parts + c);
+            sum[c] += value;
+            diagonal += c == 0 && a->col[k] == i ? value : 0;
+        }
+    const double most = MARGIN * real_limits_of(part).roundoff * fabs(diagonal);
+    return fabs(sum[0]) <= most && fabs(sum[1]) <= most;
+}
+
+/* The same as look_at_sums, from sums that are formed on the device. */
+static spmv_status look_on_device(spmv_context *ctx, const spmv_csr *a, char *good, int64_t *count)
+{
+    spmv_status st = SPMV_OK;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    const int64_t bytes = a->rows * (int64_t)spmv_type_size(type);
+    void *sums = NULL, *diagonal = NULL, *sums_copy = NULL, *diagonal_copy = NULL;
+    const void *s = NULL, *d = NULL;
+    TRY(context_lend(ctx, bytes, &sums));
+    TRY(context_lend(ctx, bytes, &diagonal));
+    TRY(spmv_matrix_row_sums(ctx, a, sums));
+    TRY(spmv_matrix_diagonal(ctx, a, diagonal));
+    TRY(read_array(ctx, sums, bytes, &sums_copy, &s));
+    TRY(read_array(ctx, diagonal, bytes, &diagonal_copy, &d));
+    *count = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        good[i] = (char)is_zero(type_part(type), type_parts(type), s, d, i);
+        *count += good[i];
+    }
+done:
+    context_take_back(ctx, sums);
+    context_take_back(ctx, diagonal);
+    host_free_all(sums_copy, diagonal_copy);
+    return st;
+}
+
+/* Whether the first rows of a matrix on a device sum to 0. */
+static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, bool *zero)
+{
+    enum { FIRST_ROWS = 32, FIRST_ENTRIES = 4096 };
+    spmv_status st = SPMV_OK;
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    spmv_csr first = *a;
+    void *ptr = NULL, *col = NULL, *val = NULL;
+    const void *array = NULL;
+    first.rows = min_i64(a->rows, FIRST_ROWS);
+    TRY(read_array(ctx, a->row_ptr, (first.rows + 1) * (a->row_ptr_bits / 8), &ptr, &array));
+    first.row_ptr = array;
+    while (first.rows > 1 && row_first(&first, first.rows) > FIRST_ENTRIES)
+        first.rows--;
+    first.nnz = row_first(&first, first.rows);
+    TRY(read_array(ctx, a->col, first.nnz * (int64_t)sizeof *a->col, &col, &array));
+    first.col = array;
+    if (a->val != NULL)
+        TRY(read_array(ctx, a->val, first.nnz * (int64_t)spmv_type_size(type), &val, &first.val));
+    *zero = true;
+    for (int64_t i = 0; i < first.rows && *zero; i++)
+        *zero = row_is_zero(&first, type_part(type), type_parts(type), i);
+done:
+    host_free_all(ptr, col, val);
+    return st;
+}
+
+/* Sets good[i]: row i sums to 0. *count: such rows. If all rows are wanted, it ends at the first one that
+ * does not, on a device if that is one of the first: of most matrices it is. */
+static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, enum null_space_rows rows, char *good,
+                                int64_t *count)
+{
+    const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
+    *count = 0;
+    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+        bool zero = true;
+        const spmv_status st = rows == NULL_SPACE_ALL_ROWS ? look_at_first_rows(ctx, a, &zero) : SPMV_OK;
+        return st == SPMV_OK && zero ? look_on_device(ctx, a, good, count) : st;
+    }
+    for (int64_t i = 0; i < a->rows && (i == *count || rows != NULL_SPACE_ALL_ROWS); i++) {
+        good[i] = (char)row_is_zero(a, type_part(type), type_parts(type), i);
+        *count += good[i];
+    }
+    return SPMV_OK;
+}
+
+static int32_t set_of(int32_t *parent, int32_t i)
+{
+    while (parent[i] != i) { /* halves the path */
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+/* Sets n->component, n->components: those whose rows are all good. */
+static spmv_status find_components(struct null_space *n, const spmv_csr *a, const char *good)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = n->ctx;
+    const int64_t row_bytes = (a->rows + 1) * (a->row_ptr_bits / 8);
+    void *ptr_copy = NULL, *col_copy = NULL;
+    const void *ptr = NULL, *col = NULL;
+    int32_t *parent = NULL;
+    TRY(read_array(ctx, a->row_ptr, row_bytes, &ptr_copy, &ptr));
+    TRY(read_array(ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &col_copy, &col));
+    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *parent, "components", (void **)&parent));
+    TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *n->component, "components", (void **)&n->component));
+    for (int64_t i = 0; i < a->rows; i++)
+        parent[i] = (int32_t)i;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = offset_at(ptr, a->row_ptr_bits, i); k < offset_at(ptr, a->row_ptr_bits, i + 1); k++) {
+            const int32_t one = set_of(parent, (int32_t)i), other = set_of(parent, ((const int32_t *)col)[k]);
+            if (one < other)
+                parent[other] = one;
+            else
+                parent[one] = other;
+        }
+    /* component of a set, at its first row: -2 unknown, -1 none */
+    for (int64_t i = 0; i < a->rows; i++)
+        n->component[i] = 0;
+    for (int64_t i = 0; i < a->rows; i++)
+        if (!good[i])
+            n->component[set_of(parent, (int32_t)i)] = -1;
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int32_t first = set_of(parent, (int32_t)i);
+        if (first == i && n->component[i] == 0)
+            n->component[i] = (int32_t)n->components++;
+        else
+            n->component[i] = n->component[first];
+    }
+done:
+    host_free_all(ptr_copy, col_copy, parent);
+    return st;
+}
+
+static spmv_status count_rows(struct null_space *n)
+{
+    spmv_status st = SPMV_OK;
+    TRY(host_alloc(n->ctx, n->components * (int64_t)sizeof *n->size, "components", (void **)&n->size));
+    TRY(host_alloc(n->ctx, 2 * n->components * (int64_t)sizeof *n->sum, "components", (void **)&n->sum));
+    for (int64_t c = 0; c < n->components; c++)
+        n->size[c] = 0;
+    for (int64_t i = 0; i < n->rows; i++)
+        if (n->component[i] >= 0)
+            n->size[n->component[i]]++;
+    if (n->components == 1 && n->size[0] == n->rows) {
+        host_free(n->component);
+        n->component = NULL;
+    }
+done:
+    return st;
+}
+
+spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
+                            struct null_space **found)
+{
+    spmv_status st = SPMV_OK;
+    struct null_space *n = NULL;
+    char *good = NULL;
+    int64_t count = 0;
+    *found = NULL;
+    if (a->rows == 0)
+        return st;
+    TRY(host_alloc(ctx, a->rows, "sums of rows", (void **)&good));
+    TRY(look_at_sums(ctx, a, rows, good, &count));
+    if (count == 0 || (rows == NULL_SPACE_ALL_ROWS && count < a->rows))
+        goto done;
+    TRY(host_alloc(ctx, sizeof *n, "a null space", (void **)&n));
+    *n = (struct null_space){.ctx = ctx, .type = type, .rows = a->rows};
+    TRY(find_components(n, a, good));
+    if (n->components > 0) {
+        TRY(count_rows(n));
+        *found = n;
+        n = NULL;
+    }
+done:
+    host_free(good);
+    null_space_destroy(n);
+    return st;
+}
+
+void null_space_destroy(struct null_space *n)
+{
+    if (n == NULL)
+        return;
+    host_free_all(n->component, n->size, n->sum);
+    host_free(n);
+}
+
+/* The component of row i, -1: none */
+static inline int64_t component_of(const struct null_space *n, int64_t i)
+{
+    return n->component != NULL ? n->component[i] : 0;
+}
+
+/* On arrays in host memory. long double has more digits than f64 on most machines, and a wider range
+ * for the squares. */
+static void split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
+{
+    const spmv_type part = type_part(n->type);
+    const int parts = type_parts(n->type);
+    long double all = 0, along = 0;
+    memset(n->sum, 0, (size_t)(2 * n->components) * sizeof *n->sum);
+    for (int64_t i = 0; i < n->rows; i++)
+        for (int c = 0; c < parts; c++) {
+            const long double value = real_at(part, v, i * parts + c);
+            all += value * value;
+            if (component_of(n, i) >= 0)
+                n->sum[2 * component_of(n, i) + c] += value;
+        }
+    for (int64_t k = 0; k < n->components; k++)
+        for (int c = 0; c < parts; c++) {
+            const long double mean = n->sum[2 * k + c] / n->size[k];
+            along += mean * mean * n->size[k];
+            n->sum[2 * k + c] = mean;
+        }
+    for (int64_t i = 0; i < n->rows; i++)
+        for (int c = 0; c < parts; c++) {
+            const double value = real_at(part, v, i * parts + c);
+            const int64_t k = component_of(n, i);
+            real_set(part, to, i * parts + c, k >= 0 ? (double)(value - n->sum[2 * k + c]) : value);
+        }
+    norms->all = (double)sqrtl(all);
+    norms->part = (double)sqrtl(along);
+}
+
+spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms)
+{
+    spmv_status st = SPMV_OK;
+    spmv_context *const ctx = n->ctx;
+    const int64_t bytes = n->rows * (int64_t)spmv_type_size(n->type);
+    void *copy = NULL;
+    const void *from = NULL;
+    TRY(read_array(ctx, v, bytes, &copy, &from));
+    split(n, from, copy != NULL ? copy : to, norms);
+    if (copy != NULL)
+        TRY(spmv_upload(ctx, copy, to, bytes));
+done:
+    host_free(copy);
+    return st;
+}
+
+/* Whether each component is one row, whose entries sum to 0: they are 0. */
+static bool is_of_zero_rows(const struct null_space *n)
+{
+    bool all = true;
+    for (int64_t k = 0; k < n->components; k++)
+        all = all && n->size[k] == 1;
+    return all;
+}
+
+const char *null_space_words(const struct null_space *n)
+{
+    int64_t rows = 0;
+    for (int64_t k = 0; k < n->components; k++)
+        rows += n->size[k];
+    return rows == n->rows      ? "every row sums to 0"
+           : is_of_zero_rows(n) ? "it has rows of zeros"
+                                : "every row of a part of it sums to 0";
+}
+
+const char *null_space_remedy(const struct null_space *n)
+{
+    return n->component == NULL ? "subtract its mean"
+           : is_of_zero_rows(n) ? "it must be 0 there"
+                                : "subtract its mean from each connected part that sums to 0";
+}
+
+int64_t null_space_bytes(const struct null_space *n)
+{
+    return n == NULL ? 0
+                     : (n->component != NULL ? n->rows * (int64_t)sizeof *n->component : 0) +
+                           n->components * (int64_t)(sizeof *n->size + 2 * sizeof *n->sum);
+}

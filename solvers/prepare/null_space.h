@@ -1,0 +1,46 @@
+/* The null space of a singular symmetric (Hermitian) matrix, as far as it is known: orthonormal
+ * vectors v with A v = 0. No A x has a part along them, so the part of b along them is the smallest
+ * possible residual, and what is left of b is in the range of A (if no other null vectors exist).
+ *
+ * Found here: if the entries of each row sum to 0 up to rounding, the vector that is constant on a
+ * connected component of the matrix and 0 elsewhere is a null vector (a Laplacian with Neumann
+ * boundaries, the Laplacian of a graph).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef NULL_SPACE_H
+#define NULL_SPACE_H
+
+#include <spmv/matrix.h>
+
+#include "core/runtime.h"
+
+struct null_space;
+
+/* Whose rows must sum to 0. */
+enum null_space_rows {
+    NULL_SPACE_ALL_ROWS,  /* all: one pass over the matrix finds that some do not */
+    NULL_SPACE_COMPONENTS /* all of some component: the components are found in any case */
+};
+
+/* Finds null vectors of a symmetric matrix in the context's memory. *found: NULL if there are none.
+ * type: of the vectors that null_space_split gets. May wait. */
+spmv_status null_space_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, enum null_space_rows rows,
+                            struct null_space **found);
+void null_space_destroy(struct null_space *n);
+
+/* Norms of a vector and of its part along the null vectors. */
+struct null_space_norms {
+    double all, part;
+};
+
+/* to = v less its part along the null vectors. v and to have a number for each row, in the context's
+ * memory. Waits. Sums are formed in a fixed order, so the bits do not depend on the threads. */
+spmv_status null_space_split(const struct null_space *n, const void *v, void *to, struct null_space_norms *norms);
+
+/* Which vectors these are, as in "A is singular (...)"; and what makes b consistent. */
+const char *null_space_words(const struct null_space *n);
+const char *null_space_remedy(const struct null_space *n);
+
+int64_t null_space_bytes(const struct null_space *n);
+
+#endif

@@ -1,0 +1,1070 @@
+/* Groups of ranks (group.h): the bits of products, dot products and conjugate gradients do not
+ * depend on the number of ranks, on which rank gives which rows, or on the transport. Under mpirun,
+ * this program runs the same tests on the ranks that were started, with "mpi" as second argument.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "core/runtime.h"
+#include "tests/support/support.h"
+#ifdef HOST_CUDA
+#include "tests/emulated_gpu/cuda_runtime_api.h"
+#endif
+
+/* The columns of a table of matrices. */
+struct matrix_case {
+    const char *spec;
+    spmv_type type; /* of the matrix */
+    spmv_type sums; /* of the vectors */
+    bool solvable;  /* symmetric positive definite */
+};
+
+static const struct matrix_case cases[] = {
+#ifdef HOST_CUDA /* a thousand times slower. The first has more chunks than a kernel has blocks. */
+    {"poisson2d:47", SPMV_F64, SPMV_F64, true},
+    {"poisson2d:1", SPMV_F64, SPMV_F64, true},
+    {"stencil27:9", SPMV_F32, SPMV_F64, true},
+    {"uniform:800,900,5", SPMV_F32, SPMV_F32, false},
+    {"powerlaw:1100,9,2.1,200", SPMV_F64, SPMV_F64, false},
+#else
+    {"poisson2d:47", SPMV_F64, SPMV_F64, true},
+    {"poisson2d:1", SPMV_F64, SPMV_F64, true},
+    {"poisson2d:9", SPMV_F64, SPMV_F64, true}, /* fewer chunks than ranks */
+    {"poisson3d:17", SPMV_F32, SPMV_F32, true},
+    {"stencil27:11", SPMV_F32, SPMV_F64, true},
+    {"diffusion2d:40,1000", SPMV_F64, SPMV_F64, true},
+    {"convdiff2d:33,2", SPMV_F64, SPMV_F64, false},
+    {"arrow:3000", SPMV_F64, SPMV_F64, false}, /* a row above a rank's share */
+    {"powerlaw:5000,9,2.1,2500", SPMV_F64, SPMV_F64, false},
+    {"uniform:3000,5000,7", SPMV_F64, SPMV_F64, false},
+    {"uniform:5000,300,7", SPMV_F32, SPMV_F64, false},
+    {"empty:9000,0.7", SPMV_F64, SPMV_F64, false},
+    {"longrows:40,20000,9000", SPMV_F64, SPMV_F64, false}, /* rows of several tiles */
+    {"banded:20000,2", SPMV_F64, SPMV_F64, false},
+    {"rmat:11,8", SPMV_F64, SPMV_F64, false},
+#endif
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* SIDE: of the grids in tests of failures. BLOCKS: preconditioners of blocks. RTOL: of solves; every
+ * iteration runs the same kernels, so the emulated GPU does few of them. */
+#ifdef HOST_CUDA /* an odd number, and more than some matrices have chunks */
+static const int rank_counts[] = {3, 8};
+enum { SIDE = 24, LONGEST_ROW = 9000, BLOCKS = 2 };
+static const double RTOL = 0.1;
+#define SMALL "poisson2d:14" /* of files */
+#else
+static const int rank_counts[] = {2, 3, 8};
+enum { SIDE = 50, LONGEST_ROW = 30000, BLOCKS = 3 };
+static const double RTOL = 1e-10;
+#define SMALL "poisson2d:30"
+#endif
+enum { NEGATIVE = SIDE * SIDE * 4 / 5 }; /* a row */
+enum { COUNTS = sizeof rank_counts / sizeof *rank_counts };
+
+/* Which rows each rank gives. */
+enum giving { GIVE_FIRST, GIVE_EQUAL, GIVE_LAST, GIVINGS };
+
+/* The preconditioners with the same bits for any number of ranks. chebyshev: with
+ * one method, to save time. */
+static const char *const preconds[] = {NULL, "jacobi", "chebyshev"};
+enum { CHEBYSHEV = 2, PRECONDS = sizeof preconds / sizeof *preconds };
+
+/* The results of one run, on rank 0. */
+struct outcome {
+    int64_t rows, cols, chunks;
+    char *y, *x; /* of the product; of conjugate gradients */
+    double dot, imbalance;
+    spmv_cg_result result[PRECONDS];
+    char *solution[PRECONDS], note[256];
+    double history[PRECONDS][4000];
+};
+
+struct run {
+    const struct matrix_case *matrix;
+    const spmv_csr *a;
+    enum giving giving;
+    const char *method;   /* of conjugate gradients */
+    const char *exchange; /* NULL: auto */
+    struct outcome *outcome;
+};
+
+static size_t size_of(const struct run *run)
+{
+    return spmv_type_size(run->matrix->sums);
+}
+
+static void set(spmv_type type, void *numbers, int64_t i)
+{
+    const double value = 1 + (double)(splitmix_mix((uint64_t)i + 7) >> 40) / (1 << 24);
+    real_set(type, numbers, i, i % 3 == 0 ? -value : value);
+}
+
+/* Rows begin ... end - 1 of a matrix; offsets: end - begin + 1 numbers. */
+static spmv_csr rows_of(const spmv_csr *a, int64_t begin, int64_t end, int64_t *offsets)
+{
+    const int64_t *row_ptr = a->row_ptr;
+    spmv_csr own = *a;
+    for (int64_t i = begin; i <= end; i++)
+        offsets[i - begin] = row_ptr[i] - row_ptr[begin];
+    own.rows = end - begin;
+    own.nnz = row_ptr[end] - row_ptr[begin];
+    own.row_ptr = offsets;
+    own.col = a->col + row_ptr[begin];
+    own.val = a->val == NULL ? NULL : (const char *)a->val + (size_t)row_ptr[begin] * spmv_type_size(a->type);
+    return own;
+}
+
+static int64_t first_given(const struct run *run, int rank, int ranks)
+{
+    const int64_t rows = run->a->rows;
+    switch (run->giving) {
+    case GIVE_FIRST:
+        return rank == 0 ? 0 : rows;
+    case GIVE_LAST:
+        return rank == ranks ? rows : 0;
+    default:
+        return rows * rank / ranks;
+    }
+}
+
+static int keep_history(int64_t iteration, double residual, void *user)
+{
+    double *history = user;
+    if (iteration < 4000)
+        history[iteration] = residual;
+    return 0;
+}
+
+/* The number of preconditioners that are tested in this run. */
+static int preconds_of(const struct run *run)
+{
+    const char *const method = support_backend == SPMV_BACKEND_CUDA ? "graph" : "textbook";
+    return run->method != NULL && strcmp(run->method, method) == 0 ? PRECONDS : CHEBYSHEV;
+}
+
+/* CG of one rank, started at 0. */
+static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void *b, void *x, int p, void *host)
+{
+    spmv_preconditioner *precond = NULL;
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    spmv_status st = preconds[p] != NULL ? spmv_group_preconditioner_create(m, preconds[p], &precond) : SPMV_OK;
+    options.rtol = run->matrix->sums == SPMV_F32 ? fmax(1e-5, RTOL) : RTOL;
+    options.zero_start = 1;
+    options.precond = precond;
+    options.method = run->method;
+    options.on_iteration = keep_history;
+    options.user = run->outcome->history[p];
+    spmv_cg_result result;
+    if (st == SPMV_OK)
+        st = spmv_group_cg(m, b, x, &options, &result, sizeof result);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_COLS, x, host);
+    if (st == SPMV_OK && host != NULL)
+        run->outcome->result[p] = result;
+    spmv_preconditioner_destroy(precond);
+    return st;
+}
+
+/* What each rank does. All checks of results are made later, on rank 0: cmocka's assertions
+ * jump. */
+static spmv_status one_rank(spmv_group *group, void *user)
+{
+    const struct run *run = user;
+    struct outcome *o = run->outcome;
+    spmv_context *ctx = spmv_group_context(group);
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t begin = first_given(run, rank, ranks), end = first_given(run, rank + 1, ranks);
+    const spmv_type type = run->matrix->sums;
+    const int64_t size = (int64_t)size_of(run);
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    spmv_group_matrix_options options;
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_info info = {0};
+    void *x = NULL, *y = NULL, *z = NULL, *root = NULL;
+    spmv_group_matrix_options_init(&options, sizeof options);
+    options.type = type;
+    options.exchange = run->exchange;
+    spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    const int64_t longest = info.rows > info.cols ? info.rows : info.cols;
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_cols + 1) * size, &x);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * size, &y);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * size, &z);
+    if (rank == 0) {
+        root = malloc((size_t)((longest + 1) * size));
+        for (int64_t i = 0; i < longest; i++)
+            set(type, root, i);
+        snprintf(o->note, sizeof o->note, "%s", info.note != NULL ? info.note : "");
+        o->imbalance = info.imbalance;
+        o->chunks = info.chunks;
+    }
+    st = spmv_group_agree(group, st);
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(m, SPMV_GROUP_COLS, root, x);
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(m, SPMV_GROUP_ROWS, root, y);
+    const union real alpha = real_scalar(type, 0.75), beta = real_scalar(type, -1.5);
+    if (st == SPMV_OK)
+        st = spmv_group_apply(m, &alpha, x, &beta, y);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, y, o->y);
+    union real dot = {0};
+    if (st == SPMV_OK)
+        st = spmv_group_dot(m, y, y, &dot);
+    if (rank == 0)
+        o->dot = real_at(type, &dot, 0);
+    for (int p = 0; p < preconds_of(run) && st == SPMV_OK && run->matrix->solvable; p++)
+        st = solve(run, m, y, z, p, rank == 0 ? o->solution[p] : NULL);
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_free(ctx, z);
+    spmv_group_matrix_destroy(m);
+    free(root);
+    free(offsets);
+    return st;
+}
+
+static void open_outcome(struct outcome *o, const spmv_csr *a)
+{
+    *o = (struct outcome){.rows = a->rows, .cols = a->cols};
+    o->y = calloc((size_t)a->rows + 1, 8);
+    for (int i = 0; i < PRECONDS; i++)
+        o->solution[i] = calloc((size_t)a->rows + 1, 8);
+}
+
+static void close_outcome(struct outcome *o)
+{
+    free(o->y);
+    for (int i = 0; i < PRECONDS; i++)
+        free(o->solution[i]);
+}
+
+/* Compares all bits. */
+static void compare(const struct outcome *a, const struct outcome *b, size_t size)
+{
+    assert_memory_equal(a->y, b->y, (size_t)a->rows * size);
+    assert_memory_equal(&a->dot, &b->dot, sizeof a->dot);
+    assert_int_equal(a->chunks, b->chunks);
+    for (int i = 0; i < PRECONDS; i++) {
+        assert_int_equal(a->result[i].iterations, b->result[i].iterations);
+        assert_int_equal(a->result[i].restarts, b->result[i].restarts);
+        assert_memory_equal(&a->result[i].true_residual, &b->result[i].true_residual, sizeof(double));
+        assert_memory_equal(&a->result[i].error_estimate, &b->result[i].error_estimate, sizeof(double));
+        assert_memory_equal(a->solution[i], b->solution[i], (size_t)a->rows * size);
+        assert_memory_equal(a->history[i], b->history[i], sizeof a->history[i]);
+    }
+}
+
+/* Checks y against the definition, and that the solves reached their tolerance. */
+static void check(const struct run *run, const struct outcome *o)
+{
+    const spmv_type type = run->matrix->sums;
+    const int64_t longest = o->rows > o->cols ? o->rows : o->cols;
+    const union real alpha = real_scalar(type, 0.75), beta = real_scalar(type, -1.5);
+    spmv_context_options options;
+    spmv_context *ctx = NULL;
+    char *x = malloc((size_t)(longest + 1) * 8);
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend == SPMV_BACKEND_REF ? SPMV_BACKEND_OMP : SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    for (int64_t i = 0; i < longest; i++)
+        set(type, x, i);
+    assert_int_equal(spmv_verify(ctx, run->a, SPMV_OPERATION_N, &alpha, x, &beta, x, o->y, type, NULL, 0), SPMV_OK);
+    double sum = 0, bound = 0;
+    for (int64_t i = 0; i < o->rows; i++) {
+        const double value = real_at(type, o->y, i);
+        sum += value * value;
+        bound += fabs(value * value);
+    }
+    assert_true(fabs(sum - o->dot) <= 2 * (double)(o->rows + 2) * real_limits_of(type).roundoff * bound);
+    for (int i = 0; i < preconds_of(run) && run->matrix->solvable; i++) {
+        assert_int_equal(o->result[i].status, SPMV_OK);
+        assert_true(o->result[i].true_residual <= o->result[i].tolerance);
+    }
+    spmv_context_destroy(ctx);
+    free(x);
+}
+
+/* The number of GPUs; 0 on other backends. */
+static int count_gpus(void)
+{
+    int count = 0;
+    spmv_status st = support_backend == SPMV_BACKEND_CUDA ? SPMV_OK : SPMV_ERROR_NO_DEVICE;
+    while (st == SPMV_OK) {
+        spmv_context *ctx = NULL;
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = SPMV_BACKEND_CUDA;
+        options.device = count;
+        st = spmv_context_create(&options, &ctx);
+        count += st == SPMV_OK;
+        spmv_context_destroy(ctx);
+    }
+    return count;
+}
+
+/* Ranks on as many GPUs as there are. */
+static spmv_status run_threads(int ranks, int threads, struct run *run)
+{
+    char message[512] = "";
+    spmv_context_options context;
+    spmv_group_run_options options;
+    spmv_context_options_init(&context, sizeof context);
+    spmv_group_run_options_init(&options, sizeof options);
+    const int gpus = count_gpus();
+    context.backend = support_backend;
+    context.threads = threads;
+    options.context = &context;
+    options.gpus = gpus < ranks ? gpus : ranks;
+    const spmv_status st = spmv_group_run_with(ranks, &options, one_rank, run, message, sizeof message);
+    if (st != SPMV_OK && !(st == SPMV_ERROR_UNSUPPORTED && run->exchange != NULL))
+        fprintf(stderr, "%s, %d ranks: %s\n", run->matrix->spec, ranks, message);
+    return st;
+}
+
+/* How ranks solve; optional: where the exchange is not possible, nothing is tested. */
+struct way {
+    spmv_backend backend; /* SPMV_BACKEND_AUTO: any */
+    const char *method, *exchange;
+    bool optional;
+};
+
+static const struct way ways[] = {{SPMV_BACKEND_AUTO, "textbook", NULL, false},
+                                  {SPMV_BACKEND_OMP, "fused", NULL, false},
+                                  {SPMV_BACKEND_CUDA, "graph", NULL, true}, /* auto may be host */
+                                  {SPMV_BACKEND_CUDA, "textbook", "host", false},
+                                  {SPMV_BACKEND_CUDA, "graph", "nccl", true}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+/* Whether the way is for this backend. On emulated GPUs, only the exchange nccl does not need that
+ * kernels run at the same time; then each rank has a GPU. It needs the stand-in for NCCL: ctest names
+ * its folder. */
+static bool is_way(int w)
+{
+#ifdef HOST_CUDA
+    const char *libraries = getenv("LD_LIBRARY_PATH");
+    const bool nccl = ways[w].exchange != NULL && strcmp(ways[w].exchange, "nccl") == 0;
+    if (nccl && (libraries == NULL || strstr(libraries, "/host_nccl") == NULL)) {
+        print_message("no exchange nccl: LD_LIBRARY_PATH does not have the folder host_nccl of the build\n");
+        return false;
+    }
+    host_cuda.devices = nccl ? 8 : 2;
+    host_cuda.concurrent = nccl;
+#endif
+    return ways[w].backend == SPMV_BACKEND_AUTO || ways[w].backend == support_backend;
+}
+
+/* Whether the way is not possible here. Emulated GPUs can do all. */
+static bool is_skipped(int w, spmv_status st)
+{
+#ifdef HOST_CUDA
+    (void)w;
+    (void)st;
+    return false;
+#else
+    return ways[w].optional && st == SPMV_ERROR_UNSUPPORTED;
+#endif
+}
+
+static spmv_matrix *matrix_of(const struct matrix_case *c, spmv_csr *a)
+{
+    spmv_context *ctx = NULL;
+    spmv_matrix *matrix = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    assert_int_equal(spmv_matrix_generate(ctx, c->spec, c->type, &matrix), SPMV_OK);
+    spmv_matrix_view(matrix, a);
+    spmv_context_destroy(ctx);
+    return matrix;
+}
+
+static void same_bits(void **state)
+{
+    (void)state;
+    for (int c = 0; c < CASES; c++) {
+        spmv_csr a;
+        spmv_matrix *matrix = matrix_of(&cases[c], &a);
+        struct outcome first = {0}; /* of the first way */
+        for (int w = 0; w < WAYS; w++) {
+            struct outcome one, several;
+            struct run run = {
+                .matrix = &cases[c], .a = &a, .method = ways[w].method, .exchange = ways[w].exchange, .outcome = &one};
+            if (!is_way(w))
+                continue;
+#ifdef HOST_CUDA /* auto is host there, so the third matrix alone names it; the first is large */
+            if (ways[w].exchange != NULL && (strcmp(ways[w].exchange, "host") == 0 ? c != 2 : c == 0))
+                continue;
+#endif
+            open_outcome(&one, &a);
+            const spmv_status st = run_threads(1, 1, &run);
+            if (is_skipped(w, st)) {
+                close_outcome(&one);
+                continue;
+            }
+            assert_int_equal(st, SPMV_OK);
+            check(&run, &one);
+            for (int k = 0; k < COUNTS; k++) {
+                const int ranks = rank_counts[k];
+#ifdef HOST_CUDA /* all numbers of ranks with the usual way, which is auto, of one matrix */
+                if (ranks != 3 && !(c == 1 && ways[w].exchange == NULL && strcmp(ways[w].method, "graph") == 0))
+                    continue;
+#endif
+                run.outcome = &several;
+                run.giving = (enum giving)((c + k) % GIVINGS);
+                open_outcome(&several, &a);
+                const spmv_status ran = run_threads(ranks, k % 2 == 0 ? ranks : 2 * ranks, &run);
+                if (!is_skipped(w, ran)) {
+                    assert_int_equal(ran, SPMV_OK);
+                    compare(&one, &several, size_of(&run));
+                }
+                if (ran == SPMV_OK && one.chunks < ranks)
+                    assert_non_null(strstr(several.note, "no rows"));
+                close_outcome(&several);
+            }
+            if (first.y == NULL)
+                first = one;
+            else {
+                assert_memory_equal(first.y, one.y, (size_t)a.rows * size_of(&run));
+                for (int i = 0; i < CHEBYSHEV; i++) /* the same recurrence, rounded differently */
+                    assert_true(llabs(first.result[i].iterations - one.result[i].iterations) <= 2);
+                close_outcome(&one);
+            }
+        }
+        close_outcome(&first);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+static void pattern_has_ones(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    const struct matrix_case c = {"rmat:9,6", SPMV_F64, SPMV_F64, false};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    struct outcome one, three;
+    struct run run = {.matrix = &c, .a = &a, .outcome = &one, .giving = GIVE_EQUAL};
+    a.val = NULL;
+    open_outcome(&one, &a);
+    open_outcome(&three, &a);
+    assert_int_equal(run_threads(1, 1, &run), SPMV_OK);
+    check(&run, &one);
+    run.outcome = &three;
+    assert_int_equal(run_threads(3, 3, &run), SPMV_OK);
+    compare(&one, &three, 8);
+    close_outcome(&one);
+    close_outcome(&three);
+    spmv_matrix_destroy(matrix);
+}
+
+/* The plan says that a row above a rank's share makes the ranks unequal. */
+static void long_row_is_reported(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, false};
+    snprintf(spec, sizeof spec, "arrow:%d", LONGEST_ROW);
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    struct outcome o;
+    struct run run = {.matrix = &c, .a = &a, .outcome = &o};
+    open_outcome(&o, &a);
+    assert_int_equal(run_threads(8, 8, &run), SPMV_OK);
+    assert_non_null(strstr(o.note, "a long row"));
+    assert_true(o.imbalance > 2);
+    close_outcome(&o);
+    spmv_matrix_destroy(matrix);
+}
+
+/* ------------------------------------------------------------- failures */
+
+enum fault {
+    FAULT_NONE,
+    FAULT_COLUMN,    /* a column out of range on the last rank */
+    FAULT_TYPE,      /* other options on the last rank */
+    FAULT_COLUMNS,   /* another number of columns on the last rank */
+    FAULT_RETURNS,   /* the last rank returns before the product */
+    FAULT_NULL,      /* y is NULL on the last rank */
+    FAULT_TOLERANCE, /* another tolerance on the last rank */
+    FAULT_CANCEL,    /* the callback of rank 0 stops the solve */
+    FAULT_LIMIT,     /* too few iterations */
+    FAULT_INDEFINITE,
+    FAULT_UNSYMMETRIC,
+    FAULT_DIAGONAL, /* a diagonal entry is negative */
+    FAULTS
+};
+
+static const struct {
+    spmv_status status;
+    const char *text; /* in the message of a rank without the fault; NULL: of any rank */
+} expected[FAULTS] = {[FAULT_NONE] = {SPMV_OK, ""},
+                      [FAULT_COLUMN] = {SPMV_ERROR_SIZE, "rank 2: "},
+                      [FAULT_TYPE] = {SPMV_ERROR_ARGUMENT, "other options"},
+                      [FAULT_COLUMNS] = {SPMV_ERROR_SIZE, "columns"},
+                      [FAULT_RETURNS] = {SPMV_ERROR_READ, "rank 2: the file is gone"},
+                      [FAULT_NULL] = {SPMV_ERROR_ARGUMENT, "rank 2: spmv_group_apply: y is NULL"},
+                      [FAULT_TOLERANCE] = {SPMV_ERROR_ARGUMENT, "rank 2 has other options than rank 0"},
+                      [FAULT_CANCEL] = {SPMV_CANCELLED, "cancelled"},
+                      [FAULT_LIMIT] = {SPMV_ERROR_ITERATIONS, "after 3 iterations"},
+                      [FAULT_INDEFINITE] = {SPMV_ERROR_NOT_POSITIVE, "not positive definite"},
+                      [FAULT_UNSYMMETRIC] = {SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
+                      [FAULT_DIAGONAL] = {SPMV_ERROR_NOT_POSITIVE, "the diagonal entry of row "}};
+
+struct failing {
+    const spmv_csr *a;
+    enum fault fault;
+    spmv_status status[3];
+    char message[3][512];
+};
+
+static int stop_at_two(int64_t iteration, double residual, void *user)
+{
+    (void)residual;
+    (void)user;
+    return iteration == 2;
+}
+
+static spmv_status fail_one_rank(spmv_group *group, void *user)
+{
+    struct failing *f = user;
+    spmv_context *ctx = spmv_group_context(group);
+    const int rank = spmv_group_rank(group);
+    const bool faulty = rank == 2;
+    const int64_t n = f->a->rows, begin = n * rank / 3, end = n * (rank + 1) / 3;
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    spmv_csr own = rows_of(f->a, begin, end, offsets);
+    int32_t *col = malloc((size_t)own.nnz * sizeof *col);
+    spmv_group_matrix_options options;
+    spmv_group_matrix_info info = {0};
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *precond = NULL;
+    void *x = NULL, *y = NULL;
+    memcpy(col, own.col, (size_t)own.nnz * sizeof *col);
+    own.col = col;
+    spmv_group_matrix_options_init(&options, sizeof options);
+    if (faulty && f->fault == FAULT_COLUMN)
+        col[5] = (int32_t)own.cols;
+    if (faulty && f->fault == FAULT_TYPE)
+        options.method = "tiles";
+    if (faulty && f->fault == FAULT_COLUMNS)
+        own.cols++;
+    spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 8, &x);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 8, &y);
+    if (st == SPMV_OK) {
+        double *ones = malloc((size_t)n * sizeof *ones);
+        for (int64_t i = 0; i < n; i++)
+            ones[i] = 1;
+        st = spmv_upload(ctx, ones, x, info.own_rows * 8);
+        free(ones);
+    }
+    if (st == SPMV_OK && faulty && f->fault == FAULT_RETURNS)
+        st = spmv_context_report(ctx, SPMV_ERROR_READ, "the file is gone");
+    else if (st == SPMV_OK)
+        st = spmv_group_apply(m, NULL, x, NULL, faulty && f->fault == FAULT_NULL ? NULL : y);
+    spmv_cg_options cg;
+    spmv_cg_options_init(&cg, sizeof cg);
+    cg.zero_start = 1;
+    if (faulty && f->fault == FAULT_TOLERANCE)
+        cg.rtol = 0.5;
+    if (f->fault == FAULT_CANCEL && rank == 0)
+        cg.on_iteration = stop_at_two;
+    if (f->fault == FAULT_LIMIT)
+        cg.max_iterations = 3;
+    if (st == SPMV_OK && f->fault == FAULT_DIAGONAL)
+        st = spmv_group_preconditioner_create(m, "jacobi", &precond);
+    if (st == SPMV_OK)
+        st = spmv_group_cg(m, y, x, &cg, NULL, 0);
+    f->status[rank] = st;
+    snprintf(f->message[rank], sizeof f->message[rank], "%s", st == SPMV_OK ? "" : spmv_last_error(ctx));
+    spmv_free(ctx, x);
+    spmv_free(ctx, y);
+    spmv_preconditioner_destroy(precond);
+    spmv_group_matrix_destroy(m);
+    free(col);
+    free(offsets);
+    return st;
+}
+
+static void failures_reach_all_ranks(void **state)
+{
+    (void)state;
+    for (enum fault fault = FAULT_NONE; fault < FAULTS; fault++) {
+        struct failing f = {.fault = fault};
+        spmv_csr a;
+        char spec[32], row[32];
+        const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+        snprintf(spec, sizeof spec, fault == FAULT_UNSYMMETRIC ? "convdiff2d:%d,2" : "poisson2d:%d", SIDE);
+        snprintf(row, sizeof row, "row %d (counted from 0) is", NEGATIVE);
+        spmv_matrix *matrix = matrix_of(&c, &a);
+        double *values = malloc((size_t)a.nnz * sizeof *values);
+        memcpy(values, a.val, (size_t)a.nnz * sizeof *values);
+        a.val = values;
+        const int64_t *row_ptr = a.row_ptr;
+        for (int64_t k = row_ptr[NEGATIVE]; k < row_ptr[NEGATIVE + 1]; k++)
+            if (a.col[k] == NEGATIVE && (fault == FAULT_INDEFINITE || fault == FAULT_DIAGONAL))
+                values[k] = -4;
+        char message[512];
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 3;
+        f.a = &a;
+        const spmv_status st = spmv_group_run(3, &options, fail_one_rank, &f, message, sizeof message);
+        assert_int_equal(st, expected[fault].status);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(f.status[r], expected[fault].status);
+            if (r < 2 && strstr(f.message[r], expected[fault].text) == NULL)
+                fail_msg("fault %d, rank %d: \"%s\" without \"%s\"", (int)fault, r, f.message[r], expected[fault].text);
+            if (fault == FAULT_DIAGONAL && strstr(f.message[r], row) == NULL)
+                fail_msg("the row of the whole matrix, %s, is not in \"%s\"", row, f.message[r]);
+        }
+        free(values);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+/* ------------------------------------------------------------- memory */
+
+/* The allocation of this thread that fails, counted down; 0: none. */
+static _Thread_local int fails_at;
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    if (fails_at > 0 && --fails_at == 0) {
+        *memory = NULL;
+        return context_fail(ctx, SPMV_ERROR_MEMORY, "%s: no memory", what);
+    }
+    return __real_host_alloc(ctx, bytes, what, memory);
+}
+
+struct starving {
+    struct failing f;
+    int fails_at;
+    bool failed; /* the allocation was reached */
+};
+
+static spmv_status starve_one_rank(spmv_group *group, void *user)
+{
+    struct starving *s = user;
+    const bool starves = spmv_group_rank(group) == 2;
+    if (starves)
+        fails_at = s->fails_at;
+    const spmv_status st = fail_one_rank(group, &s->f);
+    if (starves)
+        s->failed = fails_at == 0;
+    fails_at = 0;
+    return st;
+}
+
+/* Each allocation of rank 2 fails in turn: no rank waits for ever, and all return its status. */
+static void memory_of_one_rank_ends_all(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+    snprintf(spec, sizeof spec, "poisson2d:%d", SIDE);
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    int at = 1;
+    for (struct starving s = {.failed = true}; s.failed; at++) {
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 3;
+        s = (struct starving){.f = {.a = &a}, .fails_at = at};
+        const spmv_status st = spmv_group_run(3, &options, starve_one_rank, &s, NULL, 0);
+        assert_int_equal(st, s.failed ? SPMV_ERROR_MEMORY : SPMV_OK);
+        for (int r = 0; r < 3; r++)
+            assert_int_equal(s.f.status[r], st);
+    }
+    assert_true(at > 20);
+    spmv_matrix_destroy(matrix);
+}
+
+#ifdef HOST_CUDA
+/* A rank that cannot join the communicator of NCCL ends all, though others wait for it there. */
+static void failure_of_nccl_ends_all(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    if (!is_way(WAYS - 1))
+        skip();
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    for (int rank = 0; rank < 3; rank++) {
+        char message[512] = "", number[12];
+        struct outcome outcome;
+        struct run run = {.matrix = &c, .a = &a, .method = "graph", .exchange = "nccl", .outcome = &outcome};
+        spmv_context_options context;
+        spmv_group_run_options options;
+        spmv_context_options_init(&context, sizeof context);
+        spmv_group_run_options_init(&options, sizeof options);
+        context.backend = support_backend;
+        options.context = &context;
+        options.gpus = 3;
+        snprintf(number, sizeof number, "%d", rank);
+        open_outcome(&outcome, &a);
+        assert_int_equal(setenv("HOST_NCCL_FAILS", number, 1), 0);
+        assert_int_equal(spmv_group_run_with(3, &options, one_rank, &run, message, sizeof message), SPMV_ERROR_DEVICE);
+        assert_int_equal(unsetenv("HOST_NCCL_FAILS"), 0);
+        assert_non_null(strstr(message, "ncclCommInitRank: an error"));
+        close_outcome(&outcome);
+    }
+    spmv_matrix_destroy(matrix);
+}
+#endif
+
+/* ------------------------------------------------------------- block preconditioners */
+
+static spmv_status block_rank(spmv_group *group, void *user)
+{
+    const struct run *run = user;
+    spmv_context *ctx = spmv_group_context(group);
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t begin = first_given(run, rank, ranks), end = first_given(run, rank + 1, ranks);
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    const spmv_csr own = rows_of(run->a, begin, end, offsets);
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_info info = {0};
+    spmv_preconditioner *precond = NULL;
+    spmv_cg_options options;
+    spmv_cg_result result;
+    void *b = NULL, *x = NULL, *root = NULL;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = fmax(options.rtol, RTOL);
+    spmv_status st = spmv_group_matrix_create(group, &own, NULL, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 8, &b);
+    if (st == SPMV_OK)
+        st = spmv_alloc(ctx, (info.own_rows + 1) * 8, &x);
+    if (rank == 0) {
+        root = malloc((size_t)run->a->rows * 8);
+        for (int64_t i = 0; i < run->a->rows; i++)
+            set(SPMV_F64, root, i);
+    }
+    if (st == SPMV_OK)
+        st = spmv_group_scatter(m, SPMV_GROUP_ROWS, root, b);
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, run->method, &precond);
+    options.precond = precond;
+    options.zero_start = 1;
+    if (st == SPMV_OK)
+        st = spmv_group_cg(m, b, x, &options, &result, sizeof result);
+    if (rank == 0 && st == SPMV_OK)
+        run->outcome->result[0] = result;
+    spmv_free(ctx, b);
+    spmv_free(ctx, x);
+    spmv_preconditioner_destroy(precond);
+    spmv_group_matrix_destroy(m);
+    free(root);
+    free(offsets);
+    return st;
+}
+
+static void blocks_precondition(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char spec[32];
+    const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
+    snprintf(spec, sizeof spec, "diffusion2d:%d,100", SIDE + 10);
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    int64_t jacobi = 0;
+    const char *const names[] = {"jacobi", support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0", "amg"};
+    for (int i = 0; i < BLOCKS; i++) {
+        struct outcome o = {0};
+        struct run run = {.matrix = &c, .a = &a, .method = names[i], .outcome = &o, .giving = GIVE_EQUAL};
+        char message[512];
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 3;
+        assert_int_equal(spmv_group_run(3, &options, block_rank, &run, message, sizeof message), SPMV_OK);
+        assert_true(o.result[0].true_residual <= o.result[0].tolerance);
+        assert_string_equal(o.result[0].precond, names[i]);
+        if (i == 0)
+            jacobi = o.result[0].iterations;
+        else
+            assert_true(o.result[0].iterations < jacobi);
+    }
+    spmv_matrix_destroy(matrix);
+}
+
+/* hypre-amg on ranks is refused on all of them; the group still works. */
+static spmv_status refuse(spmv_group *group, void *user)
+{
+    const spmv_csr *a = user;
+    static const int64_t no_rows[1] = {0};
+    const spmv_csr none = {.row_ptr = no_rows, .row_ptr_bits = 64, .type = SPMV_F64, .memory = SPMV_MEMORY_HOST};
+    spmv_group_matrix *m = NULL;
+    spmv_preconditioner *hypre = NULL, *chebyshev = NULL;
+    spmv_status st = spmv_group_matrix_create(group, spmv_group_rank(group) == 0 ? a : &none, NULL, &m);
+    if (st == SPMV_OK && spmv_group_preconditioner_create(m, "hypre-amg", &hypre) != SPMV_ERROR_UNSUPPORTED)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg is not refused");
+    if (st == SPMV_OK && strstr(spmv_last_error(spmv_group_context(group)), "hypre needs the MPI") == NULL)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg: no reason");
+    if (st == SPMV_OK)
+        st = spmv_group_preconditioner_create(m, "chebyshev", &chebyshev);
+    spmv_preconditioner_destroy(chebyshev);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+static void some_preconditioners_are_refused(void **state)
+{
+    (void)state;
+    spmv_csr a;
+    char message[512] = "";
+    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    if (spmv_group_run(3, &options, refuse, &a, message, sizeof message) != SPMV_OK)
+        fail_msg("%s", message);
+    spmv_matrix_destroy(matrix);
+}
+
+/* ------------------------------------------------------------- reading */
+
+struct reader {
+    const char *path;
+    struct outcome *outcome;
+    int starves_at; /* the allocation of rank 2 that fails; 0: none */
+    bool failed;
+    spmv_status status[3];
+};
+
+static spmv_status read_rank(spmv_group *group, void *user)
+{
+    struct reader *r = user;
+    const int rank = spmv_group_rank(group);
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_info info = {0};
+    spmv_read_info facts = {0};
+    double *x = NULL, *y = NULL;
+    if (rank == 2)
+        fails_at = r->starves_at;
+    spmv_status st = spmv_group_matrix_read(group, r->path, NULL, NULL, &m, &facts, sizeof facts);
+    if (rank == 2)
+        r->failed = r->starves_at > 0 && fails_at == 0;
+    fails_at = 0;
+    r->status[rank] = st;
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    if (st == SPMV_OK)
+        st = spmv_alloc(spmv_group_context(group), (info.own_cols + 1) * 8, (void **)&x);
+    if (st == SPMV_OK)
+        st = spmv_alloc(spmv_group_context(group), (info.own_rows + 1) * 8, (void **)&y);
+    const double one = 1;
+    if (st == SPMV_OK && info.own_cols > 0)
+        st = spmv_map_index(spmv_group_context(group), SPMV_F64, &one, NULL, x, info.own_cols);
+    if (st == SPMV_OK)
+        st = spmv_group_apply(m, NULL, x, NULL, y);
+    if (st == SPMV_OK)
+        st = spmv_group_gather(m, SPMV_GROUP_ROWS, y, r->outcome->y);
+    if (rank == 0 && st == SPMV_OK && facts.entries == 0)
+        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "no facts about the file");
+    spmv_free(spmv_group_context(group), x);
+    spmv_free(spmv_group_context(group), y);
+    spmv_group_matrix_destroy(m);
+    return st;
+}
+
+/* Text and binary files give the same y for any number of ranks. Then each allocation of rank 2
+ * fails in turn: no rank waits for ever, and all return its status. */
+static void files_are_read_in_parts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.mtx", "a.spmv"};
+    spmv_csr a;
+    char folder[] = "/tmp/spmv_group_XXXXXX", path[64];
+    const struct matrix_case c = {SMALL, SPMV_F64, SPMV_F64, true};
+    spmv_matrix *matrix = matrix_of(&c, &a);
+    struct outcome one, three;
+    spmv_context *ctx = NULL;
+    spmv_context_options options;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = SPMV_BACKEND_REF;
+    assert_int_equal(spmv_context_create(&options, &ctx), SPMV_OK);
+    options.backend = support_backend;
+    options.threads = 3;
+    assert_non_null(mkdtemp(folder));
+    open_outcome(&one, &a);
+    open_outcome(&three, &a);
+    for (int i = 0; i < 2; i++) {
+        char message[512] = "";
+        struct reader r = {.path = path, .outcome = &one};
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        assert_int_equal(spmv_matrix_write(ctx, &a, path), SPMV_OK);
+        if (spmv_group_run(1, &options, read_rank, &r, message, sizeof message) != SPMV_OK)
+            fail_msg("%s", message);
+        r.outcome = &three;
+        int at = 0, out_of_memory = 0;
+        do {
+            r.starves_at = at++;
+            r.failed = false;
+            const spmv_status st = spmv_group_run(3, &options, read_rank, &r, message, sizeof message);
+            /* if rank 2 has no memory to open the file, rank 0 sends it the text */
+            if (st != SPMV_OK && !(r.failed && st == SPMV_ERROR_MEMORY))
+                fail_msg("%s, allocation %d: %s", names[i], r.starves_at, message);
+            for (int rank = 0; rank < 3; rank++)
+                assert_int_equal(r.status[rank], st);
+            if (st == SPMV_OK)
+                assert_memory_equal(one.y, three.y, (size_t)a.rows * 8);
+            out_of_memory += st != SPMV_OK;
+        } while (r.failed || at == 1);
+        assert_true(out_of_memory > 20);
+        remove(path);
+    }
+    remove(folder);
+    close_outcome(&one);
+    close_outcome(&three);
+    spmv_context_destroy(ctx);
+    spmv_matrix_destroy(matrix);
+}
+
+/* What one rank does of two that are in different functions, or have different texts. */
+static spmv_status calls_another_function(spmv_group *group, void *user)
+{
+    const bool first = spmv_group_rank(group) == 0;
+    const int which = *(const int *)user;
+    spmv_group_matrix *m = NULL;
+    if (which == 0)
+        return spmv_group_agree_on(group, SPMV_OK, "another command", first ? "mul" : "solve");
+    if (which == 1)
+        return first ? spmv_group_agree(group, SPMV_OK) : spmv_group_agree_on(group, SPMV_OK, "another command", "");
+    return first ? spmv_group_agree(group, SPMV_OK)
+                 : spmv_group_matrix_create(group, NULL, NULL, &m); /* begins with an agreement */
+}
+
+static void ranks_in_different_functions_end(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"rank 1 has another command than rank 0", "rank 1 is in another function",
+                                        "rank"};
+    for (int which = 0; which < 3; which++) {
+        char message[300];
+        spmv_context_options options;
+        spmv_context_options_init(&options, sizeof options);
+        options.backend = support_backend;
+        options.threads = 2;
+        const spmv_status st = spmv_group_run(2, &options, calls_another_function, &which, message, sizeof message);
+        assert_int_equal(st, SPMV_ERROR_ARGUMENT);
+        assert_non_null(strstr(message, words[which]));
+        assert_null(strstr(message, "  "));
+    }
+}
+
+static void arguments_are_checked(void **state)
+{
+    (void)state;
+    char message[200];
+    assert_int_equal(spmv_group_run(0, NULL, one_rank, NULL, message, sizeof message), SPMV_ERROR_ARGUMENT);
+    assert_non_null(strstr(message, "0 ranks"));
+    assert_int_equal(spmv_group_run(SPMV_GROUP_MAX_THREADS + 1, NULL, one_rank, NULL, NULL, 0), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_run(1, NULL, NULL, NULL, message, sizeof message), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_agree(NULL, SPMV_OK), SPMV_ERROR_ARGUMENT);
+    assert_int_equal(spmv_group_ranks(NULL), 0);
+    assert_null(spmv_group_context(NULL));
+    assert_string_equal(spmv_group_transport(NULL), "");
+    assert_int_equal(spmv_group_matrix_describe(NULL, NULL, 0), SPMV_ERROR_ARGUMENT);
+    spmv_group_matrix_destroy(NULL);
+    spmv_group_destroy(NULL);
+}
+
+/* Runs the cases on the ranks that mpirun has started; rank 0 compares with one rank of threads. */
+static int run_mpi(void)
+{
+    spmv_context_options options;
+    spmv_context *ctx = NULL;
+    spmv_group *group = NULL;
+    int failed = 0;
+    spmv_context_options_init(&options, sizeof options);
+    options.backend = support_backend;
+    options.threads = 1;
+    if (spmv_context_create(&options, &ctx) != SPMV_OK)
+        return 1;
+    if (spmv_group_create_mpi(ctx, &group) != SPMV_OK) {
+        fprintf(stderr, "%s\n", spmv_last_error(ctx));
+        spmv_context_destroy(ctx);
+        return SKIPPED;
+    }
+    for (int c = 0; c < CASES && !failed; c++) {
+        spmv_csr a;
+        spmv_matrix *matrix = matrix_of(&cases[c], &a);
+        for (int w = 0; w < WAYS && !failed; w++) {
+            struct outcome one, several;
+            struct run run = {.matrix = &cases[c], .a = &a, .method = ways[w].method, .outcome = &several};
+            if (!is_way(w) || ways[w].optional || ways[w].exchange != NULL)
+                continue;
+            run.giving = (enum giving)(c % GIVINGS);
+            open_outcome(&several, &a);
+            open_outcome(&one, &a);
+            failed = one_rank(group, &run) != SPMV_OK;
+            if (failed)
+                fprintf(stderr, "%s: %s\n", cases[c].spec, spmv_last_error(ctx));
+            if (!failed && spmv_group_rank(group) == 0) {
+                run.outcome = &one;
+                failed = run_threads(1, 1, &run) != SPMV_OK ||
+                         memcmp(one.y, several.y, (size_t)a.rows * size_of(&run)) != 0 ||
+                         memcmp(one.solution[0], several.solution[0], (size_t)a.rows * size_of(&run)) != 0 ||
+                         memcmp(one.solution[1], several.solution[1], (size_t)a.rows * size_of(&run)) != 0 ||
+                         memcmp(one.solution[2], several.solution[2], (size_t)a.rows * size_of(&run)) != 0 ||
+                         memcmp(one.history, several.history, sizeof one.history) != 0 ||
+                         one.result[1].iterations != several.result[1].iterations || one.dot != several.dot;
+                if (failed)
+                    fprintf(stderr, "%s, %s: the bits differ from those of one rank\n", cases[c].spec, run.method);
+            }
+            failed = spmv_group_agree(group, failed ? SPMV_ERROR_CHECK : SPMV_OK) != SPMV_OK;
+            close_outcome(&one);
+            close_outcome(&several);
+        }
+        spmv_matrix_destroy(matrix);
+    }
+    if (spmv_group_rank(group) == 0 && !failed)
+        printf("%d ranks: the bits of one\n", spmv_group_ranks(group));
+    spmv_group_destroy(group);
+    spmv_context_destroy(ctx);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    if (argc > 2 && strcmp(argv[2], "mpi") == 0)
+        return run_mpi();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(pattern_has_ones),
+        cmocka_unit_test(long_row_is_reported),
+        cmocka_unit_test(failures_reach_all_ranks),
+        cmocka_unit_test(ranks_in_different_functions_end),
+        cmocka_unit_test(memory_of_one_rank_ends_all),
+#ifdef HOST_CUDA
+        cmocka_unit_test(failure_of_nccl_ends_all),
+#endif
+        cmocka_unit_test(blocks_precondition),
+        cmocka_unit_test(some_preconditioners_are_refused),
+        cmocka_unit_test(files_are_read_in_parts),
+        cmocka_unit_test(arguments_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

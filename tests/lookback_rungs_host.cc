@@ -1,4 +1,0 @@
-/* The table of the single-pass rungs for the host that plays a GPU.
- *
- * SPDX-License-Identifier: BSD-3-Clause */
-#include "lookback_rungs.cu"

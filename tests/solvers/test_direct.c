@@ -1,0 +1,639 @@
+/* The direct solver: known answers for all types, new values, singular matrices, numbers that are
+ * not finite, memory, the description. Without the module only the refusal is tested.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <unistd.h>
+
+#include "core/runtime.h"
+#include "core/system_limits.h"
+#include "formats/matrix_internal.h"
+#include "solvers/direct/direct.h"
+#include "tests/support/support.h"
+#include "tests/support/support_module.h"
+
+/* ----------------------------------------------------- allocations, the machine's memory */
+
+static int64_t allocations, fail_at = -1; /* the number of the allocation that fails; -1: none */
+static int64_t machine = INT64_MAX;       /* bytes of memory that the library sees */
+
+spmv_status __real_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory);
+int64_t __wrap_host_memory_bytes(void);
+
+spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what, void **memory)
+{
+    *memory = NULL;
+    return allocations++ == fail_at ? context_fail_memory(ctx, what, bytes)
+                                    : __real_host_alloc(ctx, bytes, what, memory);
+}
+
+int64_t __wrap_host_memory_bytes(void)
+{
+    return machine;
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+/* A matrix by rows with doubles, complex or real. parts: 1 or 2. */
+struct rows {
+    int64_t n, nnz;
+    int parts;
+    int64_t *row_ptr;
+    int32_t *col;
+    double *val;
+};
+
+static struct rows new_rows(int64_t n, int64_t entries, int parts)
+{
+    return (struct rows){.n = n,
+                         .parts = parts,
+                         .row_ptr = support_zeros(n + 1, 8),
+                         .col = support_zeros(entries, 4),
+                         .val = support_zeros(entries * parts, 8)};
+}
+
+static void release(struct rows *r)
+{
+    support_free(r->row_ptr, r->col, r->val);
+}
+
+static void add(struct rows *r, int64_t row, int64_t col, double re, double im)
+{
+    r->col[r->nnz] = (int32_t)col;
+    r->val[r->nnz * r->parts] = re;
+    if (r->parts == 2)
+        r->val[r->nnz * r->parts + 1] = im;
+    r->row_ptr[row + 1] = ++r->nnz;
+}
+
+static void swap(struct rows *r, int64_t j, int64_t k)
+{
+    const int32_t col = r->col[j];
+    r->col[j] = r->col[k];
+    r->col[k] = col;
+    for (int p = 0; p < r->parts; p++) {
+        const double value = r->val[j * r->parts + p];
+        r->val[j * r->parts + p] = r->val[k * r->parts + p];
+        r->val[k * r->parts + p] = value;
+    }
+}
+
+/* Row i has the entry 4 in column i + 1 (modulo n) and others whose absolute values sum to less than
+ * 2, none on the diagonal if n > 1. So the 1-norm and infinity norm condition numbers are below 3
+ * before scaling. Rows are in random order inside. scaled: row i is multiplied by a power of two.
+ * repeated: the large entry is the sum of two. All values are exact in f32. */
+static struct rows random_rows(int64_t n, int parts, bool scaled, bool repeated, uint64_t seed)
+{
+    struct rows r = new_rows(n, 8 * n, parts);
+    for (int64_t i = 0; i < n; i++) {
+        const double factor = scaled ? ldexp(1, (int)(support_random(&seed) % 41) - 20) : 1;
+        const int64_t large = (i + 1) % n;
+        add(&r, i, large, (repeated ? 1 : 4) * factor, 0);
+        if (repeated)
+            add(&r, i, large, 3 * factor, 0);
+        for (int e = 0; e < 3; e++) {
+            const int64_t c = (int64_t)(support_random(&seed) % (uint64_t)n);
+            const double re = (double)(support_random(&seed) % 255) - 127,
+                         im = (double)(support_random(&seed) % 255) - 127;
+            if (c != large && c != i)
+                add(&r, i, c, re * factor / 512, im * factor / 512);
+        }
+        r.row_ptr[i + 1] = r.nnz;
+        for (int64_t k = r.nnz - 1; k > r.row_ptr[i]; k--)
+            swap(&r, k, r.row_ptr[i] + (int64_t)(support_random(&seed) % (uint64_t)(k - r.row_ptr[i] + 1)));
+    }
+    return r;
+}
+
+/* The 5-point Laplacian of a side x side grid. */
+static struct rows grid(int64_t side)
+{
+    const int64_t n = side * side;
+    struct rows r = new_rows(n, 5 * n, 1);
+    for (int64_t i = 0; i < n; i++) {
+        if (i >= side)
+            add(&r, i, i - side, -1, 0);
+        if (i % side > 0)
+            add(&r, i, i - 1, -1, 0);
+        add(&r, i, i, 4, 0);
+        if (i % side < side - 1)
+            add(&r, i, i + 1, -1, 0);
+        if (i < n - side)
+            add(&r, i, i + side, -1, 0);
+    }
+    return r;
+}
+
+static struct rows dense(int64_t n, const double *values)
+{
+    struct rows r = new_rows(n, n * n, 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            if (values[i * n + j] != 0)
+                add(&r, i, j, values[i * n + j], 0);
+        r.row_ptr[i + 1] = r.nnz;
+    }
+    return r;
+}
+
+/* y = A x in doubles. */
+static void multiply(const struct rows *r, const double *x, double *y)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        double re = 0, im = 0;
+        for (int64_t k = r->row_ptr[i]; k < r->row_ptr[i + 1]; k++) {
+            const double *a = r->val + k * r->parts, *v = x + (int64_t)r->col[k] * r->parts;
+            re += r->parts == 2 ? a[0] * v[0] - a[1] * v[1] : a[0] * v[0];
+            im += r->parts == 2 ? a[0] * v[1] + a[1] * v[0] : 0;
+        }
+        y[i * r->parts] = re;
+        if (r->parts == 2)
+            y[i * r->parts + 1] = im;
+    }
+}
+
+/* The same matrix for the library. */
+struct view {
+    spmv_context *ctx;
+    spmv_csr csr;
+    int32_t *narrow;
+    void *val;
+    void *there[3]; /* in the context's memory */
+};
+
+static struct view view_of(spmv_context *ctx, const struct rows *r, spmv_type type, int bits, spmv_memory memory)
+{
+    struct view v = {.ctx = ctx, .narrow = support_zeros(r->n + 1, 4)};
+    for (int64_t i = 0; i <= r->n; i++)
+        v.narrow[i] = (int32_t)r->row_ptr[i];
+    v.val = support_as(type_part(type), r->val, r->nnz * r->parts, 0);
+    v.csr = support_view(r->n, r->n, r->nnz, r->row_ptr, r->col, v.val, type);
+    v.csr.row_ptr_bits = bits;
+    if (bits == 32)
+        v.csr.row_ptr = v.narrow;
+    if (memory == SPMV_MEMORY_CONTEXT) {
+        v.csr.memory = memory;
+        v.csr.row_ptr = v.there[0] = support_upload(ctx, v.csr.row_ptr, (r->n + 1) * (bits / 8));
+        v.csr.col = v.there[1] = support_upload(ctx, v.csr.col, r->nnz * 4);
+        v.csr.val = v.there[2] = support_upload(ctx, v.val, r->nnz * (int64_t)spmv_type_size(type));
+    }
+    return v;
+}
+
+static void release_view(struct view *v)
+{
+    for (int i = 0; i < 3; i++)
+        spmv_free(v->ctx, v->there[i]);
+    support_free(v->narrow, v->val);
+}
+
+static struct direct *create(spmv_context *ctx, const struct rows *r)
+{
+    struct direct *d = NULL;
+    struct view v = view_of(ctx, r, r->parts == 2 ? SPMV_C128 : SPMV_F64, 64, SPMV_MEMORY_HOST);
+    assert_ok(ctx, direct_create(ctx, &v.csr, &d));
+    release_view(&v);
+    return d;
+}
+
+/* Solves with n elements of a type given as doubles; b and x are one array if alias. The solver
+ * allocates nothing. */
+static spmv_status solve(spmv_context *ctx, struct direct *d, spmv_type type, int64_t n, const double *b, bool alias,
+                         double *x)
+{
+    const int64_t count = n * type_parts(type), bytes = n * (int64_t)spmv_type_size(type);
+    void *const there = support_upload_as(ctx, type_part(type), b, count, 0);
+    void *const host = support_zeros(n, spmv_type_size(type));
+    void *to = there;
+    if (!alias)
+        assert_ok(ctx, spmv_alloc(ctx, bytes, &to));
+    allocations = 0;
+    const spmv_status st = direct_solve(d, type, there, to);
+    assert_int_equal(allocations, 0);
+    if (st == SPMV_OK) {
+        if (bytes > 0)
+            assert_ok(ctx, spmv_download(ctx, to, host, bytes));
+        for (int64_t i = 0; i < count; i++)
+            x[i] = real_at(type_part(type), host, i);
+    }
+    free(host);
+    if (!alias)
+        spmv_free(ctx, to);
+    spmv_free(ctx, there);
+    return st;
+}
+
+/* ------------------------------------------------------------- known answers */
+
+static void known_answers(void **state)
+{
+    static const int64_t sizes[] = {1, 2, 3, 10, 33, 100, 400};
+    static const spmv_type types[] = {SPMV_F64, SPMV_F32, SPMV_C64, SPMV_C128};
+    spmv_context *ctx = *state;
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int t = 0; t < 4; t++)
+            for (int variant = 0; variant < 8; variant++) {
+                const spmv_type type = types[t];
+                const int64_t n = sizes[s], count = n * type_parts(type);
+                uint64_t seed = (uint64_t)(100 * s + 10 * (size_t)t) + (uint64_t)variant;
+                struct rows r = random_rows(n, type_parts(type), (variant & 1) != 0, (variant & 2) != 0, seed);
+                struct view v = view_of(ctx, &r, type, (variant & 2) != 0 ? 32 : 64,
+                                        (variant & 4) != 0 ? SPMV_MEMORY_CONTEXT : SPMV_MEMORY_HOST);
+                double *const known = support_zeros(count, 8), *const b = support_zeros(count, 8),
+                              *const x = support_zeros(count, 8);
+                for (int64_t i = 0; i < count; i++) /* few bits, so that b is exact in f32 */
+                    known[i] = (double)(support_random(&seed) % 15) - 7;
+                multiply(&r, known, b);
+                struct direct *d = NULL;
+                assert_ok(ctx, direct_create(ctx, &v.csr, &d));
+                release_view(&v); /* not needed any more */
+                assert_ok(ctx, solve(ctx, d, type, n, b, variant % 2 == 1, x));
+                /* b is exact, |x| at most 7 and the condition below 3; pivoting may let the entries
+                 * of the factors grow, by far less than a hundred */
+                const double bound = type_part(type) == SPMV_F32 ? 7 * 0x1p-23 : 100 * 0x1p-50;
+                for (int64_t i = 0; i < count; i++)
+                    if (!(fabs(x[i] - known[i]) <= bound))
+                        fail_msg("%s, %lld rows, variant %d: x[%lld] = %.17g, not %g", spmv_type_name(type),
+                                 (long long)n, variant, (long long)i, x[i], known[i]);
+                assert_true(direct_rcond(d) > 0 && direct_rcond(d) <= 1);
+                direct_destroy(d);
+                support_free(known, b, x);
+                release(&r);
+            }
+}
+
+/* Ones in columns i and i + 1 (backwards, so off the diagonal): exact. A repeated entry counts
+ * twice. */
+static void patterns(void **state)
+{
+    enum { N = 20 };
+    spmv_context *ctx = *state;
+    struct rows r = new_rows(N, 3 * N, 1);
+    double known[N], b[N], x[N];
+    for (int64_t i = 0; i < N; i++) {
+        add(&r, i, N - 1 - i, 1, 0);
+        if (i % 3 == 0)
+            add(&r, i, N - 1 - i, 1, 0);
+        if (i > 0)
+            add(&r, i, N - i, 1, 0);
+        known[i] = (double)(i * i % 7) - 3;
+    }
+    multiply(&r, known, b);
+    for (int where = 0; where < 2; where++) {
+        struct view v = view_of(ctx, &r, SPMV_F64, 32, where == 0 ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT);
+        v.csr.val = NULL;
+        v.csr.type = SPMV_C64; /* of no meaning for a pattern */
+        struct direct *d = NULL;
+        assert_ok(ctx, direct_create(ctx, &v.csr, &d));
+        assert_ok(ctx, solve(ctx, d, where == 0 ? SPMV_F64 : SPMV_F32, N, b, false, x));
+        for (int64_t i = 0; i < N; i++)
+            assert_true(x[i] == known[i]);
+        assert_non_null(strstr(direct_describe(d), "20 diagonal blocks"));
+        assert_fails(ctx, direct_update_values(d, b), SPMV_ERROR_UNSUPPORTED, "pattern");
+        assert_ok(ctx, solve(ctx, d, SPMV_F64, N, b, false, x));
+        direct_destroy(d);
+        release_view(&v);
+    }
+    release(&r);
+}
+
+/* Rows whose sizes differ by factors of 2^600, with a known solution. */
+static void extreme_scales(void **state)
+{
+    enum { N = 60 };
+    spmv_context *ctx = *state;
+    struct rows r = random_rows(N, 1, false, false, 9);
+    double known[N], b[N], x[N];
+    for (int64_t i = 0; i < N; i++) {
+        for (int64_t k = r.row_ptr[i]; k < r.row_ptr[i + 1]; k++)
+            r.val[k] = ldexp(r.val[k], (int)(i * 37 % 601) - 300);
+        known[i] = (double)(i % 9) - 4;
+    }
+    multiply(&r, known, b);
+    struct direct *d = create(ctx, &r);
+    assert_ok(ctx, solve(ctx, d, SPMV_F64, N, b, false, x));
+    for (int64_t i = 0; i < N; i++)
+        assert_true(fabs(x[i] - known[i]) <= 100 * 0x1p-50);
+    assert_true(direct_rcond(d) > 0 && direct_rcond(d) < 0x1p-500);
+    direct_destroy(d);
+    release(&r);
+}
+
+static void small_sizes(void **state)
+{
+    spmv_context *ctx = *state;
+    const double three[] = {3}, twelve[] = {12};
+    double x[1] = {0};
+    struct rows one = dense(1, three), none = new_rows(0, 0, 1);
+    struct direct *d = create(ctx, &one);
+    assert_ok(ctx, solve(ctx, d, SPMV_F32, 1, twelve, true, x));
+    assert_true(x[0] == 4);
+    assert_true(direct_rcond(d) == 1);
+    direct_destroy(d);
+    d = create(ctx, &none);
+    assert_ok(ctx, direct_solve(d, SPMV_F64, NULL, NULL));
+    assert_ok(ctx, direct_update_values(d, NULL));
+    assert_non_null(strstr(direct_describe(d), "without rows"));
+    assert_true(direct_bytes(d) > 0);
+    direct_destroy(d);
+    direct_destroy(NULL);
+    release(&one);
+    release(&none);
+}
+
+/* -------------------------------------------------- bits, new values, description */
+
+static void same_bits(void **state)
+{
+    enum { N = 300 };
+    spmv_context *ctx = *state;
+    for (int parts = 1; parts <= 2; parts++) {
+        const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
+        uint64_t seed = 5;
+        struct rows r = random_rows(N, parts, true, true, 4);
+        double b[2 * N], x[3][2 * N];
+        for (int64_t i = 0; i < 2 * N; i++)
+            b[i] = support_uniform(&seed);
+        struct direct *d = create(ctx, &r), *again = create(ctx, &r);
+        assert_ok(ctx, solve(ctx, d, type, N, b, false, x[0]));
+        assert_ok(ctx, solve(ctx, d, type, N, b, true, x[1]));
+        assert_ok(ctx, solve(ctx, again, type, N, b, false, x[2]));
+        assert_memory_equal(x[0], x[1], sizeof(double) * (size_t)(N * parts));
+        assert_memory_equal(x[0], x[2], sizeof(double) * (size_t)(N * parts));
+        direct_destroy(d);
+        direct_destroy(again);
+        release(&r);
+    }
+}
+
+static spmv_status update(spmv_context *ctx, struct direct *d, const struct rows *r, const double *values)
+{
+    void *const there = support_upload(ctx, values, r->nnz * r->parts * 8);
+    const spmv_status st = direct_update_values(d, there);
+    spmv_free(ctx, there);
+    return st;
+}
+
+static void new_values(void **state)
+{
+    enum { N = 120 };
+    spmv_context *ctx = *state;
+    for (int parts = 1; parts <= 2; parts++) {
+        const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
+        uint64_t seed = 8;
+        struct rows r = random_rows(N, parts, false, true, 3);
+        double b[2 * N], x[2 * N], want[2 * N];
+        double *const values = support_zeros(r.nnz * parts, 8), *const bad = support_zeros(r.nnz * parts, 8);
+        struct direct *d = create(ctx, &r);
+        for (int64_t i = 0; i < 2 * N; i++)
+            b[i] = support_uniform(&seed);
+        for (int64_t k = 0; k < r.nnz * parts; k++) /* other pivots than before */
+            values[k] = support_uniform(&seed);
+        /* the sum of entries at the same place is not finite, the entries are */
+        memcpy(bad, values, sizeof(double) * (size_t)(r.nnz * parts));
+        for (int64_t k = 0; k < r.row_ptr[1]; k++)
+            bad[k * parts] = r.col[k] == 1 ? 0x1p1023 : bad[k * parts];
+        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_NOT_FINITE, "row 0, column 1");
+        assert_fails(ctx, solve(ctx, d, type, N, b, false, x), SPMV_ERROR_NOT_FINITE, "new values");
+        assert_true(direct_rcond(d) == 0);
+        assert_non_null(strstr(direct_describe(d), "no factors"));
+        for (int64_t k = 0; k < r.nnz * parts; k++) /* row 3 becomes 0 */
+            bad[k] = k >= r.row_ptr[2] * parts && k < r.row_ptr[3] * parts ? 0 : values[k];
+        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_SINGULAR, "column");
+        assert_fails(ctx, solve(ctx, d, type, N, b, false, x), SPMV_ERROR_SINGULAR, "new values");
+        assert_ok(ctx, update(ctx, d, &r, values));
+        assert_ok(ctx, solve(ctx, d, type, N, b, false, x));
+        memcpy(r.val, values, sizeof(double) * (size_t)(r.nnz * parts));
+        struct direct *fresh = create(ctx, &r);
+        assert_ok(ctx, solve(ctx, fresh, type, N, b, false, want));
+        assert_memory_equal(x, want, sizeof(double) * (size_t)(N * parts));
+        assert_string_equal(direct_describe(d), direct_describe(fresh));
+        direct_destroy(fresh);
+        direct_destroy(d);
+        support_free(values, bad);
+        release(&r);
+    }
+}
+
+static void description(void **state)
+{
+    spmv_context *ctx = *state;
+    /* a diagonal matrix: the estimate is exact, and the factors are the diagonal */
+    const double diagonal[] = {1, 0, 0, 0, 8, 0, 0, 0, 0x1p-7};
+    /* the third row is the sum of the others, up to rounding in the factorisation */
+    const double nearly[] = {1, 2, 3, 4, 5, 6, 5, 7, 9};
+    struct rows r = dense(3, diagonal), square = grid(12), general = random_rows(300, 1, false, false, 2),
+                nearly_singular = dense(3, nearly);
+    struct direct *d = create(ctx, &r);
+    assert_true(direct_rcond(d) == 0x1p-10);
+    assert_non_null(strstr(direct_describe(d), "KLU "));
+    assert_non_null(strstr(direct_describe(d), "3 nonzeros in the factors"));
+    assert_non_null(strstr(direct_describe(d), "about 9.8e-04"));
+    direct_destroy(d);
+    d = create(ctx, &square);
+    assert_non_null(strstr(direct_describe(d), "1 diagonal block, ordering AMD"));
+    assert_true(direct_bytes(d) > 16 * square.nnz);
+    /* 2 (n + 1) to 4 (n + 1)^2 / pi^2 for the 2-norm, which is at most 12 times as small */
+    assert_true(direct_rcond(d) > 1.0 / 1000 && direct_rcond(d) < 1.0 / 50);
+    direct_destroy(d);
+    d = create(ctx, &general);
+    assert_non_null(strstr(direct_describe(d), "ordering COLAMD"));
+    direct_destroy(d);
+    release(&r);
+    d = create(ctx, &nearly_singular);
+    assert_true(direct_rcond(d) < 0x1p-50);
+    direct_destroy(d);
+    release(&square);
+    release(&general);
+    release(&nearly_singular);
+}
+
+/* ----------------------------------------------------------------- refusals */
+
+/* Creating a solver fails with this status and a message that contains text. */
+static void refused(spmv_context *ctx, const struct rows *r, spmv_status expected, const char *text)
+{
+    struct direct *d = NULL;
+    for (int where = 0; where < 2; where++) {
+        struct view v = view_of(ctx, r, r->parts == 2 ? SPMV_C128 : SPMV_F64, 64,
+                                where == 0 ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT);
+        assert_fails(ctx, direct_create(ctx, &v.csr, &d), expected, text);
+        assert_null(d);
+        release_view(&v);
+    }
+}
+
+static void singular(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *text;
+        double values[9];
+    } cases[] = {
+        {"no pivot other than 0 is left for column", {1, 2, 3, 2, 4, 6, 1, 1, 5}},
+        {"no pivot other than 0 is left for column", {1, 2, 4, 4, 5, 8, 3, 3, 4}},
+        {"row 1 and column 1 (counted from 0) are left out", {1, 0, 3, 0, 0, 0, 2, 0, 5}},
+        {"row 1 and column 2 (counted from 0) are left out", {1, 1, 0, 0, 0, 0, 1, 5, 0}},
+        {"at most 2 of its 3 rows", {1, 0, 0, 2, 0, 0, 1, 2, 3}},
+        {"at most 0 of its 3 rows", {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct rows r = dense(3, cases[c].values);
+        refused(ctx, &r, SPMV_ERROR_SINGULAR, cases[c].text);
+        release(&r);
+    }
+    /* an entry that is stored and 0; complex, where a number and its repetition cancel */
+    struct rows zero = new_rows(1, 1, 1), cancel = new_rows(2, 4, 2);
+    add(&zero, 0, 0, 0, 0);
+    refused(ctx, &zero, SPMV_ERROR_SINGULAR, "column 0");
+    add(&cancel, 0, 0, 1, 1);
+    add(&cancel, 1, 1, 2, -3);
+    add(&cancel, 1, 1, -2, 3);
+    refused(ctx, &cancel, SPMV_ERROR_SINGULAR, "column 1");
+    release(&zero);
+    release(&cancel);
+}
+
+static void not_finite(void **state)
+{
+    spmv_context *ctx = *state;
+    double values[] = {1, 2, 0, 0, 5, 7, 1, 0, 1}, b[] = {1, 2, 3}, x[3];
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        values[5] = bad[i];
+        struct rows r = dense(3, values);
+        refused(ctx, &r, SPMV_ERROR_NOT_FINITE, "row 1, column 2");
+        release(&r);
+    }
+    values[5] = 7;
+    struct rows r = dense(3, values), imaginary = new_rows(1, 1, 2);
+    add(&imaginary, 0, 0, 1, NAN);
+    refused(ctx, &imaginary, SPMV_ERROR_NOT_FINITE, "row 0, column 0");
+    struct direct *d = create(ctx, &r);
+    for (int i = 0; i < 3; i++) {
+        b[1] = bad[i];
+        assert_fails(ctx, solve(ctx, d, SPMV_F64, 3, b, false, x), SPMV_ERROR_NOT_FINITE, "in row 1 (counted from 0)");
+    }
+    b[1] = 2;
+    assert_ok(ctx, solve(ctx, d, SPMV_F64, 3, b, false, x));
+    direct_destroy(d);
+    /* the solution overflows: in f64, and in f32 only */
+    const double tiny[] = {0x1p-900}, small[] = {0x1p-100}, large[] = {0x1p900}, wide[] = {0x1p100};
+    struct rows a = dense(1, tiny), c = dense(1, small);
+    d = create(ctx, &a);
+    assert_fails(ctx, solve(ctx, d, SPMV_F64, 1, large, false, x), SPMV_ERROR_NOT_FINITE, "x has inf in row 0");
+    direct_destroy(d);
+    d = create(ctx, &c);
+    assert_ok(ctx, solve(ctx, d, SPMV_F64, 1, wide, false, x));
+    assert_true(x[0] == 0x1p200);
+    assert_fails(ctx, solve(ctx, d, SPMV_F32, 1, wide, false, x), SPMV_ERROR_NOT_FINITE, "x has inf in row 0");
+    direct_destroy(d);
+    release(&r);
+    release(&imaginary);
+    release(&a);
+    release(&c);
+}
+
+static void wrong_arguments(void **state)
+{
+    spmv_context *ctx = *state;
+    struct direct *d = NULL;
+    struct rows r = grid(3);
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    double x[9];
+    spmv_csr wrong = v.csr;
+    wrong.cols = 10;
+    assert_fails(ctx, direct_create(ctx, &wrong, &d), SPMV_ERROR_NOT_SQUARE, "9 rows and 10 columns");
+    wrong = v.csr;
+    wrong.type = SPMV_I64;
+    assert_fails(ctx, direct_create(ctx, &wrong, &d), SPMV_ERROR_TYPE, "i64");
+    const int32_t column = r.col[4];
+    r.col[4] = 9;
+    assert_fails(ctx, direct_create(ctx, &v.csr, &d), SPMV_ERROR_SIZE, "9");
+    r.col[4] = column;
+    assert_null(d);
+    assert_ok(ctx, direct_create(ctx, &v.csr, &d));
+    assert_fails(ctx, direct_solve(d, SPMV_C128, x, x), SPMV_ERROR_TYPE, "c128");
+    assert_fails(ctx, direct_solve(d, SPMV_I32, x, x), SPMV_ERROR_TYPE, "i32");
+    direct_destroy(d);
+    release_view(&v);
+    release(&r);
+}
+
+static void memory(void **state)
+{
+    spmv_context *ctx = *state;
+    struct direct *d = NULL;
+    struct rows r = grid(30);
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    /* the factors have about 20,000 nonzeros of 16 bytes */
+    machine = 300000;
+    assert_fails(ctx, direct_create(ctx, &v.csr, &d), SPMV_ERROR_MEMORY, "direct: the factors");
+    assert_null(d);
+    machine = 400000;
+    assert_ok(ctx, direct_create(ctx, &v.csr, &d));
+    direct_destroy(d);
+    machine = INT64_MAX;
+    release_view(&v);
+    v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_CONTEXT);
+    spmv_status st = SPMV_ERROR_MEMORY;
+    int64_t failed = 0;
+    for (; st != SPMV_OK; failed++) {
+        allocations = 0;
+        fail_at = failed;
+        st = direct_create(ctx, &v.csr, &d);
+        if (st != SPMV_OK) {
+            assert_int_equal(st, SPMV_ERROR_MEMORY);
+            assert_null(d);
+        }
+    }
+    fail_at = -1;
+    assert_true(failed > 6);
+    direct_destroy(d);
+    release_view(&v);
+    release(&r);
+}
+
+/* A file that is no module. */
+static void broken_module(void **state)
+{
+    spmv_context *ctx = *state;
+    struct rows r = grid(2);
+    const struct broken_module broken = broken_module_begin("spmv_direct_klu.so");
+    refused(ctx, &r, SPMV_ERROR_UNSUPPORTED, "libsuitesparse-dev");
+    assert_non_null(strstr(spmv_last_error(ctx), "cannot open"));
+    broken_module_end(&broken);
+    release(&r);
+}
+
+/* Whether the module is available. If not, prints why. */
+static bool have_module(void)
+{
+    spmv_context *ctx = support_context();
+    struct rows r = grid(2);
+    struct view v = view_of(ctx, &r, SPMV_F64, 64, SPMV_MEMORY_HOST);
+    struct direct *d = NULL;
+    const spmv_status st = direct_create(ctx, &v.csr, &d);
+    if (st == SPMV_ERROR_UNSUPPORTED)
+        printf("skipped: %s\n", spmv_last_error(ctx));
+    direct_destroy(d);
+    release_view(&v);
+    release(&r);
+    spmv_context_destroy(ctx);
+    return st != SPMV_ERROR_UNSUPPORTED;
+}
+
+int main(int argc, char **argv)
+{
+    support_begin(argc, argv);
+    const struct CMUnitTest without[] = {with_context(broken_module)};
+    const struct CMUnitTest tests[] = {
+        with_context(known_answers), with_context(patterns),      with_context(extreme_scales),
+        with_context(small_sizes),   with_context(same_bits),     with_context(new_values),
+        with_context(description),   with_context(singular),      with_context(not_finite),
+        with_context(memory),        with_context(broken_module), with_context(wrong_arguments)};
+    if (have_module() || getenv("SPMV_KLU_BUILT") != NULL)
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(without, NULL, NULL) == 0 ? SKIPPED : 1;
+}
