@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/app.h"
+#include "bench/candidate_list.h"
 #include "bench/suites.h"
 
 enum { WIDTH = 100, INDENT = 2 };
@@ -75,7 +76,7 @@ static void print_bench_lists(void)
     struct names operations = {.count = 0}, peers = {.count = 0};
     const char *about;
     names_of_operations(&operations);
-    names_of_peers(&peers);
+    candidate_list_peers(&peers);
     printf("\nBench measures:\n");
     print_names("operations (--op)", &operations);
     print_names("modules of peers and peers (--peers)", &peers);

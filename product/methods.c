@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "product/plan_internal.h"
 
 static const struct spmv_method methods[] = {
@@ -135,14 +136,14 @@ static const struct spmv_method *method_named(spmv_backend backend, const char *
     return NULL;
 }
 
-/* Lists the names of the backend's methods that have these capabilities: "a, b, c". */
-static void method_list(spmv_backend backend, unsigned needs, char *text, size_t size)
+/* The backend's methods that have these capabilities. */
+static struct names methods_with(spmv_backend backend, unsigned needs)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int m = 0; m < METHODS && used < size; m++)
+    struct names names = {.on = spmv_backend_name(backend)};
+    for (int m = 0; m < METHODS; m++)
         if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", methods[m].name);
+            names_add_row(&names, methods[m].name, &methods[m]);
+    return names;
 }
 
 unsigned plan_needs(const spmv_plan *plan)
@@ -152,29 +153,26 @@ unsigned plan_needs(const spmv_plan *plan)
            (type_is_complex(plan->type) ? METHOD_COMPLEX : 0) | (plan->ranks != NULL ? METHOD_RANKS : 0);
 }
 
-static const struct spmv_method *method_for(spmv_backend backend, unsigned needs)
-{
-    for (int m = 0; m < METHODS; m++)
-        if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
-            return &methods[m];
-    return NULL;
-}
-
 spmv_status method_choose(spmv_plan *plan, const char *name)
 {
     const spmv_backend backend = plan->ctx->backend->id;
-    const bool named = name != NULL && strcmp(name, "auto") != 0;
     const unsigned needs = plan_needs(plan);
-    const struct spmv_method *method = named ? method_named(backend, name) : method_for(backend, needs);
-    char list[256];
-    if (named && method == NULL) {
-        method_list(backend, 0, list, sizeof list);
-        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "unknown method %s on backend %s; there are: auto, %s", name,
-                            spmv_backend_name(backend), list);
-    }
+    const struct names suitable = methods_with(backend, needs);
+    struct names names = {.on = spmv_backend_name(backend)};
+    const void *row = NULL;
+    names_add_row(&names, "auto", suitable.count > 0 ? suitable.row[0] : NULL);
+    for (int m = 0; m < METHODS; m++)
+        if (methods[m].backend == backend)
+            names_add_row(&names, methods[m].name, &methods[m]);
+    const spmv_status st = choice_take(plan->ctx, SPMV_ERROR_METHOD, "spmv_plan_create", "method", &names, name, &row);
+    if (st != SPMV_OK)
+        return st;
+    const bool named = !choice_is_auto(name);
+    const struct spmv_method *const method = row;
     const unsigned lacks = method != NULL ? needs & ~method->can : needs;
     if (method == NULL || lacks != 0) {
-        method_list(backend, needs, list, sizeof list);
+        char list[256];
+        names_join(&suitable, list, sizeof list);
         return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_plan_create: method %s on backend %s has no products %s; there are: %s",
                             named ? name : "auto", spmv_backend_name(backend),
@@ -186,7 +184,7 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
     }
     plan->method = method;
     plan->named = named;
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "requested by name" : method->why);
+    snprintf(plan->why, sizeof plan->why, "%s", named ? CHOICE_NAMED : method->why);
     return SPMV_OK;
 }
 

@@ -157,7 +157,7 @@ static void not_positive(struct advice *to, const struct options *o, const spmv_
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
     else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
         add(to, "try --precond auto or ilut, which need not be positive definite");
-    else if (strcmp(o->solver, "auto") == 0 && !o->inner && a->columns == 1 && !used(a, "none"))
+    else if (choice_is_auto(o->solver) && !o->inner && a->columns == 1 && !used(a, "none"))
         add(to, "try --precond none or auto");
     else
         add(to, "try --solver minres%s", o->inner ? " without --inner" : used(a, "none") ? "" : " --precond none");

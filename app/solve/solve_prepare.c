@@ -51,7 +51,7 @@ static const char *symmetric_method(const struct job *job)
     const char *const solver = job->o->solver;
     if (strcmp(solver, "minres") == 0)
         return "minres needs a symmetric matrix";
-    return strcmp(solver, "cg") == 0 || (strcmp(solver, "auto") == 0 && (job->o->inner || job->method != NULL))
+    return strcmp(solver, "cg") == 0 || (choice_is_auto(solver) && (job->o->inner || job->method != NULL))
                ? "conjugate gradients need a symmetric positive definite matrix"
                : NULL;
 }
@@ -123,29 +123,23 @@ static const char *split_method(const struct job *job, char *rung, size_t size)
 {
     const char *name = job->o->method;
     const size_t length = strcspn(name, ":");
-    for (int i = 0;; i++) {
-        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
-        if (known == NULL)
-            return name;
-        if (strlen(known) == length && strncmp(known, name, length) == 0 && length < size) {
-            memcpy(rung, name, length);
-            rung[length] = '\0';
-            return name[length] == ':' ? name + length + 1 : "auto";
-        }
-    }
+    struct names rungs = {.count = 0};
+    names_of_rungs(&rungs, spmv_context_backend(job->ctx));
+    if (names_find(&rungs, name, length) < 0)
+        return name;
+    snprintf(rung, size, "%.*s", (int)length, name);
+    return name[length] == ':' ? name + length + 1 : "auto";
 }
 
 /* Called after the message that the product has no such method: the name may have been meant for
  * the solver, so its rungs are listed. */
 static void tell_rungs(const struct job *job)
 {
-    char names[128] = "";
-    const char *known;
-    size_t used = 0;
-    for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
-         i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
-    complain("the solver has no such rung; its rungs: %s", names);
+    struct names rungs = {.count = 0};
+    char list[128];
+    names_of_rungs(&rungs, spmv_context_backend(job->ctx));
+    names_join(&rungs, list, sizeof list);
+    complain("the solver has no such rung; its rungs: %s", list);
 }
 
 /* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "bench/timing.h"
+#include "core/choice.h"
 #include "core/splitmix.h"
 
 enum { REPEATS = 5 };
@@ -84,8 +85,8 @@ static void try(const struct trial *t, const char *matrix, const char *name)
         if (spmv_solver_describe(solver, &info, sizeof info) == SPMV_OK &&
             spmv_preconditioner_describe(info.precond, &made, sizeof made) == SPMV_OK) {
             precond[repeat] = made.seconds;
-            snprintf(layout, sizeof layout, "%s%s%s", made.layout, strcmp(name, "auto") == 0 ? "; auto: " : "",
-                     strcmp(name, "auto") == 0 ? made.name : "");
+            snprintf(layout, sizeof layout, "%s%s%s", made.layout, choice_is_auto(name) ? "; auto: " : "",
+                     choice_is_auto(name) ? made.name : "");
         } else {
             precond[repeat] = NAN;
         }
