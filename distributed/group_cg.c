@@ -121,8 +121,11 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
     spmv_preconditioner_options o;
-    if (name == NULL || strcmp(name, "auto") == 0)
-        name = "jacobi";
+    struct precond_choice choice;
+    if (choice_is_auto(name)) {
+        TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, NULL, &choice));
+        name = choice.name;
+    }
     const bool together = strcmp(name, "chebyshev") == 0;
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;

@@ -1,6 +1,6 @@
 /* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
  *
- * The matrix must be square and symmetric. Without b, b = A times a known solution is computed, and
+ * The matrix must be square, for cg and minres also symmetric. Without b, b = A times a known solution is computed, and
  * checked like any product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
