@@ -681,8 +681,8 @@ static void residuals_that_move(void **state)
     }
 }
 
-/* Iterations to 1e-8 of SciPy 1.16.3 (scripts/tables/krylov_counts.py), gmres with restart 50:
- * within 10 % + 3. */
+/* Iterations to 1e-8 of SciPy 1.16.3 for the same system, gmres with restart 50: within
+ * 10 % + 3. */
 static void counts_as_scipy(void **state)
 {
     static const struct {
