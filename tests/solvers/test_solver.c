@@ -298,11 +298,10 @@ static double residual_of(const struct system *s, const void *values, int vector
     return (double)sqrtl(square);
 }
 
-/* Whether the preconditioner may be missing: not on this backend, or not installed. */
+/* Whether the preconditioner does not exist on this backend. */
 static bool may_lack(const char *name)
 {
-    return strcmp(name, "hypre-amg") == 0 ||
-           (support_backend == SPMV_BACKEND_CUDA && (strcmp(name, "ic0") == 0 || strcmp(name, "cholesky") == 0));
+    return support_backend == SPMV_BACKEND_CUDA && (strcmp(name, "ic0") == 0 || strcmp(name, "cholesky") == 0);
 }
 
 /* Every preconditioner, and auto: the residual computed here is within the tolerance, a second
