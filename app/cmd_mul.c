@@ -8,7 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "app/ranks/ranks.h"
+#include "core/plural.h"
 
 struct job {
     const struct options *o;

@@ -3,11 +3,18 @@
  * Steps: load, symbolic phase, numeric phase, write; the first two phases once for each product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/multiply.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/matrix_output.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "core/plural.h"
 
 enum { MATRICES_MOST = 3, PRODUCTS_MOST = 2 };
 

@@ -9,8 +9,11 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "app/app.h"
+#include "app/input.h"
+#include "app/output.h"
 #include "bench/devices/bandwidth_cache.h"
+#include "core/plural.h"
+#include "core/reals.h"
 #include "core/splitmix.h"
 
 bool file_exists(const char *path)

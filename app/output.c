@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/job_memory.h"
+#include "app/output.h"
+#include "app/stops.h"
+#include "bench/devices/machine.h"
 
 /* ---------------------------------------------------------------- messages */
 

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "bench/faults.h"
+#include "core/reals.h"
 
 /* Repeats end after this many seconds or after MAX_REPEATS samples. Comparing bits needs at least
  * BITWISE_REPEATS. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/spinning.h"
 
 /* Rounds of 20 to 50 ns each, depending on the processor's pause instruction. */
 #define SPIN_ROUNDS "3000"

@@ -12,10 +12,18 @@
 #include <unistd.h>
 
 #include "app/bench/bench_output.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/ranks/ranks.h"
+#include "app/stops.h"
 #include "bench/devices/bandwidth_cache.h"
 #include "bench/ops/op_load.h"
 #include "bench/suites.h"
+#include "core/plural.h"
 
 /* Columns of x when --vectors is not given. */
 enum { USUAL_VECTORS = 4, PATH_SIZE = 4096 };

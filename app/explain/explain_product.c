@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/output.h"
 
 /* The arrays between the primitives. */
 struct pipeline {

@@ -5,14 +5,20 @@
  * its own rows only, and checks them against another backend. All ranks return the same status.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "app/ranks/ranks_job.h"
-
 #include <math.h>
+#include <spmv/primitives.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/output.h"
+#include "app/product.h"
+#include "app/ranks/ranks.h"
+#include "app/ranks/ranks_job.h"
+#include "core/plural.h"
 #include "core/reals.h"
 
 /* The number of products that are timed. */

@@ -4,7 +4,7 @@
 #ifndef RANKS_H
 #define RANKS_H
 
-#include "app/app.h"
+#include "app/options.h"
 
 /* Whether the command runs on ranks: with --ranks N, or started by mpirun. */
 bool ranks_wanted(const struct options *o);

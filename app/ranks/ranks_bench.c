@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/ranks/ranks_job.h"
 #include "bench/timing.h"
 

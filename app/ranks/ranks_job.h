@@ -4,8 +4,12 @@
 #ifndef RANKS_JOB_H
 #define RANKS_JOB_H
 
+#include <spmv/group.h>
+
+#include "app/input.h"
 #include "app/ranks/ranks.h"
 #include "app/solve/solve.h"
+#include "bench/timing.h"
 
 struct rank;
 

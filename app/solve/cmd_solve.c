@@ -8,8 +8,13 @@
  * all, the answer is the x with the fewest iterations, or the smallest residual if none was solved.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "app/commands.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/ranks/ranks.h"
 #include "app/solve/solve_job.h"
+#include "app/stops.h"
 
 static spmv_status first_failure(spmv_status first, spmv_status then)
 {

@@ -5,7 +5,10 @@
 #ifndef SOLVE_H
 #define SOLVE_H
 
-#include "app/app.h"
+#include <jansson.h>
+#include <spmv/solvers.h>
+
+#include "app/options.h"
 #include "app/solve/solve_pace.h"
 
 /* Progress of the solver. */

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/options.h"
 #include "app/solve/solve.h"
 
 /* Adds a part of a sentence to the text. */

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/options.h"
+#include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "app/stops.h"
+#include "core/plural.h"
 
 /* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
  * their residuals counts. */

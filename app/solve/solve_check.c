@@ -5,7 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "app/input.h"
+#include "app/options.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/reals.h"
 
 static double modulus_of_entry(const spmv_csr *a, int64_t k)
 {

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "core/reals.h"
 
 int64_t job_vector_bytes(const struct job *job)
 {

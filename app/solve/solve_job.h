@@ -5,6 +5,8 @@
 #ifndef SOLVE_JOB_H
 #define SOLVE_JOB_H
 
+#include "app/input.h"
+#include "app/product.h"
 #include "app/solve/solve.h"
 
 struct job {

@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/plural.h"
+#include "core/reals.h"
 
 spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
 {

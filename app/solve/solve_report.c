@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
 
 spmv_status job_write_history(const struct job *job)
