@@ -52,7 +52,8 @@ int64_t row_begin(const spmv_csr *a, int64_t row);
 
 json_t *json_load(const struct input *in);
 
-/* json_begin with machine, matrix and load: the common part of all results about a matrix. */
+/* json_begin with machine, matrix and load: the common part of all results about a matrix. s: NULL if
+ * they are unknown. */
 json_t *json_about(const struct options *o, const spmv_context *ctx, const struct input *in, const spmv_statistics *s);
 
 /* Loads a vector, which must have n numbers. what: "x"; why_n: "the 5 columns of A.mtx". */
@@ -64,12 +65,12 @@ spmv_status vector_load(spmv_context *ctx, const char *path, spmv_type type, int
 spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, int64_t n, const char *what,
                          const char *why_n, void **host_values, int *k);
 
-/* n ones; release with free. */
-spmv_status vector_ones(spmv_type type, int64_t n, void **host_values);
+/* Elements first to first + count of a known vector: ones, or with `random` fixed pseudo-random
+ * numbers in [-1, 1). */
+void known_elements(spmv_type type, int64_t first, int64_t count, bool random, void *host_values);
 
-/* Element i of a known solution: 1, or with `random` a fixed pseudo-random number in [-1, 1). Complex
- * numbers have two elements each. */
-double solution_element(bool random, int64_t i);
+/* Its first n elements; release with free. */
+spmv_status known_vector(spmv_type type, int64_t n, bool random, void **host_values);
 
 /* Whether the name is a SPEC or the file begins like a sparse matrix in the Matrix Market format;
  * like plain numbers, one or more in a line. Files that are packed are neither. */

@@ -18,6 +18,9 @@ enum level { LEVEL_QUIET, LEVEL_NORMAL, LEVEL_VERBOSE };
 void messages_open(enum level level);
 enum level messages_level(void);
 
+/* From now on this thread prints no messages, not even errors: another rank prints them. */
+void messages_drop(void);
+
 /* Prints "spmv: ..." on standard error, at every level. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -9,17 +9,19 @@
 #include <stdbool.h>
 
 #include "app/options.h"
+#include "app/place/place.h"
 #include "bench/timing.h"
 
 struct product {
     /* set by the caller */
-    const spmv_csr *a; /* host memory; must outlive the product */
+    struct place *place; /* NULL: the context of product_plan. On ranks: of place_load */
+    const spmv_csr *a;   /* host memory; must outlive the product */
     spmv_operation operation;
     const char *method;
     int compression; /* of the plan */
     spmv_type type;
     double alpha, beta;  /* rounded to the type */
-    const void *x, *y0;  /* host memory; y0 NULL: no beta term */
+    const void *x, *y0;  /* vectors of the place (host memory); y0 NULL: no beta term */
     int vectors;         /* number of vectors in x, y0 and y, stored row by row; 0: one */
     bool timed, bitwise; /* repeat the product: to time it, to compare bits */
     /* set by product_plan */
@@ -31,7 +33,7 @@ struct product {
     double upload_seconds;
     double model_bytes; /* bytes of y = op(A) x in plain CSR, each array read or written once */
     /* set by product_run */
-    void *y; /* host memory */
+    void *y; /* a vector of the place (host memory) */
     double first_call_seconds;
     struct timing seconds;
     int bitwise_repeats, bitwise_different;
@@ -42,16 +44,25 @@ struct product {
     int worst_vector;
 };
 
-/* Makes the plan on ctx. Call product_free in any case. */
+/* Makes the plan on ctx; on ranks place_load has made it. Call product_free in any case. */
 spmv_status product_plan(spmv_context *ctx, struct product *p);
 
-/* Multiplies. */
+/* Multiplies. On ranks: together. */
 spmv_status product_run(struct product *p);
 
 /* Checks y against another backend: cuda against omp, omp against ref, ref against omp. Sets
- * p->check. SPMV_ERROR_CHECK, without a message, if a row exceeds its bound. */
+ * p->check. SPMV_ERROR_CHECK, without a message, if a row exceeds its bound. On ranks: together. */
 spmv_status product_check(const struct options *o, struct product *p);
 void product_free(struct product *p);
+
+/* Whether the product is computed on ranks, and then the same steps (product_ranks.c). */
+bool product_on_ranks(const struct product *p);
+void product_plan_on_ranks(struct product *p);
+spmv_status product_run_on_ranks(struct product *p);
+spmv_status product_check_on_ranks(struct product *p);
+
+/* The backend that checks the products of another one. */
+spmv_backend product_checker(spmv_backend backend);
 
 /* Prints the first lines of a summary: the matrix, where and how it is multiplied. */
 void remark_plan(const char *matrix, const struct product *p);
