@@ -29,10 +29,6 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
     (void)count;
     spmv_status st = choose_answer(o, "the matrix", &path);
     if (st == SPMV_OK)
-        st = check_format(o, path);
-    if (st == SPMV_OK)
-        st = check_writable(o);
-    if (st == SPMV_OK)
         st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)
         st = generate(ctx, o, arguments[0], &in);

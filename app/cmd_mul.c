@@ -16,13 +16,6 @@
 #include "app/product.h"
 #include "core/plural.h"
 
-/* The command line. */
-struct wish {
-    const char *const *arguments;
-    int count;
-    const char *y_path; /* the destination of y; NULL: none */
-};
-
 struct job {
     struct place *place;
     const struct options *o;
@@ -34,14 +27,6 @@ struct job {
     spmv_status verdict; /* of the checks */
 };
 
-static spmv_status choose_output(const struct options *o, const char **y_path)
-{
-    spmv_status st = choose_answer(o, "y", y_path);
-    if (st == SPMV_OK)
-        st = check_format(o, *y_path);
-    return st == SPMV_OK ? check_writable(o) : st;
-}
-
 /* Refuses invalid combinations of arguments, and finds the destination of y. */
 static spmv_status check_wish(const struct options *o, struct wish *wish)
 {
@@ -52,7 +37,7 @@ static spmv_status check_wish(const struct options *o, struct wish *wish)
         return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector y0: --y0 FILE");
     if (o->beta == 0 && o->y0 != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--y0 needs --beta NUMBER, not 0");
-    return choose_output(o, &wish->y_path);
+    return choose_answer(o, "y", &wish->answer);
 }
 
 /* Loads x and y0, whose lengths are those of op(A). */
@@ -183,10 +168,9 @@ static spmv_status write_json(const struct job *job)
 static spmv_status write_results(const struct job *job, const void *y)
 {
     const struct product *p = &job->p;
-    const char *const y_path = job->wish->y_path;
     spmv_status answer = SPMV_OK, json = SPMV_OK;
-    if (y_path != NULL)
-        answer = write_answer(job->place->ctx, job->o, y_path, p->type, y, p->info.rows, p->vectors);
+    if (job->wish->answer != NULL)
+        answer = write_answer(job->place->ctx, job->o, job->wish->answer, p->type, y, p->info.rows, p->vectors);
     if (job->o->json)
         json = write_json(job);
     if (messages_level() > LEVEL_QUIET)
@@ -200,7 +184,7 @@ static spmv_status conclude(const struct job *job)
     const struct product *const p = &job->p;
     const void *y = NULL;
     spmv_status st = SPMV_OK;
-    if (job->wish->y_path != NULL)
+    if (job->wish->answer != NULL)
         st = place_collect(job->place, SPMV_GROUP_ROWS, p->type, p->info.rows, p->y, &y);
     if (st == SPMV_OK && place_writes(job->place))
         st = write_results(job, y);
@@ -208,9 +192,9 @@ static spmv_status conclude(const struct job *job)
     return job->verdict != SPMV_OK ? job->verdict : st;
 }
 
-static spmv_status multiply(struct place *place, const void *user)
+static spmv_status multiply(struct place *place, const struct wish *wish)
 {
-    struct job job = {.place = place, .o = place->o, .wish = user};
+    struct job job = {.place = place, .o = place->o, .wish = wish};
     spmv_status st = load_and_multiply(&job);
     if (st == SPMV_OK)
         st = check(&job);

@@ -267,11 +267,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
         return SPMV_ERROR_ARGUMENT;
     }
     spmv_status st = check_standard_input(o, arguments, count);
-    if (st == SPMV_OK)
-        st = choose_answer(o, "the matrix", path);
-    if (st == SPMV_OK)
-        st = check_format(o, *path);
-    return st == SPMV_OK ? check_writable(o) : st;
+    return st == SPMV_OK ? choose_answer(o, "the matrix", path) : st;
 }
 
 spmv_status run_multiply(const struct options *o, const char *const *arguments, int count)

@@ -297,16 +297,6 @@ spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path
     return report(status, spmv_last_error(ctx));
 }
 
-spmv_status choose_answer(const struct options *o, const char *what, const char **path)
-{
-    const bool json_is_answer = o->json && o->json_path == NULL;
-    *path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
-    if (!json_is_answer || *path == NULL || strcmp(*path, "-") != 0)
-        return SPMV_OK;
-    complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
-    return SPMV_ERROR_ARGUMENT;
-}
-
 /* Complains that path cannot be written; reason: errno. */
 static spmv_status fail_write(const char *path, int reason)
 {
@@ -466,6 +456,18 @@ spmv_status check_format(const struct options *o, const char *path)
         report(st, spmv_last_error(ctx));
     spmv_context_destroy(ctx);
     return st;
+}
+
+spmv_status choose_answer(const struct options *o, const char *what, const char **path)
+{
+    const bool json_is_answer = o->json && o->json_path == NULL;
+    *path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
+    if (json_is_answer && *path != NULL && strcmp(*path, "-") == 0) {
+        complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    const spmv_status st = check_format(o, *path);
+    return st == SPMV_OK ? check_writable(o) : st;
 }
 
 spmv_status check_standard_input(const struct options *o, const char *const *paths, int count)

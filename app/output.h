@@ -63,7 +63,8 @@ spmv_status allocate(const char *what, int64_t count, size_t size, void **memory
 spmv_status finish_stdout(void);
 
 /* The destination of the answer (what: its name): -o, else standard output ("-"), or NULL if the
- * JSON goes there. Complains if both would go to standard output. */
+ * JSON goes there. Complains if both would go to standard output, and as check_format and
+ * check_writable do. */
 spmv_status choose_answer(const struct options *o, const char *what, const char **path);
 
 /* Complains if two of the files written by options are the same. another: an output without an

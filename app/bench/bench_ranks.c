@@ -158,7 +158,7 @@ static spmv_status begin(struct bench *b, const char *argument, void **x)
     const char *const product = solve_split_method(o, spmv_context_backend(place->ctx), &b->rung);
     spmv_status st = place_load(place, b->solves ? JOB_SOLVE : JOB_PRODUCT, argument, product, b->solves, &b->in);
     if (st == SPMV_OK)
-        st = place_known_vector(place, o->type, b->in.view.cols, !b->solves, x);
+        st = place_known_vector(place, o->type, b->in.view.cols, false, x);
     if (st != SPMV_OK)
         return st;
     b->p = (struct product){.place = place, .a = &b->in.view, .method = product, .type = o->type, .alpha = 1, .x = *x};
@@ -168,11 +168,11 @@ static spmv_status begin(struct bench *b, const char *argument, void **x)
     return st == SPMV_OK && o->verify != VERIFY_OFF ? product_check(o, &b->p) : st;
 }
 
-static spmv_status measure(struct place *place, const void *user)
+static spmv_status measure(struct place *place, const struct wish *wish)
 {
     struct bench b = {.place = place, .solves = strcmp(place->o->op, "cg") == 0, .precond_name = "none"};
     void *x = NULL;
-    spmv_status st = begin(&b, user, &x), verdict = SPMV_OK;
+    spmv_status st = begin(&b, wish->arguments[0], &x), verdict = SPMV_OK;
     if (st == SPMV_ERROR_CHECK) {
         verdict = st;
         st = SPMV_OK;
@@ -202,6 +202,6 @@ spmv_status bench_on_ranks(const struct options *o, const char *const *arguments
     if (o->json && count > 1)
         return report(SPMV_ERROR_ARGUMENT, "bench on several ranks writes the JSON of one matrix only");
     for (int i = 0; i < count && st == SPMV_OK; i++)
-        st = place_run(o, refuse, measure, arguments[i]);
+        st = place_run(o, refuse, measure, &(const struct wish){.arguments = &arguments[i], .count = 1});
     return st;
 }

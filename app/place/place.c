@@ -94,12 +94,12 @@ json_t *place_json(const struct place *place)
 
 /* ---------------------------------------------------------------- one context */
 
-static spmv_status run_here(const struct options *o, place_work *work, const void *user)
+static spmv_status run_here(const struct options *o, place_work *work, const struct wish *wish)
 {
     struct place place = {.o = o};
     spmv_status st = open_context(o, o->backend, &place.ctx);
     if (st == SPMV_OK)
-        st = work(&place, user);
+        st = work(&place, wish);
     spmv_context_destroy(place.ctx);
     return st;
 }
@@ -110,7 +110,7 @@ static spmv_status run_here(const struct options *o, place_work *work, const voi
 struct command_of_ranks {
     const struct options *o;
     place_work *work;
-    const void *user;
+    const struct wish *wish;
     bool reports; /* rank 0 runs: it has said why it failed */
 };
 
@@ -125,7 +125,7 @@ static spmv_status run_rank(spmv_group *group, void *user)
     spmv_status st = place_passed(
         &place, spmv_group_agree_on(group, SPMV_OK, "another command or other options", command->o->job_line));
     if (st == SPMV_OK)
-        st = command->work(&place, command->user);
+        st = command->work(&place, command->wish);
     free(place.collected);
     spmv_group_matrix_destroy(place.matrix);
     spmv_context_destroy(place.checker);
@@ -206,10 +206,10 @@ static spmv_status run_process(struct command_of_ranks *command)
     return st;
 }
 
-spmv_status place_run(const struct options *o, place_refuse *refuse, place_work *work, const void *user)
+spmv_status place_run(const struct options *o, place_refuse *refuse, place_work *work, const struct wish *wish)
 {
     if (!place_has_ranks(o))
-        return run_here(o, work, user);
+        return run_here(o, work, wish);
     if (spmv_group_launcher() != NULL && o->ranks > 0)
         return report(SPMV_ERROR_ARGUMENT, "--ranks has no effect under mpirun, which says how many ranks there are");
     const char *refusal = refuse(o);
@@ -219,6 +219,6 @@ spmv_status place_run(const struct options *o, place_refuse *refuse, place_work 
         refusal = "--max-seconds is not supported on several ranks";
     if (refusal != NULL)
         return report(SPMV_ERROR_UNSUPPORTED, refusal);
-    struct command_of_ranks command = {.o = o, .work = work, .user = user};
+    struct command_of_ranks command = {.o = o, .work = work, .wish = wish};
     return spmv_group_launcher() == NULL ? run_threads(&command) : run_process(&command);
 }

@@ -20,6 +20,13 @@
 #include "app/input.h"
 #include "app/options.h"
 
+/* The command line, and where the command writes its answer (NULL: nowhere). */
+struct wish {
+    const char *const *arguments;
+    int count;
+    const char *answer;
+};
+
 struct place {
     const struct options *o;
     spmv_context *ctx;
@@ -41,8 +48,8 @@ bool place_has_ranks(const struct options *o);
 
 /* Runs the command. refuse: a sentence about options that are not possible on ranks; NULL: all are. */
 typedef const char *place_refuse(const struct options *o);
-typedef spmv_status place_work(struct place *place, const void *user);
-spmv_status place_run(const struct options *o, place_refuse *refuse, place_work *work, const void *user);
+typedef spmv_status place_work(struct place *place, const struct wish *wish);
+spmv_status place_run(const struct options *o, place_refuse *refuse, place_work *work, const struct wish *wish);
 
 bool place_on_ranks(const struct place *place);
 

@@ -2,6 +2,7 @@
  * read together, vectors by rank 0, which sends each rank its part.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
 #include <stdlib.h>
 
 #include "app/input.h"
@@ -158,8 +159,11 @@ spmv_status place_known_vector(struct place *place, spmv_type type, int64_t n, b
     const int64_t size = (int64_t)spmv_type_size(type), own = place->part.own_cols;
     if (!place_on_ranks(place))
         return known_vector(type, n, random, vector);
+    const union real one = real_scalar(type, 1);
     spmv_status st = place_vector(place, "the solution", SPMV_GROUP_COLS, 0, vector);
-    for (int64_t first = 0; first < own && st == SPMV_OK; first += AT_ONCE) {
+    if (st == SPMV_OK && !random && own > 0)
+        st = place_passed(place, spmv_map_index(place->ctx, type, &one, NULL, *vector, own));
+    for (int64_t first = 0; random && first < own && st == SPMV_OK; first += AT_ONCE) {
         const int64_t count = own - first < AT_ONCE ? own - first : (int64_t)AT_ONCE;
         known_elements(type, place->part.first_col + first, count, random, host);
         st = place_passed(place, spmv_upload(place->ctx, host, (char *)*vector + first * size, count * size));

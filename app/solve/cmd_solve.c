@@ -25,7 +25,7 @@ static spmv_status write_results(const struct job *job)
 {
     spmv_status st = SPMV_OK;
     if (job_writes_x(job))
-        st = write_answer(job->place->ctx, job->o, job->wish->x_path, job->type, job->attempt[job->best].host_x,
+        st = write_answer(job->place->ctx, job->o, job->wish->answer, job->type, job->attempt[job->best].host_x,
                           job->in.view.rows, job->columns);
     if (job->o->history != NULL)
         st = first_failure(st, job_write_history(job));
@@ -72,9 +72,9 @@ static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_st
     return st;
 }
 
-static spmv_status solve(struct place *place, const void *user)
+static spmv_status solve(struct place *place, const struct wish *wish)
 {
-    struct job job = {.place = place, .o = place->o, .wish = user, .best = -1};
+    struct job job = {.place = place, .o = place->o, .wish = wish, .best = -1};
     struct text_file json = {0};
     const bool writes = place_writes(place);
     spmv_status st = job_begin(&job);

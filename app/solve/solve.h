@@ -81,12 +81,12 @@ struct advice {
 };
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
 
+/* The same on ranks, which have fewer solvers. */
+struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop);
+
 /* --method RUNG, RUNG:PRODUCT or PRODUCT: the method of products; *rung: of the solver, NULL: none is
  * named. A name that both have is that of a rung. */
 const char *solve_split_method(const struct options *o, spmv_backend backend, const char **rung);
-
-/* A tolerance that the reached relative residual satisfies: rounded up to one digit. */
-double solve_reachable(double relative);
 
 /* Whether all entries are on one side of the diagonal or on it, and some beside it. matrix: in host
  * memory. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
 #include "app/options.h"
 #include "app/output.h"
 #include "app/solve/solve_job.h"
@@ -183,14 +184,18 @@ static spmv_status solve_again(struct job *job, struct attempt *a)
     return st;
 }
 
-/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. */
+/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. Where x is. */
 static spmv_status find_errors(const struct job *job, struct attempt *a)
 {
+    if (!a->ran || a->host_x == NULL || job->wish->count > 1)
+        return SPMV_OK;
     const spmv_status st = allocate("errors of x", job->columns, sizeof *a->error, (void **)&a->error);
     for (int v = 0; v < job->columns && st == SPMV_OK; v++) {
         a->error[v] = 0;
         for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns) {
-            const double error = job_difference(job, a->x, job->solution, i);
+            spmv_c128 known; /* room for all types */
+            known_elements(job->type, i, 1, job_is_random(job), &known);
+            const double error = job_difference(job, a->host_x, i, &known);
             if (!(error <= a->error[v]))
                 a->error[v] = error;
         }
@@ -246,11 +251,10 @@ spmv_status job_solve(struct job *job, int number)
         st = solve_once(job, a, &a->watch, a->each, a->x, &a->stop, &a->seconds);
     if (st == SPMV_OK)
         columns_summary(a);
-    a->host_x = here ? a->x : NULL;
-    if (st == SPMV_OK && !here)
-        st = job_collect_on_ranks(job, a);
-    else if (st == SPMV_OK && job->solution != NULL)
-        st = find_errors(job, a);
+    if (st == SPMV_OK && (here || job->wish->answer != NULL))
+        st = place_collect(job->place, SPMV_GROUP_COLS, job->type, job->in.view.rows, a->x, &a->host_x);
+    if (st == SPMV_OK)
+        st = place_agree(job->place, find_errors(job, a));
     if (st == SPMV_OK && job->o->verify == VERIFY_BITWISE && a->stop != SPMV_ERROR_UNSUPPORTED)
         st = solve_again(job, a);
     if (st == SPMV_OK && (job->best < 0 || !attempt_has_x(&job->attempt[job->best]) ||

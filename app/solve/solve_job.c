@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/output.h"
 #include "app/solve/solve_job.h"
@@ -30,10 +31,15 @@ bool job_on_gpu(const struct job *job)
     return spmv_context_backend(job->place->ctx) == SPMV_BACKEND_CUDA;
 }
 
-double job_difference(const struct job *job, const void *vector, const void *from, int64_t i)
+double job_difference(const struct job *job, const void *vector, int64_t i, const void *number)
 {
-    const double re = part_of(job, vector, i, 0) - part_of(job, from, i, 0);
-    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, from, i, 1)) : fabs(re);
+    const double re = part_of(job, vector, i, 0) - part_of(job, number, 0, 0);
+    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, number, 0, 1)) : fabs(re);
+}
+
+bool job_is_random(const struct job *job)
+{
+    return strcmp(job->o->solution, "random") == 0;
 }
 
 /* A NaN differs from itself; a matrix with one counts as symmetric if its pattern is, and the
@@ -91,6 +97,5 @@ void job_release(struct job *job)
     place_free_loaded(place, job->b_read);
     place_free_loaded(place, job->x0);
     place_free(place, job->b_made);
-    place_free(place, job->solution);
     input_free(&job->in);
 }

@@ -10,13 +10,6 @@
 #include "app/product.h"
 #include "app/solve/solve.h"
 
-/* The command line. */
-struct wish {
-    const char *const *arguments;
-    int count;
-    const char *x_path; /* where the answer is written; NULL: nowhere */
-};
-
 struct job {
     struct place *place;
     const struct options *o;
@@ -26,7 +19,7 @@ struct job {
     struct product p;           /* b = A ones, then b - A x */
     spmv_type type;             /* of b and x */
     const char *method;         /* the rung; NULL: auto */
-    void *b_read, *b_made, *x0, *solution;
+    void *b_read, *b_made, *x0;
     const void *b;               /* a vector of the place: b_read or b_made */
     void *context_b, *context_x; /* in the context's memory, not on ranks */
     void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
@@ -47,8 +40,11 @@ int64_t job_vector_bytes(const struct job *job);
 /* The modulus of element i of a block of vectors stored row by row. */
 double job_modulus(const struct job *job, const void *vector, int64_t i);
 
-/* The modulus of the difference of two such elements. */
-double job_difference(const struct job *job, const void *vector, const void *from, int64_t i);
+/* The modulus of the difference of that element and a number. */
+double job_difference(const struct job *job, const void *vector, int64_t i, const void *number);
+
+/* Whether the solution from which b is made is random, else ones. */
+bool job_is_random(const struct job *job);
 
 /* Whether the matrix is symmetric, or Hermitian if complex. */
 bool job_is_symmetric(const struct job *job);
@@ -97,17 +93,12 @@ double attempt_largest_error(const struct attempt *a);
 /* A sentence about options that are not possible on ranks; NULL: all are. */
 const char *job_refuse_ranks(const struct options *o);
 
-/* Together: makes the preconditioner of the attempt; solves, as spmv_solver_solve; collects x on
- * rank 0 if it is written, and finds its error. */
+/* Together: makes the preconditioner of the attempt; solves, as spmv_solver_solve. */
 spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a);
 spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result);
-spmv_status job_collect_on_ranks(struct job *job, struct attempt *a);
 
 /* Together: the norm of a residual. */
 spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm);
-
-/* As solve_advice. On ranks there are fewer solvers than without. */
-struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop);
 
 /* ---------------------------------------------------------------- solve_check.c */
 

@@ -39,12 +39,7 @@ spmv_status job_check_options(const struct options *o, struct wish *wish)
         return report(SPMV_ERROR_TYPE, "--inner needs --type f64: its inner iterations are in f32");
     if (o->plot != NULL)
         st = solve_plot_ready(o->plot);
-    if (st != SPMV_OK)
-        return st;
-    st = choose_answer(o, "x", &wish->x_path);
-    if (st == SPMV_OK)
-        st = check_format(o, wish->x_path);
-    return st == SPMV_OK ? check_writable(o) : st;
+    return st == SPMV_OK ? choose_answer(o, "x", &wish->answer) : st;
 }
 
 static spmv_status refuse(const struct job *job, spmv_status st)
@@ -98,23 +93,21 @@ static spmv_status check_symmetry(struct job *job)
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;
+    void *solution = NULL;
     const double began = monotonic_seconds();
-    spmv_status st = place_known_vector(job->place, job->type, job->in.view.rows * job->columns,
-                                        strcmp(job->o->solution, "random") == 0, &job->solution);
-    p->x = job->solution;
+    spmv_status st =
+        place_known_vector(job->place, job->type, job->in.view.rows * job->columns, job_is_random(job), &solution);
+    p->x = solution;
     if (st == SPMV_OK)
         st = product_run(p);
     if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
         st = product_check(job->o, p);
         if (st == SPMV_ERROR_CHECK)
-            tell_check(p, strcmp(job->o->solution, "ones") == 0 ? "b = A ones" : "b = A solution");
+            tell_check(p, job_is_random(job) ? "b = A solution" : "b = A ones");
     }
+    place_free(job->place, solution);
     job->b = job->b_made = p->y;
     p->y = NULL;
-    if (place_on_ranks(job->place)) { /* job_collect_on_ranks makes its elements again */
-        place_free(job->place, job->solution);
-        job->solution = NULL;
-    }
     job->made_seconds = monotonic_seconds() - began;
     return st;
 }

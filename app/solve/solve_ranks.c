@@ -91,63 +91,10 @@ spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_r
     return st;
 }
 
-spmv_status job_collect_on_ranks(struct job *job, struct attempt *a)
-{
-    struct place *const place = job->place;
-    const int64_t n = job->in.view.cols;
-    spmv_status st = SPMV_OK;
-    if (job->wish->x_path == NULL)
-        return st;
-    st = place_collect(place, SPMV_GROUP_COLS, job->type, n, a->x, &a->host_x);
-    if (st == SPMV_OK && a->host_x != NULL && job->wish->count < 2)
-        st = allocate("the error of x", 1, sizeof *a->error, (void **)&a->error);
-    if (a->error != NULL)
-        a->error[0] = 0;
-    for (int64_t i = 0; a->error != NULL && i < n; i++) {
-        union real known;
-        known_elements(job->type, i, 1, strcmp(job->o->solution, "random") == 0, &known);
-        const double error = fabs(real_at(job->type, a->host_x, i) - real_at(job->type, &known, 0));
-        if (!(error <= a->error[0]))
-            a->error[0] = error;
-    }
-    return place_agree(place, st);
-}
-
 spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm)
 {
     union real square = {0};
     const spmv_status st = place_passed(job->place, spmv_group_dot(job->place->matrix, r, r, &square));
     *norm = sqrt(real_at(job->type, &square, 0));
     return st;
-}
-
-struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop)
-{
-    static const char only_cg[] = "on several ranks there is only cg, for symmetric positive definite matrices; "
-                                  "without ranks, --solver auto takes";
-    struct advice to = {""};
-    char *const text = to.text;
-    const size_t size = sizeof to.text;
-    const bool f32 = o->type == SPMV_F32;
-    if (a == NULL)
-        return to;
-    const char *const amg = strcmp(a->result.precond, "amg") == 0 ? "" : "--precond amg, or ";
-    if (stop == SPMV_ERROR_NOT_SYMMETRIC)
-        snprintf(text, size, "%s gmres", only_cg);
-    else if (stop == SPMV_ERROR_NOT_POSITIVE)
-        snprintf(text, size, "%s%s minres",
-                 strcmp(o->precond, "auto") != 0 && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "",
-                 only_cg);
-    else if (stop == SPMV_ERROR_ITERATIONS)
-        snprintf(text, size, "try %sa --max-iterations above %lld%s", amg, (long long)a->result.iterations,
-                 f32 ? ", or --type f64" : "");
-    else if (stop == SPMV_ERROR_STAGNATION)
-        snprintf(text, size, "rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached",
-                 f32 ? "f32" : "f64", f32 ? "--type f64, or accept " : "",
-                 solve_reachable(a->result.true_residual / a->result.norm_b));
-    else if (stop == SPMV_ERROR_NOT_FINITE && strstr(a->failure, " in row ") == NULL) /* else it is named */
-        snprintf(text, size, "%s",
-                 f32 ? "numbers exceeded the range of f32: try --type f64"
-                     : "look for numbers that are very large or not finite in A and b (spmv info)");
-    return to;
 }

@@ -171,7 +171,7 @@ json_t *job_json(const struct job *job, const struct attempt *a)
 
 bool job_writes_x(const struct job *job)
 {
-    return job->wish->x_path != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
+    return job->wish->answer != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
 }
 
 /* Prints the share of each stage in the time: four lines. */
