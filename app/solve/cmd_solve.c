@@ -83,7 +83,8 @@ static spmv_status solve(struct place *place, const struct wish *wish)
     if (st == SPMV_OK) {
         spmv_status written = SPMV_OK;
         const spmv_status ran = run_attempts(&job, &json, &written);
-        stops_serve();
+        if (writes)
+            stops_serve();
         if (job.o->json && writes)
             written = first_failure(written, text_file_close(&json, ran == SPMV_OK && written == SPMV_OK));
         if (writes && (ran == SPMV_OK || job.best >= 0))
