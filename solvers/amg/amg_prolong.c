@@ -39,15 +39,21 @@ done:
     return st;
 }
 
-/* Without a plan for F P0 also the columns of P. */
-spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l)
+/* The values of P. step: if there is no plan for F P0. */
+static spmv_status find_values(struct amg *amg, struct amg_level *l, enum amg_step step)
 {
     l->omega = OMEGA / l->f_bound;
     const struct amg_prolongation s = arguments_of(l, NULL);
     if (l->fp0 == NULL)
-        return run_prolong_fill(amg, &s, l->rows);
+        return amg_run_polled(amg, step, &s, l->rows);
     const spmv_status st = spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values);
     return st != SPMV_OK ? st : run_tentative_smooth(amg, &s, l->rows);
+}
+
+/* A GPU has a row of F in shared memory and searches there. */
+spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l)
+{
+    return find_values(amg, l, amg->ctx->backend->id == SPMV_BACKEND_CUDA ? AMG_PROLONG_FILL : AMG_PROLONG_VALUES);
 }
 
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)
@@ -57,7 +63,7 @@ spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)
     spmv_multiply_pattern(l->fp0, &l->p);
     TRY(amg_alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
     l->p = amg_with_values(amg, l->p, l->p_values);
-    TRY(amg_prolong_values(amg, l));
+    TRY(find_values(amg, l, AMG_PROLONG_FILL));
 done:
     return st;
 }
@@ -70,7 +76,7 @@ spmv_status amg_prolong(struct amg *amg, struct amg_level *l, int64_t *counts, i
     TRY(run_prolong_count(amg, &s, l->rows));
     TRY(amg_new_rows(amg, l, l->rows, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
     if (l->p.nnz <= l->a.nnz)
-        return amg_prolong_values(amg, l);
+        return find_values(amg, l, AMG_PROLONG_FILL);
     TRY(amg_find_tentative(amg, l, counts, aggregates));
     TRY(amg_smooth_tentative(amg, l));
 done:

@@ -47,6 +47,7 @@
     X(JOIN_NEAR, join_near, aggregates)                                                                                \
     X(PROLONG_COUNT, prolong_count, prolongation)                                                                      \
     X(PROLONG_FILL, prolong_fill, prolongation)                                                                        \
+    X(PROLONG_VALUES, prolong_values, prolongation)                                                                    \
     X(TENTATIVE_COUNT, tentative_count, prolongation)                                                                  \
     X(TENTATIVE_FILL, tentative_fill, prolongation)                                                                    \
     X(TENTATIVE_SMOOTH, tentative_smooth, prolongation)                                                                \
