@@ -1,7 +1,6 @@
 /* The arrays of algebraic multigrid: memory, numbers that the host reads, and new matrices.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 /* ------------------------------------------------------------------- memory */

@@ -73,7 +73,7 @@ struct amg_level {
 
 /* Numbers that the host reads together with others, because each read waits. */
 struct amg_cells {
-    double least;  /* of the last level's matrix: see amg_check_coarse */
+    double least;  /* of the last level made: the smallest ratio of the step coarse_check */
     double bound;  /* T: of F */
     int64_t total; /* entries of F */
 };

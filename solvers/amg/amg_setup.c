@@ -20,7 +20,6 @@
  * definite. In f32 under vectors of f64 a small p'Ap already means that f32 is too narrow.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 
 /* A level with a larger share of the rows of the level before is not made. */

@@ -879,6 +879,8 @@ static void new_values(void **state)
     void *const bad = support_upload(ctx, g.val, g.view.nnz * 8);
     assert_fails(ctx, spmv_preconditioner_update_values(m, bad), SPMV_ERROR_NOT_POSITIVE, "level");
     assert_fails(ctx, spmv_preconditioner_apply(m, values, changed), SPMV_ERROR_NOT_POSITIVE, "refused");
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values)); /* nothing stays of the refused ones */
+    assert_true(hash_of(ctx, m) == hash);
     support_free_in(ctx, values, changed, bad);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(plain);
