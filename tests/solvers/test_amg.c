@@ -207,7 +207,7 @@ static void check_coarse_rows(const struct host_csr *a, const bool *strong, cons
     free(used);
 }
 
-/* The row of P by the formula in amg_setup.c, in `dense`. Returns its sum. */
+/* The row of P by the formula in amg_classical.c, in `dense`. Returns its sum. */
 static double interpolate(const struct host_csr *a, const bool *strong, const int32_t *coarse, int64_t i, double *dense)
 {
     double divisor = 0, sum = 0;
@@ -362,7 +362,7 @@ static uint64_t hash_of(spmv_context *ctx, const spmv_preconditioner *m)
             hash = hash_matrix(ctx, hash, &l->r);
         }
     }
-    return amg->plan_bottom != NULL ? hash_matrix(ctx, hash, &amg->bottom) : hash;
+    return amg->plan_coarsest != NULL ? hash_matrix(ctx, hash, &amg->coarsest) : hash;
 }
 
 /* The vectors of a SPEC in the context's memory, row by row. */
@@ -574,7 +574,7 @@ static void special_matrices(void **state)
     const spmv_csr diagonal = {N, N, N, ptr, 64, col, val, SPMV_F64, SPMV_MEMORY_HOST};
     m = make(ctx, &diagonal, NULL);
     assert_int_equal(inside(m)->levels, 1);
-    assert_null(inside(m)->plan_bottom);
+    assert_null(inside(m)->plan_coarsest);
     assert_true(iterations_of(ctx, &diagonal, m) <= 2);
     spmv_preconditioner_destroy(m);
 }
@@ -879,6 +879,8 @@ static void new_values(void **state)
     void *const bad = support_upload(ctx, g.val, g.view.nnz * 8);
     assert_fails(ctx, spmv_preconditioner_update_values(m, bad), SPMV_ERROR_NOT_POSITIVE, "level");
     assert_fails(ctx, spmv_preconditioner_apply(m, values, changed), SPMV_ERROR_NOT_POSITIVE, "refused");
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values)); /* nothing stays of the refused ones */
+    assert_true(hash_of(ctx, m) == hash);
     support_free_in(ctx, values, changed, bad);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(plain);
