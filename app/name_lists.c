@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/name_lists.h"
+#include "app/output.h"
 #include "bench/ops/work.h"
 #include "bench/suites.h"
 

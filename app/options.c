@@ -14,14 +14,22 @@
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <spmv/group.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "bench/candidate_list.h"
+#include "core/choice.h"
+#include "core/reals.h"
 
 /* How an option's argument is parsed, and the type of the member of struct options that it sets. */
 enum kind {
@@ -145,8 +153,8 @@ static const struct row rows[] = {
      .help = "ilut: drop entries below this times the mean of their row (default: 1e-4)"},
     {"fill", .argument = "NUMBER", BOUNDED(fill, 1, 1000000), .of = "cholesky ilut ", .group = GROUP_SOLVE,
      .help = "cholesky, ilut: the most entries of the factors, relative to those of A (default: 10)"},
-    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg hypre-amg ", .group = GROUP_SOLVE,
-     .help = "amg, hypre-amg: threshold of strong couplings (default: 0.25)"},
+    {"strength", .argument = "NUMBER", BOUNDED(strength, 0, 1), .of = "amg ", .group = GROUP_SOLVE,
+     .help = "amg: threshold of strong couplings (default: 0.25)"},
     {"solution", .argument = "ones|random", TEXT(solution), .group = GROUP_SOLVE, .standard = "random",
      .help = "without b: the solution x from which b is computed; the error against it is reported"},
     {"inner", FLAG(inner), .group = GROUP_SOLVE,

@@ -411,7 +411,9 @@ static spmv_status make_resort(spmv_solver *s, int which)
 static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 
 /* Whether rounding errors limit the residual of the method that ended with *st, so that no other method
- * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. */
+ * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is also so for a
+ * larger residual if the recurrence has reached the tolerance: without rounding errors, x would solve the
+ * system, so the sizes of its terms are those of the solution. */
 static bool is_at_precision(const struct chain *c, spmv_status *st)
 {
     const spmv_solver *const s = c->s;
@@ -424,12 +426,16 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
         return false;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     const bool known = solver_rounding(s, info.type, c->b, c->x, &rounding) == SPMV_OK;
-    const bool limited =
-        known && r->true_residual <= AT_ROUNDING * rounding && r->tolerance < BELOW_ROUNDING * rounding;
-    if (limited)
+    const bool below = known && r->tolerance < BELOW_ROUNDING * rounding;
+    const bool at = below && r->true_residual <= AT_ROUNDING * rounding;
+    const bool done = below && *st == SPMV_ERROR_STAGNATION && r->recurrence_residual <= r->tolerance;
+    if (at)
         *st = SPMV_ERROR_STAGNATION;
-    context_fail(s->ctx, *st, "%s%s", sentence, limited ? "; it is at the rounding errors of b - A x" : "");
-    return limited;
+    context_fail(s->ctx, *st, "%s%s", sentence,
+                 at     ? "; it is at the rounding errors of b - A x"
+                 : done ? "; the tolerance is below the rounding errors of b - A x"
+                        : "");
+    return at || done;
 }
 
 /* After a method ended with st: gmres with one ilut after the other. If none solves the system, a
