@@ -2,8 +2,8 @@
  *
  * slices adds the entries of a row in the order of their columns, whatever other rows a slice has; so
  * does vector in its own order. Which of the two is used decides about bits, so it follows from the
- * whole matrix: from the slots that slices would have (spmv_7_slices.cuh). Chunks begin at multiples of
- * a slice's rows, so these are the same slices for any number of ranks.
+ * whole matrix: from the slots that slices would have (slices.cuh). Chunks begin at multiples of a
+ * slice's rows, so these are the same slices for any number of ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Method "long" of the backend cuda: the plan is made on the device, and a product is one launch
- * (spmv_8_long.cuh).
+ * (long.cuh).
  *
  * A plan that chooses its method tries this one for large matrices with hundreds of entries per row
  * on average. It takes tiles instead if many rows are short, or if x stays in global memory and rows
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/long/spmv_8_long_plan.cuh"
+#include "product/cuda/long/long_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 
 /* The least number of nonzeros of a plan that chooses the method: about a unit for each warp that

@@ -1,5 +1,5 @@
 /* Method "blocked" of the backend cuda: the plan sorts the matrix on the device, and a product is
- * two launches (spmv_6_blocked.cuh).
+ * two launches (blocked.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <vector>
 
-#include "product/cuda/blocked/spmv_6_blocked_plan.cuh"
+#include "product/cuda/blocked/blocked_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 
 extern "C" {
@@ -72,7 +72,7 @@ spmv_status shared_limit(spmv_context *ctx, int *bytes)
         "cudaDeviceGetAttribute");
 }
 
-/* ------------------------------------------------------- tiles, as in rung 4 */
+/* ------------------------------------------------------------- tiles of rows */
 
 /* Allocates memory for the largest possible number of tiles, and for the packing. */
 template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)

@@ -1,4 +1,4 @@
-/* Makes the plan of rung 7 on the device, with these kernels:
+/* Makes the plan of slices on the device, with these kernels:
  *
  *   count        counts the slots of each slice and stores the hash of its pattern in a dictionary;
  *                stops early if the matrix has too many empty places
@@ -13,10 +13,10 @@
  * one entry. So the columns of each row must ascend strictly.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_7_SLICES_PLAN_CUH
-#define SPMV_7_SLICES_PLAN_CUH
+#ifndef PRODUCT_SLICES_PLAN_CUH
+#define PRODUCT_SLICES_PLAN_CUH
 
-#include "product/cuda/slices/spmv_7_slices.cuh"
+#include "product/cuda/slices/slices.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
 
 /* Bits of a pattern's hash. Tests build with few, so that different patterns share a hash. */

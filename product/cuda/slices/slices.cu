@@ -1,5 +1,5 @@
 /* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is
- * one launch (spmv_7_slices.cuh).
+ * one launch (slices.cuh).
  *
  * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
  * columns. Otherwise, and if there is no memory for a second copy of the values, it takes another
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/slices/spmv_7_slices_plan.cuh"
+#include "product/cuda/slices/slices_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"

@@ -1,4 +1,4 @@
-/* Makes the plan of rung 9 on the device, with two kernels:
+/* Makes the plan of padded on the device, with two kernels:
  *
  *   measure  finds the steps and the column ranges of the slices, one warp for those that share them; stops
  *            early if the matrix has too many empty places or too many plain slices
@@ -7,10 +7,10 @@
  * Between them, a scan of the numbers of steps tells where each slice begins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_9_PADDED_PLAN_CUH
-#define SPMV_9_PADDED_PLAN_CUH
+#ifndef PRODUCT_PADDED_PLAN_CUH
+#define PRODUCT_PADDED_PLAN_CUH
 
-#include "product/cuda/padded/spmv_9_padded.cuh"
+#include "product/cuda/padded/padded.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_plan.cuh"
 
 namespace padded

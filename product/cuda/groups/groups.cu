@@ -1,5 +1,5 @@
 /* Method "groups" of the backend cuda: the plan finds groups of rows with equal columns on the device,
- * and a product is one launch (spmv_10_groups.cuh).
+ * and a product is one launch (groups.cuh).
  *
  * A plan that chooses its method takes groups if there are many equal rows, and groups have enough
  * entries.
@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/groups/spmv_10_groups_plan.cuh"
+#include "product/cuda/groups/groups_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 

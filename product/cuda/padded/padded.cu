@@ -1,5 +1,5 @@
 /* Method "padded" of the backend cuda: the plan re-encodes the matrix on the device, the product is
- * one launch (spmv_9_padded.cuh).
+ * one launch (padded.cuh).
  *
  * A plan that chooses its method takes it if rows have about 16 entries or more and the slices need
  * few more bytes than tiles with 16-bit columns. Otherwise, and if there is no memory for a second
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/padded/spmv_9_padded_plan.cuh"
+#include "product/cuda/padded/padded_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
