@@ -20,7 +20,7 @@ namespace grouped
 
 /* TEAM: lanes that compare a row with the row before. */
 enum {
-    CHUNK = 420,
+    CHUNK = GROUPS_CHUNK,
     WORDS = (CHUNK - 1) / 32 + 1, /* with a bit for each row */
     PLAN_THREADS = 256,
     PLAN_WARPS = PLAN_THREADS / warp_lanes,

@@ -24,11 +24,10 @@ enum {
     FREE = -1,
 };
 
-/* A matrix may cost a number of places for NONZEROS nonzeros, MOST_NAMED times as many if the caller
- * names the method. An entry of a plain slice counts as PLAIN_PLACES places, because a lane waits for
- * each of them. The measurement stops when a warp's slices so far exceed the limit by more than
- * SPARE_PLACES. */
-enum { NONZEROS = 64, MOST_NAMED = 16, PLAIN_PLACES = 8, SPARE_PLACES = 32768 };
+/* A matrix may cost a number of places for NONZEROS nonzeros (padded_most_bytes). An entry of a plain
+ * slice counts as PLAIN_PLACES places, because a lane waits for each of them. The measurement stops
+ * when a warp's slices so far exceed the limit by more than SPARE_PLACES. */
+enum { NONZEROS = 64, PLAIN_PLACES = 8, SPARE_PLACES = 32768 };
 
 /* The results of measure; all are 0 before. */
 struct findings {
