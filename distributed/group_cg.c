@@ -100,16 +100,12 @@ static bool needs_diagonal(const char *name)
     return false;
 }
 
-static spmv_status check_name(const spmv_group_matrix *m, const char *name)
+static spmv_status check_square(const spmv_group_matrix *m)
 {
     if (m->ranks.rows != m->cols)
         return context_fail(m->ctx, SPMV_ERROR_NOT_SQUARE,
                             "spmv_group_preconditioner_create: the matrix has %lld rows and %lld columns",
                             (long long)m->ranks.rows, (long long)m->cols);
-    if (strcmp(name, "hypre-amg") == 0)
-        return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "preconditioner hypre-amg is not supported on several ranks: hypre needs the MPI that it "
-                            "was built with, and a process for each rank; take amg");
     return SPMV_OK;
 }
 
@@ -126,7 +122,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
     o.plan = together ? m->plan : NULL;
-    st = check_name(m, name);
+    st = check_square(m);
     if (st == SPMV_OK)
         st = make_block(m, needs_diagonal(name), &b);
     if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_general(name))

@@ -27,7 +27,7 @@ set -euo pipefail
 system_libraries='^(linux-vdso|ld-linux.*|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)\.so'
 cuda_libraries='^lib(cuda|cudart|cusparse|cublas|cublasLt|nvJitLink|nvrtc|nvidia-[a-z0-9-]*)\.so'
 # Modules of peers in the bundle: those on a GPU, and those on the CPU without another library.
-peers=(cusparse cusparse_op cusparse_spgemm cusparse_cg cusparse_krylov cublas cub probe loops eigen)
+peers=(cusparse cusparse_op cusparse_spgemm cusparse_cg cublas cub probe loops eigen)
 # Modules for ranks under mpirun. Their MPI library is that of the machine, whose mpirun starts the ranks.
 transports=(openmpi mpich)
 # Programs must run on other processors than this machine's.

@@ -2,8 +2,8 @@
 # Other scripts source this file: packages_install GROUP... installs what is missing;
 # packages_gpu_hint prints a note if there is a GPU without a CUDA toolkit, which no script here
 # installs. Run directly, it installs groups: `packages.sh peers` the libraries for benchmark peers,
-# `packages.sh amg` those of the preconditioner hypre-amg, `packages.sh direct` that of the solver
-# direct, `packages.sh python` those for building the Python package.
+# `packages.sh direct` that of the solver direct, `packages.sh python` those for building the Python
+# package.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
@@ -36,7 +36,6 @@ peers | SuiteSparse:GraphBLAS | libgraphblas-dev | libgraphblas-dev | packages_g
 peers | oneTBB                | libtbb-dev      | libtbb-dev      | pkg-config --exists 'tbb >= 2021'
 peers | hypre with MPI        | libhypre-dev mpi-default-dev mpi-default-bin | libhypre-dev mpi-default-dev mpi-default-bin | packages_hypre && command -v mpiexec
 peers | PETSc with MPI        | petsc-dev mpi-default-dev mpi-default-bin | petsc-dev mpi-default-dev mpi-default-bin | packages_petsc
-amg   | hypre (preconditioner hypre-amg) | libhypre-dev mpi-default-dev | libhypre-dev mpi-default-dev | packages_hypre
 direct | KLU of SuiteSparse (solver direct) | libsuitesparse-dev | libsuitesparse-dev | packages_klu
 python | Python headers, venv  | python3-dev python3-venv | python3-dev python3-venv | packages_python
 report | matplotlib (report.py) | python3-matplotlib | python3-matplotlib | python3 -c 'import matplotlib'

@@ -9,8 +9,8 @@
 #   tarball    spmv-VERSION.tar.xz, the files of HEAD; refused if the tree has other changes
 #   debs       the Debian packages, from the tarball; lintian must find no error and no warning
 #   wheel      the wheel, from the tarball, and its tests (python.sh)
-#   try        installs each of the three in a bare root and runs it (prove_fresh.sh, which needs
-#              root, and release_try.sh)
+#   try        installs each of the three in a bare Debian 12 and runs it (release_try.sh); needs root,
+#              for debootstrap and chroot
 #
 #   --architectures LIST  CMake's CMAKE_CUDA_ARCHITECTURES, separated by ";" or ",": 90-real is H100
 #                         and H200 only. Default: the architectures of the project
@@ -99,8 +99,40 @@ step_wheel() {
     SPMV_PYTHON_QUICK=1 bash "$work/spmv-$version/scripts/python.sh" "$files"
 }
 
+# A bare Debian 12 in a new folder, bare, with the files in /home/files. The mirror is the first one
+# that this machine's apt has, else debootstrap's default; proxies of apt are those of this machine.
+make_bare() {
+    local mirror
+    bare=$(mktemp -d)
+    trap remove_bare EXIT
+    # shellcheck disable=SC2016 # apt's own variables
+    mirror=$(apt-get indextargets --format '$(CREATED_BY) $(SITE) $(RELEASE) $(COMPONENT)' 2>/dev/null |
+        awk '$1 == "Packages" && $3 == "bookworm" && $4 == "main" { print $2; exit }')
+    # shellcheck disable=SC2086 # the mirror may be absent
+    debootstrap --variant=minbase bookworm "$bare" $mirror >build/debootstrap.log 2>&1 ||
+        { tail -n 20 build/debootstrap.log && fail "debootstrap failed"; }
+    cp -n /etc/apt/apt.conf.d/*proxy* "$bare/etc/apt/apt.conf.d/" 2>/dev/null || true
+    cp /etc/resolv.conf /etc/hosts "$bare/etc/" 2>/dev/null || true
+    mount -t proc proc "$bare/proc"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$bare/dev/pts"
+    cp -r "$files" "$bare/home/files"
+    cp scripts/release/release_try.sh "$bare/home"
+}
+
+remove_bare() {
+    local mounted
+    for mounted in dev/pts proc; do
+        if mountpoint -q "$bare/$mounted"; then umount "$bare/$mounted"; fi
+    done
+    rm -rf --one-file-system "$bare"
+}
+
 step_try() {
-    WITH=$files SCRIPTS=release/release_try.sh bash scripts/release/prove_fresh.sh
+    [ "$(id -u)" -eq 0 ] || fail "try needs root: it runs chroot"
+    command -v debootstrap >/dev/null || fail "try needs debootstrap"
+    make_bare
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ${JOBS:+JOBS=$JOBS} \
+        chroot "$bare" /bin/bash /home/release_try.sh </dev/null
 }
 
 if [ "${1-}" = --architectures ]; then

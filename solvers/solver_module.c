@@ -1,6 +1,6 @@
 /* Modules of the solvers: how they are found and opened.
  *
- * A module is never unloaded, because MPI, which hypre needs, does not support that.
+ * A module is never unloaded, because MPI does not support that.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
@@ -89,8 +89,7 @@ static void *open_library(const char *path, char *why, size_t size)
 
 static const struct {
     const char *file, *purpose;
-} modules[] = {{"spmv_precond_hypre.so", "preconditioner hypre-amg"},
-               {"spmv_direct_klu.so", "solver direct"},
+} modules[] = {{"spmv_direct_klu.so", "solver direct"},
                {"spmv_transport_openmpi.so", "ranks with Open MPI"},
                {"spmv_transport_mpich.so", "ranks with MPICH"}};
 

@@ -1,5 +1,5 @@
-/* Finds and opens the modules of the solvers: libraries that are opened when a preconditioner or a
- * solver needs them, so that libspmv does not link the packages behind them.
+/* Finds and opens modules: libraries that are opened when a solver or a transport needs them, so that
+ * libspmv does not link the packages behind them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_MODULE_H
@@ -8,8 +8,8 @@
 #include "core/runtime.h"
 
 struct solver_module {
-    const char *subject;    /* begins the messages: "preconditioner hypre-amg" */
-    const char *file;       /* "spmv_precond_hypre.so" */
+    const char *subject;    /* begins the messages: "direct" */
+    const char *file;       /* "spmv_direct_klu.so" */
     const char *symbol;     /* its only symbol, a function without arguments that returns a struct */
     const char *what_to_do; /* the message if the module is missing: what needs what, the package */
     int abi;                /* the first member of the struct */

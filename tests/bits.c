@@ -1054,7 +1054,8 @@ static void positive_definite(bool irregular, struct sparse *a)
     free(dense);
 }
 
-/* Whether the preconditioner uses another library, whose bits may change. */
+/* Whether the preconditioner, which commits up to version 0.9.0 have, uses another library, whose bits
+ * may change. */
 static bool is_foreign(const char *precond)
 {
     return strcmp(precond, "hypre-amg") == 0;

@@ -88,7 +88,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     const double relative = a->result.true_residual / a->result.norm_b;
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
-    const bool limited = strstr(a->failure, "at the rounding errors of") != NULL;
+    const bool limited = strstr(a->failure, "the rounding errors of b - A x") != NULL;
     if (!limited && !is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
         without_progress(to, o, a);
         return;

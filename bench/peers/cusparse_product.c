@@ -5,8 +5,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/peers/cusparse_product.h"
 
-#include <math.h>
-
 enum { TRIALS = 10 }; /* products */
 
 static const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
@@ -46,16 +44,11 @@ bool product_preprocess(struct product *p, char *why, size_t why_size)
                        "cusparseSpMV_preprocess", why, why_size);
 }
 
-cusparseStatus_t product_between(const struct product *p, int alpha, cusparseConstDnVecDescr_t from, int beta,
-                                 cusparseDnVecDescr_t to)
-{
-    return cusparseSpMV(p->handle, plain, sparse_scalar(p->type, alpha), p->matrix, from, sparse_scalar(p->type, beta),
-                        to, p->type, p->algorithm, p->buffer);
-}
-
 int product_run(const struct product *p)
 {
-    return product_between(p, 1, p->x, 0, p->y) == CUSPARSE_STATUS_SUCCESS ? 0 : -1;
+    const cusparseStatus_t status = cusparseSpMV(p->handle, plain, sparse_scalar(p->type, 1), p->matrix, p->x,
+                                                 sparse_scalar(p->type, 0), p->y, p->type, p->algorithm, p->buffer);
+    return status == CUSPARSE_STATUS_SUCCESS ? 0 : -1;
 }
 
 /* The trial, between two events. */
@@ -88,25 +81,6 @@ bool product_time(const struct product *p, float *milliseconds, char *why, size_
     if (ends != NULL)
         cudaEventDestroy(ends);
     return fine;
-}
-
-bool product_make_fastest(struct product *p, char *why, size_t why_size)
-{
-    static const cusparseSpMVAlg_t algorithms[] = {CUSPARSE_SPMV_ALG_DEFAULT, CUSPARSE_SPMV_CSR_ALG1,
-                                                   CUSPARSE_SPMV_CSR_ALG2};
-    float best = INFINITY, milliseconds = 0;
-    cusparseSpMVAlg_t fastest = algorithms[0];
-    for (size_t a = 0; a < sizeof algorithms / sizeof *algorithms; a++) {
-        p->algorithm = algorithms[a];
-        if (product_make_csr(p, why, why_size) && product_preprocess(p, why, why_size) &&
-            product_time(p, &milliseconds, why, why_size) && milliseconds < best) {
-            best = milliseconds;
-            fastest = algorithms[a];
-        }
-        product_drop_matrix(p);
-    }
-    p->algorithm = fastest;
-    return best < INFINITY && product_make_csr(p, why, why_size) && product_preprocess(p, why, why_size);
 }
 
 void product_drop_matrix(struct product *p)

@@ -38,16 +38,8 @@ bool product_make_buffer(struct product *p, char *why, size_t why_size);
 
 bool product_preprocess(struct product *p, char *why, size_t why_size);
 
-/* Makes the matrix as CSR of the problem's arrays, preprocessed, with the algorithm that is fastest
- * in a trial of products: the default one, CSR_ALG1 or CSR_ALG2. Waits; overwrites y. */
-bool product_make_fastest(struct product *p, char *why, size_t why_size);
-
 /* Queues the product once. Returns 0, or -1 after a failure. */
 int product_run(const struct product *p);
-
-/* Queues to = alpha A from + beta to; alpha and beta are -1, 0 or 1. */
-cusparseStatus_t product_between(const struct product *p, int alpha, cusparseConstDnVecDescr_t from, int beta,
-                                 cusparseDnVecDescr_t to);
 
 /* *milliseconds of a trial of products, after a warm-up. Waits. */
 bool product_time(const struct product *p, float *milliseconds, char *why, size_t why_size);

@@ -53,8 +53,6 @@ enum peer_op {
     PEER_CG_PRECOND
 };
 
-enum { PEER_MOST_RESTART = 200 };
-
 /* Result of a solve, in host memory. */
 struct peer_solved {
     int64_t iterations;   /* products with A in the loop (PEER_BICGSTAB: pairs of them) */
@@ -100,7 +98,7 @@ struct peer_problem {
     double rtol;                /* stop when ||r|| <= rtol ||b||, r by the recurrence, ... */
     int64_t max_iterations;     /* ... or after this many iterations, which is not a failure */
     struct peer_solved *solved; /* host memory: written by every run */
-    int restart;                /* PEER_GMRES: iterations between restarts, 1 to PEER_MOST_RESTART */
+    int restart;                /* PEER_GMRES: iterations between restarts */
 };
 
 struct peer {

@@ -19,8 +19,6 @@
       "spgemm spgemm spgemm spgemm-numeric", "the CUDA Toolkit, 12.4 or later, with cuSPARSE")                         \
     X(cusparse_cg, CUDA, "cusparse-cg-host cusparse-cg-graph", "cg cg",                                                \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
-    X(cusparse_krylov, CUDA, "cusparse-krylov-gmres cusparse-krylov-bicgstab", "gmres bicgstab",                       \
-      "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cublas, CUDA, "cublas-dot-alg1 cublas-dot-alg2", "spmv-dot spmv-dot",                                            \
       "the CUDA Toolkit, 12.4 or later, with cuSPARSE and cuBLAS")                                                     \
     X(cub, CUDA, "cub-scan cub-scan-by-key cub-reduce cub-segmented-reduce cub-select cub-radix-sort cub-histogram",   \

@@ -296,10 +296,9 @@ SPMV_API spmv_status spmv_group_verify(spmv_group_matrix *matrix, spmv_context *
 /* Together: makes a preconditioner for the rows of this rank, for spmv_group_cg.
  *
  *   name      a name of spmv_preconditioner_name. With "none", "jacobi" and "chebyshev" iterations
- *             and bits do not depend on the number of ranks. "hypre-amg" is not
- *             supported. Any other is made of the square block of each rank's own rows and columns
- *             (block Jacobi over ranks): iterations and bits depend on the number of ranks. NULL or
- *             "auto": jacobi.
+ *             and bits do not depend on the number of ranks. Any other is made of the square block
+ *             of each rank's own rows and columns (block Jacobi over ranks): iterations and bits
+ *             depend on the number of ranks. NULL or "auto": jacobi.
  *   *precond  release it with spmv_preconditioner_destroy before the matrix
  *
  * Errors: SPMV_ERROR_NOT_SQUARE; SPMV_ERROR_NOT_POSITIVE (a diagonal entry is not positive; the

@@ -59,7 +59,7 @@ typedef struct spmv_preconditioner_options {
 
     double shift; /* ic0: first diagonal shift, relative to the diagonal; default 0: no shift */
 
-    /* amg, hypre-amg: threshold of strong couplings, 0 to 1. Default 0: each kind's own, 0.25. */
+    /* amg: threshold of strong couplings, 0 to 1. Default 0: 0.25. */
     double strength;
 
     /* chebyshev: a plan for products of A with one vector, of the same context and type. It must
@@ -137,8 +137,6 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 of at most 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where
  *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,
  *                 M is positive definite too.
- *   hypre-amg     a V-cycle of BoomerAMG of the library hypre, which is loaded on first use. Type
- *                 f64, backends ref and omp.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
  *                 it cannot be made (SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
  *                 SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), jacobi is made, else none, and info.why
@@ -213,8 +211,8 @@ SPMV_API spmv_status spmv_preconditioner_update_values(spmv_preconditioner *prec
 /* Destroys a preconditioner. */
 SPMV_API void spmv_preconditioner_destroy(spmv_preconditioner *preconditioner);
 
-/* z = M^-1 r. Queued. The built-in preconditioners except "hypre-amg" allocate nothing and do not wait.
- * Two calls with one preconditioner must not run at the same time.
+/* z = M^-1 r. Queued. The built-in preconditioners allocate nothing and do not wait. Two calls with one
+ * preconditioner must not run at the same time.
  *
  *   r, z  rows elements each, of the preconditioner's type
  *
@@ -232,7 +230,7 @@ typedef struct spmv_preconditioner_info {
     const char *layout;     /* one sentence: what it stores, what was changed to make it; or "" */
     spmv_type type;         /* of r and z */
     int64_t rows;           /* length of r and z */
-    int64_t bytes;          /* memory that it owns, without that of hypre or of own functions */
+    int64_t bytes;          /* memory that it owns, without that of own functions */
     double seconds;         /* time of spmv_preconditioner_create */
     double lowest, highest; /* chebyshev: the interval of eigenvalues; else 0 */
     double shift;           /* ic0: the diagonal shift, relative to the diagonal; else 0 */

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Tries the files of a release: the Debian packages, the wheel and the source tarball, each without
-# the others. Runs in a bare Debian 12 that prove_fresh.sh makes, with the files in /home/files.
-# release.sh starts it.
+# the others. release.sh runs it in a bare Debian 12, with the files in /home/files.
 #
 # SPDX-License-Identifier: BSD-3-Clause
 set -euo pipefail

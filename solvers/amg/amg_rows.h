@@ -52,6 +52,7 @@
     X(INTERPOLATE_VALUES, interpolate_values)                                                                          \
     X(PROLONG_COUNT, prolong_count)                                                                                    \
     X(PROLONG_FILL, prolong_fill)                                                                                      \
+    X(PROLONG_VALUES, prolong_values)                                                                                  \
     X(TENTATIVE_COUNT, tentative_count)                                                                                \
     X(TENTATIVE_FILL, tentative_fill)                                                                                  \
     X(COMPONENTS, components)                                                                                          \

@@ -427,6 +427,31 @@ AMG_ROW void TYPED(amg_prolong_fill)(const struct amg_rows *s, int64_t i)
     }
 }
 
+/* New values of a row of P, whose columns stay: the same sums as prolong_fill, in the same order, in one
+ * pass over the row of F. */
+AMG_ROW void TYPED(amg_prolong_values)(const struct amg_rows *s, int64_t i)
+{
+    T *const val = (T *)s->p.val;
+    const T *const f = (const T *)s->f.val, *const near_null = (const T *)s->near_null;
+    const int32_t *const col = s->p.col, *const aggregate = s->aggregate, *const f_col = s->f.col;
+    const int64_t begin = amg_offset(&s->p, i), end = amg_offset(&s->p, i + 1), last = amg_offset(&s->f, i + 1);
+    const T scale = (T)s->factor * ((const T *)s->inverse)[i];
+    int64_t to = begin;
+    for (int64_t e = begin; e < end; e++)
+        val[e] = -(T)0;
+    for (int64_t k = amg_offset(&s->f, i); k < last; k++) {
+        const int32_t j = aggregate[f_col[k]];
+        if (j < 0)
+            continue;
+        if (col[to] != j) /* often that of the entry before */
+            for (to = begin; col[to] != j; to++)
+                ;
+        val[to] += near_null != (const T *)0 ? f[k] * near_null[f_col[k]] : f[k];
+    }
+    for (int64_t e = begin; e < end; e++)
+        val[e] = (col[e] == aggregate[i] ? TYPED(amg_near_null)(s, i) : 0) - scale * val[e];
+}
+
 AMG_ROW void TYPED(amg_tentative_count)(const struct amg_rows *s, int64_t i)
 {
     s->count[i] = s->aggregate[i] >= 0;

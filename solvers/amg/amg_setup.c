@@ -652,13 +652,13 @@ done:
     return st;
 }
 
-/* The values of P, and without a plan for F P0 also its columns. */
-static spmv_status find_p_values(struct amg *amg, struct amg_level *l)
+/* The values of P. step: if there is no plan for F P0. */
+static spmv_status find_p_values(struct amg *amg, struct amg_level *l, enum amg_step step)
 {
     struct amg_rows s = arguments_of(l);
     s.factor = l->omega;
     if (l->fp0 == NULL)
-        return run(amg, AMG_PROLONG_FILL, &s, l->rows);
+        return run(amg, step, &s, l->rows);
     const spmv_status st = spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values);
     return st != SPMV_OK ? st : run(amg, AMG_SMOOTH, &s, l->rows);
 }
@@ -671,7 +671,7 @@ static spmv_status find_p_of_p0(struct amg *amg, struct amg_level *l)
     spmv_multiply_pattern(l->fp0, &l->p);
     TRY(alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
     l->p = with_values(amg, l->p, l->p_values);
-    TRY(find_p_values(amg, l));
+    TRY(find_p_values(amg, l, AMG_PROLONG_FILL));
 done:
     return st;
 }
@@ -685,7 +685,7 @@ static spmv_status find_p(struct amg *amg, struct amg_level *l, int64_t *counts,
     TRY(run(amg, AMG_PROLONG_COUNT, &s, l->rows));
     TRY(new_rows(amg, l, l->rows, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
     if (l->p.nnz <= l->a.nnz)
-        return find_p_values(amg, l);
+        return find_p_values(amg, l, AMG_PROLONG_FILL);
     TRY(find_tentative(amg, l, counts, aggregates));
     TRY(find_p_of_p0(amg, l));
 done:
@@ -1265,6 +1265,9 @@ done:
 spmv_status amg_renew(struct amg *amg, bool *imprecise)
 {
     spmv_status st = SPMV_OK;
+    /* a GPU has a row of F in shared memory and searches there */
+    const bool device = amg->ctx->backend->id == SPMV_BACKEND_CUDA;
+    const enum amg_step step = device ? AMG_PROLONG_FILL : AMG_PROLONG_VALUES;
     TRY(take_values(amg));
     for (int k = 0; k < amg->levels; k++) {
         struct amg_level *l = &amg->level[k];
@@ -1272,7 +1275,7 @@ spmv_status amg_renew(struct amg *amg, bool *imprecise)
         if (k + 1 < amg->levels) {
             st = amg->classical ? find_classical_values(amg, l) : find_strong_values(amg, l);
             if (st == SPMV_OK && !amg->classical)
-                st = find_p_values(amg, l);
+                st = find_p_values(amg, l, step);
             if (st == SPMV_OK)
                 st = find_transposed_values(amg, l);
             if (st == SPMV_OK)

@@ -27,8 +27,6 @@ static const struct precond_kind kinds[] = {
     {"ilu0", PRECOND_MATRIX, precond_make_ilu0, SIGNS_ANY, true, true, NULL},
     {"ilut", PRECOND_MATRIX, precond_make_ilut, SIGNS_ANY, true, true, NULL},
     {"amg", PRECOND_IN_CONTEXT, precond_make_amg, SIGNS_POSITIVE, false, false, NULL},
-    {"hypre-amg", PRECOND_MATRIX, precond_make_hypre_amg, SIGNS_POSITIVE, false, false,
-     "it computes on the CPU: take amg"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -147,7 +147,6 @@ spmv_status precond_make_cholesky(spmv_preconditioner *, struct precond_source *
 spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
-spmv_status precond_make_hypre_amg(spmv_preconditioner *, struct precond_source *);
 
 /* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). The diagonal must have been
  * read. */

@@ -478,10 +478,9 @@ static void each_allocation(void **state)
     for (int i = 0; (plan_method = spmv_method_name(support_backend, i)) != NULL; i++)
         assert_true(fail_each_allocation("plan_and_transposed_plan", plan_and_transposed_plan, ctx) > 0);
     for (int i = 0; (preconditioner_name = spmv_preconditioner_name(i)) != NULL; i++)
-        /* Not hypre-amg: it comes from a module, whose allocations are not counted. ic0 and cholesky are not on cuda. */
-        if (strcmp(preconditioner_name, "hypre-amg") != 0 &&
-            (support_backend != SPMV_BACKEND_CUDA ||
-             (strcmp(preconditioner_name, "ic0") != 0 && strcmp(preconditioner_name, "cholesky") != 0))) {
+        /* ic0 and cholesky are not on cuda */
+        if (support_backend != SPMV_BACKEND_CUDA ||
+            (strcmp(preconditioner_name, "ic0") != 0 && strcmp(preconditioner_name, "cholesky") != 0)) {
             /* the scratch of the context grows here and stays */
             assert_ok(ctx, make_preconditioner(ctx));
             assert_true(fail_each_allocation(preconditioner_name, make_preconditioner, ctx) > 0);
@@ -541,8 +540,6 @@ static void preconditioners_allocate_nothing(void **state)
     const char *name = NULL;
     for (int i = 0; (name = spmv_preconditioner_name(i)) != NULL; i++) {
         spmv_preconditioner *m = NULL;
-        if (strcmp(name, "hypre-amg") == 0)
-            continue;
         /* On omp the levels of triangular solves are large enough to be shared by threads. ilut applies its
          * factors with the same code as ilu0. */
         const bool triangular = strcmp(name, "ic0") == 0 || strcmp(name, "ilu0") == 0;

@@ -807,41 +807,6 @@ static void blocks_precondition(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-/* hypre-amg on ranks is refused on all of them; the group still works. */
-static spmv_status refuse(spmv_group *group, void *user)
-{
-    const spmv_csr *a = user;
-    static const int64_t no_rows[1] = {0};
-    const spmv_csr none = {.row_ptr = no_rows, .row_ptr_bits = 64, .type = SPMV_F64, .memory = SPMV_MEMORY_HOST};
-    spmv_group_matrix *m = NULL;
-    spmv_preconditioner *hypre = NULL, *chebyshev = NULL;
-    spmv_status st = spmv_group_matrix_create(group, spmv_group_rank(group) == 0 ? a : &none, NULL, &m);
-    if (st == SPMV_OK && spmv_group_preconditioner_create(m, "hypre-amg", &hypre) != SPMV_ERROR_UNSUPPORTED)
-        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg is not refused");
-    if (st == SPMV_OK && strstr(spmv_last_error(spmv_group_context(group)), "hypre needs the MPI") == NULL)
-        st = spmv_context_report(spmv_group_context(group), SPMV_ERROR_CHECK, "hypre-amg: no reason");
-    if (st == SPMV_OK)
-        st = spmv_group_preconditioner_create(m, "chebyshev", &chebyshev);
-    spmv_preconditioner_destroy(chebyshev);
-    spmv_group_matrix_destroy(m);
-    return st;
-}
-
-static void some_preconditioners_are_refused(void **state)
-{
-    (void)state;
-    spmv_csr a;
-    char message[512] = "";
-    const struct matrix_case c = {"poisson2d:30", SPMV_F64, SPMV_F64, true};
-    spmv_matrix *matrix = matrix_of(&c, &a);
-    spmv_context_options options;
-    spmv_context_options_init(&options, sizeof options);
-    options.backend = support_backend;
-    if (spmv_group_run(3, &options, refuse, &a, message, sizeof message) != SPMV_OK)
-        fail_msg("%s", message);
-    spmv_matrix_destroy(matrix);
-}
-
 /* ------------------------------------------------------------- reading */
 
 struct reader {
@@ -1062,7 +1027,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(failure_of_nccl_ends_all),
 #endif
         cmocka_unit_test(blocks_precondition),
-        cmocka_unit_test(some_preconditioners_are_refused),
         cmocka_unit_test(files_are_read_in_parts),
         cmocka_unit_test(arguments_are_checked),
     };

@@ -341,8 +341,7 @@ class Text(test_program.Case):
                       ["bench", "uniform:9,8,2", "--op", "cg", "--peers", "none"], ["explain", "--op", "segscan", "--operator", "max", "1"],
                       ["explain", "--op", "scan", "--method", "zig", "1"]):  # fmt: skip
             done = run(*words)
-            said = done.stderr.replace("spmv_precond_hypre.so", "MODULE")  # a file name
-            self.assertNotRegex(said, r"\b(spmv|context|plan|cg|host|matrix)_[a-z_]+", words)
+            self.assertNotRegex(done.stderr, r"\b(spmv|context|plan|cg|host|matrix)_[a-z_]+", words)
 
     def test_plurals(self):
         one = self.write("one.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n")

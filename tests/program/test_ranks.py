@@ -487,7 +487,7 @@ class Failures(Case):
             done = run("mul", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("not supported on several ranks", done.stderr)
-        for more in (["--inner"], ["--plot", self.path("p.svg")], ["--precond", "hypre-amg"], ["--solver", "gmres"],
+        for more in (["--inner"], ["--plot", self.path("p.svg")], ["--solver", "gmres"],
                      ["--vectors", "2"]):
             done = run("solve", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)

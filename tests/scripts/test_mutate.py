@@ -100,8 +100,8 @@ class TestTable(unittest.TestCase):
     def test_own_table_has_some_for_the_tests(self):
         with open(mutate.TABLE, encoding="utf-8") as lines:
             mutants = mutate.read_table(lines)
-        self.assertGreaterEqual(len(mutants), 113)
-        self.assertEqual(sum(one.fixed for one in mutants), 20)
+        self.assertGreaterEqual(len(mutants), 80)
+        self.assertEqual(sum(one.fixed for one in mutants), 12)
 
 
 class TestDefinitions(unittest.TestCase):

@@ -378,7 +378,7 @@ static void inner_with_preconditioners(void **state)
                     st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
                 }
                 if (st != SPMV_ERROR_UNSUPPORTED) {
-                    /* not supported by this rung, or built without hypre-amg */
+                    /* else this rung does not support it */
                     if (st != SPMV_OK)
                         fail_msg("%s with %s at 2^%d: %s", options.method, spmv_preconditioner_name(p), exponent,
                                  spmv_last_error(ctx));

@@ -10,7 +10,6 @@
 
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_loops.h"
-#include "tests/support/support_module.h"
 #include "tests/support/support_precond.h"
 #include "tests/support/support_slow.h"
 
@@ -159,10 +158,7 @@ static void every_kind(void **state)
                 spmv_preconditioner_info info;
                 const spmv_status st = spmv_preconditioner_create(ctx, name, &a, NULL, &m);
                 if (st == SPMV_ERROR_UNSUPPORTED) { /* the message says why; m is NULL */
-                    const bool here = !is_on_cpu_only(name);
-                    assert_true(strcmp(name, "hypre-amg") == 0 || (!here && support_backend == SPMV_BACKEND_CUDA));
-                    if (here && !narrow && getenv("SPMV_HYPRE_BUILT") != NULL)
-                        fail_msg("hypre-amg is built, but: %s", spmv_last_error(ctx));
+                    assert_true(is_on_cpu_only(name) && support_backend == SPMV_BACKEND_CUDA);
                     assert_null(m);
                     assert_true(strlen(spmv_last_error(ctx)) > 20);
                 } else {
@@ -1003,35 +999,6 @@ static void auto_looks(void **state)
 #endif
 }
 
-/* hypre-amg on an unsupported backend, with a broken module, and in f32. */
-static void amg_refusals(void **state)
-{
-    spmv_context *ctx = *state;
-    struct sparse s = random_spd(9, 0.5, 3);
-    spmv_preconditioner *m = NULL;
-    if (support_backend == SPMV_BACKEND_CUDA) {
-        assert_fails(ctx, spmv_preconditioner_create(ctx, "hypre-amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED,
-                     "CPU");
-    } else {
-        const struct broken_module broken = broken_module_begin("spmv_precond_hypre.so");
-        assert_fails(ctx, spmv_preconditioner_create(ctx, "hypre-amg", &s.view, NULL, &m), SPMV_ERROR_UNSUPPORTED,
-                     "libhypre-dev");
-        assert_non_null(strstr(spmv_last_error(ctx), "cannot open"));
-        broken_module_end(&broken);
-        spmv_csr narrow = s.view;
-        float *values = calloc((size_t)s.view.nnz, sizeof *values);
-        for (int64_t k = 0; k < s.view.nnz; k++)
-            values[k] = (float)s.val[k];
-        narrow.val = values;
-        narrow.type = SPMV_F32;
-        assert_fails(ctx, spmv_preconditioner_create(ctx, "hypre-amg", &narrow, NULL, &m), SPMV_ERROR_UNSUPPORTED,
-                     "f32");
-        free(values);
-    }
-    assert_null(m);
-    release(&s);
-}
-
 static void refusals(void **state)
 {
     spmv_context *ctx = *state;
@@ -1056,8 +1023,8 @@ static void refusals(void **state)
     assert_fails(ctx, spmv_preconditioner_create(ctx, "jacobi", &a, &options, &m), SPMV_ERROR_TYPE, "f32");
     const char *name = NULL;
     for (int k = 1; (name = spmv_preconditioner_name(k)) != NULL; k++) {
-        const bool on_cpu = is_on_cpu_only(name) || strcmp(name, "hypre-amg") == 0;
-        if (strncmp(name, "ilu", 3) == 0 /* test_ilu */ || (on_cpu && support_backend == SPMV_BACKEND_CUDA))
+        if (strncmp(name, "ilu", 3) == 0 /* test_ilu */ ||
+            (is_on_cpu_only(name) && support_backend == SPMV_BACKEND_CUDA))
             continue;
         b = support_csr(2, 2, row_ptr, col, zero);
         assert_fails(ctx, spmv_preconditioner_create(ctx, name, &b, NULL, &m), SPMV_ERROR_NOT_POSITIVE,
@@ -1274,5 +1241,5 @@ SUPPORT_MAIN_OR_BRIEF((with_context(ic0_failing_pivot), with_context(refusals), 
                       with_context(mixed_types), cmocka_unit_test(same_bits), with_context(fewer_iterations),
                       with_context(cholesky_as_defined), with_context(cholesky_at_its_limits),
                       with_context(auto_decides), with_context(auto_on_cpu), with_context(auto_looks),
-                      with_context(amg_refusals), with_context(refusals), with_context(none_reads_nothing),
-                      with_context(diagonal_in_place), with_context(own_class))
+                      with_context(refusals), with_context(none_reads_nothing), with_context(diagonal_in_place),
+                      with_context(own_class))
