@@ -1679,7 +1679,7 @@ class Info(Case):
             result = json.loads(self.ok(*words, "--json", "-q").stdout)
             text = self.ok(*words).stdout
             passed = result["info"]["passed_over"]
-            self.assertEqual(passed == [], result["backend"] != "cuda")  # the others have one method for all
+            self.assertEqual(passed == [], result["result"]["backend"] != "cuda")  # the others have one method for all
             for i, row in enumerate(passed):
                 label = "" if i > 0 else "not taken"
                 self.assertIn(f"{label:24}{row['method']}: {row['reason']}"[:90], text)
