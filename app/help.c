@@ -11,6 +11,7 @@
 #include "app/help.h"
 #include "app/name_lists.h"
 #include "app/output.h"
+#include "bench/candidate_list.h"
 #include "bench/suites.h"
 
 enum { WIDTH = 100, INDENT = 2 };
@@ -78,7 +79,7 @@ static void print_bench_lists(void)
     struct names operations = {.count = 0}, peers = {.count = 0};
     const char *about;
     names_of_operations(&operations);
-    names_of_peers(&peers);
+    candidate_list_peers(&peers);
     printf("\nBench measures:\n");
     print_names("operations (--op)", &operations);
     print_names("modules of peers and peers (--peers)", &peers);

@@ -57,7 +57,6 @@ static const struct command *find_command(const char *name)
 
 static void list_commands(struct names *names)
 {
-    names->count = 0;
     for (int c = 0; c < COMMANDS; c++)
         names_add(names, commands[c].name);
 }
@@ -67,7 +66,7 @@ static spmv_status run_help(const struct options *o, const char *const *argument
     (void)o;
     const struct command *command = count > 0 ? find_command(arguments[0]) : NULL;
     if (count > 0 && command == NULL) {
-        struct names names;
+        struct names names = {.count = 0};
         list_commands(&names);
         return names_refuse(&names, "command", arguments[0], strlen(arguments[0]));
     }
@@ -96,7 +95,7 @@ static bool is_word(const char *text)
 /* Complains of a word that is neither a command nor a file. */
 static spmv_status refuse_word(const char *word)
 {
-    struct names names;
+    struct names names = {.count = 0};
     char list[128];
     list_commands(&names);
     const char *const nearest = names_nearest(&names, word, strlen(word));

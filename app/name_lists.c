@@ -1,37 +1,14 @@
-/* Lists of names that options and arguments accept, and the name most similar to a mistyped word.
- *
- * Help, checks and messages use these lists, which come from the tables of the library and of
- * bench.
+/* Lists of names that options and arguments accept (core/choice.h). They come from the tables of the
+ * library and of bench; help, checks and messages use them.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/name_lists.h"
 #include "app/output.h"
 #include "bench/ops/work.h"
-#include "bench/peers/peer_list.h"
 #include "bench/suites.h"
-
-static bool is_word(const char *word, size_t length, const char *name)
-{
-    return strlen(name) == length && memcmp(word, name, length) == 0;
-}
-
-bool names_have(const struct names *names, const char *word, size_t length)
-{
-    for (int i = 0; i < names->count; i++)
-        if (is_word(word, length, names->name[i]))
-            return true;
-    return false;
-}
-
-void names_add(struct names *names, const char *name)
-{
-    if (names->count < NAMES_MOST && !names_have(names, name, strlen(name)))
-        names->name[names->count++] = name;
-}
 
 void names_add_words(struct names *names, char *text)
 {
@@ -41,82 +18,15 @@ void names_add_words(struct names *names, char *text)
     }
 }
 
-void names_join(const struct names *names, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < names->count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", names->name[i]);
-}
-
-/* ---------------------------------------------------------------- did you mean */
-
-enum { WORD_MOST = 40 };
-
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static char lower(char c)
-{
-    return (char)tolower((unsigned char)c);
-}
-
-/* The number of insertions, deletions, replacements and swaps of neighbours that turn one word into
- * the other, ignoring case (F. J. Damerau, "A technique for computer detection and correction of
- * spelling errors", 1964). */
-static int distance(const char *a, size_t m, const char *b, size_t n)
-{
-    int d[WORD_MOST + 1][WORD_MOST + 1];
-    if (m > WORD_MOST || n > WORD_MOST)
-        return WORD_MOST;
-    for (size_t i = 0; i <= m; i++)
-        for (size_t j = 0; j <= n; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = (int)(i + j);
-                continue;
-            }
-            const bool same = lower(a[i - 1]) == lower(b[j - 1]);
-            d[i][j] = least(d[i - 1][j - 1] + !same, least(d[i - 1][j], d[i][j - 1]) + 1);
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    return d[m][n];
-}
-
-const char *names_nearest(const struct names *names, const char *word, size_t length)
-{
-    const char *nearest = NULL;
-    int best = length < 3 ? 1 : (int)(length + 2) / 3; /* one error per three letters */
-    for (int i = 0; i < names->count; i++) {
-        const char *const name = names->name[i];
-        const size_t size = strlen(name);
-        const bool begins = (length >= 3 && strncmp(word, name, length) == 0) ||
-                            (size >= 4 && size < length && memcmp(word, name, size) == 0);
-        const int far = begins ? 1 : distance(word, length, name, size);
-        if (far < (int)length && (far < best || (far == best && nearest == NULL))) {
-            nearest = name;
-            best = far;
-        }
-    }
-    return nearest;
-}
-
 /* The most names in a message. */
 enum { LISTED_MOST = 32 };
 
 spmv_status names_refuse(const struct names *names, const char *what, const char *word, size_t length)
 {
-    char known[1024];
-    const char *const nearest = names_nearest(names, word, length);
-    names_join(names, known, sizeof known);
-    if (names->count > LISTED_MOST)
-        snprintf(known, sizeof known, "those that the command's --help lists");
-    if (nearest != NULL)
-        complain("unknown %s %.*s; did you mean %s? There are: %s", what, (int)length, word, nearest, known);
-    else
-        complain("unknown %s %.*s; there are: %s", what, (int)length, word, known);
+    char text[1200];
+    const char *const list = names->count > LISTED_MOST ? "those that the command's --help lists" : NULL;
+    names_unknown(names, what, word, length, list, text, sizeof text);
+    complain("%s", text);
     return SPMV_ERROR_ARGUMENT;
 }
 
@@ -124,7 +34,7 @@ spmv_status names_check(const struct names *names, const char *what, const char 
 {
     for (const char *word = text; word != NULL;) {
         const size_t length = several ? strcspn(word, ",") : strlen(word);
-        if (!names_have(names, word, length))
+        if (names_find(names, word, length) < 0)
             return names_refuse(names, what, word, length);
         word = word[length] == ',' ? word + length + 1 : NULL;
     }
@@ -183,18 +93,4 @@ void names_of_suites(struct names *names)
     const char *about;
     for (int i = 0; suite_name(i, &about) != NULL; i++)
         names_add(names, suite_name(i, &about));
-}
-
-void names_of_peers(struct names *names)
-{
-#define MODULE(module, backend, peers, operations, from) #module " "
-#define PEERS(module, backend, peers, operations, from) peers " "
-    static const char modules[] = "all none " PEER_MODULE_LIST(MODULE), all[] = PEER_MODULE_LIST(PEERS);
-#undef MODULE
-#undef PEERS
-    static char text[sizeof modules + sizeof all];
-    memcpy(text, modules, sizeof modules - 1);
-    memcpy(text + sizeof modules - 1, all, sizeof all);
-    names->count = 0;
-    names_add_words(names, text);
 }

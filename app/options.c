@@ -27,6 +27,8 @@
 #include "app/name_lists.h"
 #include "app/options.h"
 #include "app/output.h"
+#include "bench/candidate_list.h"
+#include "core/choice.h"
 #include "core/reals.h"
 
 /* How an option's argument is parsed, and the type of the member of struct options that it sets. */
@@ -810,8 +812,8 @@ static spmv_status check_preconditioner_options(const struct options *o)
         snprintf(of, sizeof of, "%s", rows[i].of);
         names_add_words(&these, of);
         names_join(&these, list, sizeof list);
-        if (strcmp(o->precond, "auto") == 0 || strcmp(o->precond, "all") == 0 ||
-            names_have(&these, o->precond, strlen(o->precond)))
+        if (choice_is_auto(o->precond) || strcmp(o->precond, "all") == 0 ||
+            names_find(&these, o->precond, strlen(o->precond)) >= 0)
             continue;
         complain("--%s is for --precond %s, auto and all, not for %s", rows[i].name, list, o->precond);
         return SPMV_ERROR_ARGUMENT;
@@ -863,7 +865,7 @@ static spmv_status check_method(const struct options *o, enum option_group group
         return names_check(&methods, "method", name, false);
     const char *const colon = strchr(name, ':');
     names_of_rungs(&either, backend);
-    if (colon != NULL && !names_have(&either, name, (size_t)(colon - name)))
+    if (colon != NULL && names_find(&either, name, (size_t)(colon - name)) < 0)
         return names_refuse(&either, "rung", name, (size_t)(colon - name));
     if (colon != NULL)
         return names_check(&methods, "method", colon + 1, false);
@@ -906,7 +908,8 @@ static spmv_status check_names(const struct options *o, enum option_group group)
     names_of_suites(&names);
     if (st == SPMV_OK)
         st = names_check(&names, "suite", o->suite, false);
-    names_of_peers(&names);
+    names.count = 0;
+    candidate_list_peers(&names);
     return st == SPMV_OK ? names_check(&names, "peer", o->peers, true) : st;
 }
 

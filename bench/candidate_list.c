@@ -80,27 +80,19 @@ static void add_methods(const struct operation *operation, spmv_backend backend,
     }
 }
 
-/* Lists the modules; there are too many peers for a message. */
-static void list_known(char *text, size_t size)
+void candidate_list_peers(struct names *names)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int k = 0; k < KNOWN && used < size; k++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", k > 0 ? ", " : "", known[k].module);
-}
-
-static bool is_known(const char *word, size_t length)
-{
-    size_t peer_length;
-    for (int k = 0; k < KNOWN; k++) {
-        const char *peers = known[k].peers;
-        if (is_word(word, length, known[k].module))
-            return true;
-        for (const char *peer; (peer = next_word(&peers, ' ', &peer_length)) != NULL;)
-            if (peer_length == length && memcmp(peer, word, length) == 0)
-                return true;
-    }
-    return is_word(word, length, "all") || is_word(word, length, "none");
+#define PEERS(module_, backend_, peers_, operations_, package_) peers_ " "
+    static const char all[] = PEER_MODULE_LIST(PEERS);
+#undef PEERS
+    static char text[sizeof all];
+    memcpy(text, all, sizeof all);
+    names_add(names, "all");
+    names_add(names, "none");
+    for (int k = 0; k < KNOWN; k++)
+        names_add(names, known[k].module);
+    for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+        names_add(names, word);
 }
 
 static const struct peer *find_peer(const struct peer_module *module, const char *name)
@@ -179,40 +171,26 @@ static bool can_use(const struct operation *operation, const char *precond)
     return operation->general || (strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0);
 }
 
-/* Replaces "all" in the list by every name. False: there is an unknown name, at *word, of *length
+/* The names of preconditioners begin with all and auto. */
+enum { ALL_AND_AUTO = 2 };
+
+/* Replaces "all" in the list by every name after it and auto. False: there is an unknown name, at *word, of *length
  * characters. */
-static bool expand_preconditioners(const struct operation *operation, const char *names, char *list, size_t size,
+static bool expand_preconditioners(const struct names *known_names, const char *names, char *list, size_t size,
                                    const char **word, size_t *length)
 {
     size_t used = 0;
     list[0] = '\0';
     while ((*word = next_word(&names, ',', length)) != NULL) {
-        const bool all = is_word(*word, *length, "all");
-        bool there = all || is_word(*word, *length, "auto");
-        for (int i = 0; spmv_preconditioner_name(i) != NULL; i++) {
-            const char *const name = spmv_preconditioner_name(i);
-            if (!can_use(operation, name))
-                continue;
-            there = there || is_word(*word, *length, name);
-            if (all && used < size)
-                used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", name);
-        }
-        if (!there)
+        if (names_find(known_names, *word, *length) < 0)
             return false;
+        const bool all = is_word(*word, *length, "all");
+        for (int i = ALL_AND_AUTO; all && i < known_names->count && used < size; i++)
+            used += (size_t)snprintf(list + used, size - used, "%s%s", used > 0 ? "," : "", known_names->name[i]);
         if (!all && used < size)
             used += (size_t)snprintf(list + used, size - used, "%s%.*s", used > 0 ? "," : "", (int)*length, *word);
     }
     return used < size;
-}
-
-static spmv_status refuse_preconditioner(const struct operation *operation, const char *word, size_t length, char *why)
-{
-    size_t used = (size_t)snprintf(why, WHY_SIZE, "unknown preconditioner \"%.*s\"; known: all, auto",
-                                   (int)(length < 60 ? length : 60), word);
-    for (int i = 0; spmv_preconditioner_name(i) != NULL && used < WHY_SIZE; i++)
-        if (can_use(operation, spmv_preconditioner_name(i)))
-            used += (size_t)snprintf(why + used, WHY_SIZE - used, ", %s", spmv_preconditioner_name(i));
-    return SPMV_ERROR_ARGUMENT;
 }
 
 spmv_status candidate_list_precondition(const struct operation *operation, const char *names,
@@ -223,10 +201,17 @@ spmv_status candidate_list_precondition(const struct operation *operation, const
     size_t length = 0;
     const bool optional = list_has(names, ',', "all");
     const struct candidate_list before = *list;
-    if (!expand_preconditioners(operation, names, wanted, sizeof wanted, &word, &length)) {
+    struct names valid = {.count = 0};
+    names_add(&valid, "all");
+    names_add(&valid, "auto");
+    for (int i = 0; spmv_preconditioner_name(i) != NULL; i++)
+        if (can_use(operation, spmv_preconditioner_name(i)))
+            names_add(&valid, spmv_preconditioner_name(i));
+    if (!expand_preconditioners(&valid, names, wanted, sizeof wanted, &word, &length)) {
         if (word != NULL)
-            return refuse_preconditioner(operation, word, length, why);
-        snprintf(why, WHY_SIZE, "the list of preconditioners is too long");
+            names_unknown(&valid, "preconditioner", word, length, NULL, why, WHY_SIZE);
+        else
+            snprintf(why, WHY_SIZE, "the list of preconditioners is too long");
         return SPMV_ERROR_ARGUMENT;
     }
     list->count = 0;
@@ -255,15 +240,18 @@ spmv_status candidate_list_make(const struct operation *operation, spmv_backend 
     const char *const wanted = rest;
     size_t length;
     list->count = 0;
-    for (const char *word; (word = next_word(&rest, ',', &length)) != NULL;) {
-        if (is_known(word, length))
-            continue;
-        char names[WHY_SIZE - 160];
-        list_known(names, sizeof names);
-        snprintf(why, WHY_SIZE, "unknown peer \"%.*s\"; known: all, none, the modules %s, and their peers by name",
-                 (int)(length < 60 ? length : 60), word, names);
-        return SPMV_ERROR_ARGUMENT;
-    }
+    struct names names = {.count = 0}, modules = {.count = 0};
+    candidate_list_peers(&names);
+    for (int k = 0; k < KNOWN; k++)
+        names_add(&modules, known[k].module);
+    for (const char *word; (word = next_word(&rest, ',', &length)) != NULL;)
+        if (names_find(&names, word, length) < 0) {
+            char text[512], known_modules[600];
+            names_join(&modules, text, sizeof text);
+            snprintf(known_modules, sizeof known_modules, "all, none, the modules %s, and their peers by name", text);
+            names_unknown(&names, "peer", word, length, known_modules, why, WHY_SIZE);
+            return SPMV_ERROR_ARGUMENT;
+        }
     if (operation->methods.open != NULL)
         add_methods(operation, backend, methods != NULL ? methods : "auto", list);
     if (operation->peer_op < 0 || list_has(wanted, ',', "none"))

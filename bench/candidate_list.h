@@ -6,6 +6,7 @@
 
 #include "bench/ops/work.h"
 #include "bench/peers/peer.h"
+#include "core/choice.h"
 
 enum { CANDIDATES_MOST = 48, NAME_SIZE = 48 };
 
@@ -43,5 +44,8 @@ spmv_status candidate_list_make(const struct operation *operation, spmv_backend 
  * message in why. */
 spmv_status candidate_list_precondition(const struct operation *operation, const char *names,
                                         struct candidate_list *list, char *why);
+
+/* Adds the names that candidate_list_make accepts as peers: all, none, the modules, their peers. */
+void candidate_list_peers(struct names *names);
 
 #endif

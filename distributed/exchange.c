@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/choice.h"
 #include "core/clock.h"
 #include "core/runtime_cuda.h"
 #include "distributed/exchange_cuda.h"
@@ -109,21 +110,26 @@ static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *ki
 
 spmv_status exchange_open(spmv_group_matrix *m, const char *name)
 {
-    const bool any = name == NULL || strcmp(name, "auto") == 0;
-    if (!any && strcmp(name, "host") == 0)
-        return SPMV_OK;
+    struct names names = {.count = 0};
+    const void *kind = NULL;
+    names_add(&names, "auto");
+    for (int k = 0; k < KINDS; k++)
+        names_add_row(&names, kinds[k]->name, kinds[k]);
+    names_add(&names, "host");
+    spmv_status st =
+        choice_take(m->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create", "exchange", &names, name, &kind);
+    if (st != SPMV_OK) {
+        m->group->settled = true; /* the same on all ranks */
+        return st;
+    }
+    if (!choice_is_auto(name))
+        return kind != NULL ? try_kind(m, kind) : SPMV_OK;
     for (int k = 0; k < KINDS; k++) {
-        if (!any && strcmp(kinds[k]->name, name) != 0)
-            continue;
-        const spmv_status st = try_kind(m, kinds[k]);
-        if (st == SPMV_OK || st != SPMV_ERROR_UNSUPPORTED || !any)
+        st = try_kind(m, kinds[k]);
+        if (st != SPMV_ERROR_UNSUPPORTED)
             return st;
         m->group->settled = false; /* the next kind is tried */
     }
-    m->group->settled = !any; /* the same on all ranks */
-    if (!any)
-        return context_fail(m->ctx, SPMV_ERROR_ARGUMENT,
-                            "spmv_group_matrix_create: unknown exchange %s; there are: auto, peer, nccl, host", name);
     m->ctx->error[0] = '\0'; /* a kind that is not possible is no failure */
     return SPMV_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/choice.h"
 #include "core/reals.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
@@ -116,8 +117,11 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     spmv_status st = SPMV_OK;
     struct block b = {.row_ptr = NULL};
     spmv_preconditioner_options o;
-    if (name == NULL || strcmp(name, "auto") == 0)
-        name = "jacobi";
+    struct precond_choice choice;
+    if (choice_is_auto(name)) {
+        TRY(precond_choose(m->ctx, PRECOND_FOR_RANKS, NULL, &choice));
+        name = choice.name;
+    }
     const bool together = strcmp(name, "chebyshev") == 0;
     spmv_preconditioner_options_init(&o, sizeof o);
     o.type = m->type;
@@ -186,18 +190,21 @@ static spmv_status check_method(const spmv_group_matrix *m, const char *name)
 {
     const spmv_backend backend = spmv_context_backend(m->ctx);
     const bool on_device = backend == SPMV_BACKEND_CUDA && m->ranks.queue_sum != NULL;
-    const char *const names[] = {"auto", "textbook", backend == SPMV_BACKEND_OMP || on_device ? "fused" : "textbook",
-                                 on_device ? "graph" : "textbook"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, names[i]) == 0)
-            return SPMV_OK;
-    return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
-                        "spmv_group_cg: no method %s for several ranks on backend %s; there are: auto, textbook%s",
-                        name, spmv_backend_name(backend),
-                        on_device                      ? ", fused, graph"
-                        : backend == SPMV_BACKEND_OMP  ? ", fused"
-                        : backend == SPMV_BACKEND_CUDA ? "; with the exchange peer or nccl also fused and graph"
-                                                       : "");
+    struct names names = {.count = 0};
+    char list[64];
+    names_add(&names, "auto");
+    names_add(&names, "textbook");
+    if (backend == SPMV_BACKEND_OMP || on_device)
+        names_add(&names, "fused");
+    if (on_device)
+        names_add(&names, "graph");
+    if (names_find(&names, name, strlen(name)) >= 0)
+        return SPMV_OK;
+    names_join(&names, list, sizeof list);
+    return context_fail(
+        m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: no method %s for several ranks on backend %s; there are: %s%s",
+        name, spmv_backend_name(backend), list,
+        backend == SPMV_BACKEND_CUDA && !on_device ? "; with the exchange peer or nccl also fused and graph" : "");
 }
 
 static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/choice.h"
 #include "core/threads.h"
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
@@ -127,7 +128,7 @@ spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int comp
 {
     spmv_status st = SPMV_OK;
     struct census own = {0}, all = {0}, *of_ranks = NULL;
-    const bool any = name == NULL || strcmp(name, "auto") == 0, slices = !any && strcmp(name, "slices") == 0;
+    const bool any = choice_is_auto(name), slices = !any && strcmp(name, "slices") == 0;
     if (!group_on_device(m->ctx) || (!any && !slices))
         return SPMV_OK;
     st = host_alloc(m->ctx, m->group->transport.ranks * (int64_t)sizeof *of_ranks, "the method of a group",

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "product/plan_internal.h"
 
 static const struct spmv_method ref_methods[] = {
@@ -57,14 +58,14 @@ static const struct spmv_method *method_named(spmv_backend backend, const char *
     return m->name != NULL ? m : NULL;
 }
 
-/* Lists the names of the backend's methods that have these capabilities: "a, b, c". */
-static void method_list(spmv_backend backend, unsigned needs, char *text, size_t size)
+/* The backend's methods that have these capabilities. */
+static struct names methods_with(spmv_backend backend, unsigned needs)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (const struct spmv_method *m = methods_of(backend); m->name != NULL && used < size; m++)
+    struct names names = {.on = spmv_backend_name(backend)};
+    for (const struct spmv_method *m = methods_of(backend); m->name != NULL; m++)
         if ((needs & ~m->can) == 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", m->name);
+            names_add_row(&names, m->name, m);
+    return names;
 }
 
 unsigned plan_needs(const spmv_plan *plan)
@@ -95,22 +96,21 @@ spmv_status method_choose(spmv_plan *plan, const char *name)
 {
     const spmv_backend backend = plan->ctx->backend->id;
     const unsigned needs = plan_needs(plan);
-    const struct spmv_method *method = NULL;
-    char list[256];
-    plan->named = name != NULL && strcmp(name, "auto") != 0;
-    if (plan->named)
-        method = method_named(backend, name);
-    else
-        for (method = methods_of(backend); method->name != NULL && (needs & ~method->can) != 0; method++)
-            continue;
-    if (method == NULL) {
-        method_list(backend, 0, list, sizeof list);
-        return context_fail(plan->ctx, SPMV_ERROR_METHOD, "unknown method %s on backend %s; there are: auto, %s", name,
-                            spmv_backend_name(backend), list);
-    }
-    const unsigned lacks = method->name != NULL ? needs & ~method->can : needs;
-    if (lacks != 0) {
-        method_list(backend, needs, list, sizeof list);
+    const struct names suitable = methods_with(backend, needs);
+    struct names names = {.on = spmv_backend_name(backend)};
+    const void *row = NULL;
+    names_add_row(&names, "auto", suitable.count > 0 ? suitable.row[0] : NULL);
+    for (const struct spmv_method *m = methods_of(backend); m->name != NULL; m++)
+        names_add_row(&names, m->name, m);
+    const spmv_status st = choice_take(plan->ctx, SPMV_ERROR_METHOD, "spmv_plan_create", "method", &names, name, &row);
+    if (st != SPMV_OK)
+        return st;
+    const struct spmv_method *const method = row;
+    const unsigned lacks = method != NULL ? needs & ~method->can : needs;
+    plan->named = !choice_is_auto(name);
+    if (method == NULL || lacks != 0) {
+        char list[256];
+        names_join(&suitable, list, sizeof list);
         return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_plan_create: method %s on backend %s has %s; there are: %s",
                             plan->named ? name : "auto", spmv_backend_name(backend), lacking(lacks), list);
@@ -139,7 +139,7 @@ static spmv_status prepare_with(spmv_plan *plan, const struct spmv_method *metho
 static spmv_status prepare_fixed(spmv_plan *plan)
 {
     const struct spmv_method *const method = plan->method;
-    snprintf(plan->why, sizeof plan->why, "%s", plan->named ? "requested by name" : method->why);
+    snprintf(plan->why, sizeof plan->why, "%s", plan->named ? CHOICE_NAMED : method->why);
     const spmv_status st = prepare_with(plan, method);
     if (st != SPMV_OK || plan->declined == NULL)
         return st;

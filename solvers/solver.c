@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "core/clock.h"
 #include "formats/matrix_internal.h"
 #include "solvers/solver_internal.h"
@@ -23,48 +24,6 @@ void spmv_solver_options_init(spmv_solver_options *options, size_t size)
 }
 
 /* ------------------------------------------------------------- checks */
-
-/* "cg" is not in this list. */
-static const struct general_method *const general_methods[] = {&general_minres, &general_gmres, &general_bicgstab,
-                                                               &general_direct};
-
-enum { GENERAL_METHODS = sizeof general_methods / sizeof *general_methods };
-
-const char *spmv_solver_method_name(int index)
-{
-    return index == 0 ? "cg" : index > 0 && index <= GENERAL_METHODS ? general_methods[index - 1]->name : NULL;
-}
-
-/* Sets *method for a name other than "auto". */
-static spmv_status find_method(spmv_context *ctx, const char *name, const struct general_method **method)
-{
-    *method = NULL;
-    if (strcmp(name, "cg") == 0)
-        return SPMV_OK;
-    for (int i = 0; i < GENERAL_METHODS; i++)
-        if (strcmp(general_methods[i]->name, name) == 0) {
-            *method = general_methods[i];
-            return SPMV_OK;
-        }
-    return context_fail(
-        ctx, SPMV_ERROR_METHOD,
-        "spmv_solver_create: unknown method \"%.64s\"; there are: auto, cg, minres, gmres, bicgstab, direct", name);
-}
-
-static spmv_status check_rung(spmv_context *ctx, const char *rung)
-{
-    char list[128] = "";
-    const char *name = NULL;
-    for (int i = 0; (name = spmv_cg_method_name(ctx->backend->id, i)) != NULL; i++) {
-        if (strcmp(name, rung) == 0)
-            return SPMV_OK;
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, ", %s", name);
-    }
-    return context_fail(ctx, SPMV_ERROR_METHOD,
-                        "spmv_solver_create: unknown rung \"%.64s\" on backend %s; there are: auto%s", rung,
-                        spmv_backend_name(ctx->backend->id), list);
-}
 
 /* Those whose range does not depend on others. */
 static spmv_status check_ranges(spmv_context *ctx, const spmv_solver_options *o)
@@ -138,24 +97,23 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
     if (complex && o->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: several right-hand sides are not supported with complex types");
-    const struct general_method *method = NULL;
-    const spmv_status known = solver_is_auto(o->method) ? SPMV_OK : find_method(ctx, o->method, &method);
-    if (known != SPMV_OK)
-        return known;
-    if (method == &general_direct &&
-        ((!solver_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
+    const struct krylov_method *method = NULL;
+    st = solver_find_method(ctx, o->method, &method);
+    if (st != SPMV_OK)
+        return st;
+    if (method == &krylov_direct &&
+        ((!choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the method direct has no preconditioner");
-    const bool factor = precond_is_general(o->precond);
-    const bool for_cg = o->inner != 0 || !solver_is_auto(o->rung) || (!solver_is_auto(o->method) && method == NULL);
-    if (factor && (for_cg || method == &general_minres))
+    const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
+    const struct krylov_method *const sure = method == NULL && of_cg ? &krylov_cg : method;
+    if (precond_is_general(o->precond) && sure != NULL && (of_cg || sure->symmetric))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: the preconditioner %s is not symmetric: %s cannot use it", o->precond,
-                            solver_method_name(method));
-    if (method != NULL && (o->inner != 0 || !solver_is_auto(o->rung)))
+                            sure->name);
+    if (of_cg && sure != &krylov_cg)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_create: the options inner and rung are for the method cg, not %s",
-                            method->name);
-    return solver_is_auto(o->rung) ? SPMV_OK : check_rung(ctx, o->rung);
+                            "spmv_solver_create: the options inner and rung are for the method cg, not %s", sure->name);
+    return cg_check_rung(ctx, "spmv_solver_create", "rung", o->rung);
 }
 
 /* ------------------------------------------------------------- the matrix */
@@ -285,8 +243,9 @@ static spmv_status choose(spmv_solver *s, bool updates)
     const int before = solver_vectors_at_once(s);
     if (s->free)
         TRY(solver_choose_method(s));
-    else if (s->method == NULL)
+    else if (s->method == &krylov_cg)
         TRY(solver_look_at_signs(s));
+    s->used = s->method;
     if (solver_vectors_at_once(s) != before) {
         spmv_plan *made = NULL;
         TRY(solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &made));
@@ -334,7 +293,7 @@ static void drop_resorts(spmv_solver *s)
 static spmv_status make_rest(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
-    const bool direct = s->method == &general_direct;
+    const bool direct = s->method == &krylov_direct;
     if (direct && s->direct == NULL) /* solver_choose_method may have made it */
         st = direct_create(s->ctx, &s->a, &s->direct);
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
@@ -354,11 +313,12 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
     s->options = *o;
     s->options.precond_options = NULL;
     s->options.method = NULL; /* s->method */
-    s->free = solver_is_auto(o->method);
-    if (!s->free) {
-        find_method(s->ctx, o->method, &s->method);
-        snprintf(s->why, sizeof s->why, "requested by name");
-    }
+    s->free = choice_is_auto(o->method);
+    solver_find_method(s->ctx, o->method, &s->method);
+    if (s->free)
+        s->method = &krylov_cg; /* until solver_choose_method, which needs the plan */
+    else
+        snprintf(s->why, sizeof s->why, CHOICE_NAMED);
     s->options.restart = o->restart != 0 ? o->restart : RESTART;
     if (o->precond != NULL) {
         snprintf(s->precond_name, sizeof s->precond_name, "%s", o->precond);
@@ -497,7 +457,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         TRY(renew_plan(s, &s->narrow, &s->inner));
     s->plans_update = true;
     TRY(choose(s, true));
-    if (renews && s->method == &general_direct) /* a dense factor exists now */
+    if (renews && s->method == &krylov_direct) /* a dense factor exists now */
         drop_precond(s);
     if (renews && s->precond != NULL)
         TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : solver_matrix(s)->val));
@@ -580,7 +540,7 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.status = r->status;
         full.backward_error = s->errors[v].row >= 0 ? s->errors[v].omega : -1;
         full.backward_row = s->errors[v].row;
-        full.method = solver_method_name(s->used);
+        full.method = s->used->name;
         full.rung = r->method;
         memcpy(full.precond, r->precond, sizeof full.precond);
         memcpy(full.why_rung, r->why, sizeof full.why_rung);
@@ -644,7 +604,7 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     const spmv_status st = result_begin(s != NULL ? s->ctx : NULL, "spmv_solver_describe", info, size);
     if (st != SPMV_OK)
         return st;
-    full.method = solver_method_name(s->method);
+    full.method = s->method->name;
     full.why = s->why;
     full.seconds = s->seconds;
     full.plan = s->plan;

@@ -248,7 +248,7 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     scaled.type = type;
     precond.near_null = c->near_null;
     precond.update_values = 0;
-    o.method = s->free ? NULL : solver_method_name(s->method);
+    o.method = s->free ? NULL : s->method->name;
     o.precond_options = &precond;
     o.own_precond = NULL; /* it is of A */
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
@@ -445,7 +445,7 @@ static spmv_status correct_rows(spmv_solver *s, spmv_type type, const void *b, v
     snprintf(why, sizeof why, "%s", s->why_used);
     TRY(correct_all(s, b, x, result, bound, error));
     snprintf(s->why_used, sizeof s->why_used, "%.100s; then %s with scaled rows and columns", why,
-             solver_method_name(s->scaled->solver->used));
+             s->scaled->solver->used->name);
     if (!(error->omega <= bound && result->true_residual <= most_residual(type, result)))
         st = fail_row(s, error, bound);
 done:

@@ -1,5 +1,6 @@
-/* The inside of a solver (solver.c), the choice of its method (solver_choose.c), the system that it
- * solves (solver_system.c), its preconditioners (solver_precond.c) and a solve (solver_solve.c).
+/* The inside of a solver (solver.c): its methods and their choice (solver_choose.c), the system that
+ * is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c) and the
+ * check of its result (solver_accuracy.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
@@ -21,10 +22,10 @@ struct spmv_solver {
     spmv_solver_options options; /* strings and structs that it points to are in this struct */
     spmv_preconditioner_options precond_options;
     char precond_name[PRECOND_NAME], rung[SOLVER_RUNG];
-    const struct general_method *method; /* NULL: conjugate gradients */
-    bool free;                           /* the method was chosen, and may change */
-    char why[SOLVER_SENTENCE];           /* of the method */
-    spmv_csr a, narrow;                  /* in the context's memory; narrow: values in f32, for inner */
+    const struct krylov_method *method; /* the first of a solve */
+    bool free;                          /* the method was chosen, and may change */
+    char why[SOLVER_SENTENCE];          /* of the method */
+    spmv_csr a, narrow;                 /* in the context's memory; narrow: values in f32, for inner */
     /* what the solver owns of a and narrow */
     void *row_ptr, *col, *val, *narrow_val;
     int64_t bytes; /* of these */
@@ -49,7 +50,7 @@ struct spmv_solver {
     double seconds;
 
     /* the last solve: its method and preconditioner, which may not be the first ones */
-    const struct general_method *used;
+    const struct krylov_method *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
     spmv_cg_result *results;       /* one per right-hand side */
@@ -58,13 +59,8 @@ struct spmv_solver {
     bool corrects;                 /* it is the solver of another one's scaled system */
 };
 
-/* "cg" for NULL */
-const char *solver_method_name(const struct general_method *method);
-
-static inline bool solver_is_auto(const char *name)
-{
-    return name == NULL || strcmp(name, "auto") == 0;
-}
+/* *method = the method of this name; NULL of "auto". */
+spmv_status solver_find_method(spmv_context *ctx, const char *name, const struct krylov_method **method);
 
 /* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan exists. */
 spmv_status solver_choose_method(spmv_solver *s);
@@ -76,7 +72,7 @@ spmv_status solver_look_at_signs(spmv_solver *s);
 spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type type, int vectors, bool updates,
                              spmv_plan **plan);
 
-/* The right-hand sides of a product. Methods other than cg have one at a time. */
+/* The right-hand sides of a product: 1 if they are solved one after the other. */
 int solver_vectors_at_once(const spmv_solver *s);
 
 /* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop: before
@@ -95,11 +91,11 @@ spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
 
 /* Bytes that a solve by the method takes besides the plan and the preconditioner. On a GPU they are
  * not host memory: 0. */
-int64_t solver_room(const spmv_solver *s, const struct general_method *method);
+int64_t solver_room(const spmv_solver *s, const struct krylov_method *method);
 
 /* Makes a preconditioner for the method from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
-spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
+spmv_status solver_make_precond(spmv_solver *s, const struct krylov_method *method, const char *name,
                                 spmv_preconditioner **made);
 
 /* The end of a solve of all right-hand sides, which ended with a status and its message; the results have
@@ -117,6 +113,32 @@ int64_t solver_scaled_bytes(const struct scaled_system *scaled);
 /* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's memory,
  * of one right-hand side (solver_rounding.c). Waits. */
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);
+
+/* One right-hand side, and the methods that solve for it one after the other. */
+struct chain {
+    spmv_solver *s;
+    spmv_plan *plan;
+    const void *b; /* that is solved for */
+    void *x;
+    double rtol, atol;
+    bool zero_start; /* of the next method */
+    bool from_zero;  /* of the first method */
+    int64_t most;    /* iterations of all */
+    spmv_cg_result *result;
+};
+
+/* Runs a method from the present x. The numbers of iterations and restarts go on. */
+spmv_status solver_run(struct chain *c, const struct krylov_method *method, const spmv_preconditioner *precond,
+                       int64_t most);
+
+/* Whether another method may follow one that ended like this. */
+bool solver_may_follow(const spmv_solver *s, spmv_status st);
+
+/* The most iterations of this method, of those that are left. */
+int64_t solver_share(const struct chain *c, const struct krylov_method *method);
+
+/* Runs the methods that follow one that ended with st. */
+spmv_status solver_follow(struct chain *c, spmv_status st);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */
 spmv_status solver_solve_held(spmv_solver *s, const void *b, void *x);

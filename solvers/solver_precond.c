@@ -1,8 +1,5 @@
-/* The preconditioner of a solver.
- *
- * For cg: as spmv_preconditioner_create makes it. For minres it must be positive definite: "auto"
- * takes jacobi or none. For gmres and bicgstab, "auto" takes ilut, on a GPU jacobi or none, since
- * triangular solves have little parallelism.
+/* The preconditioner of a solver: what its method needs is made of the solver's matrix. What "auto"
+ * takes: precond_choose.c.
  *
  * Incomplete factors of a general matrix are made of a prepared matrix C = P R A S Q
  * (general_system.h): M^-1 = S Q C~^-1 P R, where C~ are the factors. A, b and the norms of
@@ -16,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "formats/matrix_internal.h"
 #include "solvers/prepare/general_system.h"
 #include "solvers/solver_internal.h"
@@ -190,50 +188,32 @@ static spmv_status make_general(spmv_context *ctx, const char *name, const spmv_
     return make_prepared(ctx, name, a, &o, made);
 }
 
-static bool may_try_another(spmv_status st)
+/* What the method needs. */
+static enum precond_for purpose_of(const struct krylov_method *method)
 {
-    return st == SPMV_ERROR_SINGULAR || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE ||
-           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_UNSUPPORTED || st == SPMV_ERROR_LIMIT;
+    return method == &krylov_cg ? PRECOND_FOR_CG : method == &krylov_minres ? PRECOND_FOR_MINRES : PRECOND_FOR_GENERAL;
 }
 
-/* "auto" for minres, gmres and bicgstab: the first of a list that can be made. */
-static spmv_status make_auto(spmv_context *ctx, const struct general_method *method, const spmv_csr *a,
+/* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
+static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
-    static const char *const lists[][5] = {{"jacobi", "none"}, {"ilut", "ilu0", "jacobi", "none"}};
-    static const char *const reasons[] = {
-        "minres needs a positive definite one, and the diagonal is positive",
-        "an incomplete factor with fill-in: of the preconditioners for general matrices it solves the most systems",
-        "on a GPU, triangular solves cost more than the iterations they save"};
-    const bool minres = method == &general_minres, factor = !minres && ctx->backend->id != SPMV_BACKEND_CUDA;
-    const char *const *const list = lists[factor];
-    char failed[300] = "";
     spmv_status st = SPMV_OK;
-    for (int i = 0; list[i] != NULL; i++) {
-        /* where ilut is only too large, ilu0 comes next */
-        if (factor && i == 1 && st != SPMV_ERROR_MEMORY && st != SPMV_ERROR_LIMIT)
-            continue;
-        st = minres ? spmv_preconditioner_create(ctx, list[i], a, options, made)
-                    : make_general(ctx, list[i], a, options, made);
-        if (st == SPMV_OK) {
-            char *const why = (*made)->why;
-            if (i == 0)
-                snprintf(why, sizeof(*made)->why, "%s", reasons[minres ? 0 : factor ? 1 : 2]);
-            else
-                snprintf(why, sizeof(*made)->why, "the first choice, %s, cannot be made: %s", list[0], failed);
-            ctx->error[0] = '\0'; /* those before are no failure */
-            return st;
-        }
-        if (!may_try_another(st))
-            return st;
-        if (i == 0)
-            snprintf(failed, sizeof failed, "%.280s", spmv_last_error(ctx));
+    struct precond_choice choice;
+    TRY(precond_choose(ctx, purpose, NULL, &choice));
+    do
+        st = purpose == PRECOND_FOR_GENERAL ? make_general(ctx, choice.name, a, options, made)
+                                            : spmv_preconditioner_create(ctx, choice.name, a, options, made);
+    while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
+    if (st == SPMV_OK) {
+        snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
+        ctx->error[0] = '\0'; /* those before are no failure */
     }
+done:
     return st;
 }
 
-static spmv_status make_precond(spmv_solver *s, const struct general_method *method, const char *name,
-                                spmv_preconditioner **made)
+static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const char *name, spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
     spmv_plan *const plan = s->inner != NULL ? s->inner : solver_plan(s);
@@ -254,12 +234,12 @@ static spmv_status make_precond(spmv_solver *s, const struct general_method *met
         TRY(equivalent_make(s->ctx, a, &e));
         a = &e.a;
     }
-    if (method == NULL || (method == &general_minres && !solver_is_auto(name)))
-        TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
-    else if (solver_is_auto(name))
-        TRY(make_auto(s->ctx, method, a, &s->precond_options, made));
-    else
+    if (purpose == PRECOND_FOR_GENERAL && !choice_is_auto(name))
         TRY(make_general(s->ctx, name, a, &s->precond_options, made));
+    else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
+        TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
+    else
+        TRY(make_auto(s->ctx, purpose, a, &s->precond_options, made));
 done:
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
         char sentence[400];
@@ -270,21 +250,17 @@ done:
     return st;
 }
 
-/* The most work of a set-up that "auto" chooses: for each entry and row of A, in the time of some
- * thousands of iterations, or in all, a few seconds, for small systems. */
-static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
-
 /* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is
  * refused here, and under "auto" a smaller one follows. So does one after a set-up of too much work;
  * a preconditioner requested by name may take any. */
-spmv_status solver_make_precond(spmv_solver *s, const struct general_method *method, const char *name,
+spmv_status solver_make_precond(spmv_solver *s, const struct krylov_method *method, const char *name,
                                 spmv_preconditioner **made)
 {
     const int64_t room = solver_room(s, method);
     const bool aside = memory_take(room);
-    if (solver_is_auto(s->options.precond))
-        context_budget(s->ctx, (int64_t)fmin(fmax(MOST_WORK * (double)(s->a.nnz + s->a.rows), SMALL_WORK), 0x1p62));
-    const spmv_status st = make_precond(s, method, name, made);
+    if (choice_is_auto(s->options.precond))
+        context_budget(s->ctx, precond_most_work(&s->a));
+    const spmv_status st = make_precond(s, purpose_of(method), name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

@@ -1,14 +1,7 @@
-/* A solve: calls the solver's method (cg.c, krylov_general.c), and goes on with another one where
- * the method was chosen by "auto" and cannot reach the tolerance:
- *   - with jacobi or none, if the preconditioner fails;
- *   - from cg to minres, if A turns out to be indefinite;
- *   - from any to gmres with ilut, then with ilut of more fill-in, if the residual stagnates, the
- *     method breaks down, or its share of the iterations is used up. That needs "auto" for the
- *     preconditioner too. If none helps, a method that was still running gets the rest of the
- *     iterations.
- * Each goes on from the x reached. A method returns no x with a larger true residual than that of
- * its start (most_growth in krylov.h), so the last x is the best one. An exception is the x of cg that
- * minres goes on from; there the better one is 0.
+/* A solve: calls the solver's method (cg.c, krylov_general.c), and under "auto" those that follow it
+ * (solver_choose.c), for each right-hand side. Each goes on from the x reached. A method returns no x
+ * with a larger true residual than that of its start (most_growth in krylov.h), so the last x is the
+ * best one. An exception is the x of cg that minres goes on from; there the better one is 0.
  *
  * If A is known to be singular (null_space.h), the part of b along its null vectors is split off.
  * The methods solve for the rest, so that no method sees what it cannot reduce. The tolerance is that
@@ -24,30 +17,8 @@
 #include "solvers/krylov/not_finite.h"
 #include "solvers/solver_internal.h"
 
-/* The most iterations of a method that another one may follow. Where minres, or gmres
- * without incomplete factors, converges at all in practical time, it takes fewer. */
-enum { SHARE = 2000 };
-
 static const spmv_cg_result not_begun = {
     .status = SPMV_ERROR_MEMORY, .method = "", .precond = "none", .error_estimate = -1};
-
-/* One right-hand side, and the methods that solve for it one after the other. */
-struct chain {
-    spmv_solver *s;
-    spmv_plan *plan;
-    const void *b; /* that is solved for */
-    void *x;
-    double rtol, atol;
-    bool zero_start; /* of the next method */
-    bool from_zero;  /* of the first method */
-    int64_t most;    /* iterations of all */
-    spmv_cg_result *result;
-};
-
-const char *solver_method_name(const struct general_method *method)
-{
-    return method != NULL ? method->name : "cg";
-}
 
 static int64_t most_iterations(const spmv_solver *s)
 {
@@ -57,7 +28,7 @@ static int64_t most_iterations(const spmv_solver *s)
 static void name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
 {
     if (m != NULL)
-        snprintf(result->precond, sizeof result->precond, "%.*s", (int)sizeof result->precond - 1, precond_name(m));
+        krylov_name_precond(result, m);
 }
 
 /* ------------------------------------------------------------- one method */
@@ -69,76 +40,55 @@ static double most_growth(const spmv_solver *s, int64_t most)
     return s->options.max_iterations > 0 && most >= s->options.max_iterations ? CG_MOST_GROWTH : 1;
 }
 
-static spmv_status run_cg(const spmv_solver *s, spmv_plan *plan, const struct chain *c, int64_t most,
-                          int64_t iterations_before, spmv_cg_result *results)
-{
-    const spmv_solver_options *const o = &s->options;
-    const struct cg_extra extra = {.most_growth = most_growth(s, most),
-                                   /* minres goes on from the last x; run_all knows a better one */
-                                   .indefinite_growth = s->free && c->zero_start ? CG_MOST_GROWTH : 1,
-                                   .iterations_before = iterations_before};
-    spmv_cg_options cg;
-    spmv_cg_options_init(&cg, sizeof cg);
-    cg.rtol = c->rtol;
-    cg.atol = c->atol;
-    cg.max_iterations = most;
-    cg.zero_start = c->zero_start;
-    cg.on_iteration = o->on_iteration;
-    cg.on_iterate = o->on_iterate;
-    cg.user = o->user;
-    cg.method = o->rung;
-    cg.precond = (spmv_preconditioner *)s->used_precond;
-    cg.symmetry_check = o->symmetry_check;
-    cg.inner = s->inner;
-    return cg_solve(plan, c->b, c->x, &cg, &extra, results, sizeof *results);
-}
-
 /* Refinement with exact factors gains digits, unless A is singular up to their rounding. */
-static spmv_status judge_direct(const struct chain *c, spmv_status st)
+static spmv_status judge_direct(const spmv_solver *s, const spmv_cg_result *r, spmv_status st)
 {
-    const spmv_cg_result *const r = c->result;
-    const double roundoff = real_limits_of(SPMV_F64).roundoff, rcond = direct_rcond(c->s->direct);
-    if (!(rcond <= 16 * roundoff) || r->true_residual <= sqrt(roundoff) * r->norm_b)
+    const double roundoff = real_limits_of(SPMV_F64).roundoff, rcond = direct_rcond(s->direct);
+    if (st != SPMV_ERROR_STAGNATION || !(rcond <= 16 * roundoff) || r->true_residual <= sqrt(roundoff) * r->norm_b)
         return st;
-    return context_fail(c->s->ctx, SPMV_ERROR_INCONSISTENT,
+    return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
                         "spmv_solver_solve: direct: A is singular to rounding: the estimated reciprocal of its "
                         "condition number is %.2g; the residual is %.3g, the tolerance is %.3g",
                         rcond, r->true_residual, r->tolerance);
 }
 
-static spmv_status run_general(const struct chain *c, int64_t most, int64_t iterations_before)
+/* Runs s->used with s->used_precond, for all right-hand sides of the plan. */
+static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct chain *c, int64_t most,
+                            int64_t iterations_before, spmv_cg_result *results)
 {
-    spmv_solver *const s = c->s;
     const spmv_solver_options *const o = &s->options;
-    struct general g = {.s = {.call = "spmv_solver_solve",
-                              .ctx = s->ctx,
-                              .plan = c->plan,
-                              .precond = s->used_precond,
-                              .b = c->b,
-                              .x = c->x,
-                              .rtol = c->rtol,
-                              .atol = c->atol,
-                              .max_iterations = most,
-                              .iterations_before = iterations_before,
-                              .zero_start = c->zero_start,
-                              .most_growth = most_growth(s, most),
-                              .indefinite_growth = 1,
-                              .on_iteration = o->on_iteration,
-                              .on_iterate = o->on_iterate,
-                              .user = o->user,
-                              .result = c->result},
-                        .method = s->used,
-                        .restart = s->used == &general_gmres ? o->restart : 0,
-                        .direct = s->direct};
-    spmv_status st = spmv_plan_describe(c->plan, &g.s.info, sizeof g.s.info);
-    if (st == SPMV_OK && s->used == &general_minres && o->symmetry_check == SPMV_SYMMETRY_SAMPLED)
-        st = krylov_check_symmetry(&g.s);
-    st = st != SPMV_OK ? st : general_solve(&g);
-    return st == SPMV_ERROR_STAGNATION && s->used == &general_direct ? judge_direct(c, st) : st;
+    /* minres goes on from the last x of cg; run_all knows a better one */
+    const bool cg_is_first = s->used == &krylov_cg && s->free && c->zero_start;
+    struct krylov asked = {.call = "spmv_solver_solve",
+                           .method = s->used,
+                           .ctx = s->ctx,
+                           .plan = plan,
+                           .precond = s->used_precond,
+                           .b = c->b,
+                           .x = c->x,
+                           .rtol = c->rtol,
+                           .atol = c->atol,
+                           .max_iterations = most,
+                           .iterations_before = iterations_before,
+                           .zero_start = c->zero_start,
+                           .most_growth = most_growth(s, most),
+                           .indefinite_growth = cg_is_first ? CG_MOST_GROWTH : 1,
+                           .on_iteration = o->on_iteration,
+                           .on_iterate = o->on_iterate,
+                           .user = o->user,
+                           .symmetry_check = o->symmetry_check,
+                           .rung = o->rung,
+                           .inner = s->inner,
+                           .restart = s->used == &krylov_gmres ? o->restart : 0,
+                           .direct = s->direct,
+                           .result = results};
+    spmv_status st = spmv_plan_describe(plan, &asked.info, sizeof asked.info);
+    if (st == SPMV_OK)
+        st = s->used->solve(&asked);
+    return s->used == &krylov_direct ? judge_direct(s, results, st) : st;
 }
 
-/* Runs a method from the present x. The numbers of iterations and restarts go on. */
-static spmv_status run(struct chain *c, const struct general_method *method, const spmv_preconditioner *precond,
+spmv_status solver_run(struct chain *c, const struct krylov_method *method, const spmv_preconditioner *precond,
                        int64_t most)
 {
     spmv_solver *const s = c->s;
@@ -147,245 +97,14 @@ static spmv_status run(struct chain *c, const struct general_method *method, con
     s->used_precond = precond;
     *c->result = not_begun;
     name_precond(c->result, precond);
-    const spmv_status st = method == NULL ? run_cg(s, c->plan, c, most, before.iterations, c->result)
-                                          : run_general(c, most, before.iterations);
+    const spmv_status st = run_used(s, c->plan, c, most, before.iterations, c->result);
     c->result->iterations += before.iterations;
     c->result->restarts += before.restarts;
     c->zero_start = false;
     return st;
 }
 
-/* ------------------------------------------------------------- the methods that follow */
-
-/* ilut of the last resort: its options, those of the solver first. */
-static const struct {
-    double drop, fill;
-} resorts[SOLVER_RESORTS] = {{-1, 0}, {1e-8, 100}};
-
-static bool chooses_precond(const spmv_solver *s)
-{
-    return s->free && solver_is_auto(s->options.precond) && s->options.own_precond == NULL && s->options.inner == 0;
-}
-
-/* Whether another method may follow one that ended like this. */
-static bool may_follow(const spmv_solver *s, spmv_status st)
-{
-    return chooses_precond(s) &&
-           (st == SPMV_ERROR_ITERATIONS || st == SPMV_ERROR_STAGNATION || st == SPMV_ERROR_BREAKDOWN ||
-            st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE);
-}
-
-/* The most iterations of one method. */
-static int64_t share(const spmv_solver *s, int64_t left)
-{
-    return may_follow(s, SPMV_ERROR_ITERATIONS) ? min_i64(left, SHARE) : left;
-}
-
-static int64_t iterations_left(const struct chain *c)
-{
-    return c->most - c->result->iterations;
-}
-
-/* The relative residual reached, for the reason of the next method. */
-static double relative_residual(const struct chain *c)
-{
-    return c->result->norm_b > 0 ? c->result->true_residual / c->result->norm_b : 0;
-}
-
-/* Goes on with minres from the x that conjugate gradients reached when they found A indefinite. */
-static spmv_status go_on_with_minres(struct chain *c)
-{
-    spmv_solver *const s = c->s;
-    const int64_t left = iterations_left(c);
-    if (left <= 0)
-        return c->result->status;
-    snprintf(s->why_used, sizeof s->why_used,
-             "conjugate gradients found at iteration %lld that the matrix is not positive definite",
-             (long long)c->result->iterations);
-    const spmv_preconditioner *const precond = s->used_precond;
-    const spmv_status st = run(c, &general_minres, precond, share(s, left));
-    if (st != SPMV_ERROR_INCONSISTENT || !c->from_zero || iterations_left(c) <= 0)
-        return st;
-    /* the x of cg may have grown along a null vector, where it stays */
-    c->zero_start = true;
-    return run(c, &general_minres, precond, share(s, iterations_left(c)));
-}
-
-/* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists: of
- * finite b and x, a sum with M is not finite, or not positive in minres. */
-static bool precond_failed(const struct chain *c, spmv_status st)
-{
-    const spmv_solver *const s = c->s;
-    const bool simple = precond_is_identity(s->used_precond) || precond_inverse_diagonal(s->used_precond) != NULL;
-    return chooses_precond(s) && !simple && (s->used == NULL || s->used == &general_minres) && iterations_left(c) > 0 &&
-           isfinite(c->result->norm_b) &&
-           (st == SPMV_ERROR_NOT_FINITE || (st == SPMV_ERROR_NOT_POSITIVE && s->used == &general_minres));
-}
-
-/* The same method again, with jacobi or none. */
-static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
-{
-    spmv_solver *const s = c->s;
-    char failed[64], sentence[512];
-    snprintf(failed, sizeof failed, "%.60s", precond_name(s->used_precond));
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    if (s->simple == NULL) {
-        const spmv_status made = solver_make_precond(s, &general_minres, "auto", &s->simple);
-        if (made != SPMV_OK)
-            return context_fail(s->ctx, st, "%s", sentence);
-        snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,
-                 (long long)c->result->iterations, sentence);
-    }
-    return run(c, s->used, s->simple, s->used != NULL ? share(s, iterations_left(c)) : iterations_left(c));
-}
-
-/* Makes s->ilut[which] if it does not exist. */
-static spmv_status make_resort(spmv_solver *s, int which)
-{
-    const spmv_preconditioner_options kept = s->precond_options;
-    if (s->ilut[which] != NULL)
-        return SPMV_OK;
-    if (which > 0) {
-        s->precond_options.drop = resorts[which].drop;
-        s->precond_options.fill = resorts[which].fill;
-    }
-    const spmv_status st = solver_make_precond(s, &general_gmres, "ilut", &s->ilut[which]);
-    s->precond_options = kept;
-    if (st == SPMV_OK)
-        snprintf(s->ilut[which]->why, sizeof s->ilut[which]->why, "%s with %s stopped before the tolerance%s",
-                 solver_method_name(s->used), precond_name(s->used_precond),
-                 which > 0 ? "; now with more fill-in" : "");
-    return st;
-}
-
-/* After a method ended with st: gmres with one ilut after the other. If none solves the system, a
- * method that was still running gets the rest of the iterations. The message of a failure says why a
- * resort could not be made. */
-static spmv_status go_on(struct chain *c, spmv_status st)
-{
-    spmv_solver *const s = c->s;
-    const struct general_method *const method = s->used;
-    const spmv_preconditioner *const precond = s->used_precond;
-    const spmv_status ended = st;
-    const double residual = c->result->true_residual;
-    char ended_with[512], sentence[512], refused[300] = "";
-    /* the first of the resorts may be what has failed */
-    const int first = s->used != NULL && strcmp(precond_name(s->used_precond), "ilut") == 0;
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    memcpy(ended_with, sentence, sizeof ended_with);
-    for (int which = first; which < SOLVER_RESORTS && may_follow(s, st) && iterations_left(c) > 0; which++) {
-        const spmv_status made = make_resort(s, which);
-        if (made == SPMV_CANCELLED) /* x is what was reached before */
-            return made;
-        if (made != SPMV_OK) {
-            if (made == SPMV_ERROR_SINGULAR || made == SPMV_ERROR_NOT_FINITE)
-                snprintf(refused, sizeof refused, "; %.280s", spmv_last_error(s->ctx));
-            continue;
-        }
-        snprintf(s->why_used, sizeof s->why_used,
-                 "%s with %s stopped at iteration %lld with a relative residual of %.2g", solver_method_name(s->used),
-                 precond_name(s->used_precond), (long long)c->result->iterations, relative_residual(c));
-        st = run(c, &general_gmres, s->ilut[which], share(s, iterations_left(c)));
-        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    }
-    if (may_follow(s, st) && ended == SPMV_ERROR_ITERATIONS && iterations_left(c) > 0) {
-        if (s->used != method)
-            snprintf(s->why_used, sizeof s->why_used,
-                     "%s with %s goes on, since gmres with ilut did not help: it stopped with a relative residual of "
-                     "%.2g",
-                     solver_method_name(method), precond_name(precond), relative_residual(c));
-        st = run(c, method, precond, iterations_left(c));
-        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    }
-    if (may_follow(s, st) && ended == SPMV_ERROR_INCONSISTENT && !(c->result->true_residual < 0.5 * residual)) {
-        s->used = method;
-        s->used_precond = precond;
-        return context_fail(s->ctx, ended, "%s", ended_with);
-    }
-    return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, refused);
-}
-
-/* In units of solver_rounding, an upper bound. Both numbers were set by hand, from cg in f32 under auto on
- * three Poisson grids, which ends with residuals of 0.3 to 0.6 where the type has no more digits. A
- * tolerance below the second number is out of reach for any method. */
-static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
-
-/* Whether rounding errors limit the residual of the method that ended with *st, so that no other method
- * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is also so for a
- * larger residual if the recurrence has reached the tolerance: without rounding errors, x would solve the
- * system, so the sizes of its terms are those of the solution. */
-static bool is_at_precision(const struct chain *c, spmv_status *st)
-{
-    const spmv_solver *const s = c->s;
-    const spmv_cg_result *const r = c->result;
-    spmv_plan_info info;
-    double rounding = 0;
-    char sentence[400];
-    if ((*st != SPMV_ERROR_STAGNATION && *st != SPMV_ERROR_ITERATIONS && *st != SPMV_ERROR_NOT_POSITIVE) ||
-        !(r->true_residual < r->norm_b) || spmv_plan_describe(c->plan, &info, sizeof info) != SPMV_OK)
-        return false;
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    const bool known = solver_rounding(s, info.type, c->b, c->x, &rounding) == SPMV_OK;
-    const bool below = known && r->tolerance < BELOW_ROUNDING * rounding;
-    const bool at = below && r->true_residual <= AT_ROUNDING * rounding;
-    const bool done = below && *st == SPMV_ERROR_STAGNATION && r->recurrence_residual <= r->tolerance;
-    if (at)
-        *st = SPMV_ERROR_STAGNATION;
-    context_fail(s->ctx, *st, "%s%s", sentence,
-                 at     ? "; it is at the rounding errors of b - A x"
-                 : done ? "; the tolerance is below the rounding errors of b - A x"
-                        : "");
-    return at || done;
-}
-
-/* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to that of
- * the smallest residual, from which it is not far. */
-static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
-{
-    spmv_solver *const s = c->s;
-    char sentence[512];
-    const double residual = c->result->true_residual;
-    snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
-    if ((s->none == NULL && solver_make_precond(s, &general_minres, "none", &s->none) != SPMV_OK) ||
-        iterations_left(c) <= 0)
-        return context_fail(s->ctx, st, "%s", sentence);
-    const spmv_preconditioner *const before = s->used_precond;
-    const spmv_status then = run(c, &general_minres, s->none, share(s, iterations_left(c)));
-    if (then == SPMV_OK || then == SPMV_CANCELLED || c->result->true_residual < residual ||
-        spmv_status_class(then) != 7)
-        return then;
-    s->used_precond = before;
-    return context_fail(s->ctx, st, "%s", sentence);
-}
-
-/* Whether A, b or the start has a number that is not finite, which no method can solve; the message
- * names it. */
-static bool is_not_finite(const struct chain *c)
-{
-    struct krylov k = {.call = "spmv_solver_solve", .ctx = c->s->ctx, .plan = c->plan, .x = c->x};
-    if (spmv_plan_describe(c->plan, &k.info, sizeof k.info) != SPMV_OK)
-        return false;
-    k.type = k.info.type;
-    return krylov_find_not_finite(&k, c->b, c->from_zero);
-}
-
-/* The methods that follow one that ended with st. */
-static spmv_status follow(struct chain *c, spmv_status st)
-{
-    const spmv_solver *const s = c->s;
-    if (st == SPMV_ERROR_NOT_FINITE && may_follow(s, st) && is_not_finite(c))
-        return st;
-    if (precond_failed(c, st))
-        st = go_on_with_simple(c, st);
-    if (st == SPMV_ERROR_NOT_POSITIVE && s->used == NULL && s->free && s->options.inner == 0)
-        st = go_on_with_minres(c);
-    if (precond_failed(c, st))
-        st = go_on_with_simple(c, st);
-    if (st == SPMV_ERROR_INCONSISTENT && chooses_precond(s) && s->used == &general_minres &&
-        !precond_is_identity(s->used_precond))
-        st = go_on_to_least_squares(c, st);
-    return st != SPMV_OK && may_follow(s, st) && !is_at_precision(c, &st) ? go_on(c, st) : st;
-}
+/* ------------------------------------------------------------- one right-hand side */
 
 /* x = 0 after a failure with a larger residual than that of 0, if the methods began there. */
 static spmv_status return_to_zero(const struct chain *c, spmv_status st)
@@ -408,9 +127,9 @@ static spmv_status return_to_zero(const struct chain *c, spmv_status st)
 static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
-    const int64_t left = iterations_left(c);
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    return return_to_zero(c, follow(c, run(c, s->method, s->precond, s->method != NULL ? share(s, left) : left)));
+    const spmv_status st = solver_run(c, s->method, s->precond, solver_share(c, s->method));
+    return return_to_zero(c, solver_follow(c, st));
 }
 
 /* ------------------------------------------------------------- a singular matrix */
@@ -549,9 +268,9 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
     spmv_status st = solver_single_plan(s, &c.plan);
     if (st == SPMV_OK && begun) {
         c.zero_start = false;
-        s->used = NULL;
+        s->used = &krylov_cg;
         s->used_precond = s->precond;
-        st = follow(&c, result->status);
+        st = solver_follow(&c, result->status);
     } else if (st == SPMV_OK) {
         result->iterations = result->restarts = 0;
         st = run_from_start(&c);
@@ -569,7 +288,7 @@ static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool beg
 /* Whether solve_single can do more about a right-hand side that cg has not solved. */
 static bool may_go_on(const spmv_solver *s, spmv_status st)
 {
-    return may_follow(s, st) || (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0);
+    return solver_may_follow(s, st) || (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0);
 }
 
 /* ------------------------------------------------------------- several right-hand sides */
@@ -715,7 +434,7 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                             .atol = s->options.atol,
                             .zero_start = s->options.zero_start != 0};
     bool more = false;
-    if (s->method == NULL && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
+    if (s->method->columns && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
         for (int v = 0; v < s->options.vectors; v++)
             s->results[v].status = SPMV_ERROR_UNSUPPORTED;
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
@@ -723,10 +442,10 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
     }
     if (solver_vectors_at_once(s) == 1 || s->null_space != NULL)
         return solve_columns(s, b, x, false);
-    s->used = NULL;
+    s->used = &krylov_cg;
     s->used_precond = s->precond;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = run_cg(s, solver_plan(s), &c, most_iterations(s), 0, s->results);
+    const spmv_status st = run_used(s, solver_plan(s), &c, most_iterations(s), 0, s->results);
     for (int v = 0; v < s->options.vectors; v++)
         more = more || may_go_on(s, s->results[v].status);
     return more && st != SPMV_OK && (spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE)

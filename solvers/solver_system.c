@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
+#include "core/choice.h"
 #include "solvers/solver_internal.h"
 
 /* Whether conjugate gradients solve several right-hand sides one after the other. With few entries per
@@ -15,13 +16,13 @@
 static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8 };
-    return s->ctx->backend->id != SPMV_BACKEND_CUDA && s->options.plan == NULL && solver_is_auto(s->options.rung) &&
+    return s->ctx->backend->id != SPMV_BACKEND_CUDA && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
            s->options.inner == 0 && s->a.nnz < FEW_ENTRIES * s->a.rows;
 }
 
 int solver_vectors_at_once(const spmv_solver *s)
 {
-    return s->method == NULL && !one_by_one(s) ? s->options.vectors : 1;
+    return s->method->columns && !one_by_one(s) ? s->options.vectors : 1;
 }
 
 /* Makes -A and its plan. */
@@ -43,7 +44,7 @@ done:
 /* Whether the method needs a symmetric matrix: only then are sums of rows and columns the same. */
 static bool is_symmetric(const spmv_solver *s)
 {
-    return (s->method == NULL || s->method == &general_minres) && s->options.inner == 0;
+    return s->method->symmetric && s->options.inner == 0;
 }
 
 spmv_status solver_make_system(spmv_solver *s, bool updates)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/backend.h"
+#include "core/choice.h"
 #include "core/clock.h"
 #include "spgemm/spgemm_internal.h"
 
@@ -38,31 +39,26 @@ static const struct spgemm_method *methods_of(spmv_backend backend)
 
 const char *spmv_multiply_method_name(spmv_backend backend, int index)
 {
-    const struct spgemm_method *method = methods_of(backend);
-    for (int i = 0; method != NULL && method->name != NULL && index >= 0; i++, method++)
-        if (i == index)
-            return method->name;
-    return NULL;
+    const struct spgemm_method *const methods = methods_of(backend);
+    return names_at(methods, sizeof *methods, index);
 }
 
 static spmv_status choose_method(struct spmv_multiply_plan *plan, const char *name)
 {
     const struct spgemm_method *const methods = methods_of(plan->ctx->backend->id);
     const char *const backend = spmv_backend_name(plan->ctx->backend->id);
-    plan->method = methods;
-    if (name == NULL || strcmp(name, "auto") == 0) {
+    struct names names = {.on = backend};
+    const void *method = NULL;
+    names_add_row(&names, "auto", methods);
+    names_add_table(&names, methods, sizeof *methods);
+    const spmv_status st = choice_take(plan->ctx, SPMV_ERROR_METHOD, "spmv_multiply", "method", &names, name, &method);
+    if (st != SPMV_OK)
+        return st;
+    plan->method = method;
+    if (choice_is_auto(name))
         snprintf(plan->why, sizeof plan->why, "the default method of the backend %s", backend);
-        return SPMV_OK;
-    }
-    char names[128] = "";
-    for (; plan->method->name != NULL && strcmp(plan->method->name, name) != 0; plan->method++) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", plan->method->name);
-    }
-    if (plan->method->name == NULL)
-        return context_fail(plan->ctx, SPMV_ERROR_METHOD,
-                            "spmv_multiply: unknown method \"%s\"; the backend %s has auto, %s", name, backend, names);
-    snprintf(plan->why, sizeof plan->why, "named by the option method");
+    else
+        snprintf(plan->why, sizeof plan->why, "named by the option method");
     return SPMV_OK;
 }
 

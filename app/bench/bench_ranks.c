@@ -14,6 +14,7 @@
 #include "app/product.h"
 #include "app/solve/solve.h"
 #include "bench/timing.h"
+#include "core/choice.h"
 #include "core/reals.h"
 
 /* Numbers of timed runs, and iterations of the short and, by default, of the long solve. */
@@ -100,7 +101,7 @@ static spmv_status measure_solves(struct bench *b)
     const int limit = o->max_iterations > FEW_ITERATIONS ? o->max_iterations : MANY_ITERATIONS;
     spmv_status st = place_vector(b->place, "the vector x", SPMV_GROUP_COLS, 0, &b->x);
     if (st == SPMV_OK && option_given(o, "precond")) {
-        b->precond_name = strcmp(o->precond, "auto") == 0 ? "jacobi" : o->precond;
+        b->precond_name = choice_is_auto(o->precond) ? "jacobi" : o->precond;
         st = place_passed(b->place, spmv_group_preconditioner_create(b->place->matrix, b->precond_name, &b->precond));
     }
     if (st == SPMV_OK)

@@ -12,6 +12,7 @@
 #include "app/input.h"
 #include "app/options.h"
 #include "app/output.h"
+#include "core/choice.h"
 
 /* Default limit of the number of values. */
 enum { USUAL_MOST = 32 };
@@ -167,7 +168,7 @@ spmv_status run_explain(const struct options *o, const char *const *arguments, i
     if (st == SPMV_OK)
         st = open_context(o, SPMV_BACKEND_REF, &job.ctx);
     if (st == SPMV_OK) {
-        job.rung = strcmp(o->method, "auto") == 0 ? subject->rung : o->method;
+        job.rung = choice_is_auto(o->method) ? subject->rung : o->method;
         st = subject->run(&job, arguments, count);
     }
     if (st == SPMV_OK)

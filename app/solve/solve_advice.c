@@ -12,6 +12,7 @@
 #include "app/input.h"
 #include "app/options.h"
 #include "app/solve/solve.h"
+#include "core/choice.h"
 
 /* Adds a part of a sentence to the text. */
 __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const char *format, ...)
@@ -160,7 +161,7 @@ static void not_positive(struct advice *to, const struct options *o, const spmv_
         add(to, "the matrix is a pattern without values, so each entry is 1: use a matrix with values");
     else if (strcmp(o->solver, "gmres") == 0 || strcmp(o->solver, "bicgstab") == 0)
         add(to, "try --precond auto or ilut, which need not be positive definite");
-    else if (strcmp(o->solver, "auto") == 0 && !o->inner && a->columns == 1 && !used(a, "none"))
+    else if (choice_is_auto(o->solver) && !o->inner && a->columns == 1 && !used(a, "none"))
         add(to, "try --precond none or auto");
     else
         add(to, "try --solver minres%s", o->inner ? " without --inner" : used(a, "none") ? "" : " --precond none");
@@ -242,7 +243,7 @@ struct advice solve_advice_on_ranks(const struct options *o, const struct attemp
         add(&to, "%s gmres", only_cg);
     else if (stop == SPMV_ERROR_NOT_POSITIVE)
         add(&to, "%s%s minres",
-            strcmp(o->precond, "auto") != 0 && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "", only_cg);
+            !choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "", only_cg);
     else if (stop == SPMV_ERROR_ITERATIONS)
         add(&to, "try %sa --max-iterations above %lld%s", used(a, "amg") ? "" : "--precond amg, or ",
             (long long)a->result.iterations, is_f32(o) ? ", or --type f64" : "");

@@ -1,7 +1,7 @@
 /* spmv solve, before the solver: the options, the matrix, the vectors and the plan.
  *
- * The matrix must be square and symmetric. Without b, b = A times a known solution is computed, and
- * checked like any product.
+ * The matrix must be square, for cg and minres also symmetric. Without b, b = A times a known
+ * solution is computed, and checked like any product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
@@ -11,10 +11,12 @@
 
 #include "app/input.h"
 #include "app/job_memory.h"
+#include "app/name_lists.h"
 #include "app/options.h"
 #include "app/output.h"
 #include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/choice.h"
 #include "core/plural.h"
 #include "core/reals.h"
 
@@ -54,7 +56,7 @@ static const char *symmetric_method(const struct job *job)
     const char *const solver = job->o->solver;
     if (strcmp(solver, "minres") == 0)
         return "minres needs a symmetric matrix";
-    return strcmp(solver, "cg") == 0 || (strcmp(solver, "auto") == 0 && (job->o->inner || job->method != NULL))
+    return strcmp(solver, "cg") == 0 || (choice_is_auto(solver) && (job->o->inner || job->method != NULL))
                ? "conjugate gradients need a symmetric positive definite matrix"
                : NULL;
 }
@@ -126,13 +128,11 @@ const char *solve_split_method(const struct options *o, spmv_backend backend, co
  * the solver, so its rungs are listed. */
 static void tell_rungs(const struct job *job)
 {
-    char names[128] = "";
-    const char *known;
-    size_t used = 0;
-    for (int i = 0;
-         (known = spmv_cg_method_name(spmv_context_backend(job->place->ctx), i)) != NULL && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
-    complain("the solver has no such rung; its rungs: %s", names);
+    struct names rungs = {.count = 0};
+    char list[128];
+    names_of_rungs(&rungs, spmv_context_backend(job->place->ctx));
+    names_join(&rungs, list, sizeof list);
+    complain("the solver has no such rung; its rungs: %s", list);
 }
 
 /* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and

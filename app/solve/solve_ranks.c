@@ -10,11 +10,12 @@
 #include "app/options.h"
 #include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "core/choice.h"
 #include "core/reals.h"
 
 const char *job_refuse_ranks(const struct options *o)
 {
-    if (strcmp(o->solver, "auto") != 0 && strcmp(o->solver, "cg") != 0)
+    if (!choice_is_auto(o->solver) && strcmp(o->solver, "cg") != 0)
         return "several ranks solve by conjugate gradients only: --solver cg";
     if (o->inner)
         return "--inner is not supported on several ranks";
@@ -34,7 +35,7 @@ const char *job_refuse_ranks(const struct options *o)
 spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a)
 {
     struct place *const place = job->place;
-    const bool chooses = strcmp(a->name, "auto") == 0;
+    const bool chooses = choice_is_auto(a->name);
     const double began = monotonic_seconds();
     snprintf(a->result.precond, sizeof a->result.precond, "%s", chooses ? "jacobi" : a->name);
     const spmv_status st = spmv_group_preconditioner_create(place->matrix, a->result.precond, &a->precond);

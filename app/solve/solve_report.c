@@ -10,6 +10,7 @@
 #include "app/output.h"
 #include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/choice.h"
 
 spmv_status job_write_history(const struct job *job)
 {
@@ -205,7 +206,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
         strcmp(a->result.method, "direct") == 0)
         return;
     remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
-    remark(strcmp(a->name, "auto") == 0 ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
+    remark(choice_is_auto(a->name) ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
     if (info.layout[0] != '\0')
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);
 }
@@ -247,7 +248,7 @@ void job_remark(const struct job *job, const struct attempt *a)
                (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
                solver_words(r));
     if (job->in.view.rows > 0 && !of_zero)
-        remark(strcmp(job->o->solver, "auto") == 0 && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
+        remark(choice_is_auto(job->o->solver) && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
                "reason for %s: %s", r->method, r->why_method);
     if (job->in.view.rows > 0 && r->rung[0] != '\0')
         remark(LEVEL_VERBOSE, "reason for %s: %s", r->rung, r->why_rung);

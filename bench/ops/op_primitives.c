@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "bench/ops/work.h"
+#include "core/choice.h"
 #include "formats/generate/random.h"
 
 enum { STREAM_IN = 0x696e, STREAM_SEGMENTS = 0x736567, STREAM_ORDER = 0x6f7264, STREAM_FLAGS = 0x666c67 };
@@ -341,20 +342,17 @@ DEFINE_RUN(scatter)
 static spmv_status open_compact(struct work *work, const char *asked, struct method *method)
 {
     const spmv_backend backend = spmv_context_backend(work->ctx);
-    const bool by_default = strcmp(asked, "auto") == 0;
-    int m = 0;
-    while (!by_default && spmv_compact_method_name(backend, m) != NULL &&
-           strcmp(spmv_compact_method_name(backend, m), asked) != 0)
-        m++;
-    const char *const name = spmv_compact_method_name(backend, m);
-    if (name == NULL) {
-        int length = snprintf(work->error, sizeof work->error, "unknown method %s of compact; there are: auto", asked);
-        for (m = 0; spmv_compact_method_name(backend, m) != NULL && length < (int)sizeof work->error; m++)
-            length += snprintf(work->error + length, sizeof work->error - (size_t)length, ", %s",
-                               spmv_compact_method_name(backend, m));
+    struct names names = {.on = spmv_backend_name(backend)};
+    names_add_row(&names, "auto", spmv_compact_method_name(backend, 0));
+    for (int m = 0; spmv_compact_method_name(backend, m) != NULL; m++)
+        names_add_row(&names, spmv_compact_method_name(backend, m), spmv_compact_method_name(backend, m));
+    const int at = names_find(&names, asked, strlen(asked));
+    if (at < 0) {
+        names_unknown(&names, "method of compact", asked, strlen(asked), NULL, work->error, sizeof work->error);
         return SPMV_ERROR_METHOD;
     }
-    *method = (struct method){.name = name, .why = by_default ? "the default" : "requested", .work = work};
+    *method = (struct method){
+        .name = names.row[at], .why = choice_is_auto(asked) ? "the default" : "requested", .work = work};
     return SPMV_OK;
 }
 

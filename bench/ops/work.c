@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench/timing.h"
+#include "core/choice.h"
 #include "formats/generate/random.h"
 
 #define DECLARE(name) extern const struct operation operation_##name;
@@ -176,7 +177,7 @@ const char *work_no_names(spmv_backend backend, int index)
 
 spmv_status work_open_only(struct work *work, const char *name, struct method *method)
 {
-    if (strcmp(name, "auto") != 0) {
+    if (!choice_is_auto(name)) {
         snprintf(work->error, sizeof work->error, "%s has no method %s; there is: auto", work->operation->name, name);
         return SPMV_ERROR_METHOD;
     }
@@ -188,7 +189,7 @@ spmv_status work_open_rung(struct work *work, const char *name, spmv_status st, 
 {
     if (st != SPMV_OK)
         return work_fail(work, work->ctx, st);
-    const bool by_default = strcmp(name, "auto") == 0;
+    const bool by_default = choice_is_auto(name);
     *method = (struct method){.name = by_default ? "default" : name,
                               .why = by_default ? "the backend's choice" : "named",
                               .work = work,

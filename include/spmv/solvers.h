@@ -1,4 +1,4 @@
-/* Iterative solvers for A x = b: conjugate gradients for symmetric positive definite matrices.
+/* Solvers for A x = b, with any square A: conjugate gradients, MINRES, GMRES, BiCGStab, and LU factors.
  *
  * A solver owns what the solution of A x = b needs: the plan for products with A and the
  * preconditioner. It is made once for a matrix and solves for any number of right-hand sides:
@@ -9,8 +9,8 @@
  *     spmv_solver_solve(solver, b, x, &result, sizeof result);    (b, x in the context's memory)
  *     spmv_solver_destroy(solver);
  *
- * spmv_solve does this in one call. spmv_cg is the method itself, for a plan and a preconditioner
- * of the caller:
+ * spmv_solve does this in one call. spmv_cg is conjugate gradients alone, for a plan and a
+ * preconditioner of the caller:
  *
  *     spmv_cg_options options;
  *     spmv_cg_result result;

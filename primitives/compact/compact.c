@@ -1,6 +1,8 @@
 /* compact: the public fronts, and the choice of the method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "core/backend.h"
+#include "core/choice.h"
 #include "primitives/compact/compact_rungs.h"
 
 /* The methods of a backend: its default, the teaching form, which all backends have, and the rung
@@ -65,22 +67,30 @@ static spmv_status run_flagged(spmv_context *ctx, const char *caller, const char
     return run(ctx, method, filter, type, in, out, count, n);
 }
 
+static spmv_status find_method(spmv_context *ctx, const char *name, enum method *method)
+{
+    const char *const *const names = method_names[ctx->backend->id];
+    struct names methods = {.on = spmv_backend_name(ctx->backend->id)};
+    const void *row = NULL;
+    names_add_row(&methods, "auto", &names[OWN]);
+    for (int m = 0; m < METHODS && names[m] != NULL; m++)
+        names_add_row(&methods, names[m], &names[m]);
+    const spmv_status st = choice_take(ctx, SPMV_ERROR_METHOD, "spmv_compact_by", "method", &methods, name, &row);
+    if (st == SPMV_OK)
+        *method = (enum method)((const char *const *)row - names);
+    return st;
+}
+
 spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in, const uint8_t *flags,
                             void *out, int64_t *count, int64_t n)
 {
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
-    const char *const *const names = method_names[ctx->backend->id];
-    int which = method == NULL || strcmp(method, "auto") == 0 ? OWN : METHODS;
-    for (int m = 0; m < METHODS && which == METHODS; m++)
-        if (names[m] != NULL && strcmp(method, names[m]) == 0)
-            which = m;
-    if (which == METHODS)
-        return context_fail(
-            ctx, SPMV_ERROR_METHOD, "spmv_compact_by: unknown method %.60s; there are: auto, %s, %s%s%s", method,
-            names[OWN], names[IN_STEPS], names[BELOW] != NULL ? ", " : "", names[BELOW] != NULL ? names[BELOW] : "");
-    return run_flagged(ctx, "spmv_compact", "flags", flags, (enum method)which, &(struct filter){.mask = flags}, type,
-                       in, out, count, n);
+    enum method which = OWN;
+    const spmv_status st = choice_is_auto(method) ? SPMV_OK : find_method(ctx, method, &which);
+    return st != SPMV_OK ? st
+                         : run_flagged(ctx, "spmv_compact", "flags", flags, which, &(struct filter){.mask = flags},
+                                       type, in, out, count, n);
 }
 
 spmv_status spmv_compact(spmv_context *ctx, spmv_type type, const void *in, const uint8_t *flags, void *out,

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/backend.h"
-#include "core/rungs.h"
+#include "core/choice.h"
 #include "primitives/histogram/histogram_request.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct histogram_request *r)
@@ -24,10 +24,9 @@ static spmv_status check(spmv_context *ctx, spmv_type count_type, const struct h
 /* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct histogram_rung **rung)
 {
-    const struct rung_list list = RUNG_LIST(ctx->backend->histogram_rungs);
-    const void *found = rung_is_auto(name) ? rung_last(list) : NULL;
-    const spmv_status st =
-        found != NULL ? SPMV_OK : rung_find(ctx, "spmv_histogram_rung", list, name, strlen(name), &found);
+    const struct histogram_rung *const rungs = ctx->backend->histogram_rungs;
+    const void *found = NULL;
+    const spmv_status st = choice_take_rung(ctx, "spmv_histogram_rung", rungs, sizeof *rungs, name, &found);
     *rung = found;
     return st;
 }
@@ -70,5 +69,5 @@ spmv_status spmv_histogram(spmv_context *ctx, spmv_type count_type, const int32_
 const char *spmv_histogram_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    return table != NULL ? rung_name_at(RUNG_LIST(table->histogram_rungs), index) : NULL;
+    return table != NULL ? names_at(table->histogram_rungs, sizeof *table->histogram_rungs, index) : NULL;
 }

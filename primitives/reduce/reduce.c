@@ -1,7 +1,8 @@
 /* reduce: the public front.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "core/rungs.h"
+#include "core/backend.h"
+#include "core/choice.h"
 #include "primitives/map/map_fill.h"
 #include "primitives/reduce/reduce_ladder.h"
 
@@ -55,14 +56,15 @@ spmv_status spmv_map_reduce(spmv_context *ctx, spmv_function function, spmv_op o
 const char *spmv_reduce_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    return table != NULL ? rung_name_at(RUNG_LIST(table->reduce_rungs()), index) : NULL;
+    const struct reduce_rung *const rungs = table != NULL ? table->reduce_rungs() : NULL;
+    return names_at(rungs, sizeof *rungs, index);
 }
 
 static spmv_status find_rung(spmv_context *ctx, const char *what, const char *name, const struct reduce_rung *rungs,
                              const struct reduce_rung **found)
 {
     const void *rung = NULL;
-    const spmv_status st = rung_find(ctx, what, RUNG_LIST(rungs), name, strlen(name), &rung);
+    const spmv_status st = choice_take_rung(ctx, what, rungs, sizeof *rungs, name, &rung);
     *found = rung;
     return st;
 }
@@ -79,7 +81,7 @@ static spmv_status check_order(spmv_context *ctx, const struct reduce_rung *rung
 spmv_status spmv_reduce_rung(spmv_context *ctx, const char *name, spmv_op op, spmv_type type, const void *in, void *out,
                              int64_t n)
 {
-    if (rung_is_auto(name))
+    if (choice_is_auto(name))
         return spmv_reduce(ctx, op, type, in, out, n);
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
@@ -102,7 +104,7 @@ spmv_status spmv_reduce_trace(spmv_context *ctx, const char *name, spmv_op op, s
                               void *host_out, int64_t n, spmv_trace_fn trace, void *user)
 {
     static const char what[] = "spmv_reduce_trace";
-    const bool by_default = rung_is_auto(name);
+    const bool by_default = choice_is_auto(name);
     const struct reduce_rung *rung = NULL;
     void *scratch = NULL;
     spmv_status st = find_rung(ctx, what, by_default ? "divergent" : name, reduce_rungs_ref(), &rung);

@@ -1,9 +1,11 @@
 /* scan: the public front; the rungs by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "core/rungs.h"
+#include "core/backend.h"
+#include "core/choice.h"
 #include "primitives/scan/scan_ladder.h"
 
 /* Argument checks shared by all calls. what: the call's name. */
@@ -57,7 +59,8 @@ spmv_status spmv_map_scan(spmv_context *ctx, spmv_function function, spmv_scan_k
 const char *spmv_scan_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    return table != NULL ? rung_name_at(RUNG_LIST(table->scan_rungs()), index) : NULL;
+    const struct scan_rung *const rungs = table != NULL ? table->scan_rungs() : NULL;
+    return names_at(rungs, sizeof *rungs, index);
 }
 
 static bool is_block(int64_t block)
@@ -68,11 +71,11 @@ static bool is_block(int64_t block)
 spmv_status scan_rung_find(spmv_context *ctx, const char *what, const struct scan_rung *rungs, const char *name,
                            const struct scan_rung **found, int *block)
 {
-    if (ctx == NULL)
-        return SPMV_ERROR_ARGUMENT;
+    char own[64]; /* without the block size; a longer name is unknown */
     const size_t length = strcspn(name, ":");
     const void *place = NULL;
-    const spmv_status st = rung_find(ctx, what, RUNG_LIST(rungs), name, length, &place);
+    snprintf(own, sizeof own, "%.*s", (int)(length < sizeof own ? length : sizeof own), name);
+    const spmv_status st = choice_take_rung(ctx, what, rungs, sizeof *rungs, own, &place);
     if (st != SPMV_OK)
         return st;
     const struct scan_rung *const rung = place;
@@ -114,7 +117,7 @@ spmv_status spmv_scan_rung(spmv_context *ctx, const char *rung, spmv_scan_kind k
     static const char what[] = "spmv_scan_rung";
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (rung_is_auto(rung))
+    if (choice_is_auto(rung))
         return spmv_scan(ctx, kind, op, type, in, out, n);
     const struct scan_rung *found = NULL;
     struct scan_request request = {
@@ -139,7 +142,7 @@ static spmv_status find_by_block(spmv_context *ctx, const char *what, const char
 {
     const struct scan_rung *const rungs = ctx->backend->scan_rungs();
     int block;
-    if (rung_is_auto(name)) {
+    if (choice_is_auto(name)) {
         for (const struct scan_rung *r = rungs; r->name != NULL; r++)
             if (r->by_block)
                 *found = r;
@@ -210,7 +213,7 @@ spmv_status spmv_scan_trace(spmv_context *ctx, const char *rung, spmv_scan_kind 
     struct scan_request request = {
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = host_in, .out = host_out, .n = n};
     spmv_status st =
-        scan_rung_find(ctx, what, scan_rungs_ref(), rung_is_auto(rung) ? "blelloch" : rung, &found, &request.block);
+        scan_rung_find(ctx, what, scan_rungs_ref(), choice_is_auto(rung) ? "blelloch" : rung, &found, &request.block);
     if (st == SPMV_OK)
         st = scan_check(ctx, what, kind, op, type, n);
     if (st == SPMV_OK)

@@ -1,7 +1,8 @@
 /* segmented scan: the public front; the rungs by name.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "core/rungs.h"
+#include "core/backend.h"
+#include "core/choice.h"
 #include "primitives/segscan/segments.h"
 #include "primitives/segscan/segscan_ladder.h"
 
@@ -38,7 +39,8 @@ done:
 const char *spmv_segscan_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    return table != NULL ? rung_name_at(RUNG_LIST(table->segscan_rungs()), index) : NULL;
+    const struct scan_rung *const rungs = table != NULL ? table->segscan_rungs() : NULL;
+    return names_at(rungs, sizeof *rungs, index);
 }
 
 /* Finds the rung in a table, checks all arguments and sets the block of the request. */
@@ -64,7 +66,7 @@ spmv_status spmv_segscan_rung(spmv_context *ctx, const char *rung, spmv_scan_kin
         .form = SCAN_ALL, .kind = kind, .op = op, .type = type, .in = in, .flags = flags, .out = out, .n = n};
     if (ctx == NULL)
         return SPMV_ERROR_ARGUMENT;
-    if (rung_is_auto(rung)) {
+    if (choice_is_auto(rung)) {
         const spmv_segments segments = segments_of_request(&request);
         return spmv_segscan(ctx, kind, op, type, &segments, in, out, n);
     }
@@ -93,7 +95,7 @@ spmv_status spmv_segscan_trace(spmv_context *ctx, const char *rung, spmv_scan_ki
                                    .out = host_out,
                                    .n = n};
     spmv_status st = SPMV_OK;
-    TRY(choose(ctx, what, segscan_rungs_ref(), rung_is_auto(rung) ? "blelloch" : rung, &request, &found));
+    TRY(choose(ctx, what, segscan_rungs_ref(), choice_is_auto(rung) ? "blelloch" : rung, &request, &found));
     if (trace == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "%s: trace is NULL", what);
     if (n == 0)

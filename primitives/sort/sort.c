@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/backend.h"
-#include "core/rungs.h"
+#include "core/choice.h"
 #include "primitives/sort/sort_request.h"
 
 static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sort_request *r)
@@ -32,9 +32,9 @@ static spmv_status check(spmv_context *ctx, spmv_type key_type, const struct sor
 /* Finds the rung of that name; NULL or "auto": the last of the backend's list. */
 static spmv_status find_rung(spmv_context *ctx, const char *name, const struct sort_rung **rung)
 {
-    const struct rung_list list = RUNG_LIST(ctx->backend->sort_rungs);
-    const void *found = rung_is_auto(name) ? rung_last(list) : NULL;
-    const spmv_status st = found != NULL ? SPMV_OK : rung_find(ctx, "spmv_sort_rung", list, name, strlen(name), &found);
+    const struct sort_rung *const rungs = ctx->backend->sort_rungs;
+    const void *found = NULL;
+    const spmv_status st = choice_take_rung(ctx, "spmv_sort_rung", rungs, sizeof *rungs, name, &found);
     *rung = found;
     return st;
 }
@@ -120,5 +120,5 @@ spmv_status spmv_sort_by_key(spmv_context *ctx, spmv_type key_type, int begin_bi
 const char *spmv_sort_rung_name(spmv_backend backend, int index)
 {
     const struct backend_table *const table = backend_find(backend);
-    return table != NULL ? rung_name_at(RUNG_LIST(table->sort_rungs), index) : NULL;
+    return table != NULL ? names_at(table->sort_rungs, sizeof *table->sort_rungs, index) : NULL;
 }

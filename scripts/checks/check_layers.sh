@@ -17,8 +17,9 @@
 #     and spmv/spmv.h, which include io.h.
 #   - A file of one backend (_ref, _omp, _cuda in its name) includes no file of another backend, and
 #     a _ref or _omp file includes nothing of CUDA.
-#   - app includes public headers, those of bench, its own, and core/plural.h, core/reals.h and core/splitmix.h,
-#     which need public headers only; examples and python public headers and their own.
+#   - app includes public headers, those of bench, its own, and core/choice.h, name_list.h, plural.h,
+#     reals.h and splitmix.h, which need public headers only; examples and python public headers and
+#     their own.
 #   - The rungs of a ladder NAME in a primitive, product/, spgemm/ and solvers/ (NAME_NUMBER_WORDS,
 #     in any folder there) are numbered from 0 or 1, with one stem per number (scan_6_pipeline; the
 #     names of further files of a rung start with its stem: spmv_4_tiles_plan). None includes a
@@ -160,8 +161,8 @@ check() {
             else if (beside(from) name in exists && beside(from) != "") fail("\"" name "\" is also a path from " beside(from))
             if (!(to in exists)) { fail("\"" name "\" is not the path of a file of this tree"); next }
         }
-        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && to !~ /^core\/(plural|reals|splitmix)\.h$/)
-            fail("app includes public headers, bench, core/plural.h, core/reals.h, core/splitmix.h and its own files, not " to)
+        if (folder(from) == "app" && folder(to) != "app" && folder(to) != "bench" && $3 != "<" && to !~ /^core\/(choice|name_list|plural|reals|splitmix)\.h$/)
+            fail("app includes public headers, bench, five headers of core and its own files, not " to)
         if (folder(from) == "examples" && $3 != "<" && folder(to) != "examples")
             fail("examples include public headers and their own files, not " to)
         if (is_rung(from) && is_rung(to) && ladder(from) == ladder(to) && number(to) > number(from))

@@ -1,12 +1,13 @@
-/* Conjugate gradients: the front. It does the checks that are specific to this method, chooses a
- * rung, and calls krylov.c for everything around the recurrence. The rungs: cg_1_textbook.c and
- * following.
+/* Conjugate gradients, a method like the others (struct krylov_method): the checks that are specific
+ * to it, and the choice of a rung. krylov.c does everything around the recurrence. The rungs:
+ * cg_1_textbook.c and following. spmv_cg is the method itself, for a plan of the caller.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 #include <stdio.h>
 
 #include "core/backend.h"
+#include "core/choice.h"
 #include "product/plan_internal.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/precond/precond_internal.h"
@@ -123,7 +124,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
 /* *inner: describes the plan of the recurrence. */
 static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
 {
-    spmv_plan *plan = cg->inner;
+    spmv_plan *plan = cg->s.inner;
     const spmv_plan_info *info = &cg->s.info;
     *inner = *info;
     if (plan == NULL)
@@ -165,38 +166,52 @@ static spmv_status supports(const struct cg *cg, const struct cg_method *method)
     return method->supports != NULL ? method->supports(cg) : SPMV_OK;
 }
 
-/* No rung of that name supports the solve. */
-static spmv_status fail_no_method(const struct cg *cg, const char *name)
+/* The rungs of a backend for so many right-hand sides, after "auto". */
+static struct names rungs_for(spmv_backend backend, int columns)
 {
-    const spmv_backend backend = cg->s.ctx->backend->id;
-    char list[128] = "";
-    size_t used = 0;
-    bool known = false;
-    for (int m = 0; m < METHODS; m++) {
-        known = known || (is_for(methods[m], backend, 1) && strcmp(methods[m]->name, name) == 0);
-        if (is_for(methods[m], backend, cg->s.info.vectors) && used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, ", %s", methods[m]->name);
-    }
-    return known ? context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                                "spmv_cg: method %s is not for several right-hand sides on %s; there are: auto%s", name,
-                                spmv_backend_name(backend), list)
-                 : context_fail(cg->s.ctx, SPMV_ERROR_METHOD,
-                                "spmv_cg: unknown method %s on backend %s; there are: auto%s", name,
-                                spmv_backend_name(backend), list);
+    struct names names = {.on = spmv_backend_name(backend)};
+    names_add(&names, "auto");
+    for (int m = 0; m < METHODS; m++)
+        if (is_for(methods[m], backend, columns))
+            names_add(&names, methods[m]->name);
+    return names;
 }
 
-/* Sets cg->method: the rung of that name, or the backend's first that supports the solve. why: the
- * reason why the rung before it was rejected, or else the rung's own sentence. */
+spmv_status cg_check_rung(spmv_context *ctx, const char *caller, const char *what, const char *name)
+{
+    const void *row = NULL;
+    if (choice_is_auto(name))
+        return SPMV_OK;
+    const struct names rungs = rungs_for(ctx->backend->id, 1);
+    return choice_take(ctx, SPMV_ERROR_METHOD, caller, what, &rungs, name, &row);
+}
+
+/* The named rung exists, but not for so many right-hand sides. */
+static spmv_status fail_columns(const struct cg *cg)
+{
+    char list[128];
+    const struct names rungs = rungs_for(cg->s.ctx->backend->id, cg->s.info.vectors);
+    names_join(&rungs, list, sizeof list);
+    return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
+                        "spmv_cg: method %s is not for several right-hand sides on %s; there are: %s", cg->s.rung,
+                        rungs.on, list);
+}
+
+/* Sets cg->method: the named rung, or the backend's first that supports the solve. why: the reason why
+ * the rung before it was rejected, or else the rung's own sentence. */
 static spmv_status choose(struct cg *cg)
 {
-    const char *name = cg->rung, *refused = NULL;
-    const bool named = name != NULL && strcmp(name, "auto") != 0;
+    spmv_status st = SPMV_OK;
+    const char *refused = NULL;
+    const bool named = !choice_is_auto(cg->s.rung);
     spmv_context *ctx = cg->s.ctx;
     char why[sizeof cg->s.result->why] = "";
+    TRY(cg_check_rung(ctx, "spmv_cg", "method", cg->s.rung));
     for (int m = 0; m < METHODS && cg->method == NULL; m++) {
-        if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) || (named && strcmp(methods[m]->name, name) != 0))
+        if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) ||
+            (named && strcmp(methods[m]->name, cg->s.rung) != 0))
             continue;
-        const spmv_status st = supports(cg, methods[m]);
+        st = supports(cg, methods[m]);
         if (st == SPMV_OK) {
             cg->method = methods[m];
         } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
@@ -208,15 +223,16 @@ static spmv_status choose(struct cg *cg)
         }
     }
     if (cg->method == NULL)
-        return fail_no_method(cg, named ? name : "auto");
+        return named ? fail_columns(cg) : st;
     ctx->error[0] = '\0'; /* rejected rungs are no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? "requested by name" : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? CHOICE_NAMED : cg->method->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
         cg->s.result[v].method = cg->method->name;
         memcpy(cg->s.result[v].why, why, sizeof why);
     }
-    return SPMV_OK;
+done:
+    return st;
 }
 
 spmv_status cg_open(struct cg *cg)
@@ -228,7 +244,7 @@ spmv_status cg_open(struct cg *cg)
     s->type = s->info.type;
     s->run = cg_run;
     s->fail_broken = fail_broken;
-    if (cg->inner != NULL)
+    if (cg->s.inner != NULL)
         cg->method = &cg_inner; /* cg_inner chooses the rung */
     else
         TRY(choose(cg));
@@ -252,58 +268,58 @@ void cg_close(struct cg *cg)
     krylov_close(&cg->s);
 }
 
-/* Solves; the arguments are not checked yet. */
-static spmv_status solve(struct cg *cg, int symmetry_check)
+static spmv_status cg_solve(const struct krylov *asked)
 {
     spmv_status st = SPMV_OK;
-    struct krylov *s = &cg->s;
+    struct cg cg = {.s = *asked};
+    struct krylov *const s = &cg.s;
     spmv_plan_info recurrence;
+    s->call = "spmv_cg";
     TRY(krylov_check(s));
-    TRY(check_inner(cg, &recurrence));
-    if (s->on_iterate != NULL && (cg->inner != NULL || s->info.vectors != 1))
+    TRY(check_inner(&cg, &recurrence));
+    if (s->on_iterate != NULL && (s->inner != NULL || s->info.vectors != 1))
         TRY(context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,
                          "spmv_cg: on_iterate supports only one right-hand side, without inner iterations"));
-    TRY(krylov_check_precond(s, recurrence.type));
-    for (int v = 0; v < s->info.vectors && s->precond != NULL; v++)
-        snprintf(s->result[v].precond, sizeof s->result[v].precond, "%.*s", (int)sizeof s->result[v].precond - 1,
-                 precond_name(s->precond));
-    if (s->precond != NULL && precond_is_identity(s->precond))
-        s->precond = NULL;
-    if (symmetry_check == SPMV_SYMMETRY_SAMPLED)
+    TRY(krylov_take_precond(s, recurrence.type));
+    if (s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
         TRY(krylov_check_symmetry(s));
     if (krylov_rows(s) == 0)
         return krylov_solve_empty(s);
-    st = cg_open(cg);
+    st = cg_open(&cg);
     if (st == SPMV_OK) {
         const void *const b = s->b;
         const bool zero_start = s->zero_start;
         st = krylov_name_not_finite(s, b, zero_start, krylov_solve(s));
-        cg_close(cg);
+        cg_close(&cg);
         return st;
     }
-    cg_close(cg);
+    cg_close(&cg);
 done:
     for (int v = 0; v < s->info.vectors; v++)
         s->result[v].status = st;
     return st;
 }
 
+const struct krylov_method krylov_cg = {.name = "cg", .solve = cg_solve, .symmetric = true, .columns = true};
+
+/* ------------------------------------------------------------- the public function */
+
 /* The initial value of a result. */
 static const spmv_cg_result unsolved = {
     .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none", .error_estimate = -1};
 
-spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
-                     const struct cg_extra *extra, spmv_cg_result *result, size_t size)
+/* spmv_cg on a context that this thread holds. */
+static spmv_status solve_for_caller(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
+                                    spmv_cg_result *result, size_t size)
 {
     spmv_status st = SPMV_OK;
-    spmv_context *ctx = spmv_plan_context(plan);
+    spmv_context *const ctx = spmv_plan_context(plan);
     spmv_cg_options o;
-    struct cg cg = {.s = {.call = "spmv_cg", .ctx = ctx, .plan = plan, .b = b, .x = x}};
-    struct krylov *s = &cg.s;
-    TRY(spmv_plan_describe(plan, &s->info, sizeof s->info));
-    TRY(host_alloc(ctx, s->info.vectors * (int64_t)sizeof *s->result, "conjugate gradients", (void **)&s->result));
-    for (int v = 0; v < s->info.vectors; v++)
-        s->result[v] = unsolved;
+    struct krylov s = {.call = "spmv_cg", .method = &krylov_cg, .ctx = ctx, .plan = plan, .b = b, .x = x};
+    TRY(spmv_plan_describe(plan, &s.info, sizeof s.info));
+    TRY(host_alloc(ctx, s.info.vectors * (int64_t)sizeof *s.result, "conjugate gradients", (void **)&s.result));
+    for (int v = 0; v < s.info.vectors; v++)
+        s.result[v] = unsolved;
     spmv_cg_options_init(&o, sizeof o);
     st = options_take(ctx, "cg", &o, sizeof o, options);
     if (st == SPMV_OK)
@@ -314,31 +330,29 @@ spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_opti
                                                                  .zero_start = o.zero_start,
                                                                  .symmetry_check = o.symmetry_check});
     if (st == SPMV_OK) {
-        s->precond = o.precond;
-        s->rtol = o.rtol;
-        s->atol = o.atol;
-        s->max_iterations = o.max_iterations;
-        s->zero_start = o.zero_start != 0;
-        s->most_growth = extra->most_growth;
-        s->indefinite_growth = extra->indefinite_growth;
-        s->iterations_before = extra->iterations_before;
-        s->on_iteration = o.on_iteration;
-        s->on_iterate = o.on_iterate;
-        s->user = o.user;
-        cg.rung = o.method;
-        cg.inner = o.inner;
+        s.precond = o.precond;
+        s.rtol = o.rtol;
+        s.atol = o.atol;
+        s.max_iterations = o.max_iterations;
+        s.zero_start = o.zero_start != 0;
+        s.on_iteration = o.on_iteration;
+        s.on_iterate = o.on_iterate;
+        s.user = o.user;
+        s.symmetry_check = o.symmetry_check;
+        s.rung = o.method;
+        s.inner = o.inner;
         plan_begin_use(plan);
         plan_begin_use(o.inner);
         precond_begin_use(o.precond);
-        st = solve(&cg, o.symmetry_check);
+        st = cg_solve(&s);
         precond_end_use(o.precond);
         plan_end_use(o.inner);
         plan_end_use(plan);
     }
-    for (int v = 0; v < s->info.vectors && result != NULL; v++)
-        result_write((char *)result + (size_t)v * size, size, &s->result[v], sizeof *s->result);
+    for (int v = 0; v < s.info.vectors && result != NULL; v++)
+        result_write((char *)result + (size_t)v * size, size, &s.result[v], sizeof *s.result);
 done:
-    host_free(s->result);
+    host_free(s.result);
     return st;
 }
 
@@ -352,7 +366,5 @@ spmv_status spmv_cg(spmv_plan *plan, const void *b, void *x, const spmv_cg_optio
     }
     spmv_context *ctx = spmv_plan_context(plan);
     const spmv_status st = context_hold(ctx, &outer);
-    return st != SPMV_OK
-               ? st
-               : context_release(ctx, outer, cg_solve(plan, b, x, options, &(const struct cg_extra){0}, result, size));
+    return st != SPMV_OK ? st : context_release(ctx, outer, solve_for_caller(plan, b, x, options, result, size));
 }

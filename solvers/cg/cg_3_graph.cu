@@ -445,7 +445,7 @@ spmv_status supports(const struct cg *cg)
                ? SPMV_OK
                : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
                               "spmv_cg: method %s of several ranks needs an exchange between GPUs: peer or nccl",
-                              cg->rung != nullptr ? cg->rung : "graph");
+                              cg->s.rung != nullptr ? cg->s.rung : "graph");
 }
 
 /* Takes memory for a second direction if vectors are large and there is room. Preconditioners with

@@ -48,15 +48,15 @@ static spmv_status prepare(struct cg *cg)
     *in = (struct inner){.result = *s->result};
     in->cg = (struct cg){.s = {.call = s->call,
                                .ctx = s->ctx,
-                               .plan = cg->inner,
+                               .plan = cg->s.inner,
                                .precond = s->precond,
                                .max_iterations = s->max_iterations,
                                .on_iteration = s->on_iteration != NULL ? on_iteration : NULL,
                                .user = cg,
+                               .rung = s->rung,
                                .result = &in->result},
-                         .rung = cg->rung,
                          .keeps = true};
-    TRY(spmv_plan_describe(cg->inner, &in->cg.s.info, sizeof in->cg.s.info));
+    TRY(spmv_plan_describe(cg->s.inner, &in->cg.s.info, sizeof in->cg.s.info));
     TRY(spmv_alloc(s->ctx, s->n * (int64_t)sizeof(float), &in->b));
     TRY(spmv_alloc(s->ctx, s->n * (int64_t)sizeof(float), &in->x));
     in->cg.s.b = in->b;

@@ -25,11 +25,9 @@ struct cg_method;
 
 /* One solve. */
 struct cg {
-    struct krylov s; /* must be first: a pointer to one is a pointer to the other */
-    const struct cg_method *method;
-    const char *rung; /* the name of the requested rung; NULL or "auto": any */
-    spmv_plan *inner; /* the option of that name */
-    void *p;          /* the direction; q = A p is in s */
+    struct krylov s;                /* must be first: a pointer to one is a pointer to the other */
+    const struct cg_method *method; /* the rung */
+    void *p;                        /* the direction; q = A p is in s */
     struct cg_column *column;
     /* start from r and p of the run before: r becomes b - A x, and p changes by the change of M^-1
      * r */
@@ -80,15 +78,8 @@ extern const struct cg_method cg_persistent_cuda;
 /* Not in the table: runs another rung in f32, for the option inner. */
 extern const struct cg_method cg_inner;
 
-/* What spmv_cg does not offer: the members of struct krylov with these names. */
-struct cg_extra {
-    double most_growth, indefinite_growth;
-    int64_t iterations_before;
-};
-
-/* spmv_cg on a context that this thread holds. */
-spmv_status cg_solve(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
-                     const struct cg_extra *extra, spmv_cg_result *result, size_t size);
+/* Checks the name of a rung for one right-hand side; what: "rung" in the words of the caller. */
+spmv_status cg_check_rung(spmv_context *ctx, const char *caller, const char *what, const char *name);
 
 /* Chooses the rung and allocates its workspace; the arguments, info and result must be set.
  * cg_close is required even after a failure. */

@@ -37,7 +37,7 @@ static spmv_status run(struct krylov *s)
         c->stop = c->residual <= c->enough ? COLUMN_DONE : COLUMN_LIMIT;
         return SPMV_OK;
     }
-    TRY(direct_solve(g->direct, s->type, s->r, e));
+    TRY(direct_solve(g->s.direct, s->type, s->r, e));
     TRY(krylov_set_cell(s, 1));
     TRY(spmv_map_axpby(s->ctx, s->part, s->cells, e, NULL, s->x, s->count));
     TRY(krylov_residual(s, s->r));
@@ -49,4 +49,4 @@ done:
     return st;
 }
 
-const struct general_method general_direct = {.name = "direct", .vectors = vectors, .run = run};
+const struct krylov_method krylov_direct = {.name = "direct", .solve = general_solve, .vectors = vectors, .run = run};

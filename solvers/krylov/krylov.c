@@ -62,7 +62,7 @@ spmv_status krylov_check(const struct krylov *s)
     return SPMV_OK;
 }
 
-spmv_status krylov_check_precond(const struct krylov *s, spmv_type type)
+static spmv_status check_precond(const struct krylov *s, spmv_type type)
 {
     const spmv_preconditioner *m = s->precond;
     if (m == NULL)
@@ -77,6 +77,23 @@ spmv_status krylov_check_precond(const struct krylov *s, spmv_type type)
         return context_fail(s->ctx, SPMV_ERROR_SIZE, "%s: the preconditioner %s is for %lld rows, A has %lld%s",
                             s->call, precond_name(m), (long long)precond_rows(m), (long long)s->info.rows,
                             type_is_complex(type) ? " complex ones, which need twice as many real ones" : "");
+    return SPMV_OK;
+}
+
+void krylov_name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
+{
+    snprintf(result->precond, sizeof result->precond, "%.*s", (int)sizeof result->precond - 1, precond_name(m));
+}
+
+spmv_status krylov_take_precond(struct krylov *s, spmv_type type)
+{
+    const spmv_status st = check_precond(s, type);
+    if (st != SPMV_OK || s->precond == NULL)
+        return st;
+    for (int v = 0; v < s->info.vectors; v++)
+        krylov_name_precond(&s->result[v], s->precond);
+    if (precond_is_identity(s->precond))
+        s->precond = NULL;
     return SPMV_OK;
 }
 

@@ -30,6 +30,9 @@ struct krylov_column {
     enum column_stop stop;
 };
 
+struct direct;
+struct krylov_method;
+
 /* One solve. Vectors have rows times columns elements of the type, in the context's memory. */
 struct krylov {
     const char *call; /* the public function, for messages */
@@ -61,10 +64,20 @@ struct krylov {
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
+    int symmetry_check; /* a spmv_symmetry_check, for methods for symmetric matrices */
+
+    /* What single methods need. cg: the name of a rung, NULL or "auto": any; a plan of type f32, for
+     * inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the factors. */
+    const char *rung;
+    spmv_plan *inner;
+    int restart;
+    struct direct *direct;
+
+    const struct krylov_method *method;
     spmv_cg_result *result;       /* one for each column */
     struct krylov_column *column; /* one for each column */
 
-    /* The method.
+    /* Set by the method.
      * - run: runs the columns whose stop is COLUMN_RUNS from x until all have stopped or the
      *   callback cancels (told). It adds to iterations. It returns SPMV_OK; a failure of class 7 or
      *   more, with its message, which ends the columns that still run; or another failure, which
@@ -117,8 +130,10 @@ struct krylov_options {
 };
 spmv_status krylov_check_options(spmv_context *ctx, const char *call, const struct krylov_options *options);
 
-/* Checks the preconditioner, for a recurrence in vectors of this type. */
-spmv_status krylov_check_precond(const struct krylov *s, spmv_type type);
+/* Checks the preconditioner, for a recurrence in vectors of this type, names it in the results, and
+ * drops it if it is the identity. */
+spmv_status krylov_take_precond(struct krylov *s, spmv_type type);
+void krylov_name_precond(spmv_cg_result *result, const spmv_preconditioner *m);
 
 /* Allocates the workspace; ctx, plan, info and result must be set. krylov_close is required even
  * after a failure. */
@@ -229,5 +244,39 @@ spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success);
 
 /* Solves with wanted_scale. solve: the solve without scaling. */
 spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct krylov *));
+
+/* ------------------------------------------------------------- the methods */
+
+struct general;
+struct krylov_persistent_vectors;
+
+/* A method: a row in the table of solver_choose.c. */
+struct krylov_method {
+    const char *name;
+    /* Solves A x = b and fills in the results. asked: from ctx to result, but type, columns and
+     * workspace, must be set; the method works on a copy. */
+    spmv_status (*solve)(const struct krylov *asked);
+    bool symmetric; /* for symmetric, of complex types Hermitian A, with a symmetric M */
+    bool columns;   /* solves several right-hand sides together */
+
+    /* The other members are for general_solve (krylov_general.h): vectors of the workspace;
+     * s.precond and s.restart are set. */
+    int (*vectors)(const struct general *g);
+    /* As in struct krylov, in place of the common run and all below; NULL: none. */
+    spmv_status (*run)(struct krylov *s);
+    /* Queues the start of a run or of another cycle: r = b - A x is given. */
+    spmv_status (*begin)(struct general *g);
+    /* Queues step number k of a cycle. */
+    spmv_status (*step)(struct general *g, int64_t k);
+    /* Queues what follows the last step of a cycle. NULL: nothing. */
+    spmv_status (*end)(struct general *g);
+    /* *x = the present iterate. NULL: x itself. */
+    spmv_status (*iterate)(struct general *g, const void **x);
+    /* Fills in the vectors. NULL: no kernel of many steps. */
+    void (*persistent)(const struct general *g, struct krylov_persistent_vectors *at);
+    bool two_steps; /* steps alternate: a group has an even number */
+};
+
+extern const struct krylov_method krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;
 
 #endif

@@ -102,5 +102,9 @@ static void persistent(const struct general *g, struct krylov_persistent_vectors
     at->v = general_vector(g, V);
 }
 
-const struct general_method general_bicgstab = {
-    .name = "bicgstab", .vectors = vectors, .begin = begin, .step = step, .persistent = persistent};
+const struct krylov_method krylov_bicgstab = {.name = "bicgstab",
+                                              .solve = general_solve,
+                                              .vectors = vectors,
+                                              .begin = begin,
+                                              .step = step,
+                                              .persistent = persistent};

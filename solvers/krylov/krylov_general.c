@@ -70,14 +70,14 @@ static spmv_status write_state(struct general *g)
     const double largest = state->largest; /* 0 before the first run */
     memset(state, 0, sizeof *state);
     state->largest = largest;
-    place_arrays(state, g->small, g->restart);
+    place_arrays(state, g->small, g->s.restart);
     state->tolerance = c->tolerance;
     state->roundoff = real_limits_of(g->s.part).roundoff;
     state->limit = c->limit;
     state->first = 1;
     state->plain = g->s.precond == NULL;
     state->even = g->queue != NULL; /* groups of steps begin with an even one */
-    state->most = g->restart;
+    state->most = g->s.restart;
     state->c[C_ONE] = scalar_of(1);
     return spmv_upload(g->s.ctx, state, g->v.state, (int64_t)sizeof *state);
 }
@@ -93,8 +93,8 @@ static spmv_status tell(struct general *g, int64_t base, int64_t *next)
     for (; *next <= g->host.iterations && s->told == SPMV_OK; ++*next) {
         void *const x = s->x;
         const void *iterate = x;
-        if (s->on_iterate != NULL && g->method->iterate != NULL)
-            TRY(g->method->iterate(g, &iterate));
+        if (s->on_iterate != NULL && g->s.method->iterate != NULL)
+            TRY(g->s.method->iterate(g, &iterate));
         s->x = (void *)iterate; /* on_iterate reads it */
         krylov_tell(s, base + *next, g->host.history[*next % KRYLOV_RING]);
         s->x = x;
@@ -112,7 +112,7 @@ static spmv_status run_each(struct general *g, int64_t first, int64_t base, int6
         TRY(tell(g, base, next));
         if (g->host.ending || g->s.told != SPMV_OK)
             break;
-        TRY(g->method->step(g, k));
+        TRY(g->s.method->step(g, k));
     }
 done:
     return st;
@@ -134,8 +134,8 @@ static spmv_status run_queued(struct general *g, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
     const bool costly = g->s.precond != NULL && precond_inverse_diagonal(g->s.precond) == NULL;
-    const int64_t most = g->restart > 0 ? g->restart : INT64_MAX;
-    const int few = costly && !g->method->two_steps ? 1 : KRYLOV_SHORT_GROUP;
+    const int64_t most = g->s.restart > 0 ? g->s.restart : INT64_MAX;
+    const int few = costly && !g->s.method->two_steps ? 1 : KRYLOV_SHORT_GROUP;
     int steps = costly ? few : KRYLOV_LONG_GROUP, before_steps = 0, last = 0;
     double before = 0;
     for (int64_t k = 0, group = 0; k < most; group++) {
@@ -184,7 +184,7 @@ static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
 #endif
-    return run_each(g, g->method->two_steps ? g->host.iterations % 2 : 0, base, next);
+    return run_each(g, g->s.method->two_steps ? g->host.iterations % 2 : 0, base, next);
 }
 
 /* The true residual of x. *follows: that of the recurrence says the same. */
@@ -263,7 +263,7 @@ static spmv_status run(struct krylov *s)
     TRY(write_state(g));
     double before = INFINITY;
     do {
-        TRY(g->method->begin(g));
+        TRY(g->s.method->begin(g));
         TRY(run_steps(g, base, &next));
         double best = g->host.start;
         while (g->host.paused && s->told == SPMV_OK) {
@@ -273,8 +273,8 @@ static spmv_status run(struct krylov *s)
         }
         if (s->told == SPMV_OK)
             TRY(return_to_best(g, best));
-        if (g->method->end != NULL)
-            TRY(g->method->end(g));
+        if (g->s.method->end != NULL)
+            TRY(g->s.method->end(g));
         again = g->host.stop == KRYLOV_RUNS && !g->host.paused && s->told == SPMV_OK;
         if (again && g->host.residual > CYCLE_PROGRESS * before) { /* the next cycle would be like this one */
             g->host.stop = KRYLOV_DONE;
@@ -313,7 +313,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
                             "%s: %s: the Krylov space ends at iteration %lld without a solution: the matrix is "
                             "singular, or the preconditioner is",
-                            s->call, g->method->name, k);
+                            s->call, g->s.method->name, k);
     case BROKEN_LEAST_SQUARES:
         return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
                             "%s: minres: A is singular, or nearly so, and b has a part that no x reaches: at iteration "
@@ -328,7 +328,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
                             s->call, k);
     default:
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s: %s: a sum is %g at iteration %lld", s->call,
-                            g->method->name, culprit, k);
+                            g->s.method->name, culprit, k);
     }
 }
 
@@ -339,26 +339,26 @@ static spmv_status open(struct general *g)
     spmv_status st = SPMV_OK;
     struct krylov *const s = &g->s;
     const int64_t line = 32; /* elements, so that each vector is aligned like memory of its own */
-    s->run = g->method->run != NULL ? g->method->run : run;
+    s->run = g->s.method->run != NULL ? g->s.method->run : run;
     s->fail_broken = fail_broken;
     TRY(krylov_open(s));
     const int64_t size = (int64_t)spmv_type_size(s->type);
-    const int basis = g->restart > 0 ? g->restart + 1 : 0, vectors = g->method->vectors(g);
-    const int64_t state_bytes = place_arrays(&g->host, NULL, g->restart);
+    const int basis = g->s.restart > 0 ? g->s.restart + 1 : 0, vectors = g->s.method->vectors(g);
+    const int64_t state_bytes = place_arrays(&g->host, NULL, g->s.restart);
     const int64_t parts_bytes = krylov_parts_bytes(s->ctx, s->n, basis);
     g->stride = ceil_divide(s->n, line) * line;
     TRY(context_lend(s->ctx, state_bytes + parts_bytes, &g->small));
     TRY(context_lend(s->ctx, vectors * g->stride * size, &g->vectors));
     if (s->precond != NULL)
         TRY(context_lend(s->ctx, s->n * size, &g->z));
-    if (s->on_iterate != NULL && g->method->iterate != NULL)
+    if (s->on_iterate != NULL && g->s.method->iterate != NULL)
         TRY(context_lend(s->ctx, s->n * size, &g->shown));
     /* all bits 0, also as floats */
     TRY(spmv_map_index(s->ctx, SPMV_F64, &(const double){0}, NULL, g->small, (state_bytes + parts_bytes) / 8));
     g->v = (struct krylov_vectors){
         .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
 #ifdef SPMV_HAVE_CUDA
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->method->step != NULL) {
+    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->s.method->step != NULL) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
@@ -380,25 +380,26 @@ static void close(struct general *g)
     krylov_close(&g->s);
 }
 
-spmv_status general_solve(struct general *g)
+spmv_status general_solve(const struct krylov *asked)
 {
     spmv_status st = SPMV_OK;
-    struct krylov *const s = &g->s;
+    struct general g = {.s = *asked};
+    struct krylov *const s = &g.s;
     TRY(krylov_check(s));
-    TRY(krylov_check_precond(s, s->info.type));
-    if (s->precond != NULL && precond_is_identity(s->precond))
-        s->precond = NULL;
+    TRY(krylov_take_precond(s, s->info.type));
+    if (s->method->symmetric && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+        TRY(krylov_check_symmetry(s));
     if (s->info.rows == 0)
         return krylov_solve_empty(s);
-    st = open(g);
+    st = open(&g);
     if (st == SPMV_OK) {
         const void *const b = s->b;
         const bool zero_start = s->zero_start;
         st = krylov_name_not_finite(s, b, zero_start, krylov_solve(s));
-        close(g);
+        close(&g);
         return st;
     }
-    close(g);
+    close(&g);
 done:
     s->result->status = st;
     return st;

@@ -1,6 +1,6 @@
-/* The methods minres, gmres, bicgstab and direct: the interface between the solver
- * (solver_solve.c), their common run (krylov_general.c) and the recurrences (krylov_minres.c,
- * krylov_gmres.c, krylov_bicgstab.c, krylov_direct.c).
+/* What minres, gmres, bicgstab and direct share: the interface between their common run
+ * (krylov_general.c) and the recurrences (krylov_minres.c, krylov_gmres.c, krylov_bicgstab.c,
+ * krylov_direct.c). struct krylov_method: krylov.h.
  * Statuses, restarts, the true residual and scaling: krylov.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -13,15 +13,10 @@
 struct direct;
 struct krylov_persistent;
 struct krylov_queue;
-struct general_method;
 
 /* One solve. */
 struct general {
     struct krylov s; /* must be first: a pointer to one is a pointer to the other */
-    const struct general_method *method;
-    int restart;           /* gmres: steps of a cycle; else 0 */
-    struct direct *direct; /* direct */
-
     struct krylov_vectors v;
     struct krylov_state host;   /* the last copy of the state */
     struct krylov_queue *queue; /* cuda; NULL with persistent */
@@ -39,27 +34,6 @@ struct krylov_persistent_vectors {
     void *r, *r0, *v;             /* bicgstab; and p */
 };
 
-struct general_method {
-    const char *name;
-    /* vectors of the workspace; s.precond and restart are set */
-    int (*vectors)(const struct general *g);
-    /* As in struct krylov, in place of the common run and all below; NULL: none. */
-    spmv_status (*run)(struct krylov *s);
-    /* Queues the start of a run or of another cycle: r = b - A x is given. */
-    spmv_status (*begin)(struct general *g);
-    /* Queues step number k of a cycle. */
-    spmv_status (*step)(struct general *g, int64_t k);
-    /* Queues what follows the last step of a cycle. NULL: nothing. */
-    spmv_status (*end)(struct general *g);
-    /* *x = the present iterate. NULL: x itself. */
-    spmv_status (*iterate)(struct general *g, const void **x);
-    /* Fills in the vectors. NULL: no kernel of many steps. */
-    void (*persistent)(const struct general *g, struct krylov_persistent_vectors *at);
-    bool two_steps; /* steps alternate: a group has an even number */
-};
-
-extern const struct general_method general_minres, general_gmres, general_bicgstab, general_direct;
-
 /* Vector number k of the workspace. */
 static inline void *general_vector(const struct general *g, int k)
 {
@@ -75,9 +49,8 @@ spmv_status general_precondition(const struct general *g, const void *r, const v
 /* Fills vectors first to first + count - 1 with 0. */
 spmv_status general_clear(const struct general *g, int first, int count);
 
-/* Solves A x = b. s: call, ctx, plan, b, x, precond, the options and result must be set, as for
- * conjugate gradients (cg.c). */
-spmv_status general_solve(struct general *g);
+/* The function solve of these methods. */
+spmv_status general_solve(const struct krylov *asked);
 
 /* ------------------------------------------------------------- krylov_queue.cu */
 

@@ -28,13 +28,13 @@ enum { P, W, BASIS };
 
 static int vectors(const struct general *g)
 {
-    return BASIS + g->restart * (g->s.precond != NULL ? 2 : 1);
+    return BASIS + g->s.restart * (g->s.precond != NULL ? 2 : 1);
 }
 
 /* M^-1 of the basis, or the basis itself without M */
 static void *directions(const struct general *g)
 {
-    return general_vector(g, g->s.precond != NULL ? BASIS + g->restart : BASIS);
+    return general_vector(g, g->s.precond != NULL ? BASIS + g->s.restart : BASIS);
 }
 
 /* The first vector of the basis, which is also the next p. */
@@ -57,7 +57,7 @@ static spmv_status step(struct general *g, int64_t k)
     spmv_status st = SPMV_OK;
     void *const p = general_vector(g, P), *const w = general_vector(g, W), *const basis = general_vector(g, BASIS);
     struct krylov_projection pass = {
-        .basis = basis, .stride = g->stride, .most = g->restart, .w = w, .finish = GMRES_FIRST};
+        .basis = basis, .stride = g->stride, .most = g->s.restart, .w = w, .finish = GMRES_FIRST};
     const void *z = NULL;
     (void)k;
     TRY(general_precondition(g, p, &z));
@@ -89,7 +89,7 @@ done:
 static spmv_status iterate(struct general *g, const void **x)
 {
     spmv_status st = SPMV_OK;
-    const int64_t bytes = (g->restart + 1) * (int64_t)sizeof(struct krylov_scalar);
+    const int64_t bytes = (g->s.restart + 1) * (int64_t)sizeof(struct krylov_scalar);
     void *kept = NULL;
     TRY(host_alloc(g->s.ctx, bytes, "the iterate of gmres", &kept));
     TRY(spmv_download(g->s.ctx, g->host.g, kept, bytes));
@@ -109,10 +109,11 @@ static void persistent(const struct general *g, struct krylov_persistent_vectors
     at->directions = g->s.precond != NULL ? directions(g) : NULL;
 }
 
-const struct general_method general_gmres = {.name = "gmres",
-                                             .vectors = vectors,
-                                             .begin = begin,
-                                             .step = step,
-                                             .end = end,
-                                             .iterate = iterate,
-                                             .persistent = persistent};
+const struct krylov_method krylov_gmres = {.name = "gmres",
+                                           .solve = general_solve,
+                                           .vectors = vectors,
+                                           .begin = begin,
+                                           .step = step,
+                                           .end = end,
+                                           .iterate = iterate,
+                                           .persistent = persistent};

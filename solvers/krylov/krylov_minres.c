@@ -118,5 +118,10 @@ done:
     return st;
 }
 
-const struct general_method general_minres = {
-    .name = "minres", .vectors = vectors, .begin = begin, .step = step, .two_steps = true};
+const struct krylov_method krylov_minres = {.name = "minres",
+                                            .solve = general_solve,
+                                            .symmetric = true,
+                                            .vectors = vectors,
+                                            .begin = begin,
+                                            .step = step,
+                                            .two_steps = true};

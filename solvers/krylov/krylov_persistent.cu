@@ -613,7 +613,7 @@ int lanes_for(int64_t rows, int64_t nnz)
 
 bool is_gmres(const struct general *g)
 {
-    return g->method == &general_gmres;
+    return g->s.method == &krylov_gmres;
 }
 
 /* Whether the system fits: all vectors of bicgstab, and u and w of gmres. The matrix comes next, then as
@@ -633,7 +633,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
         return (int64_t)(a->type == SPMV_F32 ? near_rows<float>::bytes((int)each, (int)cells)
                                              : near_rows<double>::bytes((int)each, (int)cells));
     };
-    const int64_t least = is_gmres(g) ? gmres_memory<double>::bytes(g->restart, 0, 0) + GMRES_VECTORS * each * size
+    const int64_t least = is_gmres(g) ? gmres_memory<double>::bytes(g->s.restart, 0, 0) + GMRES_VECTORS * each * size
                                       : (int64_t)BICGSTAB_VECTORS * each * size;
     int64_t room = shared_most - STATIC_BYTES - least;
     /* a quarter more than the mean of the blocks, in less than half the room */
@@ -644,7 +644,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
     if (room < 0)
         return false;
     if (is_gmres(g))
-        how->kept = (int)(room / (each * size) < g->restart ? room / (each * size) : (int64_t)g->restart);
+        how->kept = (int)(room / (each * size) < g->s.restart ? room / (each * size) : (int64_t)g->s.restart);
     how->shared_bytes = (int)(least + matrix_bytes(how->cells) + how->kept * each * size);
     return true;
 }
@@ -707,7 +707,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
     if (st != SPMV_OK)
         return st;
     struct krylov_persistent_vectors at;
-    g->method->persistent(g, &at);
+    g->s.method->persistent(g, &at);
     if (is_gmres(g)) {
         gmres_run<T, Stored> run = {};
         run.a = deal_rows<T, Stored>(g);
@@ -717,7 +717,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
         run.basis = (T *)at.basis;
         run.directions = (T *)at.directions;
         run.stride = g->stride;
-        run.most = g->restart;
+        run.most = g->s.restart;
         run.kept = own->how.kept;
         return start<gmres_steps<T, Stored>>(g, "gmres persistent", run, shared - STATIC_BYTES);
     }
@@ -741,7 +741,7 @@ extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_p
     *persistent = nullptr;
     const spmv_plan *const plan = g->s.plan;
     const bool scaled = g->s.precond != nullptr;
-    if (g->method->persistent == nullptr || type_is_complex(g->s.type) || (scaled && scale_of(g) == nullptr) ||
+    if (g->s.method->persistent == nullptr || type_is_complex(g->s.type) || (scaled && scale_of(g) == nullptr) ||
         g->s.on_iterate != nullptr || plan->longest_row < 0 || plan->longest_row > LONGEST_ROW ||
         plan->a.row_ptr_bits != 32)
         return SPMV_OK;
@@ -757,8 +757,8 @@ extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_p
     *own = {};
     *persistent = own;
     own->how = how;
-    own->width = is_gmres(g) ? 2 * (g->restart + 2) : (int)KRYLOV_MOST_SUMS;
-    const int64_t hessenberg = g->restart * (g->restart + (int64_t)1) * (int64_t)sizeof(double);
+    own->width = is_gmres(g) ? 2 * (g->s.restart + 2) : (int)KRYLOV_MOST_SUMS;
+    const int64_t hessenberg = g->s.restart * (g->s.restart + (int64_t)1) * (int64_t)sizeof(double);
     const int64_t pairs = 2 * g->s.n * (int64_t)spmv_type_size(g->s.type), sets = is_gmres(g) ? 1 : 2;
     own->parts_at = HEAD + ceil_divide(is_gmres(g) ? hessenberg : pairs, HEAD) * HEAD;
     return context_lend(g->s.ctx, own->parts_at + sets * how.blocks * own->width * (int64_t)sizeof(double),

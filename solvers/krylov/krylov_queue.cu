@@ -45,7 +45,7 @@ extern "C" spmv_status krylov_queue_steps(struct krylov_queue *q, int64_t first,
     int64_t k = first;
     q->blocks.steps[length] = steps;
     return cg_blocks::queue_block(
-        &q->blocks, [&] { return q->g->method->step(q->g, k++); }, length, which);
+        &q->blocks, [&] { return q->g->s.method->step(q->g, k++); }, length, which);
 }
 
 extern "C" spmv_status krylov_queue_await(struct krylov_queue *q, int which, struct krylov_state *state)

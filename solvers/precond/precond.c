@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "core/clock.h"
 #include "core/plural.h"
 #include "formats/matrix_internal.h"
@@ -40,6 +41,20 @@ void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size
 const char *spmv_preconditioner_name(int index)
 {
     return index >= 0 && index < KINDS ? kinds[index].name : NULL;
+}
+
+/* Sets *kind; NULL for "auto". */
+static spmv_status find(spmv_context *ctx, const char *name, const struct precond_kind **kind)
+{
+    struct names names = {.count = 0};
+    const void *row = NULL;
+    names_add(&names, "auto");
+    for (int k = 0; k < KINDS; k++)
+        names_add_row(&names, kinds[k].name, &kinds[k]);
+    const spmv_status st =
+        choice_take(ctx, SPMV_ERROR_METHOD, "spmv_preconditioner_create", "preconditioner", &names, name, &row);
+    *kind = row;
+    return st;
 }
 
 bool precond_is_general(const char *name)
@@ -338,19 +353,6 @@ static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options 
     return SPMV_OK;
 }
 
-static const struct precond_kind *find(spmv_context *ctx, const char *name)
-{
-    char known[256] = "";
-    for (int k = 0; k < KINDS; k++) {
-        if (strcmp(kinds[k].name, name) == 0)
-            return &kinds[k];
-        const size_t n = strlen(known);
-        snprintf(known + n, sizeof known - n, ", %s", kinds[k].name);
-    }
-    (void)context_fail(ctx, SPMV_ERROR_METHOD, "unknown preconditioner \"%.64s\"; there are: auto%s", name, known);
-    return NULL;
-}
-
 static spmv_status new_one(spmv_context *ctx, const char *name, spmv_type type, int64_t rows, spmv_preconditioner **m)
 {
     const spmv_status st = host_alloc(ctx, sizeof **m, "a preconditioner", (void **)m);
@@ -485,33 +487,28 @@ static spmv_status make_kind(spmv_context *ctx, const struct precond_kind *kind,
     return st;
 }
 
-static bool cannot_be_made(spmv_status st)
+/* As make_kind, for "auto": the kind that precond_choose takes, or the first after it that can be
+ * made. */
+static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source, spmv_preconditioner **made)
 {
-    return st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_ERROR_NOT_FINITE || st == SPMV_ERROR_UNSUPPORTED ||
-           st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
-}
-
-/* The kind to make if "auto" chose one that cannot be made; NULL: none is left. */
-static const struct precond_kind *next_kind(spmv_context *ctx, const struct precond_kind *kind)
-{
-    if (strcmp(kind->name, "none") == 0)
-        return NULL;
-    return find(ctx, strcmp(kind->name, "jacobi") == 0 ? "none" : "jacobi");
-}
-
-/* Adds to why that the kind cannot be made, with the context's message. The first time, this
- * replaces the reason for the choice. */
-static void say_why_not(const spmv_context *ctx, const struct precond_kind *kind, bool first, char *why)
-{
-    const size_t used = first ? 0 : strlen(why);
-    char prefix[PRECOND_NAME + 32];
-    const char *message = ctx->error;
-    snprintf(prefix, sizeof prefix, "preconditioner %s: ", kind->name);
-    if (strncmp(message, prefix, strlen(prefix)) == 0)
-        message += strlen(prefix);
-    snprintf(why + used, PRECOND_SENTENCE - used,
-             first ? "the first choice, %s, cannot be made: %.200s" : "; %s cannot be made: %.200s", kind->name,
-             message);
+    spmv_status st = SPMV_OK;
+    bool changed = false;
+    struct precond_choice choice;
+    const struct precond_kind *kind = NULL;
+    TRY(source_open(ctx, source, PRECOND_DIAGONAL));
+    if (source->bad < source->a->rows && source->bad_value == 0 && !source->options->update_values)
+        TRY(source_fill(ctx, source, &changed));
+    if (changed)
+        TRY(source_open(ctx, source, PRECOND_DIAGONAL));
+    TRY(precond_choose(ctx, PRECOND_FOR_CG, source, &choice));
+    do {
+        TRY(find(ctx, choice.name, &kind));
+        st = make_kind(ctx, kind, source, choice.why, made);
+    } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
+    if (st == SPMV_OK && choice.replaced)
+        ctx->error[0] = '\0'; /* what it fell back from is no failure */
+done:
+    return st;
 }
 
 spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
@@ -529,39 +526,18 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     st = options_take(ctx, "preconditioner", &o, sizeof o, options);
     if (st != SPMV_OK)
         return st;
-    const bool choose = name == NULL || strcmp(name, "auto") == 0;
-    char why[PRECOND_SENTENCE] = "requested by name";
-    const struct precond_kind *kind = find(ctx, choose ? kinds[0].name : name);
-    if (kind == NULL)
-        return SPMV_ERROR_METHOD;
-    st = csr_check_shape(ctx, "spmv_preconditioner_create", a);
+    const struct precond_kind *kind = NULL;
+    st = find(ctx, name, &kind);
+    if (st == SPMV_OK)
+        st = csr_check_shape(ctx, "spmv_preconditioner_create", a);
     if (st != SPMV_OK)
         return st;
     source.host = *a;
     TRY(csr_check_square(ctx, "spmv_preconditioner_create", a->rows, a->cols));
     TRY(check_type(ctx, a, &o.type));
     TRY(check_options(ctx, &o));
-    if (choose) {
-        bool changed = false;
-        TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
-        if (source.bad < a->rows && source.bad_value == 0 && !o.update_values)
-            TRY(source_fill(ctx, &source, &changed));
-        if (changed)
-            TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
-        TRY(precond_choose(ctx, &source, &name, why));
-        kind = find(ctx, name);
-    }
-    st = make_kind(ctx, kind, &source, why, preconditioner);
-    for (bool first = true; choose && cannot_be_made(st); first = false) {
-        const struct precond_kind *const next = next_kind(ctx, kind);
-        if (next == NULL)
-            break;
-        say_why_not(ctx, kind, first, why);
-        kind = next;
-        st = make_kind(ctx, kind, &source, why, preconditioner);
-        if (st == SPMV_OK)
-            ctx->error[0] = '\0'; /* what it fell back from is no failure */
-    }
+    st = kind == NULL ? make_chosen(ctx, &source, preconditioner)
+                      : make_kind(ctx, kind, &source, CHOICE_NAMED, preconditioner);
     if (st == SPMV_OK)
         (*preconditioner)->seconds = monotonic_seconds() - begin;
 done:

@@ -1,20 +1,25 @@
-/* Preconditioner "auto": the choice from the matrix and the backend, with the reason.
+/* Preconditioner "auto": the table `rules`, which is read from top to bottom. The first rule that
+ * applies to the counted facts is taken, and its reason is told. `replacements` has what is made
+ * where a choice cannot be made.
  *
- * One pass examines the diagonal, its ratio to the rest of its row, the signs of the off-diagonal
- * entries, the envelope, and the size. A short breadth-first search from row 0 also estimates the
- * distance to the farthest row: for a Laplacian, methods that pass information from neighbour to
- * neighbour need about as many iterations, and the rows at the same distance are about as many as an
- * envelope is wide. On a GPU, pass and search run there, for Laplacians only. Nothing is timed, so the
- * choice is repeatable for any number of threads. docs/preconditioners.md has the figures behind the
- * limits.
+ * The facts: one pass examines the diagonal, its ratio to the rest of its row, the signs of the
+ * off-diagonal entries, the envelope, and the size. A short breadth-first search from row 0 also
+ * estimates the distance to the farthest row: for a Laplacian, methods that pass information from
+ * neighbour to neighbour need about as many iterations, and the rows at the same distance are about
+ * as many as an envelope is wide. On a GPU, pass and search run there, for Laplacians only. Nothing is
+ * timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
+ * figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/precond/precond_loops.h"
+
+/* ------------------------------------------------------------------ limits */
 
 /* At this ratio the diagonal is at least twice the rest of each row: the eigenvalues of D^-1 A lie
  * in [1/2, 3/2]. */
@@ -49,7 +54,16 @@ enum { CACHED_ROWS = 245000 };
 /* Beyond this size, a factor costs more than it saves, because its solves have little parallelism. */
 enum { FACTOR_ROWS = 10000 };
 
-/* ------------------------------------------------------------------ the matrix */
+/* The most work of a set-up: for each entry and row of A, in the time of some thousands of
+ * iterations, or in all, a few seconds, for small systems. */
+static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
+
+int64_t precond_most_work(const spmv_csr *a)
+{
+    return (int64_t)fmin(fmax(MOST_WORK * (double)(a->nnz + a->rows), SMALL_WORK), 0x1p62);
+}
+
+/* ------------------------------------------------------------------ counting */
 
 static double larger(double a, double b)
 {
@@ -167,16 +181,28 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
     return SPMV_OK;
 }
 
-/* ------------------------------------------------------------------ the choice */
+/* ------------------------------------------------------------------ the facts */
 
-/* What the choice depends on. */
-struct traits {
+/* A stage is counted before the first rule that needs it. */
+enum stage { STAGE_GIVEN, STAGE_ROWS, STAGE_ENVELOPE };
+
+struct facts {
+    spmv_context *ctx;
+    bool gpu;
+    enum precond_for purpose;
+    struct precond_source *source; /* NULL but for cg */
+    const spmv_csr *a;
+
+    /* STAGE_ROWS */
     struct precond_look look;
     bool dominant;  /* no diagonal entry is less than the rest of its row */
     bool laplacian; /* dominant, with no positive entry beside the diagonal */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance;
     double iterations; /* expected of none or jacobi; on a CPU */
+    double worth;      /* multiplications for which a complete factor takes as long as the iterations */
+
+    bool envelope; /* STAGE_ENVELOPE: it was looked for, since it may be narrow enough */
 };
 
 /* Multiplications for which a complete factor takes as long as so many iterations. */
@@ -189,156 +215,305 @@ static double worth_of(const spmv_csr *a, double iterations)
 /* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations of
  * conjugate gradients for a tolerance of 1e-8: sqrt(condition number) log(2e8) / 2. The distance is
  * found where the choice may depend on it. */
-static spmv_status find_traits(spmv_context *ctx, const struct precond_source *source, struct traits *t)
+static spmv_status count_rows(struct facts *f)
 {
-    const spmv_csr *a = source->a;
-    spmv_status st = look_at(ctx, source, &t->look);
+    const spmv_csr *a = f->a;
+    spmv_status st = look_at(f->ctx, f->source, &f->look);
     if (st != SPMV_OK)
         return st;
-    const double heaviest = t->look.heaviest;
-    t->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
-    t->laplacian = t->look.positive == 0 && t->look.beside > 0 && t->dominant;
-    t->even = t->look.largest <= EVEN * t->look.smallest;
-    t->iterations = fmin(MANY, (double)a->rows);
+    const double heaviest = f->look.heaviest;
+    f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
+    f->laplacian = f->look.positive == 0 && f->look.beside > 0 && f->dominant;
+    f->even = f->look.largest <= EVEN * f->look.smallest;
+    f->iterations = fmin(MANY, (double)a->rows);
     if (heaviest < 1)
-        t->iterations = fmin(t->iterations, 9.6 * sqrt((1 + heaviest) / (1 - heaviest)));
-    const double worth = worth_of(a, t->iterations);
-    const bool needed = ctx->backend->id == SPMV_BACKEND_CUDA
-                            ? t->laplacian && heaviest > STRONG && a->rows > HIERARCHY
-                            : t->look.beside > 0 && worth > 0 && (t->dominant || t->look.products > worth);
+        f->iterations = fmin(f->iterations, 9.6 * sqrt((1 + heaviest) / (1 - heaviest)));
+    f->worth = worth_of(a, f->iterations);
+    const bool needed = f->gpu ? f->laplacian && heaviest > STRONG && a->rows > HIERARCHY
+                               : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->look.products > f->worth);
     if (needed)
-        st = estimate_distance(ctx, source, &t->distance);
-    if (needed && t->dominant)
-        t->iterations = fmin(t->iterations, (t->even ? 1 : 2) * t->distance);
+        st = estimate_distance(f->ctx, f->source, &f->distance);
+    if (needed && f->dominant)
+        f->iterations = fmin(f->iterations, (f->even ? 1 : 2) * f->distance);
+    f->worth = worth_of(a, f->iterations);
     return st;
 }
 
-/* On a CPU: whether a complete factor takes less time than the iterations of others. Its order is
- * found only if the matrix's own has a small envelope, or if the distance promises one: 1.5 times as
- * wide as the mean number of rows at the same distance. */
-static spmv_status is_narrow(spmv_context *ctx, struct precond_source *source, const struct traits *t, bool *narrow)
+/* On a CPU: the order of the envelope is found only if the matrix's own has a small one, or if the
+ * distance promises one: 1.5 times as wide as the mean number of rows at the same distance. */
+static spmv_status count_envelope(struct facts *f)
 {
-    const spmv_csr *a = source->a;
-    const double rows = (double)a->rows, worth = worth_of(a, t->iterations);
-    const double width = t->distance > 0 ? 1.5 * rows / t->distance : rows;
-    *narrow = false;
-    if (ctx->backend->id == SPMV_BACKEND_CUDA || t->look.beside == 0 ||
-        fmin(t->look.products, 0.5 * rows * width * width) > worth)
+    const double rows = (double)f->a->rows, width = f->distance > 0 ? 1.5 * rows / f->distance : rows;
+    if (f->gpu || f->look.beside == 0 || fmin(f->look.products, 0.5 * rows * width * width) > f->worth)
         return SPMV_OK;
-    const spmv_status st = envelope_find(ctx, source);
-    *narrow = st == SPMV_OK && source->envelope.products <= worth &&
-              source->envelope.entries <= source->options->fill * ((double)a->nnz + rows);
+    const spmv_status st = envelope_find(f->ctx, f->source);
+    f->envelope = st == SPMV_OK;
     return st;
 }
 
-/* Whether a hierarchy takes less time than the iterations that it saves. A GPU, in microseconds: a
- * step of a system that fits the rung persistent and of a larger one; set-up and solve with a
- * hierarchy, of which a part does not depend on the size, since kernels start and the host waits. */
-static bool is_worth(const spmv_context *ctx, const spmv_csr *a, const struct traits *t)
+/* ------------------------------------------------------------------ the rules */
+
+static bool for_minres(const struct facts *f)
 {
-    const double rows = 1e-6 * (double)a->rows, entries = 1e-6 * (double)a->nnz;
-    if (!t->laplacian || t->look.heaviest <= STRONG || a->rows <= HIERARCHY)
-        return false;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        return t->iterations >= (a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY) ||
-               (t->look.largest >= VARIED * t->look.smallest && a->rows >= VARIED_ROWS);
-    const double iterations = (t->even ? 1.35 : 2.1) * t->distance;
-    const double step = a->rows <= CACHED_ROWS ? 3 + 9 * rows : 6 + 15 * rows + 0.9 * entries;
-    return iterations * step > 3300 + 2000 * rows + 330 * entries;
+    return f->purpose == PRECOND_FOR_MINRES;
 }
 
-/* The choice between none, jacobi and ic0. */
-static const char *choose_simple(const spmv_csr *a, const struct traits *t, bool gpu, char *why)
+static bool for_general_on_cpu(const struct facts *f)
 {
-    const struct precond_look *const look = &t->look;
-    if (look->beside == 0) {
-        snprintf(why, PRECOND_SENTENCE, "the matrix is diagonal");
-        return "jacobi";
-    }
-    if (look->heaviest <= STRONG && !t->even) {
-        snprintf(why, PRECOND_SENTENCE, "the diagonal exceeds the rest of each row by a factor of at least %.3g",
-                 1 / look->heaviest);
-        return "jacobi";
-    }
-    if (t->even && (t->dominant || gpu)) {
-        snprintf(why, PRECOND_SENTENCE,
-                 "the diagonal is from %.3g to %.3g, so scaling by it would change little, and other methods cost more "
-                 "than the iterations they save",
-                 look->smallest, look->largest);
-        return "none";
-    }
-    if (gpu) {
-        snprintf(why, PRECOND_SENTENCE,
-                 "the diagonal is from %.3g to %.3g, and jacobi is part of the solver's kernels, whose iterations take "
-                 "microseconds; other methods cost more than the iterations they save",
-                 look->smallest, look->largest);
-        return "jacobi";
-    }
-    if (look->positive == look->beside) {
-        snprintf(why, PRECOND_SENTENCE,
-                 "all entries are positive, as those of mass matrices, for which scaling by the diagonal, from %.3g to "
-                 "%.3g, saves most iterations",
-                 look->smallest, look->largest);
-        return "jacobi";
-    }
-    if (t->laplacian && look->largest < VARIED * look->smallest) {
-        snprintf(why, PRECOND_SENTENCE,
-                 "a Laplacian with a diagonal from %.3g to %.3g: about %.0f iterations, in which a factor does not pay",
-                 look->smallest, look->largest, t->iterations);
-        return "jacobi";
-    }
-    if (a->rows <= FACTOR_ROWS) {
-        snprintf(why, PRECOND_SENTENCE,
-                 "the diagonal is from %.3g to %.3g, the rest of a row up to %.3g times as much: a factor takes "
-                 "account of both",
-                 look->smallest, look->largest, look->heaviest);
-        return "ic0";
-    }
-    snprintf(why, PRECOND_SENTENCE,
-             "the diagonal is from %.3g to %.3g, and a factor of %lld rows is solved mostly row by row", look->smallest,
-             look->largest, (long long)a->rows);
-    return "jacobi";
+    return f->purpose == PRECOND_FOR_GENERAL && !f->gpu;
 }
 
-spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, const char **name, char *why)
+static bool for_general(const struct facts *f)
 {
-    const spmv_csr *a = source->a;
-    struct traits t = {.distance = 0};
-    bool narrow = false;
+    return f->purpose == PRECOND_FOR_GENERAL;
+}
+
+static bool for_ranks(const struct facts *f)
+{
+    return f->purpose == PRECOND_FOR_RANKS;
+}
+
+static bool no_rows(const struct facts *f)
+{
+    return f->a->rows == 0;
+}
+
+static bool not_positive(const struct facts *f)
+{
+    return f->source->bad < f->a->rows;
+}
+
+static bool near_null_given(const struct facts *f)
+{
+    return f->source->options->near_nulls > 0;
+}
+
+/* A complete factor takes less time than the iterations of others, and not too much memory. */
+static bool narrow(const struct facts *f)
+{
+    const struct envelope *const e = &f->source->envelope;
+    return f->envelope && e->products <= f->worth &&
+           e->entries <= f->source->options->fill * ((double)f->a->nnz + (double)f->a->rows);
+}
+
+/* A Laplacian for which a hierarchy may pay. */
+static bool hierarchy_possible(const struct facts *f)
+{
+    return f->laplacian && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
+}
+
+/* On a CPU: the iterations that a hierarchy saves take longer than it does. */
+static bool many_steps(const struct facts *f)
+{
+    return hierarchy_possible(f) && !f->gpu &&
+           f->iterations >= (f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+}
+
+static bool varied_diagonal(const struct facts *f)
+{
+    return hierarchy_possible(f) && !f->gpu && f->look.largest >= VARIED * f->look.smallest &&
+           f->a->rows >= VARIED_ROWS;
+}
+
+/* On a GPU, in microseconds: a step of a system that fits the rung persistent and of a larger one;
+ * set-up and solve with a hierarchy, of which a part does not depend on the size, since kernels start
+ * and the host waits. */
+static bool many_steps_on_gpu(const struct facts *f)
+{
+    const double rows = 1e-6 * (double)f->a->rows, entries = 1e-6 * (double)f->a->nnz;
+    const double iterations = (f->even ? 1.35 : 2.1) * f->distance;
+    const double step = f->a->rows <= CACHED_ROWS ? 3 + 9 * rows : 6 + 15 * rows + 0.9 * entries;
+    return hierarchy_possible(f) && f->gpu && iterations * step > 3300 + 2000 * rows + 330 * entries;
+}
+
+static bool only_diagonal(const struct facts *f)
+{
+    return f->look.beside == 0;
+}
+
+static bool strong_diagonal(const struct facts *f)
+{
+    return f->look.heaviest <= STRONG && !f->even;
+}
+
+static bool even_diagonal(const struct facts *f)
+{
+    return f->even && (f->dominant || f->gpu);
+}
+
+static bool on_gpu(const struct facts *f)
+{
+    return f->gpu;
+}
+
+static bool all_positive(const struct facts *f)
+{
+    return f->look.positive == f->look.beside;
+}
+
+static bool few_steps(const struct facts *f)
+{
+    return f->laplacian && f->look.largest < VARIED * f->look.smallest;
+}
+
+static bool small_factor(const struct facts *f)
+{
+    return f->a->rows <= FACTOR_ROWS;
+}
+
+static bool otherwise(const struct facts *f)
+{
+    (void)f;
+    return true;
+}
+
+static const char MULTIGRID[] =
+    "a Laplacian of {rows} rows with distances of about {distance} steps and a diagonal from {smallest} to {largest}: "
+    "other methods take about as many iterations as steps{or more}, multigrid about two dozen";
+
+static const struct rule {
+    const char *name;
+    enum stage needs;
+    bool (*when)(const struct facts *);
+    const char *reason;
+} rules[] = {
+    {"jacobi", STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
+    {"ilut", STAGE_GIVEN, for_general_on_cpu,
+     "an incomplete factor with fill-in: of the preconditioners for general matrices it solves the most systems"},
+    {"jacobi", STAGE_GIVEN, for_general, "on a GPU, triangular solves cost more than the iterations they save"},
+    {"jacobi", STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
+    /* for cg */
+    {"none", STAGE_GIVEN, no_rows, "the matrix has no rows"},
+    {"none", STAGE_GIVEN, not_positive,
+     "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
+     "preconditioners require"},
+    {"amg", STAGE_GIVEN, near_null_given, "near-null-space vectors are given, which only multigrid uses"},
+    {"cholesky", STAGE_ENVELOPE, narrow,
+     "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
+     "multiplications: less time than the iterations of other methods"},
+    {"amg", STAGE_ENVELOPE, many_steps, MULTIGRID},
+    {"amg", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
+    {"amg", STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
+    {"jacobi", STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
+    {"jacobi", STAGE_ENVELOPE, strong_diagonal,
+     "the diagonal exceeds the rest of each row by a factor of at least {strength}"},
+    {"none", STAGE_ENVELOPE, even_diagonal,
+     "the diagonal is from {smallest} to {largest}, so scaling by it would change little, and other methods cost more "
+     "than the iterations they save"},
+    {"jacobi", STAGE_ENVELOPE, on_gpu,
+     "the diagonal is from {smallest} to {largest}, and jacobi is part of the solver's kernels, whose iterations take "
+     "microseconds; other methods cost more than the iterations they save"},
+    {"jacobi", STAGE_ENVELOPE, all_positive,
+     "all entries are positive, as those of mass matrices, for which scaling by the diagonal, from {smallest} to "
+     "{largest}, saves most iterations"},
+    {"jacobi", STAGE_ENVELOPE, few_steps,
+     "a Laplacian with a diagonal from {smallest} to {largest}: about {iterations} iterations, in which a factor does "
+     "not pay"},
+    {"ic0", STAGE_ENVELOPE, small_factor,
+     "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
+     "account of both"},
+    {"jacobi", STAGE_ENVELOPE, otherwise,
+     "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
+};
+
+static void explain(const struct facts *f, const char *reason, char *why)
+{
+    static const struct precond_source none = {.a = NULL};
+    const struct precond_source *const source = f->source != NULL ? f->source : &none;
+    char row[64] = "";
+    if (f->source != NULL && not_positive(f))
+        snprintf(row, sizeof row, "%lld%s", context_number(f->ctx, source->bad), context_counted(f->ctx));
+    const struct choice_fact facts[] = {
+        {.name = "rows", .number = f->a != NULL ? (double)f->a->rows : 0},
+        {.name = "bad row", .text = row},
+        {.name = "bad value", .number = source->bad_value, .digits = 6},
+        {.name = "smallest", .number = f->look.smallest, .digits = 3},
+        {.name = "largest", .number = f->look.largest, .digits = 3},
+        {.name = "heaviest", .number = f->look.heaviest, .digits = 3},
+        {.name = "strength", .number = 1 / f->look.heaviest, .digits = 3},
+        {.name = "distance", .number = f->distance},
+        {.name = "iterations", .number = f->iterations},
+        {.name = "or more", .text = f->even ? "" : " or more"},
+        {.name = "envelope", .number = source->envelope.entries, .digits = 3},
+        {.name = "fill", .number = f->a != NULL ? source->envelope.entries / (double)f->a->nnz : 0, .digits = 3},
+        {.name = "products", .number = source->envelope.products, .digits = 3},
+        {.name = NULL},
+    };
+    choice_reason(reason, facts, why, PRECOND_SENTENCE);
+}
+
+spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
+                           struct precond_choice *choice)
+{
     spmv_status st = SPMV_OK;
-    if (a->rows == 0 || source->bad < a->rows) {
-        *name = "none";
-        if (a->rows == 0)
-            snprintf(why, PRECOND_SENTENCE, "the matrix has no rows");
-        else
-            snprintf(why, PRECOND_SENTENCE,
-                     "the diagonal entry of row %lld%s is %g: the matrix is not positive definite, as other "
-                     "preconditioners require",
-                     context_number(ctx, source->bad), context_counted(ctx), source->bad_value);
-        return SPMV_OK;
+    struct facts f = {.ctx = ctx,
+                      .gpu = ctx->backend->id == SPMV_BACKEND_CUDA,
+                      .purpose = purpose,
+                      .source = source,
+                      .a = source != NULL ? source->a : NULL};
+    const struct rule *rule = rules;
+    for (enum stage counted = STAGE_GIVEN;; rule++) {
+        if (counted < STAGE_ROWS && rule->needs >= STAGE_ROWS)
+            TRY(count_rows(&f));
+        if (counted < STAGE_ENVELOPE && rule->needs >= STAGE_ENVELOPE)
+            TRY(count_envelope(&f));
+        counted = rule->needs;
+        if (rule->when(&f))
+            break;
     }
-    if (source->options->near_nulls > 0) {
-        *name = "amg";
-        snprintf(why, PRECOND_SENTENCE, "near-null-space vectors are given, which only multigrid uses");
-        return SPMV_OK;
-    }
-    TRY(find_traits(ctx, source, &t));
-    TRY(is_narrow(ctx, source, &t, &narrow));
-    if (narrow) {
-        *name = "cholesky";
-        snprintf(why, PRECOND_SENTENCE,
-                 "a complete factor within an envelope of %.3g entries, %.3g times those of the matrix, takes %.3g "
-                 "multiplications: less time than the iterations of other methods",
-                 source->envelope.entries, source->envelope.entries / (double)a->nnz, source->envelope.products);
-    } else if (is_worth(ctx, a, &t)) {
-        *name = "amg";
-        snprintf(why, PRECOND_SENTENCE,
-                 "a Laplacian of %lld rows with distances of about %.0f steps and a diagonal from %.3g to %.3g: "
-                 "other methods take about as many iterations as steps%s, multigrid about two dozen",
-                 (long long)a->rows, t.distance, t.look.smallest, t.look.largest, t.even ? "" : " or more");
-    } else {
-        *name = choose_simple(a, &t, ctx->backend->id == SPMV_BACKEND_CUDA, why);
-    }
+    choice->purpose = purpose;
+    choice->name = rule->name;
+    choice->replaced = false;
+    explain(&f, rule->reason, choice->why);
 done:
     return st;
+}
+
+/* ------------------------------------------------------------------ what replaces a choice */
+
+/* Whether a choice that failed like this cannot be made. */
+static bool cannot_be_made(enum precond_for purpose, spmv_status st)
+{
+    return st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT || st == SPMV_ERROR_NOT_POSITIVE ||
+           st == SPMV_ERROR_NOT_FINITE || st == SPMV_ERROR_UNSUPPORTED ||
+           (st == SPMV_ERROR_SINGULAR && purpose != PRECOND_FOR_CG);
+}
+
+/* The first row that applies; a NULL name is any. */
+static const struct {
+    const char *name;
+    bool too_large; /* only if memory or work is short */
+    const char *next;
+} replacements[] = {
+    {"none", false, NULL},
+    {"jacobi", false, "none"},
+    {"ilut", true, "ilu0"},
+    {NULL, false, "jacobi"},
+};
+
+bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice)
+{
+    const bool too_large = st == SPMV_ERROR_MEMORY || st == SPMV_ERROR_LIMIT;
+    const size_t used = choice->replaced ? strlen(choice->why) : 0;
+    char prefix[PRECOND_NAME + 32], text[200];
+    const char *message = ctx->error;
+    int row = 0;
+    if (!cannot_be_made(choice->purpose, st))
+        return false;
+    while (replacements[row].name != NULL &&
+           (strcmp(replacements[row].name, choice->name) != 0 || (replacements[row].too_large && !too_large)))
+        row++;
+    if (replacements[row].next == NULL)
+        return false;
+    snprintf(prefix, sizeof prefix, "preconditioner %s: ", choice->name);
+    if (strncmp(message, prefix, strlen(prefix)) == 0)
+        message += strlen(prefix);
+    snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, message);
+    if (!choice->replaced)
+        snprintf(choice->why, sizeof choice->why, "the first choice, %s, cannot be made: %s", choice->name, text);
+    else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
+        snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
+    choice->name = replacements[row].next;
+    choice->replaced = true;
+    return true;
 }

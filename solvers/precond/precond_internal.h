@@ -1,4 +1,4 @@
-/* The inside of a preconditioner, and the table of kinds.
+/* The inside of a preconditioner, the table of kinds, and "auto".
  *
  * A kind is one way to make an M: one file with a function that fills the preconditioner, and one
  * row in the table (precond.c).
@@ -148,9 +148,29 @@ spmv_status precond_make_ilu0(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_ilut(spmv_preconditioner *, struct precond_source *);
 spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
-/* "auto": the name of a kind, and the reason (PRECOND_SENTENCE bytes). The diagonal must have been
- * read. */
-spmv_status precond_choose(spmv_context *ctx, struct precond_source *source, const char **name, char *why);
+/* ----------------------------------------------------------- "auto" (precond_choose.c) */
+
+/* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab; cg of
+ * several ranks. */
+enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_GENERAL, PRECOND_FOR_RANKS };
+
+struct precond_choice {
+    const char *name;           /* of a kind */
+    char why[PRECOND_SENTENCE]; /* the reason */
+    enum precond_for purpose;
+    bool replaced; /* the first choice could not be made */
+};
+
+/* Chooses a kind. source: for cg, with the diagonal read; else NULL. */
+spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
+                           struct precond_choice *choice);
+
+/* After making the choice failed with this status and the message in ctx: the next one, with the
+ * reason. False: none is left, or the status is no reason to take another one. */
+bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice);
+
+/* The most work (context_budget) of a set-up under "auto". */
+int64_t precond_most_work(const spmv_csr *a);
 
 /* ----------------------------------------------------------- for the solvers */
 

@@ -362,7 +362,7 @@ class Bench(test_program.Case):
         self.assertTrue(all("cg" in r for r in results))
 
     def test_preconditioners_that_there_are_not(self):
-        for words, sentence in ((("--op", "cg", "--precond", "none,icc"), 'unknown preconditioner icc; '),
+        for words, sentence in ((("--op", "cg", "--precond", "none,icc"), 'unknown preconditioner "icc"; '),
                                 (("--precond", "jacobi"), "--precond is for --op cg, gmres and bicgstab, not for --op spmv"),
                                 (("--op", "load", "--precond", "jacobi"), "--precond is not for bench --op load")):
             done = self.run_bench("poisson2d:9", *words)

@@ -1020,11 +1020,15 @@ static void refusals(void **state)
         spmv_solver_options o;
         spmv_status status;
         const char *text;
-    } wrong[] = {{{.method = "gmres2"}, SPMV_ERROR_METHOD, "unknown method \"gmres2\"; there are: auto, cg, minres"},
+    } wrong[] = {{{.method = "gmres2"},
+                  SPMV_ERROR_METHOD,
+                  "unknown method \"gmres2\"; did you mean gmres? There are: auto, cg, minres"},
                  {{.method = "gmres", .rung = "textbook"}, SPMV_ERROR_UNSUPPORTED, "rung are for the method cg"},
                  {{.method = "direct", .precond = "ilut"}, SPMV_ERROR_UNSUPPORTED, "no preconditioner"},
                  {{.restart = 256}, SPMV_ERROR_ARGUMENT, "restart 256"},
-                 {{.precond = "ilu"}, SPMV_ERROR_METHOD, "unknown preconditioner \"ilu\"; there are: auto, none"},
+                 {{.precond = "ilu"},
+                  SPMV_ERROR_METHOD,
+                  "unknown preconditioner \"ilu\"; did you mean ilu0? There are: auto, none"},
                  {{.rung = "quick"}, SPMV_ERROR_METHOD, "unknown rung \"quick\""},
                  {{.type = SPMV_C64}, SPMV_ERROR_TYPE, "c64"},
                  {{.type = SPMV_F32}, SPMV_ERROR_TYPE, "f32"},
