@@ -94,7 +94,7 @@ done:
 /* What the rules look at. A stage is counted before the first rule that needs it. */
 enum stage { STAGE_OPTIONS, STAGE_FACTOR, STAGE_MATRIX };
 
-struct facts {
+struct system_facts {
     spmv_solver *s;
     bool factor;    /* STAGE_FACTOR: the matrix is small and has a dense factor, which is made */
     spmv_type type; /* STAGE_MATRIX and the following */
@@ -115,7 +115,7 @@ static const int64_t LARGEST_BASIS = (int64_t)2 << 30;
  * that the factor grows as n^3, and the iterations, whose number a preconditioner bounds, as n or n^2. */
 enum { DENSE_ROWS = 200 };
 
-static spmv_status count_factor(struct facts *f)
+static spmv_status count_factor(struct system_facts *f)
 {
     spmv_solver *const s = f->s;
     /* with near-null vectors the caller wants amg */
@@ -130,7 +130,7 @@ static spmv_status count_factor(struct facts *f)
     return SPMV_OK;
 }
 
-static spmv_status count_symmetry(struct facts *f, const spmv_plan_info *info)
+static spmv_status count_symmetry(struct system_facts *f, const spmv_plan_info *info)
 {
     const spmv_solver *const s = f->s;
     const struct krylov look = {.call = "spmv_solver_create", .ctx = s->ctx, .plan = s->plan, .info = *info};
@@ -142,7 +142,7 @@ static spmv_status count_symmetry(struct facts *f, const spmv_plan_info *info)
     return SPMV_OK;
 }
 
-static spmv_status count_matrix(struct facts *f)
+static spmv_status count_matrix(struct system_facts *f)
 {
     spmv_status st = SPMV_OK;
     spmv_solver *const s = f->s;
@@ -168,67 +168,67 @@ done:
 
 /* ------------------------------------------------------------- the rules */
 
-static bool no_rows(const struct facts *f)
+static bool no_rows(const struct system_facts *f)
 {
     return f->s->a.rows == 0;
 }
 
-static bool options_of_cg(const struct facts *f)
+static bool options_of_cg(const struct system_facts *f)
 {
     return f->s->options.inner != 0 || !choice_is_auto(f->s->options.rung);
 }
 
-static bool has_factor(const struct facts *f)
+static bool has_factor(const struct system_facts *f)
 {
     return f->factor;
 }
 
-static bool basis_fits(const struct facts *f)
+static bool basis_fits(const struct system_facts *f)
 {
     return f->basis <= (double)f->most;
 }
 
-static bool general_precond_fits(const struct facts *f)
+static bool general_precond_fits(const struct system_facts *f)
 {
     return f->general && basis_fits(f);
 }
 
-static bool general_precond(const struct facts *f)
+static bool general_precond(const struct system_facts *f)
 {
     return f->general;
 }
 
-static bool not_symmetric_fits(const struct facts *f)
+static bool not_symmetric_fits(const struct system_facts *f)
 {
     return !f->symmetric && basis_fits(f);
 }
 
-static bool not_symmetric_below_limit(const struct facts *f)
+static bool not_symmetric_below_limit(const struct system_facts *f)
 {
     return !f->symmetric && f->most == LARGEST_BASIS;
 }
 
-static bool not_symmetric(const struct facts *f)
+static bool not_symmetric(const struct system_facts *f)
 {
     return !f->symmetric;
 }
 
-static bool all_negative(const struct facts *f)
+static bool all_negative(const struct system_facts *f)
 {
     return f->s->negates;
 }
 
-static bool hermitian(const struct facts *f)
+static bool hermitian(const struct system_facts *f)
 {
     return type_is_complex(f->type);
 }
 
-static bool all_positive(const struct facts *f)
+static bool all_positive(const struct system_facts *f)
 {
     return f->smallest > 0;
 }
 
-static bool otherwise(const struct facts *f)
+static bool otherwise(const struct system_facts *f)
 {
     (void)f;
     return true;
@@ -238,7 +238,7 @@ static bool otherwise(const struct facts *f)
 static const struct rule {
     const struct krylov_method *method;
     enum stage needs;
-    bool (*when)(const struct facts *);
+    bool (*when)(const struct system_facts *);
     const char *reason;
 } rules[] = {
     {&krylov_cg, STAGE_OPTIONS, no_rows, "the matrix has no rows"},
@@ -261,7 +261,7 @@ static const struct rule {
 };
 
 /* Writes the reason of a rule into s->why. */
-static void explain(const struct facts *f, const struct rule *rule)
+static void explain(const struct system_facts *f, const struct rule *rule)
 {
     spmv_solver *const s = f->s;
     char gib[32];
@@ -283,7 +283,7 @@ static void explain(const struct facts *f, const struct rule *rule)
 spmv_status solver_choose_method(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
-    struct facts f = {.s = s};
+    struct system_facts f = {.s = s};
     const struct rule *rule = rules;
     s->negates = false;
     for (enum stage counted = STAGE_OPTIONS;; rule++) {

@@ -186,7 +186,7 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
 /* A stage is counted before the first rule that needs it. */
 enum stage { STAGE_GIVEN, STAGE_ROWS, STAGE_ENVELOPE };
 
-struct facts {
+struct system_facts {
     spmv_context *ctx;
     bool gpu;
     enum precond_for purpose;
@@ -215,7 +215,7 @@ static double worth_of(const spmv_csr *a, double iterations)
 /* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations of
  * conjugate gradients for a tolerance of 1e-8: sqrt(condition number) log(2e8) / 2. The distance is
  * found where the choice may depend on it. */
-static spmv_status count_rows(struct facts *f)
+static spmv_status count_rows(struct system_facts *f)
 {
     const spmv_csr *a = f->a;
     spmv_status st = look_at(f->ctx, f->source, &f->look);
@@ -241,7 +241,7 @@ static spmv_status count_rows(struct facts *f)
 
 /* On a CPU: the order of the envelope is found only if the matrix's own has a small one, or if the
  * distance promises one: 1.5 times as wide as the mean number of rows at the same distance. */
-static spmv_status count_envelope(struct facts *f)
+static spmv_status count_envelope(struct system_facts *f)
 {
     const double rows = (double)f->a->rows, width = f->distance > 0 ? 1.5 * rows / f->distance : rows;
     if (f->gpu || f->look.beside == 0 || fmin(f->look.products, 0.5 * rows * width * width) > f->worth)
@@ -253,43 +253,43 @@ static spmv_status count_envelope(struct facts *f)
 
 /* ------------------------------------------------------------------ the rules */
 
-static bool for_minres(const struct facts *f)
+static bool for_minres(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_MINRES;
 }
 
-static bool for_general_on_cpu(const struct facts *f)
+static bool for_general_on_cpu(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_GENERAL && !f->gpu;
 }
 
-static bool for_general(const struct facts *f)
+static bool for_general(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_GENERAL;
 }
 
-static bool for_ranks(const struct facts *f)
+static bool for_ranks(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_RANKS;
 }
 
-static bool no_rows(const struct facts *f)
+static bool no_rows(const struct system_facts *f)
 {
     return f->a->rows == 0;
 }
 
-static bool not_positive(const struct facts *f)
+static bool not_positive(const struct system_facts *f)
 {
     return f->source->bad < f->a->rows;
 }
 
-static bool near_null_given(const struct facts *f)
+static bool near_null_given(const struct system_facts *f)
 {
     return f->source->options->near_nulls > 0;
 }
 
 /* A complete factor takes less time than the iterations of others, and not too much memory. */
-static bool narrow(const struct facts *f)
+static bool narrow(const struct system_facts *f)
 {
     const struct envelope *const e = &f->source->envelope;
     return f->envelope && e->products <= f->worth &&
@@ -297,19 +297,19 @@ static bool narrow(const struct facts *f)
 }
 
 /* A Laplacian for which a hierarchy may pay. */
-static bool hierarchy_possible(const struct facts *f)
+static bool hierarchy_possible(const struct system_facts *f)
 {
     return f->laplacian && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
 }
 
 /* On a CPU: the iterations that a hierarchy saves take longer than it does. */
-static bool many_steps(const struct facts *f)
+static bool many_steps(const struct system_facts *f)
 {
     return hierarchy_possible(f) && !f->gpu &&
            f->iterations >= (f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
 }
 
-static bool varied_diagonal(const struct facts *f)
+static bool varied_diagonal(const struct system_facts *f)
 {
     return hierarchy_possible(f) && !f->gpu && f->look.largest >= VARIED * f->look.smallest &&
            f->a->rows >= VARIED_ROWS;
@@ -318,7 +318,7 @@ static bool varied_diagonal(const struct facts *f)
 /* On a GPU, in microseconds: a step of a system that fits the rung persistent and of a larger one;
  * set-up and solve with a hierarchy, of which a part does not depend on the size, since kernels start
  * and the host waits. */
-static bool many_steps_on_gpu(const struct facts *f)
+static bool many_steps_on_gpu(const struct system_facts *f)
 {
     const double rows = 1e-6 * (double)f->a->rows, entries = 1e-6 * (double)f->a->nnz;
     const double iterations = (f->even ? 1.35 : 2.1) * f->distance;
@@ -326,42 +326,42 @@ static bool many_steps_on_gpu(const struct facts *f)
     return hierarchy_possible(f) && f->gpu && iterations * step > 3300 + 2000 * rows + 330 * entries;
 }
 
-static bool only_diagonal(const struct facts *f)
+static bool only_diagonal(const struct system_facts *f)
 {
     return f->look.beside == 0;
 }
 
-static bool strong_diagonal(const struct facts *f)
+static bool strong_diagonal(const struct system_facts *f)
 {
     return f->look.heaviest <= STRONG && !f->even;
 }
 
-static bool even_diagonal(const struct facts *f)
+static bool even_diagonal(const struct system_facts *f)
 {
     return f->even && (f->dominant || f->gpu);
 }
 
-static bool on_gpu(const struct facts *f)
+static bool on_gpu(const struct system_facts *f)
 {
     return f->gpu;
 }
 
-static bool all_positive(const struct facts *f)
+static bool all_positive(const struct system_facts *f)
 {
     return f->look.positive == f->look.beside;
 }
 
-static bool few_steps(const struct facts *f)
+static bool few_steps(const struct system_facts *f)
 {
     return f->laplacian && f->look.largest < VARIED * f->look.smallest;
 }
 
-static bool small_factor(const struct facts *f)
+static bool small_factor(const struct system_facts *f)
 {
     return f->a->rows <= FACTOR_ROWS;
 }
 
-static bool otherwise(const struct facts *f)
+static bool otherwise(const struct system_facts *f)
 {
     (void)f;
     return true;
@@ -374,7 +374,7 @@ static const char MULTIGRID[] =
 static const struct rule {
     const char *name;
     enum stage needs;
-    bool (*when)(const struct facts *);
+    bool (*when)(const struct system_facts *);
     const char *reason;
 } rules[] = {
     {"jacobi", STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
@@ -416,7 +416,7 @@ static const struct rule {
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
-static void explain(const struct facts *f, const char *reason, char *why)
+static void explain(const struct system_facts *f, const char *reason, char *why)
 {
     static const struct precond_source none = {.a = NULL};
     const struct precond_source *const source = f->source != NULL ? f->source : &none;
@@ -446,11 +446,11 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
                            struct precond_choice *choice)
 {
     spmv_status st = SPMV_OK;
-    struct facts f = {.ctx = ctx,
-                      .gpu = ctx->backend->id == SPMV_BACKEND_CUDA,
-                      .purpose = purpose,
-                      .source = source,
-                      .a = source != NULL ? source->a : NULL};
+    struct system_facts f = {.ctx = ctx,
+                             .gpu = ctx->backend->id == SPMV_BACKEND_CUDA,
+                             .purpose = purpose,
+                             .source = source,
+                             .a = source != NULL ? source->a : NULL};
     const struct rule *rule = rules;
     for (enum stage counted = STAGE_GIVEN;; rule++) {
         if (counted < STAGE_ROWS && rule->needs >= STAGE_ROWS)
