@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bench/peers/peer_list.h"
+#include "core/name_list.h"
 #include "core/trust.h"
 
 enum { PATH_SIZE = 4096 };
@@ -31,13 +32,13 @@ static const struct row rows[] = {PEER_MODULE_LIST(ROW)};
 
 static const struct row *find_row(const char *name, char *why)
 {
+    struct names names = {.count = 0};
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
-        if (strcmp(rows[r].name, name) == 0)
-            return &rows[r];
-    int n = snprintf(why, WHY_SIZE, "unknown module of peers \"%.64s\"; there are:", name);
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0] && n < WHY_SIZE; r++)
-        n += snprintf(why + n, (size_t)(WHY_SIZE - n), " %s", rows[r].name);
-    return NULL;
+        names_add_row(&names, rows[r].name, &rows[r]);
+    const int at = names_find(&names, name, strlen(name));
+    if (at < 0)
+        names_unknown(&names, "module of peers", name, strlen(name), NULL, why, WHY_SIZE);
+    return at < 0 ? NULL : names.row[at];
 }
 
 /* Whether FOLDER/spmv_peer_NAME.so exists. path: that name in any case, "" if it is too long. */

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/name_list.h"
 #include "formats/generate/generate.h"
 #include "formats/generate/twin.h"
 
@@ -50,17 +51,18 @@ static spmv_status fail(spmv_context *ctx, const struct generator_request *reque
 
 static spmv_status find_known(spmv_context *ctx, const struct generator_request *request, struct twin *twin)
 {
-    char names[600] = "";
-    size_t used = 0;
-    for (int k = 0; k < twin_list_count; k++) {
-        if (strcmp(twin_list[k].name, request->arguments) == 0) {
-            *twin = twin_list[k];
-            return SPMV_OK;
-        }
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", k == 0 ? "" : ", ", twin_list[k].name);
+    const char *const name = request->arguments;
+    struct names names = {.count = 0};
+    char unknown[700];
+    for (int k = 0; k < twin_list_count; k++)
+        names_add_row(&names, twin_list[k].name, &twin_list[k]);
+    const int at = names_find(&names, name, strlen(name));
+    if (at >= 0) {
+        *twin = *(const struct twin *)names.row[at];
+        return SPMV_OK;
     }
-    return fail(ctx, request, "unknown twin; known: %s; or give its figures: twin:rows=R,nnz=N,...", names);
+    names_unknown(&names, "twin", name, strlen(name), NULL, unknown, sizeof unknown);
+    return fail(ctx, request, "%s; or give its figures: twin:rows=R,nnz=N,...", unknown);
 }
 
 /* ---------------------------------------------------------------------------------- figures in the

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/name_list.h"
 #include "core/reals.h"
 #include "formats/generate/random.h"
 
@@ -41,13 +42,18 @@ const char *spmv_spec_form(int index, const char **about)
 /* The message lists the known generators. */
 static spmv_status fail_unknown(spmv_context *ctx, const char *spec, size_t length)
 {
-    char known[768] = ""; /* only the forms: a context's message has at most 1024 characters */
-    size_t used = 0;
-    for (int g = 0; g < GENERATORS && used < sizeof known; g++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", g == 0 ? "" : ", ", generators[g].form);
+    struct names names = {.count = 0}, forms = {.count = 0};
+    char list[768]; /* only the forms: a context's message has at most 1024 characters */
+    for (int g = 0; g < GENERATORS; g++) {
+        names_add(&names, generators[g].name);
+        names_add(&forms, generators[g].form);
+    }
+    const char *const nearest = names_nearest(&names, spec, length);
+    names_join(&forms, list, sizeof list);
     return context_fail(ctx, SPMV_ERROR_SPEC,
-                        "unknown matrix SPEC \"%.100s\": no generator has the name \"%.*s\"; known: %s", spec,
-                        (int)(length < 100 ? length : 100), spec, known);
+                        "unknown matrix SPEC \"%.64s\": no generator has the name \"%.*s\"; %s%s%s: %s", spec,
+                        (int)(length < 64 ? length : 64), spec, nearest != NULL ? "did you mean " : "there are",
+                        nearest != NULL ? nearest : "", nearest != NULL ? "? There are" : "", list);
 }
 
 spmv_status generator_fail(spmv_context *ctx, const struct generator_request *request, const char *why)

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "core/choice.h"
 #include "core/plural.h"
 #include "solvers/amg/amg_internal.h"
 
@@ -118,17 +119,20 @@ static void describe(struct amg *amg)
 
 static spmv_status check_options(struct amg *amg, const spmv_preconditioner_options *o, bool has_values)
 {
-    const char *const smoother = o->smoother == NULL ? "chebyshev" : o->smoother;
-    amg->l1 = strcmp(smoother, "l1-jacobi") == 0;
+    struct names smoothers = {.count = 0};
+    const void *l1 = NULL;
+    names_add(&smoothers, "chebyshev");
+    names_add_row(&smoothers, "l1-jacobi", amg);
+    const spmv_status st = choice_take(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg", "smoother", &smoothers,
+                                       o->smoother != NULL ? o->smoother : "chebyshev", &l1);
+    if (st != SPMV_OK)
+        return st;
+    amg->l1 = l1 != NULL;
     amg->degree = o->degree < 0 ? USUAL_DEGREE : o->degree;
     amg->strength = o->strength == 0 ? 0.25 : o->strength;
     amg->updates = o->update_values != 0 && has_values;
     amg->near_null = o->near_null;
     amg->near_null_type = o->near_null_type == SPMV_TYPE_DEFAULT ? o->type : o->near_null_type;
-    if (!amg->l1 && strcmp(smoother, "chebyshev") != 0)
-        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT,
-                            "preconditioner amg: unknown smoother \"%.64s\"; there are: chebyshev, l1-jacobi",
-                            smoother);
     if (amg->degree == 0)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: degree 0; the smallest is 1");
     amg->block = o->block == 0 ? 1 : o->block;

@@ -123,7 +123,8 @@ static const struct refused_spec {
     const char *sentence; /* part of the message */
 } refused[] = {
     {"", SPMV_ERROR_SPEC, "poisson2d:N"},
-    {"poisson4d:10", SPMV_ERROR_SPEC, "no generator has the name \"poisson4d\""},
+    {"poisson4d:10", SPMV_ERROR_SPEC,
+     "no generator has the name \"poisson4d\"; did you mean poisson2d? There are: poisson2d:N"},
     {"poisson4d:10", SPMV_ERROR_SPEC, "poisson2d:N, poisson3d:N"},
     {"poisson", SPMV_ERROR_SPEC, "poisson2d:N"},
     {"poisson2dd:3", SPMV_ERROR_SPEC, "\"poisson2dd\""},
@@ -239,9 +240,9 @@ static const struct refused_spec {
     {"fem:5,1,5.5", SPMV_ERROR_SPEC, "to NODES"},
     {"fem:1073741824,2,5", SPMV_ERROR_LIMIT, "2147483648 columns"},
     {"fem:9223372036854775807,2,5", SPMV_ERROR_LIMIT, "columns"},
-    {"twin:", SPMV_ERROR_SPEC, "unknown twin; known: mc2depi, roadNet-TX"},
+    {"twin:", SPMV_ERROR_SPEC, "unknown twin \"\"; there are: mc2depi, roadNet-TX"},
     {"twin:nothing", SPMV_ERROR_SPEC, "kron_g500-logn18, delaunay_n22"},
-    {"twin:LDOOR", SPMV_ERROR_SPEC, "unknown twin"},
+    {"twin:LDOOR", SPMV_ERROR_SPEC, "unknown twin \"LDOOR\"; did you mean ldoor? There are: "},
     {"twin:ldoor,10", SPMV_ERROR_SPEC, "unknown twin"},
     {"twin:rows=10", SPMV_ERROR_SPEC, "rows= and nnz= are required"},
     {"twin:nnz=10", SPMV_ERROR_SPEC, "rows= and nnz= are required"},
