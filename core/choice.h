@@ -10,7 +10,7 @@
  *
  * An unknown name has the same message everywhere:
  *
- *     spmv_sort_rung: unknown rung "radx" on cuda; did you mean radix? There are: auto, split, radix
+ *     spmv_sort_rung: unknown rung "radx" on cuda; did you mean radix? There are: auto, radix
  *
  * Where "auto" looks at the matrix, the rules are a table in one file
  * (solvers/precond/precond_choose.c, solvers/solver_choose.c), and choice_reason writes the

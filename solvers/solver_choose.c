@@ -1,5 +1,6 @@
-/* The methods of a solver, and both choices under "auto", each a table that is read from top to bottom:
- * the method that begins (rules), and what follows one that cannot reach the tolerance (steps):
+/* The methods of a solver, and both choices under "auto", each a table that is read from top to
+ * bottom: the method that begins (rules), and what follows one that cannot reach the tolerance
+ * (steps):
  *   - with jacobi or none, if the preconditioner fails;
  *   - from cg to minres, if A turns out to be indefinite;
  *   - from any to gmres with ilut, then with ilut of more fill-in, if the residual stagnates, the
@@ -108,11 +109,12 @@ struct system_facts {
 /* The largest basis of gmres, in bytes. It may take a quarter of what a limit of the memory leaves. */
 static const int64_t LARGEST_BASIS = (int64_t)2 << 30;
 
-/* Systems of at most so many rows are solved by a dense factor. It has 2/3 n^3 = 5.3 million operations
- * for n = 200, which run along rows in the second-level cache (320 KB), in about 2 ms. An iterative method
- * has up to n iterations of some 2 nnz + 10 n = 20 n operations, fewer in all, but each iteration also has
- * five passes whose fixed cost is 1 to 2 us (on a GPU 10 us): n iterations take 1 to 2 ms as well. Beyond
- * that the factor grows as n^3, and the iterations, whose number a preconditioner bounds, as n or n^2. */
+/* Systems of at most so many rows are solved by a dense factor. It has 2/3 n^3 = 5.3 million
+ * operations for n = 200, which run along rows in the second-level cache (320 KB), in about 2 ms.
+ * An iterative method has up to n iterations of some 2 nnz + 10 n = 20 n operations, fewer in all,
+ * but each iteration also has five passes whose fixed cost is 1 to 2 us (on a GPU 10 us): n
+ * iterations take 1 to 2 ms as well. Beyond that the factor grows as n^3, and the iterations, whose
+ * number a preconditioner bounds, as n or n^2. */
 enum { DENSE_ROWS = 200 };
 
 static spmv_status count_factor(struct system_facts *f)
@@ -359,8 +361,8 @@ static spmv_status go_on_with_minres(struct chain *c, spmv_status st)
     return solver_run(c, &krylov_minres, precond, solver_share(c, &krylov_minres));
 }
 
-/* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists: of
- * finite b and x, a sum with M is not finite, or not positive in minres. */
+/* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists:
+ * of finite b and x, a sum with M is not finite, or not positive in minres. */
 static bool precond_failed(const struct chain *c, spmv_status st)
 {
     const spmv_solver *const s = c->s;
@@ -405,15 +407,15 @@ static spmv_status make_resort(spmv_solver *s, int which)
     return st;
 }
 
-/* In units of solver_rounding, an upper bound. Both numbers were set by hand, from cg in f32 under auto on
- * three Poisson grids, which ends with residuals of 0.3 to 0.6 where the type has no more digits. A
- * tolerance below the second number is out of reach for any method. */
+/* In units of solver_rounding, an upper bound. Both numbers were set by hand, from cg in f32 under
+ * auto on three Poisson grids, which ends with residuals of 0.3 to 0.6 where the type has no more
+ * digits. A tolerance below the second number is out of reach for any method. */
 static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 
-/* Whether rounding errors limit the residual of the method that ended with *st, so that no other method
- * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is also so for a
- * larger residual if the recurrence has reached the tolerance: without rounding errors, x would solve the
- * system, so the sizes of its terms are those of the solution. */
+/* Whether rounding errors limit the residual of the method that ended with *st, so that no other
+ * method helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is
+ * also so for a larger residual if the recurrence has reached the tolerance: without rounding
+ * errors, x would solve the system, so the sizes of its terms are those of the solution. */
 static bool is_at_precision(const struct chain *c, spmv_status *st)
 {
     const spmv_solver *const s = c->s;
@@ -439,8 +441,8 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
 }
 
 /* After a method ended with st: gmres with one ilut after the other. If none solves the system, a
- * method that was still running gets the rest of the iterations. The message of a failure says why a
- * resort could not be made. */
+ * method that was still running gets the rest of the iterations. The message of a failure says why
+ * a resort could not be made. */
 static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
 {
     spmv_solver *const s = c->s;
@@ -487,8 +489,8 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
     return st == SPMV_OK ? st : context_fail(s->ctx, st, "%s%s", sentence, refused);
 }
 
-/* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to that of
- * the smallest residual, from which it is not far. */
+/* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to
+ * that of the smallest residual, from which it is not far. */
 static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
 {
     spmv_solver *const s = c->s;

@@ -1,6 +1,6 @@
-/* The inside of a solver (solver.c): its methods and their choice (solver_choose.c), the system that
- * is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c) and the
- * check of its result (solver_accuracy.c).
+/* The inside of a solver (solver.c): its methods and their choice (solver_choose.c), the system
+ * that is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c)
+ * and the check of its result (solver_accuracy.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVER_INTERNAL_H
@@ -62,7 +62,8 @@ struct spmv_solver {
 /* *method = the method of this name; NULL of "auto". */
 spmv_status solver_find_method(spmv_context *ctx, const char *name, const struct krylov_method **method);
 
-/* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan exists. */
+/* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan
+ * exists. */
 spmv_status solver_choose_method(spmv_solver *s);
 
 /* Sets s->negates: every diagonal entry is negative, and cg can solve -A x = -b. */
@@ -75,8 +76,8 @@ spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type 
 /* The right-hand sides of a product: 1 if they are solved one after the other. */
 int solver_vectors_at_once(const spmv_solver *s);
 
-/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop: before
- * new values, and in the end. The single plan is made when it is first asked for. */
+/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop:
+ * before new values, and in the end. The single plan is made when it is first asked for. */
 spmv_status solver_make_system(spmv_solver *s, bool updates);
 void solver_drop_system(spmv_solver *s);
 static inline const spmv_csr *solver_matrix(const spmv_solver *s)
@@ -98,10 +99,11 @@ int64_t solver_room(const spmv_solver *s, const struct krylov_method *method);
 spmv_status solver_make_precond(spmv_solver *s, const struct krylov_method *method, const char *name,
                                 spmv_preconditioner **made);
 
-/* The end of a solve of all right-hand sides, which ended with a status and its message; the results have
- * those of each: computes the backward errors, and of f32 the true residuals in f64. Corrects an x within its
- * tolerance whose backward error is too large (solver_accuracy.c). Sets the statuses. Returns the first
- * that failed; SPMV_ERROR_STAGNATION: a backward error stays too large. */
+/* The end of a solve of all right-hand sides, which ended with a status and its message; the
+ * results have those of each: computes the backward errors, and of f32 the true residuals in f64.
+ * Corrects an x within its tolerance whose backward error is too large (solver_accuracy.c). Sets
+ * the statuses. Returns the first that failed; SPMV_ERROR_STAGNATION: a backward error stays too
+ * large. */
 spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_status ended);
 
 /* Releases the scaled system; NULL does nothing. */
@@ -110,8 +112,8 @@ void solver_scaled_destroy(struct scaled_system *scaled);
 /* Its memory; 0 of NULL. */
 int64_t solver_scaled_bytes(const struct scaled_system *scaled);
 
-/* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's memory,
- * of one right-hand side (solver_rounding.c). Waits. */
+/* *norm: the norm of the rounding errors of b - A x for vectors of this type in the context's
+ * memory, of one right-hand side (solver_rounding.c). Waits. */
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);
 
 /* One right-hand side, and the methods that solve for it one after the other. */

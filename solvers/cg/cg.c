@@ -1,6 +1,6 @@
-/* Conjugate gradients, a method like the others (struct krylov_method): the checks that are specific
- * to it, and the choice of a rung. krylov.c does everything around the recurrence. The rungs:
- * cg_1_textbook.c and following. spmv_cg is the method itself, for a plan of the caller.
+/* Conjugate gradients, a method like the others (struct krylov_method): the checks that are
+ * specific to it, and the choice of a rung. krylov.c does everything around the recurrence. The
+ * rungs: cg_1_textbook.c and following. spmv_cg is the method itself, for a plan of the caller.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -197,8 +197,8 @@ static spmv_status fail_columns(const struct cg *cg)
                         rungs.on, list);
 }
 
-/* Sets cg->method: the named rung, or the backend's first that supports the solve. why: the reason why
- * the rung before it was rejected, or else the rung's own sentence. */
+/* Sets cg->method: the named rung, or the backend's first that supports the solve. why: the reason
+ * why the rung before it was rejected, or else the rung's own sentence. */
 static spmv_status choose(struct cg *cg)
 {
     spmv_status st = SPMV_OK;

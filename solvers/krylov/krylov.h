@@ -56,18 +56,18 @@ struct krylov {
     int64_t max_iterations;
     int64_t iterations_before; /* of other solves that led to this x; the callback counts on */
     bool zero_start;
-    /* For solves with several methods, which return the best x of all. If a run ends without success,
-     * x returns to its start if that has a smaller true residual; at the limit of iterations only if
-     * the residual has grown by more than the first factor, and where A or M is not positive definite
-     * by more than the second. 0: as the public functions say. */
+    /* For solves with several methods, which return the best x of all. If a run ends without
+     * success, x returns to its start if that has a smaller true residual; at the limit of
+     * iterations only if the residual has grown by more than the first factor, and where A or M is
+     * not positive definite by more than the second. 0: as the public functions say. */
     double most_growth, indefinite_growth;
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
     int symmetry_check; /* a spmv_symmetry_check, for methods for symmetric matrices */
 
-    /* What single methods need. cg: the name of a rung, NULL or "auto": any; a plan of type f32, for
-     * inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the factors. */
+    /* What single methods need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,
+     * for inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the factors. */
     const char *rung;
     spmv_plan *inner;
     int restart;
@@ -220,8 +220,8 @@ spmv_status krylov_fail_stagnation(const struct krylov *s, int v);
 spmv_status krylov_fail_overflow(const struct krylov *s, int v);
 
 /* After a solve with st: if that is SPMV_ERROR_NOT_FINITE and b, A or the start x has a number that
- * is not finite, stores a message that names the first one (not_finite.c). b, zero_start: those of the
- * caller. Returns st. */
+ * is not finite, stores a message that names the first one (not_finite.c). b, zero_start: those of
+ * the caller. Returns st. */
 spmv_status krylov_name_not_finite(const struct krylov *s, const void *b, bool zero_start, spmv_status st);
 
 /* ------------------------------------------------------------- symmetry (krylov_symmetry.c) */

@@ -6,8 +6,8 @@
  * off-diagonal entries, the envelope, and the size. A short breadth-first search from row 0 also
  * estimates the distance to the farthest row: for a Laplacian, methods that pass information from
  * neighbour to neighbour need about as many iterations, and the rows at the same distance are about
- * as many as an envelope is wide. On a GPU, pass and search run there, for Laplacians only. Nothing is
- * timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
+ * as many as an envelope is wide. On a GPU, pass and search run there, for Laplacians only. Nothing
+ * is timed, so the choice is repeatable for any number of threads. docs/preconditioners.md has the
  * figures behind the limits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -28,20 +28,20 @@ static const double STRONG = 0.5;
 /* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it saves. */
 static const double EVEN = 2;
 
-/* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is for
- * vectors that fit in a cache. */
+/* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is
+ * for vectors that fit in a cache. */
 enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
 
-/* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the distance, and
- * from so many rows on a hierarchy pays. */
+/* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the
+ * distance, and from so many rows on a hierarchy pays. */
 static const double VARIED = 1000;
 enum { VARIED_ROWS = 100000 };
 
 /* Iterations that are expected if nothing more is known of a matrix, at most one for each row. */
 static const double MANY = 650;
 
-/* On a CPU: an iteration, and finding the order of the rows, take as long as so many multiplications
- * of a complete factorization for each entry of the matrix. */
+/* On a CPU: an iteration, and finding the order of the rows, take as long as so many
+ * multiplications of a complete factorization for each entry of the matrix. */
 static const double PRODUCTS = 2, ORDER = 70;
 
 /* The factorization is serial. In all it may have at most so many multiplications, which take some
@@ -70,8 +70,8 @@ static double larger(double a, double b)
     return a > b ? a : b; /* fmax is a call */
 }
 
-/* Maxima, minima and counts: the same for any number of threads. So is the sum of products: it is exact
- * below 2^52, far above every limit for it. */
+/* Maxima, minima and counts: the same for any number of threads. So is the sum of products: it is
+ * exact below 2^52, far above every limit for it. */
 static struct precond_look look_on_host(const spmv_context *ctx, const struct precond_source *source)
 {
     const spmv_csr *a = &source->host;
@@ -140,8 +140,8 @@ static struct precond_ball ball_from(const spmv_csr *a, int64_t row, char *seen,
     return (struct precond_ball){steps, reached[steps], reached[steps / 2], end <= PRECOND_BALL};
 }
 
-/* From row 0, or if few rows can be reached from there, from the row in the middle: rows of boundary
- * values often have nothing beside the diagonal. */
+/* From row 0, or if few rows can be reached from there, from the row in the middle: rows of
+ * boundary values often have nothing beside the diagonal. */
 static spmv_status ball_on_host(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
 {
     int32_t *queue = NULL, *reached = NULL;
@@ -159,8 +159,8 @@ done:
     return st;
 }
 
-/* An estimate of the largest distance of a row from row 0, in steps along entries. A ball of s steps
- * is taken to have c s^g rows; the last one and that of half as many steps determine c and g. */
+/* An estimate of the largest distance of a row from row 0, in steps along entries. A ball of s
+ * steps is taken to have c s^g rows; the last one and that of half as many steps determine c and g. */
 static spmv_status estimate_distance(spmv_context *ctx, const struct precond_source *source, double *distance)
 {
     struct precond_ball ball = {0};
@@ -212,9 +212,9 @@ static double worth_of(const spmv_csr *a, double iterations)
     return fmin((PRODUCTS * iterations - ORDER) * entries, fmax(ALL_PRODUCTS, FEW_PRODUCTS * entries));
 }
 
-/* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations of
- * conjugate gradients for a tolerance of 1e-8: sqrt(condition number) log(2e8) / 2. The distance is
- * found where the choice may depend on it. */
+/* The eigenvalues of D^-1 A lie within 1 - heaviest and 1 + heaviest, which bounds the iterations
+ * of conjugate gradients for a tolerance of 1e-8: sqrt(condition number) log(2e8) / 2. The distance
+ * is found where the choice may depend on it. */
 static spmv_status count_rows(struct system_facts *f)
 {
     const spmv_csr *a = f->a;
@@ -316,8 +316,8 @@ static bool varied_diagonal(const struct system_facts *f)
 }
 
 /* On a GPU, in microseconds: a step of a system that fits the rung persistent and of a larger one;
- * set-up and solve with a hierarchy, of which a part does not depend on the size, since kernels start
- * and the host waits. */
+ * set-up and solve with a hierarchy, of which a part does not depend on the size, since kernels
+ * start and the host waits. */
 static bool many_steps_on_gpu(const struct system_facts *f)
 {
     const double rows = 1e-6 * (double)f->a->rows, entries = 1e-6 * (double)f->a->nnz;

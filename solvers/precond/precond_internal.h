@@ -38,8 +38,8 @@ struct spmv_preconditioner {
     spmv_matrix *filled; /* the matrix that M was made of, if it is not the caller's; NULL: it is */
 };
 
-/* The envelope of a symmetric matrix in some order of its rows: in each row the places from the first
- * entry to the diagonal. A complete factor needs no others. */
+/* The envelope of a symmetric matrix in some order of its rows: in each row the places from the
+ * first entry to the diagonal. A complete factor needs no others. */
 struct envelope {
     double entries;  /* of the envelope */
     double products; /* multiplications of the factorization */
@@ -60,8 +60,8 @@ struct precond_source {
     double *diagonal, *device_diagonal;
     int64_t bad; /* the first row whose sum is not positive or not finite, and the sum; else rows */
     double bad_value;
-    /* Rows without entries, such as isolated vertices of a graph, are left alone: M is made of a copy
-     * of A with 1 on their diagonal, to which a and host then point. alone: their number. */
+    /* Rows without entries, such as isolated vertices of a graph, are left alone: M is made of a
+     * copy of A with 1 on their diagonal, to which a and host then point. alone: their number. */
     spmv_csr filled;
     spmv_matrix *filled_host, *filled_there; /* its arrays, the latter in the memory of a GPU */
     bool kept;                               /* the preconditioner owns filled_host */
@@ -70,8 +70,8 @@ struct precond_source {
     const spmv_preconditioner_options *options;
 };
 
-/* Sets source->envelope, once: in the matrix's own order or in reverse Cuthill-McKee order, whichever
- * takes fewer multiplications. The matrix must have been read. */
+/* Sets source->envelope, once: in the matrix's own order or in reverse Cuthill-McKee order,
+ * whichever takes fewer multiplications. The matrix must have been read. */
 spmv_status envelope_find(spmv_context *ctx, struct precond_source *source);
 void envelope_release(struct envelope *e);
 
@@ -150,8 +150,8 @@ spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* ----------------------------------------------------------- "auto" (precond_choose.c) */
 
-/* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab; cg of
- * several ranks. */
+/* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab; cg
+ * of several ranks. */
 enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_GENERAL, PRECOND_FOR_RANKS };
 
 struct precond_choice {
@@ -183,8 +183,9 @@ const char *precond_name(const spmv_preconditioner *m);
  * rows numbers, in the context's memory, for fused kernels. NULL for all others. */
 const void *precond_inverse_diagonal(const spmv_preconditioner *m);
 
-/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and
- * are not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it does. */
+/* Begin and end a use of M and of the plan that it borrows, in which both keep their values and are
+ * not destroyed; NULL is allowed. M is not const in its own file: use counts do not change what it
+ * does. */
 void precond_begin_use(const spmv_preconditioner *m);
 void precond_end_use(const spmv_preconditioner *m);
 

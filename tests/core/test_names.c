@@ -78,10 +78,10 @@ static void texts_are_cut(void **state)
     char text[200], cut[200];
     (void)state;
     names_add_table(&names, rows, sizeof *rows);
-    names_unknown(&names, "rung", "tre", 3, NULL, text, sizeof text);
+    names_unknown(&names, "rung", "single", 6, NULL, text, sizeof text);
     for (size_t size = 1; size <= strlen(text); size++) {
         memset(cut, 'x', sizeof cut);
-        names_unknown(&names, "rung", "tre", 3, NULL, cut, size);
+        names_unknown(&names, "rung", "single", 6, NULL, cut, size);
         assert_true(strlen(cut) == size - 1 && strncmp(cut, text, size - 1) == 0);
     }
 }
