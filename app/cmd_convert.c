@@ -4,7 +4,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/matrix_output.h"
+#include "app/options.h"
+#include "app/output.h"
 
 /* The ending is .mtx, also compressed, or .spmv. */
 static bool has_known_ending(const char *path)

@@ -5,12 +5,19 @@
  * and checks each result against another backend.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/solvers.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "bench/devices/bandwidth.h"
 #include "bench/devices/device.h"
+#include "bench/devices/machine.h"
+#include "core/reals.h"
 
 enum { REF, OMP, CUDA, BACKENDS };
 static const spmv_backend backends[BACKENDS] = {

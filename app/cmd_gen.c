@@ -3,7 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/matrix_output.h"
+#include "app/options.h"
+#include "app/output.h"
 
 /* The argument is always a SPEC, even if a file has that name. */
 static spmv_status generate(spmv_context *ctx, const struct options *o, const char *spec, struct input *in)
@@ -23,10 +28,6 @@ spmv_status run_gen(const struct options *o, const char *const *arguments, int c
     const char *path = NULL;
     (void)count;
     spmv_status st = choose_answer(o, "the matrix", &path);
-    if (st == SPMV_OK)
-        st = check_format(o, path);
-    if (st == SPMV_OK)
-        st = check_writable(o);
     if (st == SPMV_OK)
         st = open_context(o, o->backend, &ctx);
     if (st == SPMV_OK)

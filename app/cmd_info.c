@@ -2,11 +2,18 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <spmv/solvers.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
+#include "core/reals.h"
 
 struct bin {
     int64_t from, to, rows; /* row lengths from ... to */

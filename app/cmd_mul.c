@@ -1,18 +1,25 @@
 /* spmv mul (the default command): y = alpha op(A) x + beta y0.
  *
- * Steps: load, plan, multiply, check, write. The answer is written even if the check fails; the
- * exit code and a message report the failure.
+ * Steps: load, plan, multiply, check, write, in one context or on each rank. The answer is written
+ * even if the check fails; the exit code and a message report the failure.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/ranks/ranks.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
+#include "core/plural.h"
 
 struct job {
+    struct place *place;
     const struct options *o;
-    spmv_context *ctx;
+    const struct wish *wish;
     struct input in;
     struct product p;
     void *x, *y0, *ones;
@@ -20,25 +27,17 @@ struct job {
     spmv_status verdict; /* of the checks */
 };
 
-static spmv_status choose_output(const struct options *o, const char **y_path)
+/* Refuses invalid combinations of arguments, and finds the destination of y. */
+static spmv_status check_wish(const struct options *o, struct wish *wish)
 {
-    spmv_status st = choose_answer(o, "y", y_path);
-    if (st == SPMV_OK)
-        st = check_format(o, *y_path);
-    return st == SPMV_OK ? check_writable(o) : st;
-}
-
-/* Refuses invalid combinations of arguments. *y_path: destination of y; NULL: none. */
-static spmv_status check_wishes(const struct options *o, const char *const *arguments, int count, const char **y_path)
-{
-    const spmv_status st = check_standard_input(o, arguments, count);
+    const spmv_status st = check_standard_input(o, wish->arguments, wish->count);
     if (st != SPMV_OK)
         return st;
     if (o->beta != 0 && o->y0 == NULL)
         return report(SPMV_ERROR_ARGUMENT, "--beta needs the vector y0: --y0 FILE");
     if (o->beta == 0 && o->y0 != NULL)
         return report(SPMV_ERROR_ARGUMENT, "--y0 needs --beta NUMBER, not 0");
-    return choose_output(o, y_path);
+    return choose_answer(o, "y", &wish->answer);
 }
 
 /* Loads x and y0, whose lengths are those of op(A). */
@@ -53,30 +52,29 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
              o->transpose ? ", transposed" : "");
     spmv_status st = SPMV_OK;
     if (x_path != NULL) {
-        st = vectors_load(job->ctx, x_path, type, cols, "x", why, &job->x, &job->vectors);
+        st = place_load_vectors(job->place, SPMV_GROUP_COLS, x_path, type, cols, "x", why, &job->x, &job->vectors);
         if (st != SPMV_OK && looks_like_matrix(x_path))
             complain("%s is a sparse matrix: spmv multiply A B computes the product of two", x_path);
     } else {
         job->vectors = 1;
-        st = vector_ones(type, cols, &job->ones);
+        st = place_known_vector(job->place, type, cols, false, &job->ones);
     }
     if (st == SPMV_OK && o->y0 != NULL)
-        st = vectors_load(job->ctx, o->y0, type, rows, "y0", why, &job->y0, &job->vectors);
+        st = place_load_vectors(job->place, SPMV_GROUP_ROWS, o->y0, type, rows, "y0", why, &job->y0, &job->vectors);
     return st;
 }
 
-static spmv_status load_and_multiply(struct job *job, const char *const *arguments, int count)
+static spmv_status load_and_multiply(struct job *job)
 {
     const struct options *o = job->o;
-    const struct options reading = options_for_matrix(o);
-    spmv_status st = open_context(o, o->backend, &job->ctx);
+    const struct wish *const wish = job->wish;
+    spmv_status st = place_load(job->place, JOB_PRODUCT, wish->arguments[0], o->method, false, &job->in);
     if (st == SPMV_OK)
-        st = input_load(job->ctx, &reading, JOB_PRODUCT, arguments[0], &job->in);
-    if (st == SPMV_OK)
-        st = load_vectors(job, count > 1 ? arguments[1] : NULL);
+        st = load_vectors(job, wish->count > 1 ? wish->arguments[1] : NULL);
     if (st != SPMV_OK)
         return st;
-    job->p = (struct product){.a = &job->in.view,
+    job->p = (struct product){.place = job->place,
+                              .a = &job->in.view,
                               .operation = o->transpose ? SPMV_OPERATION_T : SPMV_OPERATION_N,
                               .method = o->method,
                               .compression = plan_compression(o, SPMV_BACKEND_AUTO, false),
@@ -86,9 +84,10 @@ static spmv_status load_and_multiply(struct job *job, const char *const *argumen
                               .x = job->x != NULL ? job->x : job->ones,
                               .y0 = job->y0,
                               .vectors = job->vectors,
-                              .timed = o->json || messages_level() > LEVEL_QUIET,
+                              /* ranks may have different levels */
+                              .timed = place_on_ranks(job->place) || o->json || messages_level() > LEVEL_QUIET,
                               .bitwise = o->verify == VERIFY_BITWISE};
-    st = product_plan(job->ctx, &job->p);
+    st = product_plan(job->place->ctx, &job->p);
     return st == SPMV_OK ? product_run(&job->p) : st;
 }
 
@@ -150,53 +149,73 @@ static json_t *json_result(const struct job *job)
 static spmv_status write_json(const struct job *job)
 {
     const struct input *in = &job->in;
+    const bool whole = !place_on_ranks(job->place);
+    spmv_status st = SPMV_OK;
     spmv_statistics statistics;
-    const spmv_status st = spmv_matrix_statistics(job->ctx, &in->view, &statistics, sizeof statistics);
+    if (whole)
+        st = place_passed(job->place,
+                          spmv_matrix_statistics(job->place->ctx, &in->view, &statistics, sizeof statistics));
     if (st != SPMV_OK)
-        return report(st, spmv_last_error(job->ctx));
-    json_t *root = json_about(job->o, job->ctx, in, &statistics);
+        return st;
+    json_t *root = json_about(job->o, job->place->ctx, in, whole ? &statistics : NULL);
     json_put(root, "result", json_result(job));
     if (job->o->verify != VERIFY_OFF)
         json_put(root, "verify", json_check(&job->p));
     return json_finish(job->o, root);
 }
 
-/* Writes both outputs even if one fails. Returns the first failure. */
-static spmv_status write_results(const struct job *job, const char *y_path)
+/* Writes both outputs even if one fails, and prints the summary. Returns the first failure. */
+static spmv_status write_results(const struct job *job, const void *y)
 {
     const struct product *p = &job->p;
-    spmv_status y = SPMV_OK, json = SPMV_OK;
-    if (y_path != NULL)
-        y = write_answer(job->ctx, job->o, y_path, p->type, p->y, p->info.rows, p->vectors);
+    spmv_status answer = SPMV_OK, json = SPMV_OK;
+    if (job->wish->answer != NULL)
+        answer = write_answer(job->place->ctx, job->o, job->wish->answer, p->type, y, p->info.rows, p->vectors);
     if (job->o->json)
         json = write_json(job);
-    return y != SPMV_OK ? y : json;
+    if (messages_level() > LEVEL_QUIET)
+        remark_job(job);
+    tell_verdict(job);
+    return answer != SPMV_OK ? answer : json;
+}
+
+static spmv_status conclude(const struct job *job)
+{
+    const struct product *const p = &job->p;
+    const void *y = NULL;
+    spmv_status st = SPMV_OK;
+    if (job->wish->answer != NULL)
+        st = place_collect(job->place, SPMV_GROUP_ROWS, p->type, p->info.rows, p->y, &y);
+    if (st == SPMV_OK && place_writes(job->place))
+        st = write_results(job, y);
+    st = place_agree(job->place, st);
+    return job->verdict != SPMV_OK ? job->verdict : st;
+}
+
+static spmv_status multiply(struct place *place, const struct wish *wish)
+{
+    struct job job = {.place = place, .o = place->o, .wish = wish};
+    spmv_status st = load_and_multiply(&job);
+    if (st == SPMV_OK)
+        st = check(&job);
+    if (st == SPMV_OK)
+        st = conclude(&job);
+    product_free(&job.p);
+    place_free(place, job.ones);
+    place_free_loaded(place, job.x);
+    place_free_loaded(place, job.y0);
+    input_free(&job.in);
+    return st;
+}
+
+static const char *refuse(const struct options *o)
+{
+    return o->transpose ? "--transpose is not supported on several ranks" : NULL;
 }
 
 spmv_status run_product(const struct options *o, const char *const *arguments, int count)
 {
-    struct job job = {.o = o};
-    const char *y_path = NULL;
-    spmv_status st = check_wishes(o, arguments, count, &y_path);
-    if (st == SPMV_OK && ranks_wanted(o))
-        return ranks_multiply(o, arguments, count);
-    if (st == SPMV_OK)
-        st = load_and_multiply(&job, arguments, count);
-    if (st == SPMV_OK)
-        st = check(&job);
-    if (st == SPMV_OK) {
-        st = write_results(&job, y_path);
-        if (messages_level() > LEVEL_QUIET)
-            remark_job(&job);
-        tell_verdict(&job);
-        if (job.verdict != SPMV_OK)
-            st = job.verdict;
-    }
-    product_free(&job.p);
-    free(job.ones);
-    spmv_host_free(job.x);
-    spmv_host_free(job.y0);
-    input_free(&job.in);
-    spmv_context_destroy(job.ctx);
-    return st;
+    struct wish wish = {.arguments = arguments, .count = count};
+    const spmv_status st = check_wish(o, &wish);
+    return st == SPMV_OK ? place_run(o, refuse, multiply, &wish) : st;
 }

@@ -3,11 +3,18 @@
  * Steps: load, symbolic phase, numeric phase, write; the first two phases once for each product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/multiply.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/matrix_output.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "core/plural.h"
 
 enum { MATRICES_MOST = 3, PRODUCTS_MOST = 2 };
 
@@ -260,11 +267,7 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
         return SPMV_ERROR_ARGUMENT;
     }
     spmv_status st = check_standard_input(o, arguments, count);
-    if (st == SPMV_OK)
-        st = choose_answer(o, "the matrix", path);
-    if (st == SPMV_OK)
-        st = check_format(o, *path);
-    return st == SPMV_OK ? check_writable(o) : st;
+    return st == SPMV_OK ? choose_answer(o, "the matrix", path) : st;
 }
 
 spmv_status run_multiply(const struct options *o, const char *const *arguments, int count)

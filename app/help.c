@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/explain/explain.h"
+#include "app/help.h"
+#include "app/name_lists.h"
+#include "app/output.h"
 #include "bench/suites.h"
 
 enum { WIDTH = 100, INDENT = 2 };

@@ -9,8 +9,11 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "app/app.h"
+#include "app/input.h"
+#include "app/output.h"
 #include "bench/devices/bandwidth_cache.h"
+#include "core/plural.h"
+#include "core/reals.h"
 #include "core/splitmix.h"
 
 bool file_exists(const char *path)
@@ -339,20 +342,20 @@ spmv_status vectors_load(spmv_context *ctx, const char *path, spmv_type type, in
     return st;
 }
 
-spmv_status vector_ones(spmv_type type, int64_t n, void **host_values)
+void known_elements(spmv_type type, int64_t first, int64_t count, bool random, void *host_values)
 {
-    const spmv_status st = allocate("a vector of ones", n, spmv_type_size(type), host_values);
-    if (st != SPMV_OK)
-        return st;
     const int parts = type_parts(type);
-    for (int64_t i = 0; i < n * parts; i++)
-        real_set(type_part(type), *host_values, i, i % parts == 0);
-    return SPMV_OK;
+    for (int64_t i = 0; i < count * parts; i++)
+        real_set(type_part(type), host_values, i,
+                 random ? (double)(int64_t)splitmix_at(1, first * parts + i) * 0x1p-63 : i % parts == 0);
 }
 
-double solution_element(bool random, int64_t i)
+spmv_status known_vector(spmv_type type, int64_t n, bool random, void **host_values)
 {
-    return random ? (double)(int64_t)splitmix_at(1, i) * 0x1p-63 : 1;
+    const spmv_status st = allocate(random ? "the solution" : "a vector of ones", n, spmv_type_size(type), host_values);
+    if (st == SPMV_OK)
+        known_elements(type, 0, n, random, *host_values);
+    return st;
 }
 
 json_t *json_load(const struct input *in)
@@ -374,7 +377,12 @@ json_t *json_about(const struct options *o, const spmv_context *ctx, const struc
 {
     json_t *root = json_begin(o);
     json_put(root, "machine", json_machine(spmv_context_threads(ctx)));
-    json_put(root, "matrix", json_matrix(in->name, s));
+    json_put(root, "matrix",
+             s != NULL
+                 ? json_matrix(in->name, s)
+                 : json_pack("{s:o, s:I, s:I, s:I}", "name", json_text(in->name != NULL ? in->name : in->argument),
+                             "rows", (json_int_t)in->view.rows, "cols", (json_int_t)in->view.cols, "nnz",
+                             (json_int_t)in->view.nnz));
     json_put(root, "load", json_load(in));
     return root;
 }

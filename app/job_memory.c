@@ -16,8 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/job_memory.h"
+#include "app/output.h"
 #include "bench/process_memory.h"
+#include "core/reals.h"
 
 /* Code loaded late, stacks of threads, buffers. */
 enum { SMALL_THINGS = 1 << 20 };

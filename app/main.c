@@ -10,7 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/help.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/spinning.h"
+#include "app/stops.h"
 
 static spmv_status run_help(const struct options *o, const char *const *arguments, int count);
 

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/matrix_output.h"
+#include "app/output.h"
 
 /* Writes the matrix with the symmetry of its file, if the values have it bit by bit. That fails
  * only for real skew-symmetric values read as complex ones; then it is written as a general

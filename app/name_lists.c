@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/name_lists.h"
+#include "app/output.h"
 #include "bench/ops/work.h"
 #include "bench/peers/peer_list.h"
 #include "bench/suites.h"

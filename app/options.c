@@ -14,13 +14,20 @@
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <spmv/group.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "core/reals.h"
 
 /* How an option's argument is parsed, and the type of the member of struct options that it sets. */
 enum kind {

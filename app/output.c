@@ -18,11 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/job_memory.h"
+#include "app/output.h"
+#include "app/stops.h"
+#include "bench/devices/machine.h"
 
 /* ---------------------------------------------------------------- messages */
 
 static enum level level = LEVEL_NORMAL;
+static _Thread_local bool dropped; /* the messages of this thread */
 static volatile sig_atomic_t reader_gone;
 
 static void on_sigpipe(int signal_number)
@@ -40,7 +44,12 @@ void messages_open(enum level wanted)
 
 enum level messages_level(void)
 {
-    return level;
+    return dropped ? LEVEL_QUIET : level;
+}
+
+void messages_drop(void)
+{
+    dropped = true;
 }
 
 /* State of the progress line. */
@@ -60,6 +69,8 @@ static void clear_progress(void)
 
 void progress_end(void)
 {
+    if (dropped)
+        return;
     clear_progress();
     progress.activity[0] = '\0';
     progress.heard = monotonic_seconds();
@@ -71,15 +82,30 @@ void progress_allow(bool allowed)
     progress.forbidden = !allowed;
 }
 
+static void say_error(const char *format, va_list values)
+{
+    clear_progress();
+    fputs("spmv: ", stderr);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+}
+
 void complain(const char *format, ...)
 {
     va_list values;
-    clear_progress();
-    fputs("spmv: ", stderr);
     va_start(values, format);
-    vfprintf(stderr, format, values);
+    if (!dropped)
+        say_error(format, values);
     va_end(values);
-    fputc('\n', stderr);
+}
+
+/* As complain, also where messages are dropped: a rank says why it ends all processes. */
+__attribute__((format(printf, 1, 2))) static void complain_always(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say_error(format, values);
+    va_end(values);
 }
 
 enum { LINE_WIDTH = 100, REMARK_MOST = 4096 };
@@ -109,7 +135,7 @@ void remark(enum level least, const char *format, ...)
 {
     char text[REMARK_MOST];
     va_list values;
-    if (level < least)
+    if (dropped || level < least)
         return;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
@@ -121,7 +147,7 @@ void remark(enum level least, const char *format, ...)
 void remark_row(const char *format, ...)
 {
     va_list values;
-    if (level < LEVEL_NORMAL)
+    if (messages_level() < LEVEL_NORMAL)
         return;
     clear_progress();
     va_start(values, format);
@@ -150,7 +176,7 @@ spmv_status report(spmv_status status, const char *sentence)
 static bool progress_due(double began)
 {
     const double now = monotonic_seconds();
-    if (level == LEVEL_QUIET || progress.forbidden || now - began < 0.5 || now - progress.drawn < 0.1)
+    if (messages_level() == LEVEL_QUIET || progress.forbidden || now - began < 0.5 || now - progress.drawn < 0.1)
         return false;
     if (!isatty(STDERR_FILENO))
         return false;
@@ -206,9 +232,9 @@ int tell_event(const spmv_event *event, void *user)
 {
     (void)user;
     const bool warning = event->kind == SPMV_EVENT_WARNING;
-    if (warning && strncmp(event->text, "rank ", 5) == 0) /* it ends all processes (spmv_group_break) */
-        complain("%s", plain_sentence(event->text));
-    else if (warning && level >= LEVEL_NORMAL)
+    if (warning && strncmp(event->text, "rank ", 5) == 0) /* spmv_group_break */
+        complain_always("%s", plain_sentence(event->text));
+    else if (warning && messages_level() >= LEVEL_NORMAL)
         /* FILE:LINE:COLUMN stays on one line with its text */
         complain("warning: %s", plain_sentence(event->text));
     else if (!warning)
@@ -269,16 +295,6 @@ spmv_status write_status(spmv_context *ctx, spmv_status status, const char *path
     if (status == SPMV_OK || (status == SPMV_ERROR_WRITE && strcmp(path, "-") == 0 && reader_gone))
         return SPMV_OK;
     return report(status, spmv_last_error(ctx));
-}
-
-spmv_status choose_answer(const struct options *o, const char *what, const char **path)
-{
-    const bool json_is_answer = o->json && o->json_path == NULL;
-    *path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
-    if (!json_is_answer || *path == NULL || strcmp(*path, "-") != 0)
-        return SPMV_OK;
-    complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
-    return SPMV_ERROR_ARGUMENT;
 }
 
 /* Complains that path cannot be written; reason: errno. */
@@ -442,6 +458,18 @@ spmv_status check_format(const struct options *o, const char *path)
     return st;
 }
 
+spmv_status choose_answer(const struct options *o, const char *what, const char **path)
+{
+    const bool json_is_answer = o->json && o->json_path == NULL;
+    *path = o->output != NULL ? o->output : json_is_answer ? NULL : "-";
+    if (json_is_answer && *path != NULL && strcmp(*path, "-") == 0) {
+        complain("both %s and the JSON cannot go to standard output: name a file with --json=FILE", what);
+        return SPMV_ERROR_ARGUMENT;
+    }
+    const spmv_status st = check_format(o, *path);
+    return st == SPMV_OK ? check_writable(o) : st;
+}
+
 spmv_status check_standard_input(const struct options *o, const char *const *paths, int count)
 {
     const char *named[OPTION_FILES_MOST];
@@ -473,8 +501,8 @@ struct unit {
  * stay valid, so that one printf may have several. */
 static const char *quantity_text(double value, const struct unit *units, int count)
 {
-    static char texts[8][32];
-    static unsigned turn;
+    static _Thread_local char texts[8][32];
+    static _Thread_local unsigned turn;
     char *text = texts[turn++ % 8];
     int u = 0;
     while (u < count - 1 && value < units[u].size)

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/app.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "bench/faults.h"
+#include "core/reals.h"
 
 /* Repeats end after this many seconds or after MAX_REPEATS samples. Comparing bits needs at least
  * BITWISE_REPEATS. */
@@ -73,7 +75,12 @@ static spmv_status view_in_context(struct product *p)
     return st;
 }
 
-spmv_status product_plan(spmv_context *ctx, struct product *p)
+bool product_on_ranks(const struct product *p)
+{
+    return p->place != NULL && place_on_ranks(p->place);
+}
+
+static spmv_status make_plan(spmv_context *ctx, struct product *p)
 {
     spmv_plan_options options;
     spmv_plan_options_init(&options, sizeof options);
@@ -81,16 +88,26 @@ spmv_status product_plan(spmv_context *ctx, struct product *p)
     options.method = p->method;
     options.type = p->type;
     options.compression = p->compression;
-    p->ctx = ctx;
-    p->vectors = p->vectors > 0 ? p->vectors : 1;
     options.vectors = p->vectors;
     spmv_status st = view_in_context(p);
     if (st == SPMV_OK)
         st = spmv_plan_create(ctx, &p->view, &options, &p->plan);
     if (st == SPMV_OK)
         st = spmv_plan_describe(p->plan, &p->info, sizeof p->info);
+    return st == SPMV_OK ? st : fail(p, st);
+}
+
+spmv_status product_plan(spmv_context *ctx, struct product *p)
+{
+    spmv_status st = SPMV_OK;
+    p->ctx = ctx;
+    p->vectors = p->vectors > 0 ? p->vectors : 1;
+    if (product_on_ranks(p))
+        product_plan_on_ranks(p);
+    else
+        st = make_plan(ctx, p);
     if (st != SPMV_OK)
-        return fail(p, st);
+        return st;
     const double v = p->vectors * (double)spmv_type_size(p->type), rows = (double)p->info.rows,
                  cols = (double)p->info.cols;
     const double stored = (double)spmv_type_size(p->info.value_type);
@@ -216,6 +233,8 @@ static spmv_status repeat(struct product *p, const struct work *w)
 spmv_status product_run(struct product *p)
 {
     struct work w = {0};
+    if (product_on_ranks(p))
+        return product_run_on_ranks(p);
     spmv_status st = prepare(p, &w);
     if (st == SPMV_OK)
         st = multiply(p, &w, &p->first_call_seconds);
@@ -281,10 +300,17 @@ static spmv_status check_vectors(spmv_context *checker, struct product *p, const
     return st == SPMV_OK ? verdict : st;
 }
 
+spmv_backend product_checker(spmv_backend backend)
+{
+    return backend == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
+}
+
 spmv_status product_check(const struct options *o, struct product *p)
 {
-    const spmv_backend other = spmv_context_backend(p->ctx) == SPMV_BACKEND_OMP ? SPMV_BACKEND_REF : SPMV_BACKEND_OMP;
+    const spmv_backend other = product_checker(spmv_context_backend(p->ctx));
     spmv_context *checker = NULL;
+    if (product_on_ranks(p))
+        return product_check_on_ranks(p);
     union scalar alpha, beta;
     spmv_status st = open_context(o, other, &checker);
     if (st != SPMV_OK)
@@ -309,7 +335,10 @@ void product_free(struct product *p)
     spmv_plan_destroy(p->plan);
     for (int i = 0; i < 3 && p->ctx != NULL; i++)
         spmv_free(p->ctx, p->copies[i]);
-    free(p->y);
+    if (product_on_ranks(p))
+        place_free(p->place, p->y);
+    else
+        free(p->y);
 }
 
 /* "omp, 2 threads (auto: no usable CUDA device)": the description of a context, with the first part
@@ -333,9 +362,13 @@ void remark_plan(const char *matrix, const struct product *p)
     remark(LEVEL_NORMAL, "%s: %lld x %lld, %lld nonzero%s, %s%s%s", matrix, (long long)p->a->rows,
            (long long)p->a->cols, (long long)p->a->nnz, p->a->nnz == 1 ? "" : "s", spmv_type_name(p->info.value_type),
            mixed ? " with vectors and sums in " : "",
-           mixed               ? spmv_type_name(p->info.type)
-           : p->a->val == NULL ? ", a pattern"
-                               : "");
+           mixed                                       ? spmv_type_name(p->info.type)
+           : p->a->val == NULL && !product_on_ranks(p) ? ", a pattern"
+                                                       : "");
+    if (product_on_ranks(p)) {
+        place_remark(p->place);
+        return;
+    }
     describe_briefly(p->ctx, place, sizeof place);
     remark(LEVEL_NORMAL, "on %s", messages_level() > LEVEL_NORMAL ? spmv_context_describe(p->ctx) : place);
     remark(LEVEL_NORMAL, "method %s", p->info.method);
@@ -393,5 +426,7 @@ json_t *json_plan(const struct product *p, const char *op)
         json_put(plan, "vectors", json_integer(p->vectors));
     if (p->info.value_type != p->info.type)
         json_put(plan, "value_type", json_string(spmv_type_name(p->info.value_type)));
+    if (product_on_ranks(p))
+        json_put(plan, "ranks", place_json(p->place));
     return plan;
 }

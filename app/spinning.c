@@ -2,9 +2,14 @@
  *
  * A waiting thread of libgomp spins for 300,000 rounds, some milliseconds, before it sleeps. If
  * other programs need the cores too, a spinning thread may occupy the core of the thread that it
- * waits for, and a solve takes several times as long (docs/cpu.md, "Threads"). A limit of some
- * hundred microseconds is long enough for threads that are needed again at once, and short enough
- * to do no harm.
+ * waits for. A limit of some hundred microseconds is long enough for threads that are needed again
+ * at once, and short enough to do no harm. spmv solve poisson2d:300 on two cores, seconds (median of
+ * pairs of runs; docs/notebook/cpu-threads.md):
+ *
+ *                                300,000 rounds   3000 rounds
+ *   cores to itself                        0.16          0.18
+ *   beside 1.7 busy cores                   4.9          0.77
+ *   two busy processes more                10.1          1.2
  *
  * libgomp reads GOMP_SPINCOUNT before main. So the program sets it and executes itself once; the
  * variable is then set. If the user has set it, or OMP_WAIT_POLICY, nothing is changed.
@@ -15,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/spinning.h"
 
 /* Rounds of 20 to 50 ns each, depending on the processor's pause instruction. */
 #define SPIN_ROUNDS "3000"

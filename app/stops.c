@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spmv/io.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app/app.h"
+#include "app/stops.h"
 
 /* First signals that end a program from outside, then those that its own faults raise. */
 static const int numbers[] = {SIGINT,    SIGTERM, SIGHUP,  SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU,

@@ -42,7 +42,8 @@ struct cuda_state {
     unsigned *ticket;
     void *chain;        /* on the device: chain.cuh */
     cudaMemPool_t pool; /* for context_alloc; NULL: the device has no pools */
-    /* page-locked host memory of MAILBOX_BYTES for small downloads; NULL: not available */
+    /* page-locked host memory of MAILBOX_BYTES for small downloads, which kernels may write too; NULL: not
+     * available */
     void *mailbox;
     void *staging; /* page-locked host memory for copies that overlap with work; only grows */
     int64_t staging_bytes;

@@ -120,6 +120,21 @@ __device__ typename Op::type block_exclusive(Op op, typename Op::type value, typ
     return before;
 }
 
+/* Whether this block is the last of the launch to get here; the others' earlier writes are then visible to
+ * all its threads. ticket: 0 before and after.
+ * Source: CUDA C++ Programming Guide, "Memory fence functions". */
+__device__ inline bool block_is_last(unsigned *ticket)
+{
+    __shared__ bool last;
+    __threadfence(); /* the writes are visible before the ticket */
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    __threadfence(); /* all tickets are visible, so all writes are */
+    return last;
+}
+
 /* Adds the numbers of the lanes to *to, in global memory. Called by all lanes of a warp. */
 __device__ inline void atomic_add_of_warp(int64_t number, int64_t *to)
 {

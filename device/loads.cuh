@@ -131,25 +131,64 @@ template <typename T> __device__ T load_gathered(const T *from)
 #endif
 }
 
+#ifdef __CUDA_ARCH__
+#define LOAD_IF_(instruction, constraint, word)                                                                        \
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " instruction " %0, [%1]; }"                                \
+                 : constraint(word)                                                                                    \
+                 : "l"(from), "r"((int)wanted))
+#define LOAD_PAIR_IF_(instruction, constraint, first, second)                                                          \
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p " instruction " {%0, %1}, [%2]; }"                          \
+                 : constraint(first), constraint(second)                                                               \
+                 : "l"(from), "r"((int)wanted))
+#endif
+
 /* Where `wanted`: *number = *from, as load_gathered. Otherwise nothing is accessed, and number keeps
  * its value. No branch. */
 template <typename T> __device__ void load_gathered_if(bool wanted, const T *from, T *number)
 {
 #ifdef __CUDA_ARCH__
-    static_assert(std::is_floating_point<T>::value, "one register or a pair");
-    if constexpr (sizeof(T) == 4)
-        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f32 %0, [%1]; }"
-                     : "+f"(*number)
-                     : "l"(from), "r"((int)wanted));
-    else
-        asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f64 %0, [%1]; }"
-                     : "+d"(*number)
-                     : "l"(from), "r"((int)wanted));
+    if constexpr (std::is_same<T, spmv_c64>::value) {
+        LOAD_PAIR_IF_("ld.global.v2.f32", "+f", number->re, number->im);
+    } else if constexpr (std::is_same<T, spmv_c128>::value) {
+        LOAD_PAIR_IF_("ld.global.v2.f64", "+d", number->re, number->im);
+    } else if constexpr (sizeof(T) == 4) {
+        LOAD_IF_("ld.global.f32", "+f", *number);
+    } else {
+        static_assert(std::is_floating_point<T>::value, "one register or a pair");
+        LOAD_IF_("ld.global.f64", "+d", *number);
+    }
 #else
     if (wanted)
         *number = *from;
 #endif
 }
+
+/* The same as load_once; 4, 8 or 16 bytes. */
+template <typename T> __device__ void load_once_if(bool wanted, const T *from, T *value)
+{
+#ifdef __CUDA_ARCH__
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16, "whole words");
+    if constexpr (sizeof(T) == 4) {
+        uint32_t word;
+        memcpy(&word, value, sizeof word);
+        LOAD_IF_("ld.global.cs.u32", "+r", word);
+        memcpy(value, &word, sizeof word);
+    } else {
+        uint64_t word[sizeof(T) / 8];
+        memcpy(word, value, sizeof word);
+        if constexpr (sizeof(T) == 8)
+            LOAD_IF_("ld.global.cs.u64", "+l", word[0]);
+        else
+            LOAD_PAIR_IF_("ld.global.cs.v2.u64", "+l", word[0], word[1]);
+        memcpy(value, word, sizeof word);
+    }
+#else
+    if (wanted)
+        *value = *from;
+#endif
+}
+#undef LOAD_IF_
+#undef LOAD_PAIR_IF_
 
 /* Begins to copy 16 bytes, at multiples of 16, to shared memory, past the registers and the
  * first-level cache. Other threads see them after await_copies and a barrier. */

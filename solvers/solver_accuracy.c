@@ -375,7 +375,7 @@ static spmv_status correct_all(spmv_solver *s, const void *b, void *x, spmv_cg_r
         TRY(spmv_download(ctx, c->context_y, c->b, bytes));
         correct(c, c->b);
         TRY(spmv_upload(ctx, c->x, x, bytes));
-        TRY(backward_error_find(ctx, &s->a, c->type, 1, b, x, &now));
+        TRY(backward_error_find(ctx, &s->a, c->type, 1, b, x, NULL, &now));
         halved = now.omega <= 0.5 * error->omega;
         if (now.omega < error->omega) {
             *error = now;
@@ -512,12 +512,16 @@ spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_statu
     const int k = s->options.vectors;
     spmv_plan_info info;
     void *all_b = NULL, *all_x = NULL;
+    double *bounds = NULL;
     char ending[512], sentence[512] = "";
     if (!has_x(ended))
         return ended;
     snprintf(ending, sizeof ending, "%s", spmv_last_error(s->ctx));
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-    TRY(backward_error_find(s->ctx, &s->a, info.type, k, b, x, s->errors));
+    TRY(host_alloc(s->ctx, k * (int64_t)sizeof *bounds, "a backward error", (void **)&bounds));
+    for (int v = 0; v < k; v++)
+        bounds[v] = backward_error_bound(info.type, s->results[v].tolerance, s->results[v].norm_b);
+    TRY(backward_error_find(s->ctx, &s->a, info.type, k, b, x, bounds, s->errors));
     for (int v = 0; v < k; v++) {
         spmv_cg_result *const result = &s->results[v];
         const spmv_status before = result->status;
@@ -537,6 +541,6 @@ spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_statu
     if (worst != SPMV_OK)
         st = context_fail(s->ctx, worst, "%s", sentence);
 done:
-    host_free_all(all_b, all_x);
+    host_free_all(all_b, all_x, bounds);
     return st;
 }

@@ -20,6 +20,7 @@
 #include <spmv/primitives.h>
 #include <stdio.h>
 
+#include "core/threads.h"
 #include "solvers/krylov/not_finite.h"
 #include "solvers/solver_internal.h"
 
@@ -310,7 +311,9 @@ static spmv_status go_on(struct chain *c, spmv_status st)
 static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 
 /* Whether rounding errors limit the residual of the method that ended with *st, so that no other method
- * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. */
+ * helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is also so for a
+ * larger residual if the recurrence has reached the tolerance: without rounding errors, x would solve the
+ * system, so the sizes of its terms are those of the solution. */
 static bool is_at_precision(const struct chain *c, spmv_status *st)
 {
     const spmv_solver *const s = c->s;
@@ -323,12 +326,16 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
         return false;
     snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     const bool known = solver_rounding(s, info.type, c->b, c->x, &rounding) == SPMV_OK;
-    const bool limited =
-        known && r->true_residual <= AT_ROUNDING * rounding && r->tolerance < BELOW_ROUNDING * rounding;
-    if (limited)
+    const bool below = known && r->tolerance < BELOW_ROUNDING * rounding;
+    const bool at = below && r->true_residual <= AT_ROUNDING * rounding;
+    const bool done = below && *st == SPMV_ERROR_STAGNATION && r->recurrence_residual <= r->tolerance;
+    if (at)
         *st = SPMV_ERROR_STAGNATION;
-    context_fail(s->ctx, *st, "%s%s", sentence, limited ? "; it is at the rounding errors of b - A x" : "");
-    return limited;
+    context_fail(s->ctx, *st, "%s%s", sentence,
+                 at     ? "; it is at the rounding errors of b - A x"
+                 : done ? "; the tolerance is below the rounding errors of b - A x"
+                        : "");
+    return at || done;
 }
 
 /* minres with M has ended at a least-squares solution in the norm of M^-1. Without M it goes on to that of
@@ -565,48 +572,136 @@ static bool may_go_on(const spmv_solver *s, spmv_status st)
     return may_follow(s, st) || (st == SPMV_ERROR_NOT_POSITIVE && s->free && s->options.inner == 0);
 }
 
+/* ------------------------------------------------------------- several right-hand sides */
+
+/* Right-hand sides are stored by rows, and a solve needs one in consecutive memory. On a host so many are
+ * copied at once, which share a cache line: one at a time would read the whole array for each. */
+enum { COLUMNS_AT_ONCE = 8 };
+
+struct columns {
+    spmv_context *ctx;
+    spmv_type type;
+    int64_t n, k;        /* rows, and columns of the array by rows */
+    int64_t most;        /* columns that are copied at once */
+    int64_t stride;      /* elements from one column to the next in the copy */
+    void *index;         /* on a device: k times the number of the row */
+    char *copy, *copy_x; /* `most` columns each */
+};
+
+static void close_columns(struct columns *c)
+{
+    context_take_back(c->ctx, c->index);
+    context_take_back(c->ctx, c->copy);
+}
+
+static spmv_status open_columns(struct columns *c)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t size = (int64_t)spmv_type_size(c->type);
+    const bool device = c->ctx->backend->id == SPMV_BACKEND_CUDA;
+    c->most = device ? 1 : min_i64(c->k, COLUMNS_AT_ONCE);
+    /* whole cache lines, and not a multiple of a page, where columns would share places of the cache */
+    c->stride = ceil_divide(c->n, 16) * 16 + 16;
+    void *memory = NULL;
+    TRY(context_lend(c->ctx, 2 * c->most * c->stride * size, &memory));
+    c->copy = memory;
+    c->copy_x = c->copy + c->most * c->stride * size;
+    if (device) {
+        TRY(context_lend(c->ctx, c->n * (int64_t)sizeof c->k, &c->index));
+        TRY(spmv_map_index(c->ctx, SPMV_I64, &(const int64_t){0}, &c->k, c->index, c->n));
+    }
+done:
+    return st;
+}
+
+/* A part of row i; size is a constant where it is called. */
+static inline void copy_row(const struct columns *c, int64_t i, char *rows, int64_t width, char *copy, bool back,
+                            const size_t size)
+{
+    for (int64_t v = 0; v < width; v++) {
+        char *const one = rows + (size_t)(i * c->k + v) * size;
+        char *const other = copy + (size_t)(v * c->stride + i) * size;
+        memcpy(back ? one : other, back ? other : one, size);
+    }
+}
+
+/* Copies columns first ... first + width - 1 of an array by rows, or writes them back. */
+static spmv_status copy_columns(const struct columns *c, void *array, int64_t first, int64_t width, char *copy,
+                                bool back)
+{
+    const size_t size = spmv_type_size(c->type);
+    char *const rows = (char *)array + (size_t)first * size;
+    const int64_t count = c->n * c->k - first;
+    if (c->index != NULL)
+        return back ? spmv_scatter(c->ctx, c->type, copy, c->index, 64, rows, count, c->n)
+                    : spmv_gather(c->ctx, c->type, rows, count, c->index, 64, copy, c->n);
+#pragma omp parallel for num_threads(host_team(c->ctx, c->n *width)) schedule(static)
+    for (int64_t i = 0; i < c->n; i++)
+        if (size == 4)
+            copy_row(c, i, rows, width, copy, back, 4);
+        else
+            copy_row(c, i, rows, width, copy, back, 8);
+    return SPMV_OK;
+}
+
+/* The right-hand sides first ... first + width - 1, one after the other. Sets *worst to the first failure, and
+ * its message. */
+static spmv_status solve_some(spmv_solver *s, const struct columns *c, int64_t first, int64_t width, const void *b,
+                              void *x, bool begun, spmv_status *worst, char sentence[512])
+{
+    spmv_status st = SPMV_OK;
+    const size_t column = (size_t)c->stride * spmv_type_size(c->type);
+    bool any = !begun;
+    for (int64_t v = first; v < first + width; v++)
+        any = any || may_go_on(s, s->results[v].status);
+    if (any) {
+        TRY(copy_columns(c, (void *)b, first, width, c->copy, false));
+        TRY(copy_columns(c, x, first, width, c->copy_x, false));
+    }
+    for (int64_t v = first; v < first + width; v++) {
+        spmv_cg_result *const result = &s->results[v];
+        const size_t at = (size_t)(v - first) * column;
+        if (begun && !may_go_on(s, result->status)) {
+            if (result->status != SPMV_OK && *worst == SPMV_OK)
+                *worst = result->status;
+            continue;
+        }
+        if (begun)
+            context_fail(c->ctx, result->status, "spmv_solver_solve: %s", spmv_status_text(result->status));
+        const spmv_status of = solve_single(s, c->copy + at, c->copy_x + at, begun, result);
+        if (of != SPMV_OK && *worst == SPMV_OK) {
+            *worst = of;
+            snprintf(sentence, 512, "right-hand side %lld of %lld: %.460s", (long long)v + 1, (long long)c->k,
+                     spmv_last_error(c->ctx));
+        }
+    }
+    if (any)
+        TRY(copy_columns(c, x, first, width, c->copy_x, true));
+done:
+    return st;
+}
+
 /* Several right-hand sides, one after the other. Returns the first failure. begun: cg has ended for
  * all, and those that are solved stay as they are. */
 static spmv_status solve_columns(spmv_solver *s, const void *b, void *x, bool begun)
 {
     spmv_status st = SPMV_OK, worst = SPMV_OK;
-    spmv_context *const ctx = s->ctx;
-    const int64_t n = s->a.rows, k = s->options.vectors;
     spmv_plan_info info;
-    void *index = NULL, *one = NULL;
     char sentence[512] = "";
+    struct columns c = {.ctx = s->ctx, .n = s->a.rows, .k = s->options.vectors};
     if (begun)
-        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(ctx));
+        snprintf(sentence, sizeof sentence, "%s", spmv_last_error(c.ctx));
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
-    const int64_t size = (int64_t)spmv_type_size(info.type);
-    TRY(context_lend(ctx, n * (int64_t)sizeof k, &index));
-    TRY(context_lend(ctx, 2 * n * size, &one));
-    TRY(spmv_map_index(ctx, SPMV_I64, &(const int64_t){0}, &k, index, n));
-    void *const one_x = (char *)one + n * size;
-    for (int64_t v = 0; v < k; v++) {
-        spmv_cg_result *const result = &s->results[v];
-        if (begun && !may_go_on(s, result->status)) {
-            if (result->status != SPMV_OK && worst == SPMV_OK)
-                worst = result->status;
-            continue;
-        }
-        TRY(spmv_gather(ctx, info.type, (const char *)b + v * size, n * k - v, index, 64, one, n));
-        TRY(spmv_gather(ctx, info.type, (char *)x + v * size, n * k - v, index, 64, one_x, n));
-        if (begun)
-            context_fail(ctx, result->status, "spmv_solver_solve: %s", spmv_status_text(result->status));
-        const spmv_status of = solve_single(s, one, one_x, begun, result);
-        if (of != SPMV_OK && worst == SPMV_OK) {
-            worst = of;
-            snprintf(sentence, sizeof sentence, "right-hand side %lld of %lld: %.460s", (long long)v + 1, (long long)k,
-                     spmv_last_error(ctx));
-        }
-        TRY(spmv_scatter(ctx, info.type, one_x, index, 64, (char *)x + v * size, n * k - v, n));
-    }
+    TRY(krylov_check(&(const struct krylov){
+        .call = "spmv_solver_solve", .ctx = c.ctx, .plan = s->plan, .info = info, .b = b, .x = x}));
+    c.type = info.type;
+    TRY(open_columns(&c));
+    for (int64_t v = 0; v < c.k; v += c.most)
+        TRY(solve_some(s, &c, v, min_i64(c.most, c.k - v), b, x, begun, &worst, sentence));
     if (worst != SPMV_OK)
-        st = context_fail(ctx, worst, "%s", sentence);
+        st = context_fail(c.ctx, worst, "%s", sentence);
 done:
-    context_take_back(ctx, index);
-    context_take_back(ctx, one);
+    close_columns(&c);
     return st;
 }
 

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "app/bench/bench_output.h"
+#include "app/commands.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "bench/ops/op_load.h"
 
 spmv_status bench_load_check(const struct options *o, int count)

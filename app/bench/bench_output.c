@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app/bench/bench_output.h"
+#include "bench/devices/machine.h"
 
 /* ---------------------------------------------------------------- lines of text */
 

@@ -4,7 +4,9 @@
 #ifndef BENCH_OUTPUT_H
 #define BENCH_OUTPUT_H
 
-#include "app/app.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/output.h"
 #include "bench/quiet.h"
 #include "bench/trial.h"
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "app/bench/bench_output.h"
+#include "app/output.h"
 
 void bench_trust_begin(struct bench_trust *trust, const struct machine_load *load, int threads)
 {

@@ -12,10 +12,19 @@
 #include <unistd.h>
 
 #include "app/bench/bench_output.h"
-#include "app/ranks/ranks.h"
+#include "app/bench/bench_ranks.h"
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/name_lists.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/place/place.h"
+#include "app/stops.h"
 #include "bench/devices/bandwidth_cache.h"
 #include "bench/ops/op_load.h"
 #include "bench/suites.h"
+#include "core/plural.h"
 
 /* Columns of x when --vectors is not given. */
 enum { USUAL_VECTORS = 4, PATH_SIZE = 4096 };
@@ -529,8 +538,8 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count)
 {
     struct bench b = {.o = o, .began = monotonic_seconds()};
-    if (ranks_wanted(o))
-        return ranks_bench(o, arguments, count);
+    if (place_has_ranks(o))
+        return bench_on_ranks(o, arguments, count);
     b.run.o = o;
     b.run.device = &b.device;
     stops_defer();

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/commands.h"
 #include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/options.h"
+#include "app/output.h"
 
 /* Default limit of the number of values. */
 enum { USUAL_MOST = 32 };

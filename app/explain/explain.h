@@ -6,7 +6,9 @@
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
-#include "app/app.h"
+#include <spmv/primitives.h>
+
+#include "app/input.h"
 
 /* One of three: a text; a named array; the cells of a rung after a step. */
 struct explain_line {
@@ -111,5 +113,8 @@ spmv_status explain_check_size(const struct options *o, const char *what, int64_
 /* Adds the last lines: operations, steps, launches. loop: operations of a serial loop; -1: not
  * shown. */
 void explain_end(struct explain_job *job, int64_t loop);
+
+/* The subjects of explain --op (cmd_explain.c): 0, 1, ... until NULL. */
+const char *explain_subject_name(int index);
 
 #endif

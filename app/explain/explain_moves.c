@@ -11,6 +11,10 @@
 #include <string.h>
 
 #include "app/explain/explain.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "core/plural.h"
+#include "core/reals.h"
 
 /* Reads the values as 32-bit integers. */
 static spmv_status read_whole(struct explain_job *job, const char *const *words, int count, int64_t *whole)

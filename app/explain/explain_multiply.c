@@ -5,10 +5,16 @@
  * without the steps. The result is checked with the library's default method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/multiply.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "core/plural.h"
 
 /* A, B and the arrays of the products; n products. */
 struct expansion {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/explain/explain.h"
+#include "app/output.h"
 
 /* ---------------------------------------------------------------- collecting */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "app/explain/explain.h"
+#include "app/output.h"
+#include "core/reals.h"
 
 /* ---------------------------------------------------------------- values */
 

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "app/explain/explain.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/output.h"
 
 /* The arrays between the primitives. */
 struct pipeline {
@@ -37,7 +40,7 @@ static spmv_status load_operands(struct explain_job *job, const char *const *wor
     if (st == SPMV_OK) {
         void *x = NULL;
         st = count > 1 ? vector_load(job->ctx, words[1], job->o->type, a->cols, "x", why, &x)
-                       : vector_ones(job->o->type, a->cols, &x);
+                       : known_vector(job->o->type, a->cols, false, &x);
         if (st == SPMV_OK && a->cols > 0)
             memcpy(p->x, x, (size_t)a->cols * size);
         if (count > 1)

@@ -8,8 +8,12 @@
  * all, the answer is the x with the fewest iterations, or the smallest residual if none was solved.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "app/ranks/ranks.h"
+#include "app/commands.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "app/stops.h"
 
 static spmv_status first_failure(spmv_status first, spmv_status then)
 {
@@ -21,8 +25,8 @@ static spmv_status write_results(const struct job *job)
 {
     spmv_status st = SPMV_OK;
     if (job_writes_x(job))
-        st = write_answer(job->ctx, job->o, job->x_path, job->type, job->attempt[job->best].x, job->in.view.rows,
-                          job->columns);
+        st = write_answer(job->place->ctx, job->o, job->wish->answer, job->type, job->attempt[job->best].host_x,
+                          job->in.view.rows, job->columns);
     if (job->o->history != NULL)
         st = first_failure(st, job_write_history(job));
     if (job->o->plot != NULL)
@@ -58,9 +62,9 @@ static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_st
             return st;
         if (!several && messages_level() > LEVEL_QUIET)
             job_remark(job, a);
-        if (a->x != NULL && a->stop != SPMV_ERROR_UNSUPPORTED)
+        if (a->ran && a->stop != SPMV_ERROR_UNSUPPORTED)
             job_tell_verdict(job, a);
-        if (job->o->json && *written == SPMV_OK)
+        if (job->o->json && *written == SPMV_OK && place_writes(job->place))
             *written = json_line(json, job_json(job, a));
     }
     if (several && messages_level() > LEVEL_QUIET)
@@ -68,29 +72,34 @@ static spmv_status run_attempts(struct job *job, struct text_file *json, spmv_st
     return st;
 }
 
-spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
+static spmv_status solve(struct place *place, const struct wish *wish)
 {
-    struct job job = {.o = o};
+    struct job job = {.place = place, .o = place->o, .wish = wish, .best = -1};
     struct text_file json = {0};
-    spmv_status st = job_check_options(o, arguments, count, &job.x_path);
-    stops_after(o->max_seconds);
-    if (st == SPMV_OK && ranks_wanted(o))
-        return ranks_solve(o, arguments, count);
+    const bool writes = place_writes(place);
+    spmv_status st = job_begin(&job);
     if (st == SPMV_OK)
-        st = job_begin(&job, arguments, count);
-    if (st == SPMV_OK && o->json)
-        st = text_file_open(o->json_path, &json);
+        st = place_agree(place, job.o->json && writes ? text_file_open(job.o->json_path, &json) : SPMV_OK);
     if (st == SPMV_OK) {
         spmv_status written = SPMV_OK;
         const spmv_status ran = run_attempts(&job, &json, &written);
-        stops_serve();
-        if (o->json)
+        if (writes)
+            stops_serve();
+        if (job.o->json && writes)
             written = first_failure(written, text_file_close(&json, ran == SPMV_OK && written == SPMV_OK));
-        st = first_failure(ran, written);
-        if (ran == SPMV_OK || job.best >= 0)
-            st = first_failure(st, write_results(&job));
+        if (writes && (ran == SPMV_OK || job.best >= 0))
+            written = first_failure(written, write_results(&job));
+        st = first_failure(ran, ran == SPMV_OK ? place_agree(place, written) : written);
         st = conclude(&job, st);
     }
     job_release(&job);
     return st;
+}
+
+spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
+{
+    struct wish wish = {.arguments = arguments, .count = count};
+    const spmv_status st = job_check_options(o, &wish);
+    stops_after(o->max_seconds);
+    return st == SPMV_OK ? place_run(o, job_refuse_ranks, solve, &wish) : st;
 }

@@ -5,7 +5,10 @@
 #ifndef SOLVE_H
 #define SOLVE_H
 
-#include "app/app.h"
+#include <jansson.h>
+#include <spmv/solvers.h>
+
+#include "app/options.h"
 #include "app/solve/solve_pace.h"
 
 /* Progress of the solver. */
@@ -23,8 +26,9 @@ struct watch {
 
 /* One solve of all right-hand sides, with one preconditioner. */
 struct attempt {
-    const char *name;    /* requested name of the preconditioner */
-    spmv_solver *solver; /* NULL: could not be made */
+    const char *name;             /* requested name of the preconditioner */
+    spmv_solver *solver;          /* NULL: could not be made, or on ranks */
+    spmv_preconditioner *precond; /* on ranks */
     /* why it could not be made, or why it stopped before the tolerance; else "" */
     char failure[400];
     double setup_seconds; /* making the solver */
@@ -39,11 +43,14 @@ struct attempt {
     /* the largest error of x, one per right-hand side; NULL: the solution is not known */
     double *error;
     spmv_status stop;    /* status of the solver: SPMV_OK, class 7, SPMV_ERROR_NOT_POSITIVE */
-    void *x, *again;     /* host memory; again: of the repeat */
+    bool ran;            /* the solver ran: there are results */
+    void *x, *again;     /* vectors of the place; again: of the repeat */
+    const void *host_x;  /* all of x, where it is needed */
     bool other_bits;     /* the repeat gave other bits */
     double *checked;     /* ||b - A x|| as checked, one per right-hand side */
     spmv_status verdict; /* of the checks */
     double check_seconds;
+    int differs;    /* the first right-hand side whose residual is not the reported one; columns: none */
     bool overflows; /* a residual is not finite, so there is nothing to check */
 };
 
@@ -74,8 +81,12 @@ struct advice {
 };
 struct advice solve_advice(const struct options *o, const spmv_csr *matrix, const struct attempt *a, spmv_status stop);
 
-/* A tolerance that the reached relative residual satisfies: rounded up to one digit. */
-double solve_reachable(double relative);
+/* The same on ranks, which have fewer solvers. */
+struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop);
+
+/* --method RUNG, RUNG:PRODUCT or PRODUCT: the method of products; *rung: of the solver, NULL: none is
+ * named. A name that both have is that of a rung. */
+const char *solve_split_method(const struct options *o, spmv_backend backend, const char **rung);
 
 /* Whether all entries are on one side of the diagonal or on it, and some beside it. matrix: in host
  * memory. */

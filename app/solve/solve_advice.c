@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/options.h"
 #include "app/solve/solve.h"
 
 /* Adds a part of a sentence to the text. */
@@ -21,7 +23,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct advice *to, const c
     va_end(values);
 }
 
-double solve_reachable(double relative)
+/* A tolerance that the reached relative residual satisfies: rounded up to one digit. */
+static double reachable(double relative)
 {
     const double power = pow(10, floor(log10(relative)));
     return ceil(1.000001 * relative / power) * power;
@@ -88,7 +91,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     const double relative = a->result.true_residual / a->result.norm_b;
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
-    const bool limited = strstr(a->failure, "at the rounding errors of") != NULL;
+    const bool limited = strstr(a->failure, "the rounding errors of b - A x") != NULL;
     if (!limited && !is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
         without_progress(to, o, a);
         return;
@@ -102,7 +105,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
         add(to, "a larger --rtol");
     if (known)
         add(to, "%s--rtol %.0e, which it reached", strchr(to->text, '-') != NULL ? ", or accept " : "",
-            solve_reachable(relative));
+            reachable(relative));
 }
 
 /* Whether incomplete factors could not be made because A is singular: the solver's message says so, or
@@ -225,5 +228,31 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
     default:
         break;
     }
+    return to;
+}
+
+struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop)
+{
+    static const char only_cg[] = "on several ranks there is only cg, for symmetric positive definite matrices; "
+                                  "without ranks, --solver auto takes";
+    struct advice to = {""};
+    if (a == NULL)
+        return to;
+    if (stop == SPMV_ERROR_NOT_SYMMETRIC)
+        add(&to, "%s gmres", only_cg);
+    else if (stop == SPMV_ERROR_NOT_POSITIVE)
+        add(&to, "%s%s minres",
+            strcmp(o->precond, "auto") != 0 && strcmp(o->precond, "none") != 0 ? "try --precond auto; " : "", only_cg);
+    else if (stop == SPMV_ERROR_ITERATIONS)
+        add(&to, "try %sa --max-iterations above %lld%s", used(a, "amg") ? "" : "--precond amg, or ",
+            (long long)a->result.iterations, is_f32(o) ? ", or --type f64" : "");
+    else if (stop == SPMV_ERROR_STAGNATION)
+        add(&to, "rounding errors of %s limit the residual: try %s--rtol %.0e, which it reached",
+            is_f32(o) ? "f32" : "f64", is_f32(o) ? "--type f64, or accept " : "",
+            reachable(a->result.true_residual / a->result.norm_b));
+    else if (stop == SPMV_ERROR_NOT_FINITE && strstr(a->failure, " in row ") == NULL) /* else it is named */
+        add(&to, "%s",
+            is_f32(o) ? "numbers exceeded the range of f32: try --type f64"
+                      : "look for numbers that are very large or not finite in A and b (spmv info)");
     return to;
 }

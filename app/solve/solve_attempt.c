@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "app/stops.h"
+#include "core/plural.h"
 
 /* Several right-hand sides that are solved one by one begin at iteration 0 each: the largest of
  * their residuals counts. */
@@ -44,7 +49,7 @@ static const char *time_left(const struct watch *w, int64_t iteration)
 }
 
 /* From the first iteration on there is an x to write, so signals are requests. */
-static int on_iteration(int64_t iteration, double residual, void *user)
+int attempt_on_iteration(int64_t iteration, double residual, void *user)
 {
     struct watch *w = ((struct attempt *)user)->watching;
     if (iteration == 0) {
@@ -98,43 +103,46 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     options.atol = o->atol;
     options.max_iterations = o->max_iterations;
     options.zero_start = job->x0 == NULL;
-    options.on_iteration = on_iteration;
+    options.on_iteration = attempt_on_iteration;
     options.user = a;
-    spmv_context_set_cancel(job->ctx, asks_stops, NULL);
+    spmv_context_set_cancel(job->place->ctx, asks_stops, NULL);
     const double began = monotonic_seconds();
-    const spmv_status st = spmv_solver_create(job->ctx, &job->p.view, &options, &a->solver);
+    const spmv_status st = spmv_solver_create(job->place->ctx, &job->p.view, &options, &a->solver);
     a->setup_seconds = monotonic_seconds() - began;
     if (st == SPMV_OK)
         return st;
-    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
+    snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->place->ctx));
     a->stop = st;
     if (job->attempts > 1 && spmv_status_class(st) != 5 && spmv_status_class(st) != 6)
         return SPMV_OK;
-    job_library_failed(job, st);
+    place_passed(job->place, st);
     job_tell_next(job, a, st);
     return st;
 }
 
-/* Solves once and copies x to the host. *stop: the solver's status for the system. results: one per
- * right-hand side. */
+/* Solves once. *stop: the solver's status for the system. results: one per right-hand side. x: in
+ * host memory, a copy; on ranks the vector that the solver has used. */
 static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *w, spmv_solver_result *results, void *x,
                               spmv_status *stop, double *seconds)
 {
+    const bool here = !place_on_ranks(job->place);
     w->goal = job->goal;
     a->watching = w;
     spmv_status st = SPMV_OK;
-    if (job->x0 != NULL)
-        st = spmv_upload(job->ctx, job->x0, job->context_x, job_vector_bytes(job));
+    if (here && job->x0 != NULL)
+        st = spmv_upload(job->place->ctx, job->x0, job->context_x, job_vector_bytes(job));
     if (st == SPMV_OK)
-        st = spmv_synchronize(job->ctx);
+        st = spmv_synchronize(job->place->ctx);
     if (st != SPMV_OK)
-        return job_library_failed(job, st);
+        return place_passed(job->place, st);
     w->began = w->first = w->last = monotonic_seconds();
-    st = spmv_solver_solve(a->solver, job->context_b, job->context_x, results, sizeof *results);
+    st = here ? spmv_solver_solve(a->solver, job->context_b, job->context_x, results, sizeof *results)
+              : job_solve_on_ranks(job, a, results);
     *seconds = monotonic_seconds() - w->began;
     progress_end();
-    if (w->out_of_memory)
-        return SPMV_ERROR_MEMORY;
+    const spmv_status recorded = place_agree(job->place, w->out_of_memory ? SPMV_ERROR_MEMORY : SPMV_OK);
+    if (recorded != SPMV_OK)
+        return recorded;
     *stop = st;
     const bool verdict = spmv_status_class(st) == 7 || st == SPMV_ERROR_NOT_POSITIVE || st == SPMV_CANCELLED;
     const bool unfit = st == SPMV_ERROR_UNSUPPORTED && job->attempts > 1;
@@ -142,11 +150,18 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
         snprintf(a->failure, sizeof a->failure, "stopped by %s after %lld iterations, with a residual of %.3g",
                  stops_reason(), (long long)results[0].iterations, results[0].true_residual);
     else if (st != SPMV_OK && (verdict || unfit))
-        snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->ctx));
-    if (st != SPMV_OK && !verdict)
-        return unfit ? SPMV_OK : job_library_failed(job, st);
-    st = spmv_download(job->ctx, job->context_x, x, job_vector_bytes(job));
-    return st == SPMV_OK ? st : job_library_failed(job, st);
+        snprintf(a->failure, sizeof a->failure, "%s", spmv_last_error(job->place->ctx));
+    if (st != SPMV_OK && !verdict) {
+        if (unfit)
+            return SPMV_OK;
+        place_passed(job->place, st);
+        if (!here) /* whether the matrix suits is known first now */
+            job_tell_next(job, a, st);
+        return st;
+    }
+    a->ran = true;
+    return here ? place_passed(job->place, spmv_download(job->place->ctx, job->context_x, x, job_vector_bytes(job)))
+                : SPMV_OK;
 }
 
 /* Solves again and compares the bits of x. */
@@ -169,14 +184,18 @@ static spmv_status solve_again(struct job *job, struct attempt *a)
     return st;
 }
 
-/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. */
+/* The largest |x_i - solution_i| of each right-hand side; not finite if some x_i is not. Where x is. */
 static spmv_status find_errors(const struct job *job, struct attempt *a)
 {
+    if (!a->ran || a->host_x == NULL || job->wish->count > 1)
+        return SPMV_OK;
     const spmv_status st = allocate("errors of x", job->columns, sizeof *a->error, (void **)&a->error);
     for (int v = 0; v < job->columns && st == SPMV_OK; v++) {
         a->error[v] = 0;
         for (int64_t i = v; i < job->in.view.rows * job->columns; i += job->columns) {
-            const double error = job_difference(job, a->x, job->solution, i);
+            spmv_c128 known; /* room for all types */
+            known_elements(job->type, i, 1, job_is_random(job), &known);
+            const double error = job_difference(job, a->host_x, i, &known);
             if (!(error <= a->error[v]))
                 a->error[v] = error;
         }
@@ -195,7 +214,7 @@ double attempt_largest_error(const struct attempt *a)
 
 bool attempt_has_x(const struct attempt *a)
 {
-    bool any = a->x != NULL && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7 || a->stop == SPMV_CANCELLED);
+    bool any = a->ran && (a->stop == SPMV_OK || spmv_status_class(a->stop) == 7 || a->stop == SPMV_CANCELLED);
     for (int v = 0; v < a->columns && any; v++)
         any = a->each[v].status != SPMV_ERROR_NOT_POSITIVE;
     return any;
@@ -218,20 +237,24 @@ spmv_status job_solve(struct job *job, int number)
     struct attempt *a = &job->attempt[number];
     a->watch.several = job->columns > 1;
     a->watch.recording = job->o->history != NULL || job->o->plot != NULL;
-    spmv_status st = make_solver(job, a);
+    const bool here = !place_on_ranks(job->place);
+    spmv_status st = here ? make_solver(job, a) : job_prepare_on_ranks(job, a);
     if (st != SPMV_OK || a->stop != SPMV_OK)
         return st;
-    st = allocate("the vector x", job_vector_bytes(job), 1, &a->x);
+    st = place_vector(job->place, "the vector x", SPMV_GROUP_COLS, job_vector_bytes(job), &a->x);
     if (st == SPMV_OK)
         st = allocate("the results", job->columns, sizeof *a->each, (void **)&a->each);
     if (st == SPMV_OK)
         st = allocate("norms of residuals", job->columns, sizeof *a->checked, (void **)&a->checked);
+    st = place_agree(job->place, st);
     if (st == SPMV_OK)
         st = solve_once(job, a, &a->watch, a->each, a->x, &a->stop, &a->seconds);
     if (st == SPMV_OK)
         columns_summary(a);
-    if (st == SPMV_OK && job->solution != NULL)
-        st = find_errors(job, a);
+    if (st == SPMV_OK && (here || job->wish->answer != NULL))
+        st = place_collect(job->place, SPMV_GROUP_COLS, job->type, job->in.view.rows, a->x, &a->host_x);
+    if (st == SPMV_OK)
+        st = place_agree(job->place, find_errors(job, a));
     if (st == SPMV_OK && job->o->verify == VERIFY_BITWISE && a->stop != SPMV_ERROR_UNSUPPORTED)
         st = solve_again(job, a);
     if (st == SPMV_OK && (job->best < 0 || !attempt_has_x(&job->attempt[job->best]) ||

@@ -5,7 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "app/input.h"
+#include "app/options.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/reals.h"
 
 static double modulus_of_entry(const spmv_csr *a, int64_t k)
 {
@@ -72,16 +76,20 @@ static bool is_wide(const struct job *job)
  * infinite if squares exceed the type's range. */
 static bool norms_agree(const struct job *job, const void *x, int v, double reported, double checked)
 {
-    const struct real_limits limits = real_limits_of(SPMV_F64); /* that of the sums */
+    const bool here = !place_on_ranks(job->place);
+    /* of the sums; on ranks both are those of a dot product there */
+    const struct real_limits limits = real_limits_of(here ? SPMV_F64 : job->type);
     const double n = (double)(job->in.view.rows * type_parts(job->type)), eps = limits.roundoff;
     const double bound = (n + 3) * eps * checked + sqrt(n * limits.normal), most = sqrt(limits.greatest);
     if (!isfinite(reported) || !isfinite(checked))
         return !isfinite(reported) && !(checked <= most);
     const double apart = fabs(reported - checked);
-    return apart <= bound || apart <= bound + residuals_apart(job, x, v, eps);
+    return apart <= bound || (here && apart <= bound + residuals_apart(job, x, v, eps));
 }
 
-int job_first_difference(const struct job *job, const struct attempt *a)
+/* The first right-hand side whose residual differs from the reported one; job->columns if there is
+ * none. */
+static int first_difference(const struct job *job, const struct attempt *a)
 {
     int v = 0;
     while (v < job->columns && norms_agree(job, a->x, v, a->each[v].true_residual, a->checked[v]))
@@ -105,13 +113,13 @@ static bool has_nothing_to_check(const struct job *job, const struct attempt *a)
 spmv_status job_check(struct job *job, struct attempt *a)
 {
     struct product *p = &job->p;
-    if (job->o->verify == VERIFY_OFF || a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
+    if (job->o->verify == VERIFY_OFF || !a->ran || a->stop == SPMV_ERROR_UNSUPPORTED)
         return SPMV_OK;
     a->overflows = has_nothing_to_check(job, a);
     if (a->overflows)
         return SPMV_OK;
     const double began = monotonic_seconds();
-    free(p->y);
+    place_free(job->place, p->y);
     p->y = NULL;
     p->x = a->x;
     p->y0 = job->b;
@@ -122,10 +130,14 @@ spmv_status job_check(struct job *job, struct attempt *a)
         st = product_check(job->o, p);
     if (st != SPMV_OK && st != SPMV_ERROR_CHECK)
         return st;
-    for (int v = 0; v < job->columns; v++)
+    const bool here = !place_on_ranks(job->place);
+    for (int v = 0; v < job->columns && here; v++)
         a->checked[v] = is_wide(job) ? wide_norm(job, a->x, v) : job_norm(job, p->y, v);
-    const bool agree = job_first_difference(job, a) == job->columns;
-    a->verdict = !agree || a->other_bits ? SPMV_ERROR_CHECK : st;
+    const spmv_status summed = here ? SPMV_OK : job_norm_on_ranks(job, p->y, a->checked);
+    if (summed != SPMV_OK)
+        return summed;
+    a->differs = first_difference(job, a);
+    a->verdict = a->differs < job->columns || a->other_bits ? SPMV_ERROR_CHECK : st;
     a->check_seconds = monotonic_seconds() - began;
     return SPMV_OK;
 }

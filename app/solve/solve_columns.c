@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/output.h"
 #include "app/solve/solve.h"
 
 /* Lines of the table without -v. */

@@ -3,8 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "app/output.h"
 #include "app/solve/solve_job.h"
+#include "core/reals.h"
 
 int64_t job_vector_bytes(const struct job *job)
 {
@@ -25,13 +28,18 @@ double job_modulus(const struct job *job, const void *vector, int64_t i)
 
 bool job_on_gpu(const struct job *job)
 {
-    return spmv_context_backend(job->ctx) == SPMV_BACKEND_CUDA;
+    return spmv_context_backend(job->place->ctx) == SPMV_BACKEND_CUDA;
 }
 
-double job_difference(const struct job *job, const void *vector, const void *from, int64_t i)
+double job_difference(const struct job *job, const void *vector, int64_t i, const void *number)
 {
-    const double re = part_of(job, vector, i, 0) - part_of(job, from, i, 0);
-    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, from, i, 1)) : fabs(re);
+    const double re = part_of(job, vector, i, 0) - part_of(job, number, 0, 0);
+    return type_is_complex(job->type) ? hypot(re, part_of(job, vector, i, 1) - part_of(job, number, 0, 1)) : fabs(re);
+}
+
+bool job_is_random(const struct job *job)
+{
+    return strcmp(job->o->solution, "random") == 0;
 }
 
 /* A NaN differs from itself; a matrix with one counts as symmetric if its pattern is, and the
@@ -51,11 +59,6 @@ double job_energy_norm(const struct job *job, const void *x, int v)
     return (double)sqrtl(fabsl(sum)); /* of -A if that is positive definite */
 }
 
-spmv_status job_library_failed(const struct job *job, spmv_status st)
-{
-    return report(st, spmv_last_error(job->ctx));
-}
-
 double job_norm(const struct job *job, const void *r, int v)
 {
     long double sum = 0;
@@ -67,31 +70,32 @@ double job_norm(const struct job *job, const void *r, int v)
 
 void job_tell_next(const struct job *job, const struct attempt *a, spmv_status stop)
 {
-    const struct advice advice = solve_advice(job->o, &job->in.view, a, stop);
+    const struct advice advice = place_on_ranks(job->place) ? solve_advice_on_ranks(job->o, a, stop)
+                                                            : solve_advice(job->o, &job->in.view, a, stop);
     if (advice.text[0] != '\0')
         complain("%s", advice.text);
 }
 
 void job_release(struct job *job)
 {
+    struct place *const place = job->place;
     for (int i = 0; i < job->attempts && job->attempt != NULL; i++) {
         struct attempt *a = &job->attempt[i];
-        void *const owned[] = {a->watch.residuals, a->x, a->again, a->each, a->error, a->checked};
+        void *const owned[] = {a->watch.residuals, a->each, a->error, a->checked};
         for (size_t k = 0; k < sizeof owned / sizeof owned[0]; k++)
             free(owned[k]);
+        place_free(place, a->x);
+        place_free(place, a->again);
         spmv_solver_destroy(a->solver);
+        spmv_preconditioner_destroy(a->precond);
     }
     free(job->attempt);
     product_free(&job->p);
-    if (job->ctx != NULL) {
-        spmv_free(job->ctx, job->context_b);
-        spmv_free(job->ctx, job->context_x);
-        spmv_free(job->ctx, job->near_null);
-    }
-    spmv_host_free(job->b_read);
-    spmv_host_free(job->x0);
-    free(job->b_made);
-    free(job->solution);
+    spmv_free(place->ctx, job->context_b);
+    spmv_free(place->ctx, job->context_x);
+    spmv_free(place->ctx, job->near_null);
+    place_free_loaded(place, job->b_read);
+    place_free_loaded(place, job->x0);
+    place_free(place, job->b_made);
     input_free(&job->in);
-    spmv_context_destroy(job->ctx);
 }

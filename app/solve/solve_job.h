@@ -1,23 +1,27 @@
 /* The job of spmv solve, and its steps: prepare (solve_prepare.c), solve (solve_attempt.c), check
- * (solve_check.c), report (solve_report.c). cmd_solve.c calls them.
+ * (solve_check.c), report (solve_report.c). cmd_solve.c calls them. On ranks each rank has a job of
+ * its own, and the solver is that of solve_ranks.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SOLVE_JOB_H
 #define SOLVE_JOB_H
 
+#include "app/input.h"
+#include "app/product.h"
 #include "app/solve/solve.h"
 
 struct job {
+    struct place *place;
     const struct options *o;
-    spmv_context *ctx;
+    const struct wish *wish;
     struct input in;
-    spmv_statistics statistics;
-    struct product p;   /* b = A ones, then b - A x */
-    spmv_type type;     /* of b and x */
-    const char *method; /* the rung; NULL: auto */
-    void *b_read, *b_made, *x0, *solution;
-    const void *b;               /* host memory: b_read or b_made */
-    void *context_b, *context_x; /* in the context's memory */
+    spmv_statistics statistics; /* unknown on ranks */
+    struct product p;           /* b = A ones, then b - A x */
+    spmv_type type;             /* of b and x */
+    const char *method;         /* the rung; NULL: auto */
+    void *b_read, *b_made, *x0;
+    const void *b;               /* a vector of the place: b_read or b_made */
+    void *context_b, *context_x; /* in the context's memory, not on ranks */
     void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
     int near_nulls;
     double look_seconds, upload_seconds, made_seconds;
@@ -25,8 +29,7 @@ struct job {
     double goal; /* the smallest tolerance that is not 0 */
     struct attempt *attempt;
     int attempts;
-    int best;           /* the attempt whose x is the answer; -1: none */
-    const char *x_path; /* where the answer is written; NULL: nowhere */
+    int best; /* the attempt whose x is the answer; -1: none */
 };
 
 /* ---------------------------------------------------------------- solve_job.c */
@@ -37,8 +40,11 @@ int64_t job_vector_bytes(const struct job *job);
 /* The modulus of element i of a block of vectors stored row by row. */
 double job_modulus(const struct job *job, const void *vector, int64_t i);
 
-/* The modulus of the difference of two such elements. */
-double job_difference(const struct job *job, const void *vector, const void *from, int64_t i);
+/* The modulus of the difference of that element and a number. */
+double job_difference(const struct job *job, const void *vector, int64_t i, const void *number);
+
+/* Whether the solution from which b is made is random, else ones. */
+bool job_is_random(const struct job *job);
 
 /* Whether the matrix is symmetric, or Hermitian if complex. */
 bool job_is_symmetric(const struct job *job);
@@ -54,9 +60,6 @@ double job_norm(const struct job *job, const void *r, int v);
 /* sqrt(x'b), which is ||x||_A of a solution; 0 if x'b is not positive. */
 double job_energy_norm(const struct job *job, const void *x, int v);
 
-/* Complains with the library's message; returns st. */
-spmv_status job_library_failed(const struct job *job, spmv_status st);
-
 /* Adds to an error message what to try next. a: NULL before the solve. */
 void job_tell_next(const struct job *job, const struct attempt *a, spmv_status stop);
 
@@ -64,16 +67,19 @@ void job_release(struct job *job);
 
 /* ---------------------------------------------------------------- solve_prepare.c */
 
-/* Checks the options and arguments. *x_path: where the answer is written; NULL: nowhere. */
-spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path);
+/* Checks the options and arguments, and finds where the answer is written. */
+spmv_status job_check_options(const struct options *o, struct wish *wish);
 
 /* Loads the matrix and the vectors, and makes the plan. */
-spmv_status job_begin(struct job *job, const char *const *arguments, int count);
+spmv_status job_begin(struct job *job);
 
 /* ---------------------------------------------------------------- solve_attempt.c */
 
 /* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */
 spmv_status job_solve(struct job *job, int number);
+
+/* The solver's callback; user: the attempt. */
+int attempt_on_iteration(int64_t iteration, double residual, void *user);
 
 /* Whether the attempt has an x. If one right-hand side shows that the matrix is indefinite, none
  * has. */
@@ -82,15 +88,23 @@ bool attempt_has_x(const struct attempt *a);
 /* The largest error of all right-hand sides. */
 double attempt_largest_error(const struct attempt *a);
 
+/* ---------------------------------------------------------------- solve_ranks.c */
+
+/* A sentence about options that are not possible on ranks; NULL: all are. */
+const char *job_refuse_ranks(const struct options *o);
+
+/* Together: makes the preconditioner of the attempt; solves, as spmv_solver_solve. */
+spmv_status job_prepare_on_ranks(struct job *job, struct attempt *a);
+spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_result *result);
+
+/* Together: the norm of a residual. */
+spmv_status job_norm_on_ranks(const struct job *job, const void *r, double *norm);
+
 /* ---------------------------------------------------------------- solve_check.c */
 
 /* Computes the residual as a product, checks its rows, then its norm. a->verdict keeps a failure
  * for the end. */
 spmv_status job_check(struct job *job, struct attempt *a);
-
-/* The first right-hand side whose residual differs from the reported one; job->columns if there is
- * none. */
-int job_first_difference(const struct job *job, const struct attempt *a);
 
 /* ---------------------------------------------------------------- solve_report.c */
 

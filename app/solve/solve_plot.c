@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/drawing.h"
+#include "app/output.h"
 #include "app/solve/solve.h"
-#include "app/spy/drawing.h"
+#include "core/plural.h"
 
 spmv_status solve_plot_ready(const char *path)
 {

@@ -9,11 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
+#include "core/plural.h"
+#include "core/reals.h"
 
-spmv_status job_check_options(const struct options *o, const char *const *arguments, int count, const char **x_path)
+spmv_status job_check_options(const struct options *o, struct wish *wish)
 {
-    spmv_status st = check_standard_input(o, arguments, count);
+    const int count = wish->count;
+    spmv_status st = check_standard_input(o, wish->arguments, count);
     if (st != SPMV_OK)
         return st;
     if (o->history != NULL && (o->history[0] == '\0' || strcmp(o->history, "-") == 0))
@@ -31,12 +39,7 @@ spmv_status job_check_options(const struct options *o, const char *const *argume
         return report(SPMV_ERROR_TYPE, "--inner needs --type f64: its inner iterations are in f32");
     if (o->plot != NULL)
         st = solve_plot_ready(o->plot);
-    if (st != SPMV_OK)
-        return st;
-    st = choose_answer(o, "x", x_path);
-    if (st == SPMV_OK)
-        st = check_format(o, *x_path);
-    return st == SPMV_OK ? check_writable(o) : st;
+    return st == SPMV_OK ? choose_answer(o, "x", &wish->answer) : st;
 }
 
 static spmv_status refuse(const struct job *job, spmv_status st)
@@ -59,23 +62,24 @@ static const char *symmetric_method(const struct job *job)
 /* Checks that the matrix is square. */
 static spmv_status check_matrix(struct job *job)
 {
+    const spmv_csr *const a = &job->in.view;
     spmv_statistics *s = &job->statistics;
-    const spmv_status st = spmv_matrix_statistics(job->ctx, &job->in.view, s, sizeof *s);
-    if (st != SPMV_OK)
-        return job_library_failed(job, st);
-    if (s->square)
-        return SPMV_OK;
-    complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument, (long long)s->rows,
-             (long long)s->cols);
+    spmv_status st = SPMV_OK;
+    if (!place_on_ranks(job->place))
+        st = place_passed(job->place, spmv_matrix_statistics(job->place->ctx, a, s, sizeof *s));
+    if (st != SPMV_OK || a->rows == a->cols)
+        return st;
+    complain("%s is %lld x %lld: a system A x = b needs a square matrix", job->in.argument, (long long)a->rows,
+             (long long)a->cols);
     return refuse(job, SPMV_ERROR_NOT_SQUARE);
 }
 
-/* Checks that the matrix is symmetric if the method needs that. */
+/* Checks that the matrix is symmetric if the method needs that. On ranks the solver checks a sample. */
 static spmv_status check_symmetry(struct job *job)
 {
     const spmv_statistics *s = &job->statistics;
     const char *const needs = symmetric_method(job);
-    if (needs == NULL || job_is_symmetric(job))
+    if (needs == NULL || place_on_ranks(job->place) || job_is_symmetric(job))
         return SPMV_OK;
     complain("%s is not %s (%s): %s", job->in.argument, type_is_complex(job->type) ? "Hermitian" : "symmetric",
              s->skew_symmetric      ? "it is skew-symmetric"
@@ -85,54 +89,37 @@ static spmv_status check_symmetry(struct job *job)
     return refuse(job, SPMV_ERROR_NOT_SYMMETRIC);
 }
 
-/* Makes the solution for b: ones, or pseudo-random numbers in [-1, 1). */
-static spmv_status make_solution(struct job *job)
-{
-    const spmv_type type = job->type;
-    const int64_t n = job->in.view.rows * job->columns;
-    if (strcmp(job->o->solution, "ones") == 0)
-        return vector_ones(type, n, &job->solution);
-    const spmv_status st = allocate("the solution", n, spmv_type_size(type), &job->solution);
-    for (int64_t i = 0; i < n * type_parts(type) && st == SPMV_OK; i++)
-        real_set(type_part(type), job->solution, i, solution_element(true, i));
-    return st;
-}
-
 /* Computes b = A solution and checks it: with a wrong b, a right x would appear wrong. */
 static spmv_status make_b(struct job *job)
 {
     struct product *p = &job->p;
+    void *solution = NULL;
     const double began = monotonic_seconds();
-    spmv_status st = make_solution(job);
-    p->x = job->solution;
+    spmv_status st =
+        place_known_vector(job->place, job->type, job->in.view.rows * job->columns, job_is_random(job), &solution);
+    p->x = solution;
     if (st == SPMV_OK)
         st = product_run(p);
     if (st == SPMV_OK && job->o->verify != VERIFY_OFF) {
         st = product_check(job->o, p);
         if (st == SPMV_ERROR_CHECK)
-            tell_check(p, strcmp(job->o->solution, "ones") == 0 ? "b = A ones" : "b = A solution");
+            tell_check(p, job_is_random(job) ? "b = A solution" : "b = A ones");
     }
+    place_free(job->place, solution);
     job->b = job->b_made = p->y;
     p->y = NULL;
     job->made_seconds = monotonic_seconds() - began;
     return st;
 }
 
-/* --method RUNG, RUNG:PRODUCT or PRODUCT. A name of a rung is taken as the rung. */
-static const char *split_method(const struct job *job, char *rung, size_t size)
+const char *solve_split_method(const struct options *o, spmv_backend backend, const char **rung)
 {
-    const char *name = job->o->method;
+    const char *const name = o->method;
     const size_t length = strcspn(name, ":");
-    for (int i = 0;; i++) {
-        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
-        if (known == NULL)
-            return name;
-        if (strlen(known) == length && strncmp(known, name, length) == 0 && length < size) {
-            memcpy(rung, name, length);
-            rung[length] = '\0';
+    for (int i = 0; (*rung = spmv_cg_method_name(backend, i)) != NULL; i++)
+        if (strlen(*rung) == length && strncmp(*rung, name, length) == 0)
             return name[length] == ':' ? name + length + 1 : "auto";
-        }
-    }
+    return name;
 }
 
 /* Called after the message that the product has no such method: the name may have been meant for
@@ -142,25 +129,28 @@ static void tell_rungs(const struct job *job)
     char names[128] = "";
     const char *known;
     size_t used = 0;
-    for (int i = 0; (known = spmv_cg_method_name(spmv_context_backend(job->ctx), i)) != NULL && used < sizeof names;
-         i++)
+    for (int i = 0;
+         (known = spmv_cg_method_name(spmv_context_backend(job->place->ctx), i)) != NULL && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", known);
     complain("the solver has no such rung; its rungs: %s", names);
 }
 
 /* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and
- * some rungs support few preconditioners. */
-static spmv_status list_attempts(struct job *job, bool names_rung)
+ * some rungs support few preconditioners; those of ranks support all. */
+static spmv_status list_attempts(struct job *job)
 {
-    const char *name = names_rung && !option_given(job->o, "precond") ? "none" : job->o->precond;
+    const bool bare = job->method != NULL && !place_on_ranks(job->place);
+    const char *name = bare && !option_given(job->o, "precond") ? "none" : job->o->precond;
     const bool all = strcmp(name, "all") == 0;
     while (all && spmv_preconditioner_name(job->attempts) != NULL)
         job->attempts++;
     job->attempts = all ? job->attempts : 1;
-    const spmv_status st = allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt);
+    const spmv_status st =
+        place_agree(job->place, allocate("the solves", job->attempts, sizeof *job->attempt, (void **)&job->attempt));
     for (int i = 0; i < job->attempts && st == SPMV_OK; i++)
         job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name,
                                            .columns = job->columns,
+                                           .differs = job->columns,
                                            .result = {.method = "", .rung = ""}};
     job->best = -1;
     return st;
@@ -176,9 +166,10 @@ static spmv_status load_vectors(struct job *job, const char *b_path)
     spmv_status st = SPMV_OK;
     job->columns = o->vectors;
     if (b_path != NULL)
-        st = vectors_load(job->ctx, b_path, job->type, n, "b", why, &job->b_read, &job->columns);
+        st = place_load_vectors(job->place, SPMV_GROUP_ROWS, b_path, job->type, n, "b", why, &job->b_read,
+                                &job->columns);
     if (st == SPMV_OK && o->x0 != NULL)
-        st = vectors_load(job->ctx, o->x0, job->type, n, "x0", why, &job->x0, &job->columns);
+        st = place_load_vectors(job->place, SPMV_GROUP_COLS, o->x0, job->type, n, "x0", why, &job->x0, &job->columns);
     if (st != SPMV_OK)
         return st;
     job->b = job->b_read;
@@ -206,7 +197,7 @@ static spmv_status check_near_nulls(const struct job *job, int64_t rows, int64_t
 static spmv_status generate_vectors(struct job *job, const char *spec, void **values, int *columns)
 {
     struct input in = {0};
-    spmv_status st = input_load(job->ctx, job->o, JOB_LOOK, spec, &in);
+    spmv_status st = input_load(job->place->ctx, job->o, JOB_LOOK, spec, &in);
     const spmv_csr *const a = &in.view;
     if (st == SPMV_OK)
         st = check_near_nulls(job, a->rows, a->cols);
@@ -228,7 +219,7 @@ static spmv_status read_near_nulls(struct job *job, const char *path, void **val
     const int64_t rows = job->in.view.rows;
     char why[256];
     snprintf(why, sizeof why, "%.180s has %lld row%s", job->in.argument, (long long)rows, plural(rows));
-    spmv_status st = vectors_load(job->ctx, path, job->type, rows, "--near-null", why, values, columns);
+    spmv_status st = vectors_load(job->place->ctx, path, job->type, rows, "--near-null", why, values, columns);
     if (st == SPMV_OK)
         st = check_near_nulls(job, rows, *columns);
     for (int64_t k = 0; st == SPMV_OK && k < rows * *columns; k++)
@@ -253,41 +244,38 @@ static spmv_status load_near_null(struct job *job)
                                            : read_near_nulls(job, path, &read, &job->near_nulls);
     if (st == SPMV_OK) {
         const int64_t bytes = job->in.view.rows * job->near_nulls * (int64_t)spmv_type_size(job->type);
-        st = send_array(job->ctx, read != NULL ? read : made, bytes, &job->near_null);
-        st = st == SPMV_OK ? spmv_synchronize(job->ctx) : st;
-        st = st == SPMV_OK ? st : job_library_failed(job, st);
+        st = send_array(job->place->ctx, read != NULL ? read : made, bytes, &job->near_null);
+        st = st == SPMV_OK ? spmv_synchronize(job->place->ctx) : st;
+        st = st == SPMV_OK ? st : place_passed(job->place, st);
     }
     spmv_host_free(read);
     free(made);
     return st;
 }
 
-static spmv_status prepare(struct job *job, const char *b_path)
+static spmv_status prepare(struct job *job, const char *product, const char *b_path)
 {
     const struct options *o = job->o;
-    char rung[32] = "";
     spmv_status st = load_vectors(job, b_path);
     if (st == SPMV_OK)
         st = load_near_null(job);
     if (st != SPMV_OK)
         return st;
-    job->p = (struct product){.a = &job->in.view,
-                              .method = split_method(job, rung, sizeof rung),
-                              .compression = plan_compression(o, spmv_context_backend(job->ctx), job->columns == 1),
-                              .type = job->type,
-                              .vectors = job->columns,
-                              .alpha = 1};
-    st = product_plan(job->ctx, &job->p);
-    if (st == SPMV_ERROR_METHOD && rung[0] == '\0')
+    job->p =
+        (struct product){.place = job->place,
+                         .a = &job->in.view,
+                         .method = product,
+                         .compression = plan_compression(o, spmv_context_backend(job->place->ctx), job->columns == 1),
+                         .type = job->type,
+                         .vectors = job->columns,
+                         .alpha = 1};
+    st = product_plan(job->place->ctx, &job->p);
+    if (st == SPMV_ERROR_METHOD && job->method == NULL)
         tell_rungs(job);
-    for (int i = 0; rung[0] != '\0' && job->method == NULL; i++) {
-        const char *known = spmv_cg_method_name(spmv_context_backend(job->ctx), i);
-        job->method = strcmp(known, rung) == 0 ? known : NULL;
-    }
     if (st == SPMV_OK)
         st = check_symmetry(job);
     if (st == SPMV_OK)
-        st = list_attempts(job, job->method != NULL);
+        st = list_attempts(job);
     return st == SPMV_OK && b_path == NULL ? make_b(job) : st;
 }
 
@@ -295,11 +283,11 @@ static spmv_status prepare(struct job *job, const char *b_path)
 static spmv_status send_vectors(struct job *job)
 {
     const double began = monotonic_seconds();
-    spmv_status st = send_array(job->ctx, job->b, job_vector_bytes(job), &job->context_b);
+    spmv_status st = send_array(job->place->ctx, job->b, job_vector_bytes(job), &job->context_b);
     if (st == SPMV_OK)
-        st = spmv_alloc(job->ctx, job_vector_bytes(job), &job->context_x);
+        st = spmv_alloc(job->place->ctx, job_vector_bytes(job), &job->context_x);
     job->upload_seconds = job->p.upload_seconds + monotonic_seconds() - began;
-    return st == SPMV_OK ? st : job_library_failed(job, st);
+    return st == SPMV_OK ? st : place_passed(job->place, st);
 }
 
 /* Sets the tolerance shown in the progress line. If ||b|| overflows, only atol is used. */
@@ -314,12 +302,11 @@ static void set_goal(struct job *job)
     }
 }
 
-spmv_status job_begin(struct job *job, const char *const *arguments, int count)
+spmv_status job_begin(struct job *job)
 {
-    const struct options reading = options_for_matrix(job->o);
-    spmv_status st = open_context(job->o, job->o->backend, &job->ctx);
-    if (st == SPMV_OK)
-        st = input_load(job->ctx, &reading, JOB_SOLVE, arguments[0], &job->in);
+    const struct wish *const wish = job->wish;
+    const char *const product = solve_split_method(job->o, spmv_context_backend(job->place->ctx), &job->method);
+    spmv_status st = place_load(job->place, JOB_SOLVE, wish->arguments[0], product, true, &job->in);
     if (st == SPMV_OK)
         job->type = input_type(job->o, &job->in);
     const double began = monotonic_seconds();
@@ -327,9 +314,10 @@ spmv_status job_begin(struct job *job, const char *const *arguments, int count)
         st = check_matrix(job);
     job->look_seconds = monotonic_seconds() - began;
     if (st == SPMV_OK)
-        st = prepare(job, count > 1 ? arguments[1] : NULL);
-    if (st == SPMV_OK)
-        st = send_vectors(job);
+        st = prepare(job, product, wish->count > 1 ? wish->arguments[1] : NULL);
+    if (st != SPMV_OK || place_on_ranks(job->place))
+        return st;
+    st = send_vectors(job);
     if (st == SPMV_OK)
         set_goal(job);
     /* x, the residual, its reference, and the offsets of the checker's plan */

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/product.h"
 #include "app/solve/solve_job.h"
 
 spmv_status job_write_history(const struct job *job)
@@ -32,18 +36,24 @@ spmv_status job_write_history(const struct job *job)
     return st;
 }
 
-/* On a GPU iterations are reported after they ran, so only the time of the whole solve is known. */
 /* An estimated error, relative to x, above this many tolerances rtol is remarked on. */
 static const double LARGE_ERROR = 100;
 
+/* Whether only the time of the whole solve is known: on a GPU iterations are reported after they ran,
+ * on ranks not at all without --history. */
+static bool is_timed_as_a_whole(const struct job *job)
+{
+    return job_on_gpu(job) || place_on_ranks(job->place);
+}
+
 static double iterating_seconds(const struct job *job, const struct attempt *a)
 {
-    return job_on_gpu(job) ? a->seconds : a->watch.last - a->watch.first;
+    return is_timed_as_a_whole(job) ? a->seconds : a->watch.last - a->watch.first;
 }
 
 static double starting_seconds(const struct job *job, const struct attempt *a)
 {
-    return job_on_gpu(job) ? 0 : a->watch.first - a->watch.began;
+    return is_timed_as_a_whole(job) ? 0 : a->watch.first - a->watch.began;
 }
 
 static double seconds_per_iteration(const struct job *job, const struct attempt *a)
@@ -78,8 +88,8 @@ bool is_wrong_row(const spmv_solver_result *result)
 static bool describe_preconditioner(const struct attempt *a, spmv_preconditioner_info *info)
 {
     spmv_solver_info solver;
-    return spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK && solver.precond != NULL &&
-           spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
+    return a->solver != NULL && spmv_solver_describe(a->solver, &solver, sizeof solver) == SPMV_OK &&
+           solver.precond != NULL && spmv_preconditioner_describe(solver.precond, info, sizeof *info) == SPMV_OK;
 }
 
 static json_t *json_cg(const struct job *job, const struct attempt *a)
@@ -100,7 +110,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
         json_put(cg, "largest_error", json_number(attempt_largest_error(a)));
     json_put(cg, "estimated_error_energy_norm", json_estimate(r));
     json_backward(cg, r);
-    if (job->columns == 1)
+    if (job->columns == 1 && !place_on_ranks(job->place))
         json_put(cg, "energy_norm", json_number(job_energy_norm(job, a->x, 0)));
     if (job->columns > 1)
         json_put(cg, "right_hand_sides", json_columns(a));
@@ -140,8 +150,8 @@ static json_t *json_norms(const struct attempt *a)
 
 json_t *job_json(const struct job *job, const struct attempt *a)
 {
-    json_t *root = json_about(job->o, job->ctx, &job->in, &job->statistics);
-    if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED) {
+    json_t *root = json_about(job->o, job->place->ctx, &job->in, place_on_ranks(job->place) ? NULL : &job->statistics);
+    if (!a->ran || a->stop == SPMV_ERROR_UNSUPPORTED) {
         json_t *const result = json_pack("{s:s}", "op", "cg");
         put_solve(result, json_pack("{s:s, s:s, s:s, s:o}", "precond", a->name, "precision", precision_name(job),
                                     "status", status_word(a->stop), "message", json_text(plain_sentence(a->failure))));
@@ -161,7 +171,7 @@ json_t *job_json(const struct job *job, const struct attempt *a)
 
 bool job_writes_x(const struct job *job)
 {
-    return job->x_path != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
+    return job->wish->answer != NULL && job->best >= 0 && attempt_has_x(&job->attempt[job->best]);
 }
 
 /* Prints the share of each stage in the time: four lines. */
@@ -182,9 +192,15 @@ static void remark_profile(const struct job *job, const struct attempt *a)
                    all > 0 ? 100 * parts[i].seconds / all : 0);
 }
 
-static void remark_preconditioner(const struct attempt *a)
+static void remark_preconditioner(const struct job *job, const struct attempt *a)
 {
     spmv_preconditioner_info info;
+    if (place_on_ranks(job->place))
+        remark(LEVEL_NORMAL, "preconditioner %s%s", a->result.precond,
+               strcmp(a->result.precond, "none") == 0 || strcmp(a->result.precond, "jacobi") == 0 ||
+                       strcmp(a->result.precond, "chebyshev") == 0
+                   ? ""
+                   : " of each rank's own block: iterations depend on the number of ranks");
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
         strcmp(a->result.method, "direct") == 0)
         return;
@@ -220,9 +236,9 @@ void job_remark(const struct job *job, const struct attempt *a)
 {
     const spmv_solver_result *r = &a->result;
     /* the reason is then about x, not about the method */
-    const bool of_zero = a->stop == SPMV_OK && job->columns == 1 && job->x0 != NULL && r->norm_b == 0;
+    const bool of_zero = a->stop == SPMV_OK && job->columns == 1 && job->o->x0 != NULL && r->norm_b == 0;
     remark_plan(job->in.argument, &job->p);
-    remark_preconditioner(a);
+    remark_preconditioner(job, a);
     remark_profile(job, a);
     if (job->in.view.rows == 0)
         remark(LEVEL_NORMAL, "nothing to solve: the matrix has no rows");
@@ -235,7 +251,7 @@ void job_remark(const struct job *job, const struct attempt *a)
                "reason for %s: %s", r->method, r->why_method);
     if (job->in.view.rows > 0 && r->rung[0] != '\0')
         remark(LEVEL_VERBOSE, "reason for %s: %s", r->rung, r->why_rung);
-    if (!job->statistics.symmetric && solve_is_triangle(&job->in.view))
+    if (!place_on_ranks(job->place) && !job->statistics.symmetric && solve_is_triangle(&job->in.view))
         remark(LEVEL_NORMAL, "only one triangle of the matrix has entries: if the file stores half of a symmetric "
                              "matrix, its first line must have symmetric instead of general");
     if (job->columns > 1)
@@ -248,7 +264,7 @@ void job_remark(const struct job *job, const struct attempt *a)
     if (r->backward_row >= 0)
         remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
                (long long)r->backward_row + 1);
-    if (job->columns == 1 && job->in.view.rows > 0)
+    if (job->columns == 1 && job->in.view.rows > 0 && !place_on_ranks(job->place))
         remark_estimate(job, a);
     if (a->error != NULL)
         remark(LEVEL_NORMAL, "largest error against %s: %.3g",
@@ -284,7 +300,7 @@ void job_remark_table(const struct job *job)
                "||b - A x||", "status");
     for (int i = 0; i < job->attempts; i++) {
         const struct attempt *a = &job->attempt[i];
-        if (a->x == NULL || a->stop == SPMV_ERROR_UNSUPPORTED)
+        if (!a->ran || a->stop == SPMV_ERROR_UNSUPPORTED)
             remark_row("  %-14s %10s %10s %10s %10s %11s  %s", a->name, "-", "-", "-", "-", "-", status_word(a->stop));
         else
             remark_row("  %-14s %10lld %10s %10s %10s %11.3g  %s%s", a->name, (long long)a->result.iterations,
@@ -295,7 +311,7 @@ void job_remark_table(const struct job *job)
     if (job_writes_x(job))
         remark_choice(job);
     for (int i = 0; i < job->attempts; i++)
-        if (job->attempt[i].x == NULL || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
+        if (!job->attempt[i].ran || job->attempt[i].stop == SPMV_ERROR_UNSUPPORTED)
             remark(LEVEL_NORMAL, "%s: %s", job->attempt[i].name, plain_sentence(job->attempt[i].failure));
 }
 
@@ -314,7 +330,7 @@ void job_tell_verdict(const struct job *job, const struct attempt *a)
     if (job->attempts == 1 || a->verdict != SPMV_OK)
         tell_check(&job->p, "b - A x");
     char of[48] = "";
-    const int v = job_first_difference(job, a);
+    const int v = a->differs;
     if (job->columns > 1)
         snprintf(of, sizeof of, " of right-hand side %d of %d", v + 1, job->columns);
     if (v < job->columns)

@@ -4,6 +4,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "app/commands.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
 #include "app/spy/spy.h"
 
 enum { STANDARD_SIZE = 800, LEAST_SIZE = 16, MOST_SIZE = 4096 };

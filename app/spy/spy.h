@@ -4,7 +4,7 @@
 #ifndef SPY_H
 #define SPY_H
 
-#include "app/app.h"
+#include "app/input.h"
 
 /* ---------------------------------------------------------------- spy_bins.c: nonzeros into
  * cells */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/input.h"
+#include "app/output.h"
 #include "app/spy/spy.h"
 
 static int64_t ceil_div(int64_t n, int64_t by)

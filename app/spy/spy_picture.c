@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/spy/drawing.h"
+#include "app/drawing.h"
+#include "app/output.h"
 #include "app/spy/spy.h"
 
 spmv_status spy_picture_ready(enum spy_kind kind)

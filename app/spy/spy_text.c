@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "app/input.h"
+#include "app/output.h"
 #include "app/spy/spy.h"
 
 struct screen {

@@ -365,8 +365,9 @@ typedef struct spmv_solver_result {
     char why_precond[512];      /* one sentence: why this preconditioner */
     double error_estimate;      /* as in spmv_cg_result */
 
-    /* The largest component-wise backward error of a row of the x returned, and that row, from 0;
-     * see spmv_solver_solve. Negative: not computed, since there is no x. */
+    /* The largest component-wise backward error of a row of the x returned, or an upper bound of it
+     * that is small enough, and that row, from 0; see spmv_solver_solve. Negative: not computed, since
+     * there is no x. */
     double backward_error;
     int64_t backward_row;
 } spmv_solver_result;
@@ -391,15 +392,16 @@ typedef struct spmv_solver_result {
  *     max_i |b - A x|_i / (|A| |x| + |b|)_i
  *
  * where a row whose denominator is at most 0.01 ||A_i||_1 ||x||_inf has the denominator (|A| |x|)_i
- * + ||A_i||_1 ||x||_inf instead, and a row without entries does not count. If an x within the
- * tolerance has more than sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much
- * smaller than others and x is wrong there. The solver then corrects x by solves with R A C, where
- * R and C are powers of two that make the largest entry of each row and column about 1 (R = C for a
- * symmetric A); each is limited by max_iterations. It keeps that solver until new values.
- * own_precond is not used in it: "auto" is. If the backward error stays too large:
- * SPMV_ERROR_STAGNATION, with a message that names the row, and the x with the smallest one.
- * Callbacks count on; residuals are those of the correction. Source: M. Arioli, J. W. Demmel, I. S.
- * Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
+ * + ||A_i||_1 ||x||_inf instead, and a row without entries does not count. The first denominator is the
+ * smaller one: where it suffices in all rows for what follows, the second is not computed, and
+ * backward_error is that upper bound. If an x within the tolerance has more than
+ * sqrt(max(tolerance / ||b||, unit roundoff)), some rows of A are much smaller than others and x is
+ * wrong there. The solver then corrects x by solves with R A C, where R and C are powers of two that
+ * make the largest entry of each row and column about 1 (R = C for a symmetric A); each is limited by
+ * max_iterations. It keeps that solver until new values. own_precond is not used in it: "auto" is. If
+ * the backward error stays too large: SPMV_ERROR_STAGNATION, with a message that names the row, and the
+ * x with the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli,
+ * J. W. Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
  *
  * true_residual of f32 and c64 is summed in f64. Methods stop by sums in their own type, so a success may
  * have a true_residual of up to twice the tolerance in these types.

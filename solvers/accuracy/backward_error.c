@@ -23,6 +23,9 @@ static void (*const chunk[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t
 static double (*const largest_of[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
                                                    int) = FLOATING_TABLE(largest);
 
+static void (*const quick[SPMV_TYPE_LIMIT])(const struct backward_job *, int64_t, int64_t,
+                                            struct error_quick *) = FLOATING_TABLE(quick);
+
 static spmv_status parts_host(spmv_context *ctx, const struct backward_job *job, struct backward_part **parts,
                               int64_t *chunks)
 {
@@ -64,19 +67,15 @@ static void largest_host(const spmv_context *ctx, const struct backward_job *job
         }
 }
 
-spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
-                                const void *x, struct backward_error *errors)
+/* The exact pass. Errors are those of no rows at first. */
+static spmv_status find_exact(spmv_context *ctx, struct backward_job job, struct backward_error *errors)
 {
     spmv_status st = SPMV_OK;
-    struct backward_job job = {.a = a, .type = type, .columns = columns, .b = b, .x = x};
+    const int columns = job.columns;
     struct backward_part *parts = NULL;
     double *largest = NULL;
     struct error_norm *norms = NULL;
     int64_t chunks = 0;
-    for (int v = 0; v < columns; v++)
-        errors[v] = (struct backward_error){0, -1, 0};
-    if (a->rows == 0)
-        return SPMV_OK;
     TRY(host_alloc(ctx, 2 * columns * (int64_t)sizeof *largest, "a backward error", (void **)&largest));
     TRY(host_alloc(ctx, columns * (int64_t)sizeof *norms, "a backward error", (void **)&norms));
     double *const scale = largest + columns;
@@ -108,5 +107,68 @@ spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type 
         errors[v].norm = error_norm_root(norms[v]) / scale[v];
 done:
     host_free_all(largest, norms, parts);
+    return st;
+}
+
+static spmv_status quick_host(spmv_context *ctx, const struct backward_job *job, struct error_quick *found)
+{
+    const int64_t rows = job->a->rows, count = ceil_divide(rows, CHUNK);
+    const int columns = job->columns;
+    struct error_quick *parts = NULL;
+    const spmv_status st =
+        host_alloc(ctx, count * columns * (int64_t)sizeof *parts, "a backward error", (void **)&parts);
+    if (st != SPMV_OK)
+        return st;
+#pragma omp parallel for num_threads(host_team(ctx, job->a->nnz)) schedule(dynamic, 1)
+    for (int64_t c = 0; c < count; c++) {
+        for (int v = 0; v < columns; v++)
+            parts[c * columns + v] = (struct error_quick){0, 0, c * CHUNK};
+        quick[job->type](job, c * CHUNK, min_i64(rows, (c + 1) * CHUNK), parts + c * columns);
+    }
+    for (int v = 0; v < columns; v++)
+        found[v] = parts[v];
+    for (int64_t c = 1; c < count; c++)
+        for (int v = 0; v < columns; v++)
+            error_quick_add_all(&found[v], parts[c * columns + v]);
+    host_free(parts);
+    return SPMV_OK;
+}
+
+/* The quick pass. *decided: whether it decides all columns; then errors are set. */
+static spmv_status find_quick(spmv_context *ctx, const struct backward_job *job, const double *bounds,
+                              struct backward_error *errors, bool *decided)
+{
+    spmv_status st = SPMV_OK;
+    struct error_quick *found = NULL;
+    TRY(host_alloc(ctx, job->columns * (int64_t)sizeof *found, "a backward error", (void **)&found));
+    if (ctx->backend->id != SPMV_BACKEND_CUDA)
+        TRY(quick_host(ctx, job, found));
+#ifdef SPMV_HAVE_CUDA
+    else
+        TRY(backward_quick_cuda(ctx, job, found));
+#endif
+    *decided = true;
+    for (int v = 0; v < job->columns; v++)
+        *decided = *decided && error_quick_decides(found[v], bounds[v]);
+    for (int v = 0; v < job->columns && *decided; v++)
+        errors[v] = (struct backward_error){found[v].omega, found[v].row, sqrt(found[v].square)};
+done:
+    host_free(found);
+    return st;
+}
+
+spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
+                                const void *x, const double *bounds, struct backward_error *errors)
+{
+    spmv_status st = SPMV_OK;
+    const struct backward_job job = {.a = a, .type = type, .columns = columns, .b = b, .x = x};
+    bool decided = a->rows == 0;
+    for (int v = 0; v < columns; v++)
+        errors[v] = (struct backward_error){0, -1, 0};
+    if (bounds != NULL && !decided)
+        TRY(find_quick(ctx, &job, bounds, errors, &decided));
+    if (!decided)
+        TRY(find_exact(ctx, job, errors));
+done:
     return st;
 }

@@ -30,6 +30,15 @@
  * rows whose sizes differ by about 1 / sqrt(rtol) can exceed it, and small enough that an x without any
  * correct digit in some rows never passes. rtol counts as at least the unit roundoff.
  *
+ * The quick pass. In tiny rows the second denominator is larger than the first, so for every row
+ *
+ *     omega_i <= |r_i| / (|A| |x| + |b|)_i .
+ *
+ * The right side needs no ||x||_inf and no ||A_i||_1: half of the sums of the exact pass, and no pass over
+ * x before. If it is at most t in all rows, all omega_i are, and that decides nearly all solves. Otherwise,
+ * as around a point source, and where a row's numbers leave a range in which nothing overflows or
+ * underflows, the exact pass follows, which scales them. So the decision is that of the exact pass.
+ *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef BACKWARD_ERROR_H
 #define BACKWARD_ERROR_H
@@ -42,9 +51,11 @@
 #define BACKWARD_TINY 0.01 /* theta */
 
 struct backward_error {
-    double omega; /* the largest omega_i; 0 without rows, infinite if a row is not finite */
-    int64_t row;  /* the first row that has it, from 0; -1 without rows */
-    double norm;  /* ||b - A x||, summed in f64; no square leaves its range */
+    /* the largest omega_i, or from the quick pass the upper bound of it above; 0 without rows, infinite if a
+     * row is not finite */
+    double omega;
+    int64_t row; /* the first row that has it, from 0; -1 without rows */
+    double norm; /* ||b - A x||, summed in f64; no square leaves its range */
 };
 
 /* t for a solve that stopped at ||b - A x|| <= tolerance. */
@@ -54,18 +65,20 @@ static inline double backward_error_bound(spmv_type type, double tolerance, doub
     return sqrt(rtol > least ? rtol : least);
 }
 
-/* Computes the backward error of each column of x, in one pass over A. Sums are in f64, and numbers
- * that leave its range are scaled by powers of two.
+/* Computes the backward error of each column of x: by the quick pass over A if it proves that every column
+ * is within its bound, otherwise by the exact pass. Sums are in f64, and numbers that leave its range are
+ * scaled by powers of two.
  *
  *   a        in the context's memory; a pattern, of the type, or f32 with vectors in f64
  *   type     of b and x: f32, f64, c64, c128 (1 column)
  *   b, x     rows times columns elements in the context's memory
+ *   bounds   columns numbers, the largest omega that is wanted; NULL: the exact pass
  *   errors   columns results
  *
  * Waits. Determinism: same bits for any number of threads. Errors: SPMV_ERROR_MEMORY,
  * SPMV_ERROR_DEVICE. */
 spmv_status backward_error_find(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b,
-                                const void *x, struct backward_error *errors);
+                                const void *x, const double *bounds, struct backward_error *errors);
 
 /* ------------------------------------------------------------- inside */
 
@@ -89,5 +102,9 @@ struct backward_part {
  * host memory; *parts, in host memory (host_free); and the number of chunks. */
 spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, double *largest,
                                 struct backward_part **parts, int64_t *chunks);
+
+/* The quick pass on CUDA. Scale and largest of the job are not read. Sets found of each column, in host
+ * memory. */
+spmv_status backward_quick_cuda(spmv_context *ctx, const struct backward_job *job, struct error_quick *found);
 
 #endif

@@ -1,14 +1,21 @@
 /* The component-wise backward error on CUDA (backward_error.h).
  *
- * Idea:     a group of lanes, a power of two near the mean length of a row, takes a row; the block keeps
- *           the largest omega and the sum of |r|^2 of its rows, and the host combines the blocks.
- * Launches: two, and one wait.
- * Bits:     the number of blocks and of lanes follows from the matrix alone.
+ * Idea:     a group of lanes, a power of two near the mean length of a row, takes rows; the block keeps
+ *           the largest omega and the sum of |r|^2 of its rows.
+ * Quick:    one launch and one wait. A group has several rows at a time, so that enough loads are under
+ *           way to use the speed of the memory; a warp takes together those that are long for the group.
+ *           The last block combines the blocks and writes a few numbers to host memory.
+ * Exact:    two launches and one wait; the host combines the blocks. It is rare.
+ * Bytes:    quick: the matrix, b and x once.
+ * Loses when: a row has many thousand entries: a warp takes it, with 128 entries under way.
+ * Bits:     the number of blocks and of lanes follows from the matrix alone, and the blocks are combined
+ *           in a fixed order.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
 #include "device/complex.cuh"
 #include "device/launch.cuh"
+#include "device/loads.cuh"
 
 extern "C" {
 #include <spmv/primitives.h>
@@ -184,6 +191,204 @@ __global__ void __launch_bounds__(block_threads)
     of.parts[blockIdx.x] = part;
 }
 
+/* ------------------------------------------------------------- the quick pass */
+
+/* A group's rows at a time, and a lane's entries of each. A warp takes a row of more than LONG_ROW entries
+ * for each lane of the group. */
+enum { QUICK_ROWS = 2, QUICK_STEPS = 2, LONG_ROW = 32, LONG_STEPS = 4 };
+
+template <typename T> constexpr bool is_real = std::is_arithmetic<T>::value;
+
+/* Blocks that fit on a multiprocessor of an H100 at once without spilled registers. */
+template <typename T> constexpr int quick_resident = is_real<T> ? 4 : 2;
+enum { QUICK_BLOCKS = 132 * 4 };
+
+template <typename T, typename V, typename Offset> struct quick_arrays {
+    const Offset *row_ptr;
+    const int32_t *col;
+    const V *val;
+    const T *b, *x;
+    int64_t rows;
+    int columns, lanes;
+    error_quick *parts, *found;
+    unsigned *ticket;
+};
+
+template <typename V, typename T> __device__ void add_quick(error_row *row, V a, T x)
+{
+    if constexpr (is_real<T>)
+        error_quick_entry(row, (double)a, (double)x);
+    else
+        error_quick_entry_complex(row, (double)a.re, (double)a.im, (double)x.re, (double)x.im);
+}
+
+/* Adds a lane's entries of some rows at once: those at begin[r], begin[r] + apart, ... of the left[r] that
+ * follow begin[r]. All loads of a step start before the first is waited for. */
+template <int Rows, int Steps, typename T, typename V, typename Offset>
+__device__ void add_rows(const quick_arrays<T, V, Offset> &of, int v, Offset (&begin)[Rows], int (&left)[Rows],
+                         int apart, error_row (&row)[Rows])
+{
+    for (;;) {
+        int32_t col[Rows][Steps];
+        V a[Rows][Steps];
+        T x[Rows][Steps];
+        bool some = false;
+#pragma unroll
+        for (int r = 0; r < Rows; r++)
+            some = some || left[r] > 0;
+        if (!some)
+            return;
+#pragma unroll
+        for (int r = 0; r < Rows; r++)
+#pragma unroll
+            for (int s = 0; s < Steps; s++) {
+                const bool there = s * apart < left[r];
+                col[r][s] = 0;
+                a[r][s] = real_value<V>(there ? 1 : 0);
+                load_once_if(there, of.col + begin[r] + s * apart, &col[r][s]);
+                load_once_if(there && of.val != nullptr, of.val + begin[r] + s * apart, &a[r][s]);
+            }
+#pragma unroll
+        for (int r = 0; r < Rows; r++)
+#pragma unroll
+            for (int s = 0; s < Steps; s++) {
+                x[r][s] = T();
+                load_gathered_if(s * apart < left[r], of.x + (int64_t)col[r][s] * of.columns + v, &x[r][s]);
+            }
+#pragma unroll
+        for (int r = 0; r < Rows; r++) {
+#pragma unroll
+            for (int s = 0; s < Steps; s++)
+                add_quick(&row[r], a[r][s], x[r][s]);
+            begin[r] += Steps * apart;
+            left[r] -= Steps * apart;
+        }
+    }
+}
+
+/* All lanes of a group of `lanes` get the sums. */
+template <typename T> __device__ void add_lanes(error_row *row, int lanes)
+{
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+        row->re += __shfl_xor_sync(all_lanes, row->re, distance);
+        if constexpr (!is_real<T>)
+            row->im += __shfl_xor_sync(all_lanes, row->im, distance);
+        row->terms += __shfl_xor_sync(all_lanes, row->terms, distance);
+    }
+}
+
+/* The groups' long rows, one after the other by the whole warp. long_row: whether the lane's group has one,
+ * of `count` entries from begin on; its sums are added to those of the group's first lane. */
+template <typename T, typename V, typename Offset>
+__device__ void add_long(const quick_arrays<T, V, Offset> &of, int v, bool long_row, Offset begin, int count,
+                         error_row *row)
+{
+    const int lane = (int)threadIdx.x % warp_lanes;
+    const unsigned waiting = __ballot_sync(all_lanes, long_row);
+    for (int group = 0; group < warp_lanes; group += of.lanes)
+        if ((waiting >> group & 1u) != 0) {
+            Offset own[1] = {(Offset)(__shfl_sync(all_lanes, begin, group) + lane)};
+            int left[1] = {__shfl_sync(all_lanes, count, group) - lane};
+            error_row sums[1] = {{0, 0, 0, 0}};
+            add_rows<1, LONG_STEPS>(of, v, own, left, warp_lanes, sums);
+            add_lanes<T>(&sums[0], warp_lanes);
+            if (lane == group) {
+                row->re += sums[0].re;
+                row->im += sums[0].im;
+                row->terms += sums[0].terms;
+            }
+        }
+}
+
+/* Thread 0 gets the sum over the block. of_warps is free again on return. */
+__device__ error_quick block_quick(error_quick own, error_quick *of_warps)
+{
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        error_quick_add_all(&own, shuffle_down(own, distance));
+    if (threadIdx.x % warp_lanes == 0)
+        of_warps[threadIdx.x / warp_lanes] = own;
+    __syncthreads();
+    for (int w = 1; w < block_warps && threadIdx.x == 0; w++)
+        error_quick_add_all(&own, of_warps[w]);
+    __syncthreads();
+    return own;
+}
+
+template <typename T, typename V, typename Offset>
+__global__ void __launch_bounds__(block_threads, quick_resident<T>) find_quick(const quick_arrays<T, V, Offset> of)
+{
+    __shared__ error_quick of_warps[block_warps];
+    const int v = (int)blockIdx.x % of.columns, block = (int)blockIdx.x / of.columns;
+    const int blocks = (int)gridDim.x / of.columns, groups = block_threads / of.lanes;
+    const int lane = (int)threadIdx.x % of.lanes, group = (int)threadIdx.x / of.lanes;
+    error_quick own = {0, 0, 0};
+    for (int64_t first = (int64_t)block * groups * QUICK_ROWS; first < of.rows;
+         first += (int64_t)blocks * groups * QUICK_ROWS) {
+        Offset begin[QUICK_ROWS];
+        int left[QUICK_ROWS];
+        error_row row[QUICK_ROWS];
+        bool has_entries[QUICK_ROWS], some_long = false;
+#pragma unroll
+        for (int r = 0; r < QUICK_ROWS; r++) {
+            const int64_t i = first + r * groups + group;
+            begin[r] = 0;
+            left[r] = 0;
+            row[r] = {0, 0, 0, 0};
+            if (i < of.rows) {
+                begin[r] = of.row_ptr[i];
+                left[r] = (int)(of.row_ptr[i + 1] - begin[r]);
+                if (lane == 0) {
+                    const error_numbers right = numbers_of(load_once(of.b + i * of.columns + v));
+                    row[r] = {right.re, right.im, is_real<T> ? fabs(right.re) : error_modulus(right.re, right.im), 0};
+                }
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < QUICK_ROWS; r++) {
+            has_entries[r] = left[r] > 0;
+            some_long = some_long || left[r] > LONG_ROW * of.lanes;
+        }
+        if (of.lanes < warp_lanes && __ballot_sync(all_lanes, some_long) != 0) {
+#pragma unroll
+            for (int r = 0; r < QUICK_ROWS; r++) {
+                const bool long_row = left[r] > LONG_ROW * of.lanes;
+                add_long(of, v, long_row, begin[r], left[r], &row[r]);
+                left[r] = long_row ? 0 : left[r];
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < QUICK_ROWS; r++) {
+            begin[r] += lane;
+            left[r] -= lane;
+        }
+        add_rows<QUICK_ROWS, QUICK_STEPS>(of, v, begin, left, of.lanes, row);
+#pragma unroll
+        for (int r = 0; r < QUICK_ROWS; r++) {
+            const int64_t i = first + r * groups + group;
+            add_lanes<T>(&row[r], of.lanes);
+            const double size = is_real<T> ? fabs(row[r].re) : error_modulus(row[r].re, row[r].im);
+            if (lane == 0 && i < of.rows)
+                error_quick_add(&own, i, has_entries[r], size, row[r].terms);
+        }
+    }
+    own = block_quick(own, of_warps);
+    if (threadIdx.x == 0)
+        of.parts[blockIdx.x] = own;
+    if (!block_is_last(of.ticket))
+        return;
+    for (int c = 0; c < of.columns; c++) {
+        error_quick all = of.parts[c];
+        all.square = 0;
+        for (int k = (int)threadIdx.x; k < blocks; k += block_threads)
+            error_quick_add_all(&all, of.parts[k * of.columns + c]);
+        all = block_quick(all, of_warps);
+        if (threadIdx.x == 0)
+            of.found[c] = all;
+    }
+}
+
+/* ------------------------------------------------------------- launches */
+
 /* A power of two of at most a warp. */
 int lanes_for(const spmv_csr *a)
 {
@@ -193,41 +398,24 @@ int lanes_for(const spmv_csr *a)
     return lanes;
 }
 
-int blocks_for(const spmv_csr *a, int each)
+int blocks_for(const spmv_csr *a, int each, int most)
 {
     const int grid = grid_for(a->rows, each);
-    return grid < BLOCKS ? grid : (int)BLOCKS;
+    return grid < most ? grid : most;
 }
 
-struct pass {
-    int lanes, blocks;
-    const double *largest; /* on the device */
-    backward_part *parts;
-};
-
-template <typename T, typename V, typename Offset>
-spmv_status run(spmv_context *ctx, const backward_job *job, const pass &p)
+/* Calls body with objects of the types of vectors, values and offsets. */
+template <typename Body> spmv_status with_types(spmv_context *ctx, const backward_job *job, const Body &body)
 {
-    const rows_of<Offset> of = {
-        (const Offset *)job->a->row_ptr, job->a->col, job->a->rows, job->columns, p.lanes, p.largest, p.parts};
-    return launch(ctx, "backward error", p.blocks * job->columns, block_threads, find_parts<T, V, Offset>, of,
-                  (const V *)job->a->val, (const T *)job->b, (const T *)job->x);
-}
-
-template <typename T, typename V> spmv_status run_values(spmv_context *ctx, const backward_job *job, const pass &p)
-{
-    return job->a->row_ptr_bits == 32 ? run<T, V, int32_t>(ctx, job, p) : run<T, V, int64_t>(ctx, job, p);
-}
-
-spmv_status run_types(spmv_context *ctx, const backward_job *job, const pass &p)
-{
+    const auto with_offsets = [&](auto vector, auto value) {
+        return job->a->row_ptr_bits == 32 ? body(vector, value, (int32_t)0) : body(vector, value, (int64_t)0);
+    };
     return on_device(ctx, [&] {
         return with_floating(job->type, [&](auto vector) {
-            using T = decltype(vector);
-            if constexpr (std::is_same<T, double>::value)
+            if constexpr (std::is_same<decltype(vector), double>::value)
                 if (job->a->val != nullptr && job->a->type == SPMV_F32)
-                    return run_values<T, float>(ctx, job, p);
-            return run_values<T, T>(ctx, job, p);
+                    return with_offsets(vector, 0.0f);
+            return with_offsets(vector, vector);
         });
     });
 }
@@ -238,7 +426,7 @@ extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job
                                            backward_part **parts, int64_t *chunks)
 {
     spmv_status st = SPMV_OK;
-    const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes);
+    const int lanes = lanes_for(job->a), blocks = blocks_for(job->a, block_threads / lanes, BLOCKS);
     const int64_t bytes = (int64_t)blocks * job->columns * (int64_t)sizeof(backward_part);
     const int64_t largest_bytes = job->columns * (int64_t)sizeof(double);
     void *memory = NULL, *cells = NULL;
@@ -253,11 +441,21 @@ extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job
     TRY(on_device(ctx, [&] {
         return with_floating(job->type, [&](auto vector) {
             using T = decltype(vector);
-            return launch(ctx, "largest element", blocks_for(job->a, block_threads) * job->columns, block_threads,
-                          find_largest<T>, (const T *)job->x, job->a->rows, job->columns, (unsigned long long *)cells);
+            return launch(ctx, "largest element", blocks_for(job->a, block_threads, BLOCKS) * job->columns,
+                          block_threads, find_largest<T>, (const T *)job->x, job->a->rows, job->columns,
+                          (unsigned long long *)cells);
         });
     }));
-    TRY(run_types(ctx, job, {lanes, blocks, (const double *)cells, (backward_part *)memory}));
+    TRY(with_types(ctx, job, [&](auto vector, auto value, auto offset) {
+        using T = decltype(vector);
+        using V = decltype(value);
+        using Offset = decltype(offset);
+        const rows_of<Offset> of = {
+            (const Offset *)job->a->row_ptr, job->a->col, job->a->rows, job->columns, lanes, (const double *)cells,
+            (backward_part *)memory};
+        return launch(ctx, "backward error", blocks * job->columns, block_threads, find_parts<T, V, Offset>, of,
+                      (const V *)job->a->val, (const T *)job->b, (const T *)job->x);
+    }));
     TRY(spmv_download(ctx, memory, host, bytes + largest_bytes));
     memcpy(largest, host + bytes, (size_t)largest_bytes);
     *parts = (backward_part *)(void *)host;
@@ -266,5 +464,42 @@ extern "C" spmv_status backward_parts_cuda(spmv_context *ctx, const backward_job
 done:
     context_take_back(ctx, memory);
     host_free(host);
+    return st;
+}
+
+extern "C" spmv_status backward_quick_cuda(spmv_context *ctx, const backward_job *job, error_quick *found)
+{
+    const cuda_state *const device = (const cuda_state *)ctx->device;
+    const int lanes = lanes_for(job->a);
+    const int blocks = blocks_for(job->a, block_threads / lanes * QUICK_ROWS, QUICK_BLOCKS);
+    const int64_t bytes = job->columns * (int64_t)sizeof *found;
+    const bool at_once = device->mailbox != NULL && bytes <= MAILBOX_BYTES; /* the kernel writes to the host */
+    void *memory = NULL;
+    spmv_status st = context_scratch(ctx, (blocks + 1) * bytes, &memory);
+    if (st != SPMV_OK)
+        return st;
+    error_quick *const parts = (error_quick *)memory;
+    error_quick *const sums = at_once ? (error_quick *)device->mailbox : parts + (int64_t)blocks * job->columns;
+    st = with_types(ctx, job, [&](auto vector, auto value, auto offset) {
+        using T = decltype(vector);
+        using V = decltype(value);
+        using Offset = decltype(offset);
+        const quick_arrays<T, V, Offset> of = {(const Offset *)job->a->row_ptr,
+                                               job->a->col,
+                                               (const V *)job->a->val,
+                                               (const T *)job->b,
+                                               (const T *)job->x,
+                                               job->a->rows,
+                                               job->columns,
+                                               lanes,
+                                               parts,
+                                               sums,
+                                               device->ticket};
+        return launch(ctx, "quick backward error", blocks * job->columns, block_threads, find_quick<T, V, Offset>, of);
+    });
+    if (st == SPMV_OK)
+        st = at_once ? spmv_synchronize(ctx) : spmv_download(ctx, sums, found, bytes);
+    if (st == SPMV_OK && at_once)
+        memcpy(found, sums, (size_t)bytes);
     return st;
 }

@@ -4,7 +4,10 @@
 #ifndef BACKWARD_ERROR_ROW_H
 #define BACKWARD_ERROR_ROW_H
 
+#include <float.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "core/host_device_fn.h"
 
@@ -101,6 +104,72 @@ HOST_DEVICE_FN double error_row_omega(struct error_row row, double b, double r, 
         return 0;
     const double omega = r / error_row_size(row, b, largest, tiny);
     return omega == omega ? omega : (double)INFINITY;
+}
+
+/* ------------------------------------------------------------- the quick pass */
+
+/* Of some rows: an upper bound of the largest omega_i, the first row that has it, and the sum of |r_i|^2.
+ * Infinite: a row's numbers are outside of the range below, so nothing is known. */
+struct error_quick {
+    double omega, square;
+    int64_t row;
+};
+
+/* The quick pass scales nothing. If (|A| |x| + |b|)_i is in this range, neither a product nor a square
+ * that matters overflows or underflows. */
+#define ERROR_QUICK_LEAST 0x1p-400
+#define ERROR_QUICK_MOST 0x1p400
+
+/* A product of numbers other than 0 that underflows to 0 counts as DBL_MIN: a row of such products only
+ * is then outside of the range, and in other rows that is nothing. The norm of the row is not needed. */
+HOST_DEVICE_FN void error_quick_entry(struct error_row *row, double a, double x)
+{
+    const double product = a * x;
+    row->re -= product;
+    row->terms += product == 0 && a != 0 && x != 0 ? DBL_MIN : fabs(product);
+}
+
+/* One root for |a| |x|. Too small a term only makes the bound larger. */
+HOST_DEVICE_FN void error_quick_entry_complex(struct error_row *row, double a_re, double a_im, double x_re, double x_im)
+{
+    const double least = 0x1p-1000, a = a_re * a_re + a_im * a_im, x = x_re * x_re + x_im * x_im, square = a * x;
+    row->re -= a_re * x_re - a_im * x_im;
+    row->im -= a_re * x_im + a_im * x_re;
+    if (a < least || x < least || square < least)
+        row->terms += (a_re != 0 || a_im != 0) && (x_re != 0 || x_im != 0) ? DBL_MIN : 0;
+    else
+        row->terms += sqrt(square);
+}
+
+/* Adds row i. r: |r_i|; terms: (|A| |x| + |b|)_i. */
+HOST_DEVICE_FN void error_quick_add(struct error_quick *sum, int64_t i, bool has_entries, double r, double terms)
+{
+    sum->square += r * r;
+    if (terms != 0 && !(terms >= ERROR_QUICK_LEAST && terms < ERROR_QUICK_MOST)) {
+        if (sum->omega < (double)INFINITY) {
+            sum->omega = (double)INFINITY;
+            sum->row = i;
+        }
+    } else if (has_entries && r > sum->omega * terms) { /* most rows need no division */
+        sum->omega = r / terms;
+        sum->row = i;
+    }
+}
+
+HOST_DEVICE_FN void error_quick_add_all(struct error_quick *sum, struct error_quick more)
+{
+    sum->square += more.square;
+    if (more.omega > sum->omega || (more.omega == sum->omega && more.row < sum->row)) {
+        sum->omega = more.omega;
+        sum->row = more.row;
+    }
+}
+
+/* Whether the sum over all rows proves that no omega_i exceeds the bound, and its norm is right. */
+HOST_DEVICE_FN bool error_quick_decides(struct error_quick sum, double bound)
+{
+    const bool underflows = sum.square < 0x1p-900 && (sum.square > 0 || sum.omega > 0);
+    return sum.omega < (double)INFINITY && sum.omega <= bound && !underflows;
 }
 
 #endif

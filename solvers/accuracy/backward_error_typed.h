@@ -107,3 +107,51 @@ static void TYPED(one)(const struct backward_job *job, int64_t begin, int64_t en
         TYPED(finish)(job, i, 0, row, part);
     }
 }
+
+/* The quick pass over the rows of a chunk, for `count` columns from `first` on of `columns`. */
+static inline void TYPED(quick_some)(const struct backward_job *job, int64_t begin, int64_t end, int first, int count,
+                                     int columns, struct error_quick *sums)
+{
+    const spmv_csr *const a = job->a;
+    const int32_t *const col = a->col;
+    const T *const b = (const T *)job->b + first, *const x = (const T *)job->x + first;
+    const T *const val = a->val != NULL && a->type == job->type ? a->val : NULL;
+    for (int64_t i = begin, k = row_first(a, begin); i < end; i++) {
+        struct error_row rows[AT_ONCE];
+        const int64_t start = k, stop = row_first(a, i + 1);
+        for (int v = 0; v < count; v++)
+            rows[v] = (struct error_row){0, 0, 0, 0};
+        for (; k < stop; k++) {
+            const T *const of = x + (int64_t)col[k] * columns;
+#if IS_COMPLEX
+            const T value = val != NULL ? val[k] : (T){1, 0};
+            for (int v = 0; v < count; v++)
+                error_quick_entry_complex(&rows[v], (double)value.re, (double)value.im, (double)of[v].re,
+                                          (double)of[v].im);
+#else
+            const double value = val != NULL ? (double)val[k] : a->val == NULL ? 1 : (double)((const float *)a->val)[k];
+            for (int v = 0; v < count; v++)
+                error_quick_entry(&rows[v], value, (double)of[v]);
+#endif
+        }
+        for (int v = 0; v < count; v++) {
+            const T right = b[i * columns + v];
+#if IS_COMPLEX
+            const double size = error_modulus((double)right.re, (double)right.im);
+            const double r = error_modulus((double)right.re + rows[v].re, (double)right.im + rows[v].im);
+#else
+            const double size = fabs((double)right), r = fabs((double)right + rows[v].re);
+#endif
+            error_quick_add(&sums[first + v], i, stop > start, r, rows[v].terms + size);
+        }
+    }
+}
+
+static void TYPED(quick)(const struct backward_job *job, int64_t begin, int64_t end, struct error_quick *sums)
+{
+    const int columns = job->columns;
+    if (columns == 1)
+        TYPED(quick_some)(job, begin, end, 0, 1, 1, sums);
+    for (int v = 0; v < columns && columns > 1; v += AT_ONCE)
+        TYPED(quick_some)(job, begin, end, v, columns - v < AT_ONCE ? columns - v : AT_ONCE, columns, sums);
+}

@@ -9,7 +9,7 @@ extern "C" {
 #include "solvers/amg/amg_internal.h"
 }
 
-#define TEMPLATE "solvers/amg/amg_rows_typed.h"
+#define TEMPLATE "solvers/amg/amg_rows.h"
 #include "core/each/each_real.h"
 
 namespace
@@ -17,7 +17,7 @@ namespace
 
 enum { THREADS = 128 };
 
-typedef void row_fn(const struct amg_rows *, int64_t);
+template <typename Arguments> using row_fn = void(const Arguments *, int64_t);
 
 /* The matrix whose entries a step reads in the order of each row. A block first copies those of its
  * rows to shared memory: neighbouring threads would read them far apart, and rows of some dozen
@@ -77,25 +77,34 @@ template <amg_step STEP> __host__ __device__ int collected(int capacity)
     return !emits(STEP) ? 0 : capacity / 2 < 1024 ? capacity / 2 : 1024;
 }
 
-template <staged STAGED> __host__ __device__ amg_csr *staged_matrix(amg_rows *rows)
+template <staged STAGED, typename Arguments> __device__ amg_csr *staged_matrix(Arguments *s)
 {
-    return STAGED == ALL_OF_A ? &rows->a : STAGED == ALL_OF_R ? &rows->r : &rows->f;
+    if constexpr (STAGED == ALL_OF_A)
+        return &s->a;
+    else if constexpr (STAGED == ALL_OF_R)
+        return &s->r;
+    else
+        return &s->f;
 }
 
 /* Whether the step reads the entries of row i. After some rounds of the independent set, few rows are
  * undecided, and it would take longer to copy those of all rows. */
-template <amg_step STEP> __device__ bool reads_entries(const amg_rows &s, int64_t i)
+template <amg_step STEP, typename Arguments> __device__ bool reads_entries(const Arguments &s, int64_t i)
 {
-    return STEP == AMG_MIS_SPREAD   ? !amg_spread_is_final(s.near_key[i])
-           : STEP == AMG_MIS_DECIDE ? amg_state(s.key[i]) == AMG_UNDECIDED
-           : STEP == AMG_JOIN_NEAR  ? s.joined[i] < 0
-                                    : true;
+    if constexpr (STEP == AMG_MIS_SPREAD)
+        return !amg_spread_is_final(s.near_key[i]);
+    else if constexpr (STEP == AMG_MIS_DECIDE)
+        return amg_state(s.key[i]) == AMG_UNDECIDED;
+    else if constexpr (STEP == AMG_JOIN_NEAR)
+        return s.joined[i] < 0;
+    else
+        return true;
 }
 
 /* Copies entries begin to end - 1 of m to shared memory. With values, a thread copies several at once; without
  * them that takes longer. */
-template <staged STAGED, typename T>
-__device__ void stage(const amg_rows &rows, const amg_csr &m, int64_t begin, int64_t end, int32_t *col, T *val)
+template <staged STAGED, typename T, typename Arguments>
+__device__ void stage(const Arguments &rows, const amg_csr &m, int64_t begin, int64_t end, int32_t *col, T *val)
 {
     enum { AT_ONCE = has_values(STAGED) ? 4 : 1 };
     const int count = (int)(end - begin);
@@ -110,8 +119,12 @@ __device__ void stage(const amg_rows &rows, const amg_csr &m, int64_t begin, int
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            column[i] = gathers(STAGED) ? rows.aggregate[c[i]] : c[i];
-            factor[i] = STAGED == TERMS_OF_F && rows.near_null != nullptr ? ((const T *)rows.near_null)[c[i]] : 1;
+            column[i] = c[i];
+            factor[i] = 1;
+            if constexpr (gathers(STAGED))
+                column[i] = rows.aggregate[c[i]];
+            if constexpr (STAGED == TERMS_OF_F)
+                factor[i] = rows.near_null != nullptr ? ((const T *)rows.near_null)[c[i]] : 1;
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++)
@@ -125,7 +138,7 @@ __device__ void stage(const amg_rows &rows, const amg_csr &m, int64_t begin, int
 
 /* Writes the entries that rows first to last - 1 of F have in shared memory, where those of A were. */
 template <typename T>
-__device__ void write_compacted(const amg_rows &rows, int64_t first, int64_t last, const int32_t *col, const T *val)
+__device__ void write_compacted(const amg_strength &rows, int64_t first, int64_t last, const int32_t *col, const T *val)
 {
     const int lane = (int)threadIdx.x % 32;
     const int64_t begin = amg_offset(&rows.a, first);
@@ -139,15 +152,16 @@ __device__ void write_compacted(const amg_rows &rows, int64_t first, int64_t las
     }
 }
 
-/* capacity: entries that the shared memory holds. Rows with more are read directly. */
-template <row_fn *Row, typename T, amg_step STEP>
-__global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n, int capacity)
+/* capacity: entries that the shared memory holds. Rows with more are read directly. rows: __grid_constant__, so
+ * that its members are read where they are used and take no registers before. */
+template <typename Arguments, row_fn<Arguments> *Row, typename T, amg_step STEP>
+__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ Arguments rows, int64_t n, int capacity)
 {
     constexpr staged STAGED = staged_by(STEP);
     const int64_t stride = (int64_t)gridDim.x * THREADS;
     for (int64_t first = (int64_t)blockIdx.x * THREADS; first < n; first += stride) {
         const int64_t i = first + threadIdx.x;
-        amg_rows s = rows;
+        Arguments s = rows;
         if constexpr (STAGED != NOTHING) {
             SPMV_DYNAMIC_SHARED(memory);
             amg_csr *const m = staged_matrix<STAGED>(&s);
@@ -161,14 +175,16 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
                 m->col = col - begin;
                 if (has_values(STAGED))
                     m->val = val - begin;
-                s.gathered = gathers(STAGED);
-                if (replaces(STEP))
+                if constexpr (gathers(STAGED))
+                    s.gathered = 1;
+                if constexpr (replaces(STEP))
                     s.to = val - begin;
-                if (compacts(STEP) && i < n) {
-                    const int64_t moved = amg_offset(m, i) - begin - amg_offset(&rows.f, i);
-                    s.f.col = col + moved;
-                    s.f.val = val + moved;
-                }
+                if constexpr (compacts(STEP))
+                    if (i < n) {
+                        const int64_t moved = amg_offset(m, i) - begin - amg_offset(&rows.f, i);
+                        s.f.col = col + moved;
+                        s.f.val = val + moved;
+                    }
             }
             __syncthreads();
             if constexpr (replaces(STEP)) {
@@ -213,7 +229,7 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(amg_rows rows, int64_t n,
 
 /* The steps narrow and widen: a thread has several elements, and computes the factor once. */
 template <typename From, typename To, amg_step STEP>
-__global__ void __launch_bounds__(THREADS) scale_kernel(amg_rows rows, int64_t n)
+__global__ void __launch_bounds__(THREADS) scale_kernel(amg_scaling rows, int64_t n)
 {
     enum { AT_ONCE = 4 };
     const From *const from = (const From *)rows.from;
@@ -233,51 +249,61 @@ __global__ void __launch_bounds__(THREADS) scale_kernel(amg_rows rows, int64_t n
 }
 
 template <typename From, typename To, amg_step STEP>
-spmv_status run_scale(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
+spmv_status run_scale(spmv_context *ctx, const char *name, const amg_scaling *rows, int64_t n)
 {
     const int64_t at_once = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
     return launch(ctx, name, (int)min_i64(ceil_divide(n, (int64_t)THREADS), at_once), THREADS,
                   scale_kernel<From, To, STEP>, *rows, n);
 }
 
-template <row_fn *Row, typename T, amg_step STEP>
-spmv_status run_as(spmv_context *ctx, const char *name, const struct amg_rows *rows, int64_t n)
+template <typename Arguments, row_fn<Arguments> *Row, typename T, amg_step STEP>
+spmv_status run_rows(spmv_context *ctx, const char *name, const Arguments *rows, int64_t n)
 {
-    using other = std::conditional_t<std::is_same<T, float>::value, double, float>; /* of the vectors */
-    if constexpr (STEP == AMG_NARROW)
-        return run_scale<other, T, STEP>(ctx, name, rows, n);
-    if constexpr (STEP == AMG_WIDEN)
-        return run_scale<T, other, STEP>(ctx, name, rows, n);
     constexpr staged STAGED = staged_by(STEP);
     constexpr int bytes = 4 + (has_values(STAGED) ? (int)sizeof(T) : 0), most = 48 * 1024 / bytes / 32 * 32;
     int capacity = 0;
     if constexpr (STAGED != NOTHING) {
-        /* a quarter more than the average; the rows of R have none here */
-        const double usual = THREADS * (STAGED == ALL_OF_R ? 32 : 1.25 * (double)rows->nnz / (double)rows->n);
+        double usual = THREADS * 32; /* of R, whose entries are not known here */
+        if constexpr (STAGED != ALL_OF_R)
+            usual = THREADS * (1.25 * (double)rows->nnz / (double)n); /* a quarter more than the average */
         capacity = usual < most ? (int)usual / 32 * 32 + 32 : most;
         if (capacity + collected<STEP>(capacity) > most)
             capacity = most - collected<STEP>(most);
     }
     const int shared_bytes = (capacity + collected<STEP>(capacity)) * bytes;
-    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, shared_bytes, false}, rows_kernel<Row, T, STEP>,
-                         *rows, n, capacity);
+    return launch_shaped(ctx, name, {grid_for(n, THREADS), THREADS, shared_bytes, false},
+                         rows_kernel<Arguments, Row, T, STEP>, *rows, n, capacity);
+}
+
+template <typename Arguments, row_fn<Arguments> *Row, typename T, amg_step STEP>
+spmv_status run_as(spmv_context *ctx, const char *name, const Arguments *rows, int64_t n)
+{
+    using other = std::conditional_t<std::is_same<T, float>::value, double, float>; /* of the vectors */
+    if constexpr (STEP == AMG_NARROW)
+        return run_scale<other, T, STEP>(ctx, name, rows, n);
+    else if constexpr (STEP == AMG_WIDEN)
+        return run_scale<T, other, STEP>(ctx, name, rows, n);
+    else
+        return run_rows<Arguments, Row, T, STEP>(ctx, name, rows, n);
 }
 
 static_assert(REAL_TYPES == 2, "run has a function for each real type");
 
-template <amg_step STEP, row_fn *F32, row_fn *F64>
-spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const struct amg_rows *rows, int64_t n)
+template <typename Arguments, amg_step STEP, row_fn<Arguments> *F32, row_fn<Arguments> *F64>
+spmv_status run(spmv_context *ctx, const char *name, spmv_type type, const void *arguments, int64_t n)
 {
-    return type == SPMV_F64 ? run_as<F64, double, STEP>(ctx, name, rows, n)
-                            : run_as<F32, float, STEP>(ctx, name, rows, n);
+    const Arguments *const rows = (const Arguments *)arguments;
+    return type == SPMV_F64 ? run_as<Arguments, F64, double, STEP>(ctx, name, rows, n)
+                            : run_as<Arguments, F32, float, STEP>(ctx, name, rows, n);
 }
 
-spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
+spmv_status run_step(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n)
 {
     switch (step) {
-#define CASE(NAME, name)                                                                                               \
+#define CASE(NAME, name, arguments_of)                                                                                 \
     case AMG_##NAME:                                                                                                   \
-        return run<AMG_##NAME, amg_##name##_f32, amg_##name##_f64>(ctx, "amg " #name, type, rows, n);
+        return run<struct amg_##arguments_of, AMG_##NAME, amg_##name##_f32, amg_##name##_f64>(ctx, "amg " #name, type, \
+                                                                                              arguments, n);
         AMG_STEP_LIST(CASE)
 #undef CASE
     default:
@@ -387,8 +413,8 @@ extern "C" spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense
     return on_device(ctx, [=] { return invert(ctx, dense); });
 }
 
-extern "C" spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows,
+extern "C" spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments,
                                     int64_t n)
 {
-    return on_device(ctx, [=] { return run_step(ctx, step, type, rows, n); });
+    return on_device(ctx, [=] { return run_step(ctx, step, type, arguments, n); });
 }

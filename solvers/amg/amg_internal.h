@@ -1,7 +1,5 @@
-/* The inside of algebraic multigrid: the hierarchy, and the functions that its files share.
- *
- * precond_amg.c makes the preconditioner and applies the cycle, amg_setup.c makes the hierarchy,
- * amg_rows.h has the steps of both.
+/* The inside of algebraic multigrid: the hierarchy, and the functions that its files share. README.md
+ * tells the way through the files.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef AMG_INTERNAL_H
@@ -10,13 +8,12 @@
 #include <spmv/multiply.h>
 
 #include "solvers/amg/amg_rows.h"
+#include "solvers/precond/precond_internal.h"
 #include "solvers/precond/precond_loops.h"
 
 enum {
     AMG_LEVELS = 32,
-    AMG_BOTTOM = 400,    /* a level of at most so many rows is inverted */
-    AMG_DEGREE = 2,      /* products of a smoother, by default */
-    AMG_LAST_DEGREE = 8, /* of the last level, if it is too large to be inverted */
+    AMG_COARSEST = 400, /* a level of at most so many rows is inverted */
     AMG_BLOCKS = 24
 };
 
@@ -28,107 +25,253 @@ struct amg_pool {
     void *block[AMG_BLOCKS];
 };
 
-spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory);
-void amg_release(struct amg_pool *pool);
-/* Releases the block that was allocated last, with so many bytes. */
-void amg_release_last(struct amg_pool *pool, int64_t bytes);
-
 /* A level: the matrix A, its smoother, and the transfer to the next level. All arrays are in the
- * context's memory and have the type of the hierarchy, unless struct amg_rows says otherwise. */
+ * context's memory and have the type of the hierarchy (T), unless a comment says otherwise. */
 struct amg_level {
     int64_t rows;
     spmv_csr a;
-    void *values;                  /* of a; NULL if it borrows the caller's */
-    void *diagonal, *root, *least; /* see struct amg_rows; least: NULL on the first level */
-    void *inverse;                 /* of the smoother */
-    double bound;                  /* of the eigenvalues of D^-1 A */
-    int degree;                    /* of the smoother */
+    void *values; /* of a; NULL if it borrows the caller's */
+    int block;    /* rows of a node, if nulls > 0 */
+    int nulls;    /* near-null-space vectors; 0: one, near_null */
+
+    /* the smoother (amg_smoother.c) */
+    void *diagonal, *root, *inverse; /* see struct amg_diagonal */
+    double *least;                   /* f64: the same; NULL on the first level */
+    double bound;                    /* of the eigenvalues of D^-1 A */
+    int degree;
     struct precond_coefficients step[PRECOND_DEGREE + 1];
-    spmv_plan *plan;
-    void *smoother; /* values of the smoother as a matrix, for two steps; NULL: step by step */
+    void *smoother; /* its values as a matrix, for two steps; NULL: step by step */
     spmv_plan *plan_smoother;
-    void *residual, *x, *d; /* vectors of the cycle */
+
+    /* the cycle (amg_cycle.c) */
+    spmv_plan *plan, *plan_p, *plan_r;
+    void *residual, *x, *d;
 
     /* the transfer; not on the last level */
-    spmv_csr f, p0, p, r; /* strong couplings; tentative and smoothed interpolation; transpose */
-    void *f_values, *p0_values, *p_values, *r_values;
-    void *f_inverse; /* reciprocals of f's diagonal, during set-up */
-    void *strongest; /* the strongest coupling of each row, during set-up; NULL: not known */
-    double omega;
+    spmv_csr f;     /* strong couplings (amg_strength.c) */
+    void *f_values; /* NULL if f is a */
+    double f_bound; /* of the eigenvalues of D^-1 F */
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
-    int block, nulls;      /* see struct amg_rows */
-    double *basis;
-    spmv_multiply_plan *fp0, *ap, *rap; /* fp0: NULL if P is made without it */
-    spmv_matrix *transpose;             /* the pattern of R */
-    void *entry;                        /* the number in P of each entry of R */
-    spmv_plan *plan_p, *plan_r;
+    double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c) */
+    spmv_csr p0, p;        /* tentative and smoothed interpolation (amg_prolong.c) */
+    void *p0_values, *p_values;
+    double omega;            /* of p */
+    spmv_multiply_plan *fp0; /* NULL if P is made without it */
+    spmv_csr r;              /* P' (amg_galerkin.c) */
+    void *r_values;
+    spmv_matrix *transpose; /* the pattern of R */
+    void *entry;            /* the number in P of each entry of R */
+    spmv_multiply_plan *ap, *rap;
     struct amg_pool pool;
-    struct amg_pool work; /* released after the transfer is computed */
+
+    /* while the transfer is computed */
+    void *strongest; /* the strongest coupling of each row; NULL: not known */
+    void *f_inverse; /* reciprocals of f's diagonal */
+    struct amg_pool work;
+};
+
+/* Numbers that the host reads together with others, because each read waits. */
+struct amg_cells {
+    double least;  /* of the last level made: the smallest ratio of the step coarse_check */
+    double bound;  /* T: of F */
+    int64_t total; /* entries of F */
 };
 
 struct amg {
     spmv_preconditioner *m;
     spmv_context *ctx;
-    spmv_type type;  /* of the hierarchy: that of the vectors, or the other real type */
+
+    /* options */
     bool l1;         /* the smoother is l1-Jacobi */
     bool updates;    /* the values may be replaced */
-    bool broken;     /* new values were refused */
     int degree;      /* of the smoother */
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
     int nulls;       /* near-null-space vectors; 0: one, and nodes are rows */
-    bool classical;  /* classical interpolation in place of aggregates */
-    double scale;    /* the hierarchy is that of A times this power of two */
+    const void *near_null;
+    spmv_type near_null_type;
+
+    /* the matrix as given (amg_given.c); val is in the context's memory, or NULL for a pattern */
+    spmv_csr given;
+    struct amg_pool given_pool;
+
+    /* the hierarchy */
+    spmv_type type; /* that of the vectors, or the other real type */
+    double scale;   /* it is that of A times this power of two */
+    bool classical; /* classical interpolation in place of aggregates */
     int levels;
     struct amg_level level[AMG_LEVELS];
 
-    /* The last level, if it is small: its inverse, with all entries. */
-    spmv_csr bottom;
-    void *bottom_values;
-    spmv_plan *plan_bottom;
-    int64_t left_out; /* its unknowns left out, because the matrix is singular */
+    /* the inverse of the last level's matrix, if that is small, with all entries (amg_coarsest.c) */
+    spmv_csr coarsest;
+    void *coarsest_values;
+    spmv_plan *plan_coarsest;
+    int64_t left_out; /* unknowns left out, because the matrix is singular */
     struct amg_pool pool;
 
-    /* The matrix as given. val is in the context's memory, or NULL for a pattern. */
-    spmv_csr given;
-    const void *near_null;
-    spmv_type near_null_type;
-    struct amg_pool given_pool;
-
-    void *largest, *scratch; /* max |r_i|, and scratch memory for it */
-
-    /* Numbers that the host reads together with others, because each read waits. */
-    struct amg_cells *cells; /* of the context's memory */
+    /* during set-up */
+    bool imprecise;          /* an error of the set-up may be due to its narrow type */
+    struct amg_cells *cells; /* in the context's memory */
     void *bounds;            /* T: of each level, where l->bound is not known yet */
     bool unchecked;          /* cells->least is of the last level's matrix */
+
+    /* for applications */
+    bool broken;             /* new values were refused */
+    void *largest, *scratch; /* max |r_i|, and scratch memory for it */
 };
 
-struct amg_cells {
-    double least;  /* see check_next */
-    double bound;  /* T: of F */
-    int64_t total; /* entries of F */
-};
+/* ------------------------------------------------------------------- the steps */
 
-/* Makes the hierarchy of the type. SPMV_ERROR_NOT_POSITIVE, or with *imprecise also because the type
- * is too narrow for the matrix. */
-spmv_status amg_build(struct amg *amg, spmv_type type, bool *imprecise);
+/* Runs a step for rows (or entries) 0 to n - 1. arguments: the step's struct. */
+spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n);
+spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n);
 
-/* *fits: whether squares of the matrix's elements and of the reciprocals of its diagonal stay in the range
- * of the hierarchy's type. They occur in products such as D^-1 A D^-1. After amg_build or amg_renew. */
-spmv_status amg_check_range(const struct amg *amg, bool *fits);
+/* The same in the type of the hierarchy. Fails if the set-up is cancelled, or takes too much work. */
+spmv_status amg_run_polled(const struct amg *amg, enum amg_step step, const void *arguments, int64_t n);
+
+/* run_NAME(amg, arguments, n) for each step NAME of amg_rows.h. */
+#define AMG_RUN(NAME, name, arguments)                                                                                 \
+    static inline spmv_status run_##name(const struct amg *amg, const struct amg_##arguments *s, int64_t n)            \
+    {                                                                                                                  \
+        return amg_run_polled(amg, AMG_##NAME, s, n);                                                                  \
+    }
+AMG_STEP_LIST(AMG_RUN)
+#undef AMG_RUN
+
+/* --------------------------------------------------------- the arrays (amg_arrays.c) */
+
+spmv_status amg_alloc(struct amg_pool *pool, int64_t bytes, void **memory);
+void amg_release(struct amg_pool *pool);
+/* Releases the block that was allocated last, with so many bytes. */
+void amg_release_last(struct amg_pool *pool, int64_t bytes);
+
+/* n elements of the hierarchy's type */
+spmv_status amg_alloc_vector(const struct amg *amg, struct amg_pool *pool, int64_t n, void **memory);
+
+/* Memory of the context, read on the host. */
+spmv_status amg_read(const struct amg *amg, const void *from, int64_t bytes, void *host);
+
+/* The largest, the smallest or the sum of n numbers; max |values_i|. */
+spmv_status amg_reduce(const struct amg *amg, struct amg_pool *work, spmv_op op, spmv_type type, const void *in,
+                       int64_t n, void *host);
+spmv_status amg_find_largest(const struct amg *amg, spmv_type type, const void *values, int64_t n, void *host);
+
+int64_t amg_type_size(const struct amg *amg);
+bool amg_is_narrower(const struct amg *amg); /* the hierarchy is in f32 under vectors of f64 */
+
+/* A matrix for a step; the bits of the numbers of its entries; one without arrays yet; one with the pattern
+ * of `view` and values of the hierarchy's type. */
+struct amg_csr amg_rows_of(const spmv_csr *a);
+int amg_entry_bits(const spmv_csr *a);
+spmv_csr amg_new_view(const struct amg *amg, int64_t rows, int64_t cols, int64_t nnz);
+spmv_csr amg_with_values(const struct amg *amg, spmv_csr view, const void *values);
+
+/* Row offsets of 64 bits from counts; the total. counts has room for n + 1 numbers. */
+spmv_status amg_sum_counts(const struct amg *amg, const int64_t *counts, int64_t n, int64_t *offsets, int64_t *total);
+
+/* *m = a matrix of the level with these numbers of entries in its rows, without columns and values yet. If
+ * there are more than `most` in all, it gets no arrays, only their number. */
+spmv_status amg_new_rows(struct amg *amg, struct amg_level *l, int64_t rows, const int64_t *counts, int64_t cols,
+                         int64_t most, spmv_csr *m, void **values);
+
+/* The same for these row offsets, which are the last array of the level. total: the last of them. */
+spmv_status amg_new_entries(struct amg *amg, struct amg_level *l, int64_t rows, void *offsets, int64_t total,
+                            int64_t cols, int64_t most, spmv_csr *m, void **values);
+
+/* -------------------------------------------------------- the hierarchy (amg_setup.c) */
+
+/* Makes the hierarchy of the type from amg->given. If that fails, there is none, and amg->imprecise tells
+ * whether the type may be too narrow for the matrix. */
+spmv_status amg_build(struct amg *amg, spmv_type type);
 
 /* Computes all values again, from amg->given. The patterns stay. */
-spmv_status amg_renew(struct amg *amg, bool *imprecise);
+spmv_status amg_renew(struct amg *amg);
 
 /* Releases what amg_build made. */
 void amg_clear(struct amg *amg);
 
-/* Runs a step for rows (or entries) 0 to n - 1. */
-spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
+/* ----------------------------------------------------------- the parts of a set-up */
+
+/* amg->given = the caller's matrix, with ascending columns. *matrix: owns it, if it had to be sorted. */
+spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv_matrix **matrix);
+/* Releases the copy of the values as given, if the hierarchy has its own. */
+void amg_drop_given_values(struct amg *amg, const spmv_csr *a);
+/* The first level's values, and its near-null-space vectors. */
+spmv_status amg_take_values(struct amg *amg);
+spmv_status amg_take_near_null(struct amg *amg);
+/* *fits: whether squares of the matrix's elements and of the reciprocals of its diagonal stay in the range
+ * of the hierarchy's type. They occur in products such as D^-1 A D^-1. After amg_build or amg_renew. */
+spmv_status amg_check_range(const struct amg *amg, bool *fits);
+
+/* D^-1, and the bound of the eigenvalues of D^-1 A: in amg->bounds, or with several near-null-space vectors
+ * in l->bound. coarsens: also the strongest couplings. */
+spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsens);
+/* All l->bound; then the steps of the level's smoother. */
+spmv_status amg_read_bounds(struct amg *amg);
+spmv_status amg_plan_smoother(struct amg *amg, struct amg_level *l);
+/* The smoother from x = 0, or after a correction d, of which the residual is still without A d. *changed: by how
+ * much x has changed since the residual was that of x. */
+spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed);
+/* residual = residual - A v */
+spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const void *v);
+
+/* F and its values, of l, which is the level or its matrix of nodes. counts (l->rows + 1): gets the entries of
+ * its rows. */
+spmv_status amg_find_strong(struct amg *amg, const struct amg_level *level, struct amg_level *l, int64_t *counts);
+spmv_status amg_find_strong_values(struct amg *amg, struct amg_level *l);
+
+/* l->aggregate, and the number of aggregates. counts: of amg_find_strong. */
+spmv_status amg_find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates);
+/* l->aggregate = the numbers of the roots; see the step join_root. roots: with keys. offsets: scratch memory;
+ * counts, offsets: l->rows + 1. */
+spmv_status amg_number_roots(const struct amg *amg, const struct amg_level *l, struct amg_roots *roots,
+                             int64_t *offsets, int64_t *total);
+
+/* P of aggregates, and its values. counts: scratch memory. */
+spmv_status amg_prolong(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates);
+spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l);
+/* Its parts: P0 of aggregates; P of P0. */
+spmv_status amg_find_tentative(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates);
+spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l);
+
+/* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of
+ * nodes, and the vectors of the next level. */
+spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes);
+spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *counts, struct amg_level *nodes,
+                              int64_t aggregates);
+
+/* Classical interpolation: whether to take it; the coarse rows, numbered in l->aggregate, and how many there
+ * are; P, and its values. */
+spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l);
+spmv_status amg_find_coarse_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *coarse);
+spmv_status amg_interpolate(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t coarse);
+spmv_status amg_interpolate_values(const struct amg *amg, struct amg_level *l);
+
+/* R = P' and the next level's matrix P'AP, and their values. The check of that matrix is queued. */
+spmv_status amg_multiply(struct amg *amg, struct amg_level *l);
+spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l);
+/* What the last check found, if that is not known yet, for the matrix of level l: read now; or given. */
+spmv_status amg_judge(struct amg *amg, const struct amg_level *l);
+spmv_status amg_judge_read(struct amg *amg, const struct amg_level *l, double least);
+/* Fails. ratio: -2 if numbers of the level overflow. */
+spmv_status amg_not_positive(const struct amg *amg, const struct amg_level *l, double ratio);
+
+/* The inverse of the last level's matrix. */
+spmv_status amg_invert_coarsest(struct amg *amg);
+
+/* What an application needs: the plans and the vectors of the cycle. */
+spmv_status amg_plan_cycle(struct amg *amg);
+/* *plan = a plan for a, or the same one with new values. */
+spmv_status amg_plan_for(const struct amg *amg, const spmv_csr *a, spmv_plan **plan);
+/* z = M^-1 r by a V-cycle. */
+spmv_status amg_apply(void *amg, const void *r, void *z);
+
+/* ------------------------------------------------------------------------- backends */
 
 /* Inverts a symmetric matrix, times -1, and sets its pivots; see struct amg_dense. Queued. */
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense);
+spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 
 /* C = R (A P) in one pass for each product (amg_product_cuda.cu). All arrays are in the context's memory,
  * those that are not const are scratch. */
@@ -157,7 +300,7 @@ struct amg_transpose {
 };
 
 /* Scratch memory for the last rounds of the independent set (amg_roots_cuda.cu). */
-struct amg_roots {
+struct amg_root_lists {
     int32_t *lists[2]; /* n each */
     uint64_t *counts;  /* AMG_ROOTS_COUNTS */
     bool few;          /* rows have few couplings */
@@ -184,9 +327,7 @@ spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct a
 
 /* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too
  * long. Waits. */
-spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *s, const struct amg_roots *r, bool *too_long);
-
-spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
-spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n);
+spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r, int64_t n,
+                           bool *too_long);
 
 #endif

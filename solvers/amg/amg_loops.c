@@ -6,14 +6,14 @@
 #include "core/reals.h"
 #include "solvers/amg/amg_internal.h"
 
-#define TEMPLATE "solvers/amg/amg_rows_typed.h"
+#define TEMPLATE "solvers/amg/amg_rows.h"
 #include "core/each/each_real.h"
 
 /* A row costs as much as some dozen elements of a vector. */
 enum { AMG_TILE = HOST_TILE / 16 };
 
 struct rows_of_step {
-    const struct amg_rows *rows;
+    const void *arguments;
     int64_t n;
 };
 
@@ -23,31 +23,41 @@ struct rows_of_step {
         const struct rows_of_step *s = state;                                                                          \
         const int64_t end = min_i64(s->n, (tile + 1) * AMG_TILE);                                                      \
         for (int64_t i = tile * AMG_TILE; i < end; i++)                                                                \
-            amg_##name##_##type(s->rows, i);                                                                           \
+            amg_##name##_##type(s->arguments, i);                                                                      \
     }
-#define LOOPS(NAME, name) LOOP(name, f32) LOOP(name, f64)
+#define LOOPS(NAME, name, arguments) LOOP(name, f32) LOOP(name, f64)
 AMG_STEP_LIST(LOOPS)
 
-#define LOOP_f32(NAME, name) loop_##name##_f32,
-#define LOOP_f64(NAME, name) loop_##name##_f64,
+#define LOOP_f32(NAME, name, arguments) loop_##name##_f32,
+#define LOOP_f64(NAME, name, arguments) loop_##name##_f64,
 #define ROW(NAME, name, T) [SPMV_##NAME] = {AMG_STEP_LIST(LOOP_##name)},
 static tile_fn *const loops[SPMV_TYPE_LIMIT][AMG_STEPS] = {REAL_LIST(ROW)};
 #undef ROW
 
-spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const struct amg_rows *rows, int64_t n)
+spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n)
 {
     if (n <= 0)
         return SPMV_OK;
 #ifdef SPMV_HAVE_CUDA
     if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return amg_run_cuda(ctx, step, type, rows, n);
+        return amg_run_cuda(ctx, step, type, arguments, n);
 #endif
-    struct amg_rows scaled = *rows;
-    if (step == AMG_NARROW || step == AMG_WIDEN)
-        scaled.factor = step == AMG_NARROW ? amg_narrowing(rows) : amg_widening(rows);
-    struct rows_of_step state = {&scaled, n};
+    struct rows_of_step state = {arguments, n};
+    struct amg_scaling scaling;
+    if (step == AMG_NARROW || step == AMG_WIDEN) { /* the factor once, not for each element */
+        scaling = *(const struct amg_scaling *)arguments;
+        scaling.factor = step == AMG_NARROW ? amg_narrowing(&scaling) : amg_widening(&scaling);
+        state.arguments = &scaling;
+    }
     tiles_each(ctx, ceil_divide(n, AMG_TILE), loops[type][step], &state);
     return SPMV_OK;
+}
+
+spmv_status amg_run_polled(const struct amg *amg, enum amg_step step, const void *arguments, int64_t n)
+{
+    enum { ENTRIES = 8 }; /* of a row, roughly */
+    const spmv_status st = context_poll(amg->ctx, "preconditioner amg", ENTRIES * n);
+    return st != SPMV_OK ? st : amg_run(amg->ctx, step, amg->type, arguments, n);
 }
 
 /* One step of the inversion; factors has room for n numbers. */

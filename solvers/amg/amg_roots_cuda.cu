@@ -133,17 +133,17 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Rounds until no row is left. The host looks after each ROUNDS_AT_ONCE, some of which may be empty. */
 template <int LANES, int EACH>
-spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r, bool *too_long)
+spmv_status run_rounds(spmv_context *ctx, const amg_aggregates *s, const amg_root_lists *r, int64_t n, bool *too_long)
 {
     enum { ROUNDS_AT_ONCE = 14 };
     unsigned long long *const counts = (unsigned long long *)r->counts, found[AMG_ROOTS_COUNTS] = {};
     const int64_t most = (int64_t)((const cuda_state *)ctx->device)->multiprocessors * 16;
-    const int blocks = (int)min_i64(ceil_divide(s->n, (int64_t)THREADS), most);
-    const int wide_blocks = (int)min_i64(ceil_divide(s->n, (int64_t)(THREADS / LANES)), most);
+    const int blocks = (int)min_i64(ceil_divide(n, (int64_t)THREADS), most);
+    const int wide_blocks = (int)min_i64(ceil_divide(n, (int64_t)(THREADS / LANES)), most);
     spmv_status st =
         cuda_check(ctx, cudaMemsetAsync(counts, 0, sizeof found, (cudaStream_t)ctx->stream), "cudaMemsetAsync");
     if (st == SPMV_OK)
-        st = launch(ctx, "amg list rows", blocks, THREADS, collect, (const int32_t *)s->undecided, s->n,
+        st = launch(ctx, "amg list rows", blocks, THREADS, collect, (const int32_t *)s->undecided, n,
                     row_list{r->lists[0], counts});
     for (int round = 0; st == SPMV_OK; round++) {
         const row_list list = {r->lists[round % 2], counts + round % 3};
@@ -165,10 +165,11 @@ spmv_status run_rounds(spmv_context *ctx, const amg_rows *s, const amg_roots *r,
 
 } // namespace
 
-extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_rows *s, const struct amg_roots *r,
-                                      bool *too_long)
+extern "C" spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r,
+                                      int64_t n, bool *too_long)
 {
     *too_long = false;
-    return on_device(
-        ctx, [=] { return r->few ? run_rounds<8, 1>(ctx, s, r, too_long) : run_rounds<32, 4>(ctx, s, r, too_long); });
+    return on_device(ctx, [=] {
+        return r->few ? run_rounds<8, 1>(ctx, s, r, n, too_long) : run_rounds<32, 4>(ctx, s, r, n, too_long);
+    });
 }

@@ -7,7 +7,6 @@
  *             and computes the scalars of the next pass, so the host need not wait.
  * Launches:   one a pass.
  * Bits:       the number of blocks, and so the order of each sum, depends on n alone.
- * Source:     last block: CUDA C++ Programming Guide, "Memory fence functions".
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/block.cuh"
@@ -71,19 +70,6 @@ __device__ own_range range_of_block(int64_t n)
 template <typename T> __device__ sum_type<T> *parts_in(void *memory)
 {
     return (sum_type<T> *)((char *)memory + HEAD);
-}
-
-/* Whether this block is the last to arrive; its parts are stored. For all threads. */
-__device__ bool is_last_block(void *memory)
-{
-    __shared__ bool last;
-    __threadfence(); /* the parts are visible before the ticket */
-    __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicInc((unsigned *)memory, gridDim.x - 1) == gridDim.x - 1;
-    __syncthreads();
-    __threadfence(); /* all tickets are visible, so all parts are */
-    return last;
 }
 
 /* Adds the parts of all blocks, in a fixed order: warp w those of blocks w, w + WARPS, ...; then the
@@ -194,7 +180,7 @@ template <typename T, int INPUTS, int OUTPUTS> __global__ void __launch_bounds__
             part += of_warps[w][thread];
         parts[(int64_t)blockIdx.x * a.sums + thread] = part;
     }
-    if (!is_last_block(a.parts))
+    if (!block_is_last((unsigned *)a.parts))
         return;
     add_parts<T>(parts, a.sums, totals);
     if (thread == 0) {
@@ -341,7 +327,7 @@ template <typename T> __global__ void __launch_bounds__(BLOCK) project(projectio
     S *const parts = parts_in<T>(a.parts);
     for (int i = thread; i < sums; i += BLOCK)
         parts[(int64_t)blockIdx.x * sums + i] = shared.sums[i];
-    if (!is_last_block(a.parts))
+    if (!block_is_last((unsigned *)a.parts))
         return;
     add_parts<T>(parts, sums, shared.totals);
     if (a.finish == GMRES_FIRST)

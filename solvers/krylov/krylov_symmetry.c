@@ -38,8 +38,8 @@ static uint64_t bits_at(int64_t i)
 static double element_of(uint64_t bits, int which)
 {
     const uint64_t own = bits >> (11 * which);
-    const double modulus = 1 + (double)(int)(own >> 1 & 1023) / 1024;
-    return (own & 1) != 0 ? modulus : -modulus;
+    const int sign = (int)(own & 1) * 2 - 1; /* no branch, which would be taken at random */
+    return (double)(sign * (1024 + (int)(own >> 1 & 1023))) / 1024;
 }
 
 struct sample {
@@ -52,7 +52,7 @@ struct sample {
     int team; /* threads for loops on the host */
 };
 
-/* The sums from one product A v: u'A v for each vector u, and ||A v||^2. */
+/* The sums from one product A v: u'A v for each other vector u, and ||A v||^2. */
 struct sums {
     long double dot[VECTORS], square;
 };
@@ -91,16 +91,18 @@ done:
     return st;
 }
 
-static spmv_status add_up(const struct sample *s, struct sums *of, struct sums *sums)
+/* which: the number of v, whose own v'A v is not needed. */
+static spmv_status add_up(const struct sample *s, int which, struct sums *of, struct sums *sums)
 {
+    const int one = (which + 1) % VECTORS, other = (which + 2) % VECTORS;
 #pragma omp parallel for num_threads(s->team) schedule(static)
     for (int64_t part = 0; part < s->parts; part++) {
         struct sums own = {{0}, 0};
         for (int64_t i = part_begin(s, part); i < part_begin(s, part + 1); i++) {
             const long double value = real_at(s->type, s->host, i);
             const uint64_t bits = bits_at(s->first + i);
-            for (int u = 0; u < VECTORS; u++)
-                own.dot[u] += element_of(bits, u) * value;
+            own.dot[one] += element_of(bits, one) * value;
+            own.dot[other] += element_of(bits, other) * value;
             own.square += value * value;
         }
         of[part] = own;
@@ -125,7 +127,7 @@ static spmv_status look(const struct krylov *k, const struct sample *s, int whic
     TRY(spmv_upload(k->ctx, s->host, s->in, bytes));
     TRY(spmv_apply(k->plan, NULL, s->in, NULL, s->out));
     TRY(spmv_download(k->ctx, s->out, s->host, bytes));
-    TRY(add_up(s, of, sums));
+    TRY(add_up(s, which, of, sums));
 done:
     return st;
 }

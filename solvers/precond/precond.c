@@ -11,7 +11,7 @@
 #include "core/plural.h"
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
-#include "solvers/amg/amg_rows.h"
+#include "solvers/amg/amg_common.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/precond/precond_loops.h"
 

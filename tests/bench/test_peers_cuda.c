@@ -7,7 +7,7 @@
  *
  * A result of k terms passes if it is within 2 (k + 3) u S of the sum in long double, where u is
  * the unit roundoff and S the sum of the magnitudes of the terms. Every summation order meets this
- * bound (docs/design.md, Checking a product).
+ * bound (docs/design/product.md, Checking a product).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <dlfcn.h>

@@ -16,6 +16,7 @@
 #define __forceinline__ inline
 #define __shared__ static /* blocks run one after the other */
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct dim3 {
     unsigned x, y, z;

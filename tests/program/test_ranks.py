@@ -354,6 +354,19 @@ class Reports(Case):
             self.assertEqual(root["matrix"]["nnz"], 7840)
             self.assertLess(root["verify"]["worst_error_over_bound"], 1)
 
+    def test_json_has_the_members_of_one_context(self):
+        def members(value, path=""):
+            if not isinstance(value, dict):
+                return {path}
+            return {name for key in value for name in members(value[key], f"{path}.{key}")}
+
+        for command in (["mul", "poisson2d:20", "--type", "mixed"], ["solve", "poisson2d:20"]):
+            alone, ranks = (json.loads(run(*command, "--json", "-q", "-o", self.path("y"), ranks=n).stdout) for n in (0, 2))
+            lost = {name for name in members(alone) - members(ranks)
+                    if "row_nnz" not in name and not name.endswith("energy_norm")}
+            self.assertEqual(lost, set())
+            self.assertEqual({name.split(".")[2] for name in members(ranks) - members(alone)}, {"ranks"})
+
     def test_bench_without_peers(self):
         done = run("bench", "poisson2d:9", "--peers", "none", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -475,6 +488,9 @@ class Failures(Case):
             self.assertEqual(done.stderr.count("spmv: rank 1: "), 1, done.stderr)
             self.assertIn("memory", done.stderr)
             self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_an_indefinite_matrix_has_no_x(self):
+        self.fails(8, "minres", "solve", self.negative(), "--precond", "none", with_mpi=True)
 
     def test_an_early_stop_writes_x(self):
         one = self.answer("one", "solve", "poisson2d:40", "--max-iterations", "7", ranks=1, code=7)

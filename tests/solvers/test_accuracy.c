@@ -116,16 +116,23 @@ static void view_free(spmv_context *ctx, const spmv_csr *there)
                     (void *)(uintptr_t)there->val);
 }
 
-static struct backward_error find(spmv_context *ctx, const spmv_csr *a, spmv_type type, const double *b,
-                                  const double *x)
+/* bound: NULL: the exact pass */
+static struct backward_error find_within(spmv_context *ctx, const spmv_csr *a, spmv_type type, const double *b,
+                                         const double *x, const double *bound)
 {
     struct backward_error error = {NAN, -7, NAN};
     const spmv_csr there = view_there(ctx, a);
     void *const b_there = upload(ctx, type, b, a->rows), *const x_there = upload(ctx, type, x, a->rows);
-    assert_ok(ctx, backward_error_find(ctx, &there, type, 1, b_there, x_there, &error));
+    assert_ok(ctx, backward_error_find(ctx, &there, type, 1, b_there, x_there, bound, &error));
     support_free_in(ctx, b_there, x_there);
     view_free(ctx, &there);
     return error;
+}
+
+static struct backward_error find(spmv_context *ctx, const spmv_csr *a, spmv_type type, const double *b,
+                                  const double *x)
+{
+    return find_within(ctx, a, type, b, x, NULL);
 }
 
 static void assert_near(double value, double expected, double relative)
@@ -160,26 +167,39 @@ static void by_hand(void **state)
     assert_near(e.omega, t / (3 * t + 3), 1e-14);
     assert_int_equal(e.row, 0);
     assert_near(e.norm, t, 1e-14);
+    /* the quick pass: t / (3 t + 2 t) is within 0.25, and more than 0.01, so that the exact pass decides */
+    const double wide = 0.25, narrow = 0.01, any = INFINITY;
+    e = find_within(ctx, &a.view, SPMV_F64, c, small, &wide);
+    assert_near(e.omega, 0.2, 1e-14);
+    assert_int_equal(e.row, 0);
+    assert_near(e.norm, t, 1e-14);
+    e = find_within(ctx, &a.view, SPMV_F64, c, small, &narrow);
+    assert_near(e.omega, t / (3 * t + 3), 1e-14);
+    assert_int_equal(e.row, 0);
     /* the same in units far from 1, where products and squares leave the range */
-    static const double units[] = {0x1p-1000, 0x1p-600, 0x1p500, 0x1p1000};
-    for (int u = 0; u < 4; u++) {
+    static const double units[] = {0x1p-1000, 0x1p-600, 0x1p-450, 0x1p-380, 0x1p370, 0x1p500, 0x1p1000};
+    for (int u = 0; u < 7; u++) {
         double scaled[6], x[6];
         for (int i = 0; i < 6; i++) {
             scaled[i] = b[i] * units[u];
             x[i] = ones[i] * units[u];
         }
-        e = find(ctx, &a.view, SPMV_F64, scaled, x);
-        assert_near(e.omega, 0.5 / 4.5, 1e-14);
-        assert_near(e.norm, sqrt(1.25) * units[u], 1e-14);
+        for (int k = 0; k < 2; k++) {
+            e = find_within(ctx, &a.view, SPMV_F64, scaled, x, k == 0 ? NULL : &any);
+            assert_near(e.omega, 0.5 / 4.5, 1e-14);
+            assert_near(e.norm, sqrt(1.25) * units[u], 1e-14);
+        }
         struct entries big = new_entries(3, 7);
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
                 if (val[i][j] != 0)
                     add(&big, i, j, val[i][j] * units[u], 0);
         finish(&big, SPMV_F64);
-        e = find(ctx, &big.view, SPMV_F64, scaled, ones);
-        assert_near(e.omega, 0.5 / 4.5, 1e-14);
-        assert_int_equal(e.row, 1);
+        for (int k = 0; k < 2; k++) {
+            e = find_within(ctx, &big.view, SPMV_F64, scaled, ones, k == 0 ? NULL : &any);
+            assert_near(e.omega, 0.5 / 4.5, 1e-14);
+            assert_int_equal(e.row, 1);
+        }
         release(&big);
     }
     release(&a);
@@ -194,32 +214,35 @@ static void special_rows(void **state)
     add(&a, 2, 2, 1, 0);
     finish(&a, SPMV_F64);
     const double x[] = {1, 0, 5, 0, 1, 0}, b[] = {2, 0, 7, 0, 1, 0}, zeros[6] = {0};
-    struct backward_error e = find(ctx, &a.view, SPMV_F64, b, x);
-    assert_true(e.omega == 0 && e.row == 0 && e.norm == 7);
-    e = find(ctx, &a.view, SPMV_F64, zeros, zeros);
-    assert_true(e.omega == 0 && e.row == 0 && e.norm == 0);
-    const double bad[] = {1, 0, 5, 0, NAN, 0};
-    e = find(ctx, &a.view, SPMV_F64, b, bad);
-    assert_true(isinf(e.omega) && e.row == 2);
-    const double infinite[] = {2, 0, 7, 0, INFINITY, 0};
-    e = find(ctx, &a.view, SPMV_F64, infinite, x);
-    assert_true(isinf(e.omega) && e.row == 2);
+    const double bad[] = {1, 0, 5, 0, NAN, 0}, infinite[] = {2, 0, 7, 0, INFINITY, 0}, bounds[] = {1e-4, INFINITY};
+    struct backward_error e;
+    for (int k = 0; k < 3; k++) { /* the exact pass; the quick pass */
+        const double *const within = k == 0 ? NULL : &bounds[k - 1];
+        e = find_within(ctx, &a.view, SPMV_F64, b, x, within);
+        assert_true(e.omega == 0 && e.row == 0 && e.norm == 7);
+        e = find_within(ctx, &a.view, SPMV_F64, zeros, zeros, within);
+        assert_true(e.omega == 0 && e.row == 0 && e.norm == 0);
+        e = find_within(ctx, &a.view, SPMV_F64, b, bad, within);
+        assert_true(isinf(e.omega) && e.row == 2);
+        e = find_within(ctx, &a.view, SPMV_F64, infinite, x, within);
+        assert_true(isinf(e.omega) && e.row == 2);
+    }
     const int32_t none[] = {0};
     const spmv_csr empty = support_csr(0, 0, none, NULL, NULL);
-    assert_ok(ctx, backward_error_find(ctx, &empty, SPMV_F64, 1, NULL, NULL, &e));
+    assert_ok(ctx, backward_error_find(ctx, &empty, SPMV_F64, 1, NULL, NULL, bounds, &e));
     assert_true(e.omega == 0 && e.row == -1 && e.norm == 0);
     release(&a);
 }
 
 struct expected {
-    long double omega, square;
+    long double omega, square, quick; /* quick: the largest with the first denominator */
 };
 
 /* The definition, in long double. */
 static struct expected defined(const struct entries *a, spmv_type type, bool pattern, const double *b, const double *x,
                                int columns, int v)
 {
-    struct expected e = {0, 0};
+    struct expected e = {0, 0, 0};
     long double largest = 0;
     for (int64_t i = 0; i < a->n; i++)
         for (int p = 0; p < type_parts(type); p++)
@@ -241,8 +264,40 @@ static struct expected defined(const struct entries *a, spmv_type type, bool pat
         if (norm > 0)
             e.omega = fmaxl(e.omega, terms + size > BACKWARD_TINY * norm * largest ? r / (terms + size)
                                                                                    : r / (terms + norm * largest));
+        if (norm > 0 && r > 0)
+            e.quick = fmaxl(e.quick, r / (terms + size));
     }
     return e;
+}
+
+/* The quick pass: wherever every bound is kept, the largest quotients, which are upper bounds of the exact
+ * results; otherwise the bits of those, in all columns. */
+static void check_quick(spmv_context *ctx, const spmv_csr *a, spmv_type type, int columns, const void *b, const void *x,
+                        const struct backward_error *exact, const double *quotients)
+{
+    const int64_t bytes = columns * (int64_t)sizeof *exact;
+    double *const bounds = support_zeros(columns, 8);
+    struct backward_error *const found = support_zeros(columns, sizeof *found);
+    struct backward_error *const again = support_zeros(columns, sizeof *again);
+    for (int v = 0; v < columns; v++)
+        bounds[v] = quotients[v] * (1 + 1e-12);
+    assert_ok(ctx, backward_error_find(ctx, a, type, columns, b, x, bounds, found));
+    assert_ok(ctx, backward_error_find(ctx, a, type, columns, b, x, bounds, again));
+    assert_memory_equal(found, again, (size_t)bytes);
+    for (int v = 0; v < columns; v++) {
+        assert_near(found[v].omega, quotients[v], 1e-12);
+        assert_true(found[v].omega >= exact[v].omega * (1 - 1e-12) && found[v].row >= 0);
+        assert_near(found[v].norm, exact[v].norm, 1e-12);
+    }
+    const int one = columns / 2;
+    if (quotients[one] > 0) {
+        bounds[one] = quotients[one] * (1 - 1e-12);
+        assert_ok(ctx, backward_error_find(ctx, a, type, columns, b, x, bounds, found));
+        assert_memory_equal(found, exact, (size_t)bytes);
+    }
+    free(bounds);
+    free(found);
+    free(again);
 }
 
 /* Random matrices with short, long and empty rows, several columns, and all types. */
@@ -259,9 +314,10 @@ static void against_the_definition(void **state)
             const bool complex = type_is_complex(type);
             const int columns = complex || s % 2 == 0 ? 1 : COLUMNS;
             uint64_t random = (uint64_t)(10 * s + t);
-            struct entries a = new_entries(n, 12 * n + n);
+            const uint64_t most = s == 4 ? 90 : 12;
+            struct entries a = new_entries(n, (int64_t)most * n + n);
             for (int64_t i = 0; i < n; i++) {
-                const int64_t entries = i == n / 2 ? n : (int64_t)(support_random(&random) % 12);
+                const int64_t entries = i == n / 2 ? n : (int64_t)(support_random(&random) % most);
                 for (int64_t k = 0; k < entries; k++)
                     add(&a, i, i == n / 2 ? k : (int64_t)(support_random(&random) % (uint64_t)n),
                         (float)support_uniform(&random), complex ? (float)support_uniform(&random) : 0);
@@ -280,14 +336,17 @@ static void against_the_definition(void **state)
             const spmv_csr there = view_there(ctx, &host);
             void *const b_there = upload(ctx, type, b, n * columns), *const x_there = upload(ctx, type, x, n * columns);
             struct backward_error found[COLUMNS], again[COLUMNS];
-            assert_ok(ctx, backward_error_find(ctx, &there, type, columns, b_there, x_there, found));
-            assert_ok(ctx, backward_error_find(ctx, &there, type, columns, b_there, x_there, again));
+            assert_ok(ctx, backward_error_find(ctx, &there, type, columns, b_there, x_there, NULL, found));
+            assert_ok(ctx, backward_error_find(ctx, &there, type, columns, b_there, x_there, NULL, again));
             assert_memory_equal(found, again, (size_t)columns * sizeof *found);
+            double quotients[COLUMNS];
             for (int v = 0; v < columns; v++) {
                 const struct expected e = defined(&a, type, pattern, b, x, columns, v);
+                quotients[v] = (double)e.quick;
                 assert_near(found[v].omega, (double)e.omega, 1e-12);
                 assert_near(found[v].norm, (double)sqrtl(e.square), 1e-12);
             }
+            check_quick(ctx, &there, type, columns, b_there, x_there, found, quotients);
             if (type == SPMV_F32 && columns == 1 && !pattern) { /* f32 with vectors in f64 */
                 const struct backward_error mixed = find(ctx, &a.view, SPMV_F64, b, x);
                 assert_near(mixed.omega, found->omega, 1e-12);
@@ -298,6 +357,77 @@ static void against_the_definition(void **state)
             free(x);
             release(&a);
         }
+}
+
+/* Rows that the quick pass must leave to the exact one: products of numbers other than 0 that underflow,
+ * squares of r that do, and rows whose terms only seem to be 0. */
+static void underflow(void **state)
+{
+    spmv_context *ctx = *state;
+    const double bound = 1e-4;
+    static const struct {
+        spmv_type type;
+        double x, large;
+    } cases[] = {{SPMV_F64, 0x1p-560, 0x1p400}, {SPMV_C128, 0x1p-480, 0x1p300}};
+    for (int t = 0; t < 2; t++) {
+        struct entries a = new_entries(3, 3);
+        add(&a, 0, 0, cases[t].large, 0);
+        add(&a, 1, 1, 0x1p-520, 0);
+        add(&a, 2, 2, 3, 0);
+        finish(&a, cases[t].type);
+        /* r = (0, -2^-1080, 0) in f64, whose row has no other terms */
+        const double x[] = {cases[t].x, 0, cases[t].x, 0, 0, 0}, b[] = {cases[t].x * cases[t].large, 0, 0, 0, 0, 0};
+        struct backward_error e = find_within(ctx, &a.view, cases[t].type, b, x, &bound);
+        assert_true(e.omega == 1 && e.row == 1);
+        release(&a);
+    }
+    /* r_0 = -2^-540 beside terms of 2^-398, in the range: its square underflows */
+    struct entries a = new_entries(3, 5);
+    add(&a, 0, 0, 1, 0);
+    add(&a, 0, 1, -1, 0);
+    add(&a, 0, 2, 1, 0);
+    add(&a, 1, 1, 1, 0);
+    add(&a, 2, 2, 0x1p200, 0);
+    finish(&a, SPMV_F64);
+    const double x[] = {0x1p-399, 0, 0x1p-399, 0, 0x1p-540, 0}, b[] = {0, 0, 0x1p-399, 0, 0x1p-340, 0};
+    const struct backward_error e = find_within(ctx, &a.view, SPMV_F64, b, x, &bound);
+    assert_true(e.omega == 0x1p-142 && e.norm == 0x1p-540);
+    release(&a);
+}
+
+/* More columns than a small download has room for: each as one by itself. */
+static void many_columns(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { N = 6, COLUMNS = 200 };
+    const double any = INFINITY;
+    double b[2 * N * COLUMNS] = {0}, x[2 * N * COLUMNS] = {0}, bounds[COLUMNS], one_b[2 * N] = {0}, one_x[2 * N] = {0};
+    struct backward_error found[COLUMNS];
+    uint64_t random = 5;
+    struct entries a = new_entries(N, N * N);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            add(&a, i, j, support_uniform(&random), 0);
+    finish(&a, SPMV_F64);
+    for (int i = 0; i < N * COLUMNS; i++) {
+        b[2 * i] = support_uniform(&random);
+        x[2 * i] = support_uniform(&random);
+        bounds[i % COLUMNS] = any;
+    }
+    const spmv_csr there = view_there(ctx, &a.view);
+    void *const b_there = upload(ctx, SPMV_F64, b, N * COLUMNS), *const x_there = upload(ctx, SPMV_F64, x, N * COLUMNS);
+    assert_ok(ctx, backward_error_find(ctx, &there, SPMV_F64, COLUMNS, b_there, x_there, bounds, found));
+    for (int v = 0; v < COLUMNS; v += 13) {
+        for (int i = 0; i < N; i++) {
+            one_b[2 * i] = b[2 * (i * COLUMNS + v)];
+            one_x[2 * i] = x[2 * (i * COLUMNS + v)];
+        }
+        const struct backward_error e = find_within(ctx, &a.view, SPMV_F64, one_b, one_x, &any);
+        assert_memory_equal(&e, &found[v], sizeof e);
+    }
+    support_free_in(ctx, b_there, x_there);
+    view_free(ctx, &there);
+    release(&a);
 }
 
 /* The bits do not depend on the number of threads. */
@@ -316,13 +446,15 @@ static void same_bits(void **state)
         x[2 * i] = support_uniform(&random);
     }
     finish(&a, SPMV_F64);
-    struct backward_error e[2];
+    const double any = INFINITY;
+    struct backward_error e[2][2];
     for (int k = 0; k < 2; k++) {
         spmv_context *ctx = support_context_on(support_backend, k == 0 ? 1 : 4);
-        e[k] = find(ctx, &a.view, SPMV_F64, b, x);
+        e[k][0] = find(ctx, &a.view, SPMV_F64, b, x);
+        e[k][1] = find_within(ctx, &a.view, SPMV_F64, b, x, &any);
         spmv_context_destroy(ctx);
     }
-    assert_memory_equal(&e[0], &e[1], sizeof *e);
+    assert_memory_equal(e[0], e[1], sizeof e[0]);
     free(b);
     free(x);
     release(&a);
@@ -843,7 +975,7 @@ static void condition(void **state)
 }
 
 SUPPORT_MAIN(with_context(by_hand), with_context(special_rows), with_context(against_the_definition),
-             cmocka_unit_test(same_bits), with_context(penalties), with_context(two_rows), with_context(not_met),
-             with_context(point_source), with_context(several_columns), with_context(callbacks), with_context(repeated),
-             with_context(memory), with_context(residual_of_f32), with_context(dense_systems), with_context(not_dense),
-             with_context(dense_factors), with_context(condition))
+             with_context(underflow), with_context(many_columns), cmocka_unit_test(same_bits), with_context(penalties),
+             with_context(two_rows), with_context(not_met), with_context(point_source), with_context(several_columns),
+             with_context(callbacks), with_context(repeated), with_context(memory), with_context(residual_of_f32),
+             with_context(dense_systems), with_context(not_dense), with_context(dense_factors), with_context(condition))

@@ -207,7 +207,7 @@ static void check_coarse_rows(const struct host_csr *a, const bool *strong, cons
     free(used);
 }
 
-/* The row of P by the formula in amg_setup.c, in `dense`. Returns its sum. */
+/* The row of P by the formula in amg_classical.c, in `dense`. Returns its sum. */
 static double interpolate(const struct host_csr *a, const bool *strong, const int32_t *coarse, int64_t i, double *dense)
 {
     double divisor = 0, sum = 0;
@@ -362,7 +362,7 @@ static uint64_t hash_of(spmv_context *ctx, const spmv_preconditioner *m)
             hash = hash_matrix(ctx, hash, &l->r);
         }
     }
-    return amg->plan_bottom != NULL ? hash_matrix(ctx, hash, &amg->bottom) : hash;
+    return amg->plan_coarsest != NULL ? hash_matrix(ctx, hash, &amg->coarsest) : hash;
 }
 
 /* The vectors of a SPEC in the context's memory, row by row. */
@@ -574,7 +574,7 @@ static void special_matrices(void **state)
     const spmv_csr diagonal = {N, N, N, ptr, 64, col, val, SPMV_F64, SPMV_MEMORY_HOST};
     m = make(ctx, &diagonal, NULL);
     assert_int_equal(inside(m)->levels, 1);
-    assert_null(inside(m)->plan_bottom);
+    assert_null(inside(m)->plan_coarsest);
     assert_true(iterations_of(ctx, &diagonal, m) <= 2);
     spmv_preconditioner_destroy(m);
 }
@@ -879,9 +879,51 @@ static void new_values(void **state)
     void *const bad = support_upload(ctx, g.val, g.view.nnz * 8);
     assert_fails(ctx, spmv_preconditioner_update_values(m, bad), SPMV_ERROR_NOT_POSITIVE, "level");
     assert_fails(ctx, spmv_preconditioner_apply(m, values, changed), SPMV_ERROR_NOT_POSITIVE, "refused");
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values)); /* nothing stays of the refused ones */
+    assert_true(hash_of(ctx, m) == hash);
     support_free_in(ctx, values, changed, bad);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(plain);
+    free_grid(&g);
+    free_grid(&other);
+}
+
+/* Row i of a grid without couplings to others, for every 37th row. */
+static void cut_off_rows(struct grid *g)
+{
+    for (int64_t i = 0; i < g->view.rows; i++)
+        for (int64_t k = g->ptr[i]; k < g->ptr[i + 1]; k++)
+            if (g->col[k] != i && (i % 37 == 0 || g->col[k] % 37 == 0))
+                g->val[k] = 0;
+}
+
+/* The same with a near-null-space vector, and with rows outside of all aggregates. */
+static void new_values_of_near_null(void **state)
+{
+    spmv_context *ctx = *state;
+    struct grid g = make_grid(SLOW ? 24 : 50, false, 1), other = make_grid(SLOW ? 24 : 50, false, 1.5);
+    spmv_preconditioner_options options = support_preconditioner_options();
+    const int64_t n = g.view.rows;
+    double *const vector = support_zeros(n, 8);
+    for (int64_t i = 0; i < n; i++)
+        vector[i] = 1 + (double)(i % 7) / 8;
+    cut_off_rows(&g);
+    cut_off_rows(&other);
+    options.update_values = 1;
+    options.near_nulls = 1;
+    options.near_null = support_upload(ctx, vector, n * 8);
+    spmv_preconditioner *const m = make(ctx, &g.view, &options);
+    assert_true(inside(m)->levels > 1);
+    const uint64_t hash = hash_of(ctx, m);
+    void *const values = support_upload(ctx, g.val, g.view.nnz * 8), *const changed =
+                                                                         support_upload(ctx, other.val, g.view.nnz * 8);
+    assert_ok(ctx, spmv_preconditioner_update_values(m, changed));
+    assert_true(hash_of(ctx, m) != hash);
+    assert_ok(ctx, spmv_preconditioner_update_values(m, values));
+    assert_true(hash_of(ctx, m) == hash);
+    spmv_preconditioner_destroy(m);
+    support_free_in(ctx, values, changed, (void *)options.near_null);
+    free(vector);
     free_grid(&g);
     free_grid(&other);
 }
@@ -917,5 +959,6 @@ static void new_values_of_classical(void **state)
 
 SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
              with_context(special_matrices), with_context(refusals), with_context(any_order),
-             with_context(near_null_space), with_context(new_values), with_context(new_values_of_classical),
-             with_context(small_aggregates), with_context(elasticity), with_context(long_row))
+             with_context(near_null_space), with_context(new_values), with_context(new_values_of_near_null),
+             with_context(new_values_of_classical), with_context(small_aggregates), with_context(elasticity),
+             with_context(long_row))

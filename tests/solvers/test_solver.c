@@ -281,6 +281,57 @@ static void one_by_one(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* More right-hand sides than are copied at once, of both types: each has the bits of a solve alone. */
+static void many_columns(void **state)
+{
+    enum { MANY = 19 };
+    spmv_context *ctx = *state;
+    const bool cuda = support_backend == SPMV_BACKEND_CUDA;
+    const spmv_type types[] = {SPMV_F64, SPMV_F32};
+    for (int t = 0; t < 2; t++) {
+        struct system s = make(ctx, types[t], types[t], 32);
+        spmv_solver_options o = defaults();
+        spmv_solver_result all[MANY], alone;
+        double numbers[N * MANY], one[N];
+        uint64_t random = 5;
+        for (int i = 0; i < N * MANY; i++)
+            numbers[i] = support_uniform(&random);
+        void *const b = support_upload_as(ctx, s.type, numbers, N * MANY, 0), *const x = support_upload_as(
+                                                                                  ctx, s.type, numbers, N * MANY, 0);
+        o.precond = "none";
+        o.rtol = 1e-5;
+        o.vectors = MANY;
+        spmv_solver *const several = solver_of(ctx, &s.there, &o);
+        assert_ok(ctx, spmv_solver_solve(several, b, x, all, sizeof *all));
+        void *const got = support_zeros(N * MANY, 8);
+        assert_ok(ctx, spmv_download(ctx, x, got, bytes_of(&s, N * MANY)));
+        assert_fails(ctx, spmv_solver_solve(several, NULL, x, NULL, 0), SPMV_ERROR_ARGUMENT, "b is NULL");
+        assert_fails(ctx, spmv_solver_solve(several, b, b, NULL, 0), SPMV_ERROR_ARGUMENT, "the same array");
+        spmv_solver_destroy(several);
+        o.vectors = 1;
+        spmv_solver *const single = solver_of(ctx, &s.there, &o);
+        for (int v = 0; v < MANY; v++) {
+            for (int64_t i = 0; i < N; i++)
+                one[i] = numbers[i * MANY + v];
+            void *const column = support_upload_as(ctx, s.type, one, N, 0), *const start = support_upload_as(
+                                                                                ctx, s.type, one, N, 0);
+            assert_ok(ctx, spmv_solver_solve(single, column, start, &alone, sizeof alone));
+            assert_ok(ctx, spmv_download(ctx, start, one, bytes_of(&s, N)));
+            for (int64_t i = 0; i < N; i++) {
+                const double mine = real_at(s.type, got, i * MANY + v), its = real_at(s.type, one, i);
+                if (cuda ? !(fabs(mine - its) < 1e-3) : mine != its)
+                    fail_msg("right-hand side %d, row %lld: %.17g, alone %.17g", v, (long long)i, mine, its);
+            }
+            assert_true(cuda || alone.iterations == all[v].iterations);
+            support_free_in(ctx, column, start);
+        }
+        spmv_solver_destroy(single);
+        support_free_in(ctx, b, x);
+        free(got);
+        release(&s);
+    }
+}
+
 /* The norm of b - A x, computed here in long double; b and x of right-hand side v. */
 static double residual_of(const struct system *s, const void *values, int vectors, int v)
 {
@@ -1026,8 +1077,8 @@ static void refusals(void **state)
     release(&s);
 }
 
-SUPPORT_MAIN(with_context(bits_of_cg), with_context(one_by_one), with_context(every_preconditioner),
-             with_context(options_of_the_preconditioner), cmocka_unit_test(threads), with_context(new_values),
-             with_context(new_values_that_fail), with_context(kept_aggregates), with_context(work_of_new_values),
-             with_context(near_null_space), with_context(from_jacobi_to_none), with_context(one_call),
-             with_context(statuses), with_context(refusals))
+SUPPORT_MAIN(with_context(bits_of_cg), with_context(one_by_one), with_context(many_columns),
+             with_context(every_preconditioner), with_context(options_of_the_preconditioner), cmocka_unit_test(threads),
+             with_context(new_values), with_context(new_values_that_fail), with_context(kept_aggregates),
+             with_context(work_of_new_values), with_context(near_null_space), with_context(from_jacobi_to_none),
+             with_context(one_call), with_context(statuses), with_context(refusals))

@@ -40,7 +40,8 @@ class Result:
     ``true_residual`` is the norm of b - A x, computed for the x returned. ``converged`` means that
     it is within ``tolerance``, and that no row of b - A x is large beside the row's own numbers; the
     residual of the recurrence does not count. ``backward_error`` is the largest component-wise
-    backward error of a row, and ``backward_row`` that row, from 0 (negative: not computed).
+    backward error of a row, or an upper bound of it that is small enough, and ``backward_row`` that
+    row, from 0 (negative: not computed).
     """
 
     x: Any = field(repr=False)

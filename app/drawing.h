@@ -7,7 +7,8 @@
 #ifndef DRAWING_H
 #define DRAWING_H
 
-#include "app/app.h"
+#include <spmv/io.h>
+#include <stdbool.h>
 
 enum drawing_kind { DRAWING_NONE, DRAWING_PNG, DRAWING_SVG };
 

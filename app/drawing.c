@@ -5,7 +5,7 @@
  * compression: P. Deutsch, RFC 1951, section 3.2.4), in base 64.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "app/spy/drawing.h"
+#include "app/drawing.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "app/output.h"
 
 #ifdef SPMV_HAVE_CAIRO
 #include <cairo.h>

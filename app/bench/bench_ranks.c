@@ -1,0 +1,207 @@
+/* spmv bench on several ranks: the time of a product, and of an iteration of conjugate gradients.
+ *
+ * The time of an iteration is that of a long solve less the least time of a short one, divided by the
+ * difference of their numbers of iterations: what a solve does once does not count.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "app/bench/bench_ranks.h"
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/output.h"
+#include "app/product.h"
+#include "app/solve/solve.h"
+#include "bench/timing.h"
+#include "core/reals.h"
+
+/* Numbers of timed runs, and iterations of the short and, by default, of the long solve. */
+enum { PRODUCTS = 20, SOLVES = 5, FEW_ITERATIONS = 20, MANY_ITERATIONS = 500 };
+
+static const char *refuse(const struct options *o)
+{
+    static const char *const without[] = {"suite", "csv",     "summary", "seed",   "vectors",
+                                          "right", "project", "size",    "restart"};
+    static char text[80];
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (option_given(o, without[i])) {
+            snprintf(text, sizeof text, "--%s is not supported on several ranks", without[i]);
+            return text;
+        }
+    if (option_given(o, "peers") && strcmp(o->peers, "none") != 0)
+        return "--peers is not supported on several ranks, except --peers none";
+    if (strcmp(o->op, "spmv") != 0 && strcmp(o->op, "cg") != 0)
+        return "several ranks measure --op spmv and --op cg only";
+    if (option_given(o, "precond") && strcmp(o->precond, "none") != 0 && strcmp(o->precond, "jacobi") != 0)
+        return "several ranks measure the preconditioners none and jacobi only";
+    return NULL;
+}
+
+struct bench {
+    struct place *place;
+    struct input in;
+    struct product p; /* x, and y or the right-hand side */
+    bool solves;
+    void *x;          /* of the solves */
+    const char *rung; /* NULL: auto */
+    spmv_preconditioner *precond;
+    const char *precond_name;
+    spmv_cg_result result;
+    struct timing timing;
+};
+
+/* One product, checked; then the timed ones. */
+static spmv_status measure_products(struct bench *b)
+{
+    struct product *const p = &b->p;
+    const union real one = real_scalar(p->type, 1), zero = real_scalar(p->type, 0);
+    double samples[PRODUCTS];
+    spmv_status st = SPMV_OK;
+    place_start(b->place);
+    for (int i = 0; i < PRODUCTS && st == SPMV_OK; i++) {
+        const double began = monotonic_seconds();
+        st = spmv_group_apply(b->place->matrix, &one, p->x, &zero, p->y);
+        if (st == SPMV_OK)
+            st = spmv_synchronize(p->ctx);
+        samples[i] = monotonic_seconds() - began;
+    }
+    place_stop(b->place);
+    if (st == SPMV_OK)
+        b->timing = timing_summary(samples, PRODUCTS);
+    return place_passed(b->place, st);
+}
+
+/* A solve of at most `limit` iterations from 0; *seconds: its time. */
+static spmv_status solve(struct bench *b, int64_t limit, double *seconds)
+{
+    spmv_cg_options options;
+    spmv_cg_options_init(&options, sizeof options);
+    options.rtol = b->p.type == SPMV_F32 ? 1e-5 : 1e-12;
+    options.max_iterations = limit;
+    options.zero_start = 1;
+    options.precond = b->precond;
+    options.method = b->rung;
+    spmv_status st = place_agree(b->place, SPMV_OK); /* all ranks begin now */
+    if (st != SPMV_OK)
+        return st;
+    place_start(b->place);
+    st = spmv_group_cg(b->place->matrix, b->p.y, b->x, &options, &b->result, sizeof b->result);
+    place_stop(b->place);
+    *seconds = b->place->seconds;
+    return st == SPMV_ERROR_ITERATIONS || st == SPMV_ERROR_STAGNATION ? SPMV_OK : place_passed(b->place, st);
+}
+
+static spmv_status measure_solves(struct bench *b)
+{
+    double samples[SOLVES], few = 0, shortest = 0;
+    int64_t iterations = 0; /* of the short solve */
+    const struct options *const o = b->place->o;
+    const int limit = o->max_iterations > FEW_ITERATIONS ? o->max_iterations : MANY_ITERATIONS;
+    spmv_status st = place_vector(b->place, "the vector x", SPMV_GROUP_COLS, 0, &b->x);
+    if (st == SPMV_OK && option_given(o, "precond")) {
+        b->precond_name = strcmp(o->precond, "auto") == 0 ? "jacobi" : o->precond;
+        st = place_passed(b->place, spmv_group_preconditioner_create(b->place->matrix, b->precond_name, &b->precond));
+    }
+    if (st == SPMV_OK)
+        st = solve(b, FEW_ITERATIONS, &few); /* loads the kernels */
+    for (int i = 0; i < SOLVES && st == SPMV_OK; i++) {
+        st = solve(b, FEW_ITERATIONS, &few);
+        shortest = i == 0 || few < shortest ? few : shortest;
+        iterations = b->result.iterations;
+        if (st == SPMV_OK)
+            st = solve(b, limit, &samples[i]);
+    }
+    if (st != SPMV_OK)
+        return st;
+    const int64_t more = b->result.iterations - iterations;
+    for (int i = 0; i < SOLVES; i++)
+        samples[i] = more > 0 ? (samples[i] - shortest) / (double)more : samples[i] / (double)(iterations + 1);
+    b->timing = timing_summary(samples, SOLVES);
+    return SPMV_OK;
+}
+
+static void tell(const struct bench *b)
+{
+    const double seconds = b->timing.median;
+    remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
+           b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
+           b->solves ? " an iteration, by " : "", b->solves ? b->result.method : "",
+           1e-9 * product_flops(&b->p) / seconds);
+    remark_plan(b->in.argument, &b->p);
+    remark(LEVEL_NORMAL, "load %s, plan %s", seconds_text(b->in.seconds), seconds_text(b->p.info.seconds));
+    if (b->place->o->verify != VERIFY_OFF)
+        tell_check(&b->p, b->solves ? "b" : "y");
+}
+
+static spmv_status write_json(const struct bench *b)
+{
+    const struct options *const o = b->place->o;
+    json_t *const root = json_about(o, b->p.ctx, &b->in, NULL);
+    json_t *const result = json_plan(&b->p, b->solves ? "cg" : "spmv");
+    json_put(result, "seconds", json_timing(&b->timing));
+    if (b->solves)
+        json_put(result, "cg",
+                 json_pack("{s:s, s:s, s:I}", "method", b->result.method, "precond", b->precond_name, "iterations",
+                           (json_int_t)b->result.iterations));
+    json_put(root, "result", result);
+    if (o->verify != VERIFY_OFF)
+        json_put(root, "verify", json_check(&b->p));
+    return json_finish(o, root);
+}
+
+/* Loads the matrix and makes one product, which is checked: y, or b of the solves. */
+static spmv_status begin(struct bench *b, const char *argument, void **x)
+{
+    struct place *const place = b->place;
+    const struct options *const o = place->o;
+    const char *const product = solve_split_method(o, spmv_context_backend(place->ctx), &b->rung);
+    spmv_status st = place_load(place, b->solves ? JOB_SOLVE : JOB_PRODUCT, argument, product, b->solves, &b->in);
+    if (st == SPMV_OK)
+        st = place_known_vector(place, o->type, b->in.view.cols, false, x);
+    if (st != SPMV_OK)
+        return st;
+    b->p = (struct product){.place = place, .a = &b->in.view, .method = product, .type = o->type, .alpha = 1, .x = *x};
+    st = product_plan(place->ctx, &b->p);
+    if (st == SPMV_OK)
+        st = product_run(&b->p);
+    return st == SPMV_OK && o->verify != VERIFY_OFF ? product_check(o, &b->p) : st;
+}
+
+static spmv_status measure(struct place *place, const struct wish *wish)
+{
+    struct bench b = {.place = place, .solves = strcmp(place->o->op, "cg") == 0, .precond_name = "none"};
+    void *x = NULL;
+    spmv_status st = begin(&b, wish->arguments[0], &x), verdict = SPMV_OK;
+    if (st == SPMV_ERROR_CHECK) {
+        verdict = st;
+        st = SPMV_OK;
+    }
+    if (st == SPMV_OK)
+        st = b.solves ? measure_solves(&b) : measure_products(&b);
+    if (st == SPMV_OK) {
+        if (place_writes(place)) {
+            st = place->o->json ? write_json(&b) : SPMV_OK;
+            tell(&b);
+        }
+        st = place_agree(place, st);
+    }
+    spmv_preconditioner_destroy(b.precond);
+    place_free(place, b.x);
+    place_free(place, x);
+    product_free(&b.p);
+    input_free(&b.in);
+    return verdict != SPMV_OK ? verdict : st;
+}
+
+spmv_status bench_on_ranks(const struct options *o, const char *const *arguments, int count)
+{
+    spmv_status st = SPMV_OK;
+    if (count < 1)
+        return report(SPMV_ERROR_ARGUMENT, "bench on several ranks needs a matrix: a file or a generated one");
+    if (o->json && count > 1)
+        return report(SPMV_ERROR_ARGUMENT, "bench on several ranks writes the JSON of one matrix only");
+    for (int i = 0; i < count && st == SPMV_OK; i++)
+        st = place_run(o, refuse, measure, &(const struct wish){.arguments = &arguments[i], .count = 1});
+    return st;
+}

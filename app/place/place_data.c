@@ -1,0 +1,188 @@
+/* The matrix and the vectors of a place. On ranks, a generated matrix is made in parts; files are
+ * read together, vectors by rank 0, which sends each rank its part.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+#include <stdlib.h>
+
+#include "app/input.h"
+#include "app/job_memory.h"
+#include "app/options.h"
+#include "app/output.h"
+#include "app/place/place.h"
+#include "core/reals.h"
+
+/* ---------------------------------------------------------------- the matrix */
+
+/* Makes this rank's part of a generated matrix, then the matrix of all. */
+static spmv_status generate(struct place *place, const struct options *o, const spmv_group_matrix_options *options,
+                            struct input *in)
+{
+    spmv_generate_options generating;
+    spmv_csr own;
+    spmv_matrix *part = NULL;
+    spmv_generate_options_init(&generating, sizeof generating);
+    generating.type = o->type;
+    generating.part = spmv_group_rank(place->group);
+    generating.parts = spmv_group_ranks(place->group);
+    generating.max_bytes = o->max_memory > 0 ? o->max_memory : 0;
+    const double start = monotonic_seconds();
+    spmv_status st = spmv_matrix_generate_within(place->ctx, in->argument, &generating, &part);
+    in->seconds = monotonic_seconds() - start;
+    progress_end();
+    spmv_matrix_view(part, &own);
+    st = place_agree(place, place_passed(place, st));
+    const double began = monotonic_seconds();
+    if (st == SPMV_OK)
+        st = place_passed(place, spmv_group_matrix_create(place->group, &own, options, &place->matrix));
+    place->plan_seconds = monotonic_seconds() - began;
+    spmv_matrix_destroy(part);
+    return st;
+}
+
+/* How rank 0 reads a file together with the others. */
+struct shared_reading {
+    struct place *place;
+    const spmv_group_matrix_options *options;
+    bool begun;
+};
+
+static spmv_status read_shared(void *user, const char *path, const spmv_read_options *reading, struct input *in)
+{
+    struct shared_reading *const shared = user;
+    struct place *const place = shared->place;
+    shared->begun = true;
+    const spmv_status st = spmv_group_agree(place->group, SPMV_OK);
+    return st != SPMV_OK ? st
+                         : spmv_group_matrix_read(place->group, path, reading, shared->options, &place->matrix,
+                                                  &in->info, sizeof in->info);
+}
+
+/* Reads the matrix from a file. Ranks that share the memory of a host each may take a part of it. */
+static spmv_status read_file(struct place *place, const struct options *reading, enum job_kind job,
+                             const spmv_group_matrix_options *options, struct input *in)
+{
+    struct shared_reading shared = {.place = place, .options = options};
+    const double start = monotonic_seconds();
+    spmv_status st;
+    if (place_writes(place)) {
+        const int sharing = spmv_group_launcher() == NULL ? spmv_group_ranks(place->group) : place_ranks_here();
+        st = input_read(place->ctx, reading, job, in->argument, read_shared, &shared, sharing, in);
+        st = shared.begun ? st : place_agree(place, st);
+    } else {
+        st = spmv_group_agree(place->group, SPMV_OK);
+        if (st == SPMV_OK)
+            st = spmv_group_matrix_read(place->group, in->argument, NULL, options, &place->matrix, NULL, 0);
+    }
+    in->seconds = in->info.seconds;
+    place->plan_seconds = monotonic_seconds() - start - in->seconds;
+    return st;
+}
+
+spmv_status place_load(struct place *place, enum job_kind job, const char *argument, const char *method, bool solves,
+                       struct input *in)
+{
+    const struct options reading = options_for_matrix(place->o);
+    if (!place_on_ranks(place))
+        return input_load(place->ctx, &reading, job, argument, in);
+    spmv_group_matrix_options options;
+    spmv_group_matrix_options_init(&options, sizeof options);
+    options.type = place->o->type;
+    options.method = method;
+    options.exchange = place->o->exchange;
+    options.compression = plan_compression(place->o, spmv_context_backend(place->ctx), solves);
+    *in = (struct input){.argument = argument, .source = "spec"};
+    const spmv_status st = !file_exists(argument) && spmv_spec_known(argument)
+                               ? generate(place, &reading, &options, in)
+                               : read_file(place, &reading, job, &options, in);
+    if (st != SPMV_OK)
+        return st;
+    spmv_group_matrix_describe(place->matrix, &place->part, sizeof place->part);
+    in->view =
+        (spmv_csr){.rows = place->part.rows, .cols = place->part.cols, .nnz = place->part.nnz, .type = reading.type};
+    return SPMV_OK;
+}
+
+/* ---------------------------------------------------------------- vectors */
+
+/* The elements of a vector that this rank has. */
+static int64_t own_elements(const struct place *place, spmv_group_side side)
+{
+    return side == SPMV_GROUP_COLS ? place->part.own_cols : place->part.own_rows;
+}
+
+spmv_status place_vector(struct place *place, const char *what, spmv_group_side side, int64_t bytes, void **vector)
+{
+    if (!place_on_ranks(place))
+        return allocate(what, bytes, 1, vector);
+    const int64_t own = (own_elements(place, side) + 1) * (int64_t)spmv_type_size(place->part.type);
+    return place_agree(place, place_passed(place, spmv_alloc(place->ctx, own, vector)));
+}
+
+void place_free(struct place *place, void *vector)
+{
+    if (place_on_ranks(place))
+        spmv_free(place->ctx, vector);
+    else
+        free(vector);
+}
+
+void place_free_loaded(struct place *place, void *vector)
+{
+    if (place_on_ranks(place))
+        spmv_free(place->ctx, vector);
+    else
+        spmv_host_free(vector);
+}
+
+spmv_status place_load_vectors(struct place *place, spmv_group_side side, const char *path, spmv_type type, int64_t n,
+                               const char *what, const char *why_n, void **vector, int *k)
+{
+    if (!place_on_ranks(place))
+        return vectors_load(place->ctx, path, type, n, what, why_n, vector, k);
+    void *all = NULL;
+    *k = 1;
+    spmv_status st = place_writes(place) ? vectors_load(place->ctx, path, type, n, what, why_n, &all, k) : SPMV_OK;
+    st = place_agree(place, st);
+    if (st == SPMV_OK)
+        st = place_vector(place, what, side, 0, vector);
+    if (st == SPMV_OK)
+        st = place_passed(place, spmv_group_scatter(place->matrix, side, all, *vector));
+    spmv_host_free(all);
+    return st;
+}
+
+spmv_status place_known_vector(struct place *place, spmv_type type, int64_t n, bool random, void **vector)
+{
+    enum { AT_ONCE = 4096 };
+    double host[AT_ONCE]; /* or floats */
+    const int64_t size = (int64_t)spmv_type_size(type), own = place->part.own_cols;
+    if (!place_on_ranks(place))
+        return known_vector(type, n, random, vector);
+    const union real one = real_scalar(type, 1);
+    spmv_status st = place_vector(place, "the solution", SPMV_GROUP_COLS, 0, vector);
+    if (st == SPMV_OK && !random && own > 0)
+        st = place_passed(place, spmv_map_index(place->ctx, type, &one, NULL, *vector, own));
+    for (int64_t first = 0; random && first < own && st == SPMV_OK; first += AT_ONCE) {
+        const int64_t count = own - first < AT_ONCE ? own - first : (int64_t)AT_ONCE;
+        known_elements(type, place->part.first_col + first, count, random, host);
+        st = place_passed(place, spmv_upload(place->ctx, host, (char *)*vector + first * size, count * size));
+    }
+    return place_agree(place, st);
+}
+
+spmv_status place_collect(struct place *place, spmv_group_side side, spmv_type type, int64_t n, const void *vector,
+                          const void **all)
+{
+    *all = vector;
+    if (!place_on_ranks(place))
+        return SPMV_OK;
+    free(place->collected);
+    place->collected = NULL;
+    spmv_status st = place_writes(place) ? allocate("the answer", n, spmv_type_size(type), &place->collected) : SPMV_OK;
+    st = place_agree(place, st);
+    if (st == SPMV_OK)
+        st = place_passed(place, spmv_group_gather(place->matrix, side, vector, place->collected));
+    *all = place->collected;
+    return st;
+}

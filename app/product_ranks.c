@@ -1,0 +1,94 @@
+/* One product on ranks: each rank multiplies its own rows, and checks them against another backend.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <spmv/primitives.h>
+
+#include "app/output.h"
+#include "app/product.h"
+#include "core/reals.h"
+
+/* The number of products that are timed. */
+enum { REPEATS = 5 };
+
+void product_plan_on_ranks(struct product *p)
+{
+    const spmv_group_matrix_info *const part = &p->place->part;
+    p->info = (spmv_plan_info){.method = part->method,
+                               .why = "",
+                               .layout = "",
+                               .type = part->type,
+                               .rows = part->rows,
+                               .cols = part->cols,
+                               .nnz = part->nnz,
+                               .bytes = part->bytes,
+                               .seconds = p->place->plan_seconds,
+                               .vectors = 1,
+                               .value_type = p->a->type};
+}
+
+/* y = y0 or nothing, before the product. */
+static spmv_status begin(struct product *p)
+{
+    struct place *const place = p->place;
+    const int64_t rows = place->part.own_rows;
+    spmv_status st = p->y != NULL ? SPMV_OK : place_vector(place, "the vector y", SPMV_GROUP_ROWS, 0, &p->y);
+    if (st != SPMV_OK || p->y0 == NULL)
+        return st;
+    if (rows > 0)
+        st = place_passed(place, spmv_map(p->ctx, SPMV_MAP_COPY, p->type, p->y0, p->y, rows));
+    return place_agree(place, st);
+}
+
+spmv_status product_run_on_ranks(struct product *p)
+{
+    struct place *const place = p->place;
+    const union real alpha = real_scalar(p->type, p->alpha), beta = real_scalar(p->type, p->y0 != NULL ? p->beta : 0);
+    /* with y0, y changes with each product */
+    const int repeats = p->timed && p->y0 == NULL ? REPEATS : 1;
+    double samples[REPEATS];
+    spmv_status st = begin(p);
+    if (st == SPMV_OK && p->timed)
+        place_start(place);
+    for (int i = 0; i < repeats && st == SPMV_OK; i++) {
+        const double began = monotonic_seconds();
+        st = place_passed(place, spmv_group_apply(place->matrix, &alpha, p->x, &beta, p->y));
+        samples[i] = monotonic_seconds() - began;
+    }
+    if (st != SPMV_OK)
+        return st;
+    p->first_call_seconds = samples[0];
+    p->seconds = timing_summary(samples, repeats);
+    if (p->timed)
+        place_stop(place);
+    return SPMV_OK;
+}
+
+/* The context of the checker, which later checks take again. */
+static spmv_status open_checker(struct place *place)
+{
+    spmv_context_options options;
+    if (place->checker != NULL)
+        return SPMV_OK;
+    spmv_context_options_init(&options, sizeof options);
+    options.first_index = 1;
+    options.backend = product_checker(spmv_context_backend(place->ctx));
+    options.threads = spmv_context_threads(place->ctx);
+    const spmv_status st = spmv_context_create(&options, &place->checker);
+    if (st != SPMV_OK) {
+        spmv_context_report(place->ctx, st, spmv_last_error(NULL));
+        report(st, spmv_last_error(place->ctx));
+    }
+    return place_agree(place, st);
+}
+
+spmv_status product_check_on_ranks(struct product *p)
+{
+    struct place *const place = p->place;
+    const union real alpha = real_scalar(p->type, p->alpha), beta = real_scalar(p->type, p->y0 != NULL ? p->beta : 0);
+    spmv_status st = open_checker(place);
+    if (st != SPMV_OK)
+        return st;
+    p->reference = spmv_backend_name(spmv_context_backend(place->checker));
+    st = spmv_group_verify(place->matrix, place->checker, &alpha, p->x, &beta, p->y0, p->y, &p->check, sizeof p->check);
+    return st == SPMV_ERROR_CHECK ? st : place_passed(place, st);
+}

@@ -1,0 +1,96 @@
+/* Aggregates of rows, for smoothed aggregation:
+ *
+ *   roots    a maximal independent set of distance 2 in the graph of F. The priority of a row is a
+ *            hash of its number.
+ *   rows     join a root beside them, then their strongest neighbour's aggregate. Rows without a
+ *            strong coupling stay outside: the smoother suffices for them.
+ *
+ * Source: N. Bell, S. Dalton, L. Olson, "Exposing fine-grained parallelism in algebraic multigrid
+ * methods", SIAM J. Sci. Comput. 34(4), 2012.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/amg/amg_internal.h"
+
+/* On a GPU so many rounds of the independent set visit all rows. The later ones have lists, and rows have few
+ * couplings if there are so many on average at most. */
+enum { ROUNDS = 4, FEW_COUPLINGS = 12 };
+
+/* The rounds of the independent set after a step mis_decide. *any: some rows are still undecided.
+ * *lists: whether to try lists of the undecided rows. offsets: scratch memory. */
+static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s,
+                                    void *offsets, bool *lists, bool *any)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    int32_t most = 0;
+#ifdef SPMV_HAVE_CUDA
+    struct amg_root_lists roots = {.lists = {offsets, (int32_t *)offsets + l->rows}};
+    if (*lists) {
+        *lists = false;
+        roots.few = l->f.nnz <= FEW_COUPLINGS * l->rows;
+        TRY(amg_alloc(&work, AMG_ROOTS_COUNTS * 8, (void **)&roots.counts));
+        TRY(amg_roots_cuda(amg->ctx, s, &roots, l->rows, any));
+        goto done;
+    }
+#else
+    (void)offsets;
+    (void)lists;
+#endif
+    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided, l->rows, &most));
+    *any = most != 0;
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* A maximal independent set: decides which rows are roots. offsets: scratch memory. */
+static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s, void *offsets)
+{
+    spmv_status st = SPMV_OK;
+    bool any = true, lists = amg->ctx->backend->id == SPMV_BACKEND_CUDA;
+    TRY(run_mis_begin(amg, s, l->rows));
+    while (any) { /* the undecided row with the largest key becomes a root, so this ends */
+        for (int round = 0; round < (lists ? ROUNDS : 1); round++) {
+            TRY(run_mis_spread(amg, s, l->rows));
+            TRY(run_mis_decide(amg, s, l->rows));
+        }
+        TRY(go_on_with_roots(amg, l, s, offsets, &lists, &any));
+    }
+    TRY(run_mis_spread(amg, s, l->rows));
+done:
+    return st;
+}
+
+spmv_status amg_number_roots(const struct amg *amg, const struct amg_level *l, struct amg_roots *roots,
+                             int64_t *offsets, int64_t *total)
+{
+    spmv_status st = SPMV_OK;
+    roots->offset = offsets;
+    TRY(run_root(amg, roots, l->rows));
+    TRY(amg_sum_counts(amg, roots->count, l->rows, offsets, total));
+    TRY(run_join_root(amg, roots, l->rows));
+done:
+    return st;
+}
+
+spmv_status amg_find_aggregates(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *aggregates)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_aggregates s = {.f = amg_rows_of(&l->f), .nnz = l->a.nnz, .diagonal = l->diagonal, .count = counts};
+    struct amg_pool work = {.ctx = amg->ctx};
+    void *offsets = NULL;
+    TRY(amg_alloc(&l->pool, l->rows * 4, (void **)&l->aggregate));
+    TRY(amg_alloc(&work, l->rows * 8, (void **)&s.key));
+    TRY(amg_alloc(&work, l->rows * 8, (void **)&s.near_key));
+    TRY(amg_alloc(&work, l->rows * 4, (void **)&s.undecided));
+    TRY(amg_alloc(&work, (l->rows + 1) * 8, &offsets));
+    TRY(find_roots(amg, l, &s, offsets));
+    struct amg_roots roots = {.key = s.key, .near_key = s.near_key, .count = counts, .aggregate = s.undecided};
+    TRY(amg_number_roots(amg, l, &roots, offsets, aggregates));
+    s.joined = s.undecided;
+    s.aggregate = l->aggregate;
+    TRY(run_join_near(amg, &s, l->rows));
+done:
+    amg_release(&work);
+    return st;
+}

@@ -1,0 +1,69 @@
+/* Rows of the next level's matrix P'AP, and of R = P' (amg_galerkin.c).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AMG_GALERKIN_ROWS_H
+#define AMG_GALERKIN_ROWS_H
+
+#include "solvers/amg/amg_common.h"
+
+struct amg_transposed {
+    struct amg_csr p, r;
+    const void *entry; /* of each entry of r: its number in p */
+    int entry_bits;
+};
+
+struct amg_coarse {
+    struct amg_csr r, c;   /* c = r A r' */
+    const void *diagonal;  /* T: of A */
+    double *mass;          /* see coarse_mass */
+    double *ratio, *least; /* see coarse_check */
+    double tolerance;
+    int nulls; /* near-null-space vectors; 0: one */
+};
+
+/* A sum of a_ii p_i^2 with one more term. */
+AMG_ROW double amg_add_mass(double sum, double diagonal, double p)
+{
+    return sum + diagonal * (p * p);
+}
+
+#endif
+
+#ifdef TYPED
+
+/* Entry k of R = P'. */
+AMG_ROW void TYPED(amg_transpose)(const struct amg_transposed *s, int64_t k)
+{
+    ((T *)s->r.val)[k] = ((const T *)s->p.val)[amg_number(s->entry, s->entry_bits, k)];
+}
+
+/* mass_j: the sum of a_ii p_i^2 over column j of P. */
+AMG_ROW void TYPED(amg_coarse_mass)(const struct amg_coarse *s, int64_t j)
+{
+    const T *r = (const T *)s->r.val, *diagonal = (const T *)s->diagonal;
+    double mass = 0;
+    for (int64_t k = amg_offset(&s->r, j), end = amg_offset(&s->r, j + 1); k < end; k++)
+        mass = amg_add_mass(mass, (double)diagonal[s->r.col[k]], (double)r[k]);
+    s->mass[j] = mass;
+}
+
+/* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the mass of p.
+ * ratio: p'Ap over the mass, -2 for numbers that are not finite. least: the largest entry that counts
+ * as 0. Row and column of a near-null-space vector that was left out of an aggregate are 0; its diagonal
+ * entry becomes 1, so the matrix stays regular. */
+AMG_ROW void TYPED(amg_coarse_check)(const struct amg_coarse *s, int64_t j)
+{
+    T *val = (T *)s->c.val;
+    const double mass = s->mass[j];
+    const int64_t last = amg_offset(&s->c, j + 1);
+    const int64_t at = first_column_from(s->c.col, amg_offset(&s->c, j), last, j);
+    const int left_out = s->nulls > 0 && mass == 0 && at < last && s->c.col[at] == j;
+    if (left_out)
+        val[at] = 1;
+    const double own = at < last && s->c.col[at] == j ? (double)val[at] : 0;
+    const double ratio = mass > 0 ? own / mass : left_out;
+    s->ratio[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
+    s->least[j] = mass * s->tolerance;
+}
+
+#endif

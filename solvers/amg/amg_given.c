@@ -1,0 +1,185 @@
+/* What the caller gives: the matrix, checked and with ascending columns; its values, and the
+ * near-null-space vectors, in the type of the hierarchy.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "formats/matrix_internal.h"
+#include "solvers/amg/amg_internal.h"
+
+/* Squares of elements and of reciprocals of the diagonal stay below the range by this factor, squared, which
+ * leaves room for the coefficients of the smoother and for short sums. */
+static const double RANGE_MARGIN = 4;
+
+/* ------------------------------------------------------------------- the matrix */
+
+/* An array of the caller in the context's memory: itself, or a copy. */
+static spmv_status take_array(struct amg *amg, const spmv_csr *a, const void *from, int64_t bytes, const void **array)
+{
+    spmv_status st = SPMV_OK;
+    void *copy = NULL;
+    *array = from;
+    if (a->memory == SPMV_MEMORY_CONTEXT)
+        return SPMV_OK;
+    TRY(amg_alloc(&amg->given_pool, bytes, &copy));
+    *array = copy;
+    if (bytes > 0)
+        TRY(spmv_upload(amg->ctx, from, copy, bytes));
+done:
+    return st;
+}
+
+static spmv_status take_given(struct amg *amg, const spmv_csr *a)
+{
+    spmv_status st = SPMV_OK;
+    const void *col = NULL;
+    amg->given = *a;
+    amg->given.memory = SPMV_MEMORY_CONTEXT;
+    TRY(take_array(amg, a, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &amg->given.row_ptr));
+    TRY(take_array(amg, a, a->col, a->nnz * 4, &col));
+    amg->given.col = col;
+    if (a->val != NULL)
+        TRY(take_array(amg, a, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &amg->given.val));
+done:
+    return st;
+}
+
+/* Checks the matrix. *sorted: false if the columns of a row do not ascend. *valid: false if
+ * something else is wrong. */
+static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const spmv_csr *a = &amg->given;
+    struct amg_given s = {.a = amg_rows_of(a), .n = a->rows, .nnz = a->nnz, .values = a->val, .type = a->type};
+    int64_t first = 0;
+    TRY(amg_alloc(&work, a->rows * 8, (void **)&s.verdict));
+    TRY(amg_run(amg->ctx, AMG_CHECK, amg->m->type, &s, a->rows));
+    TRY(amg_reduce(amg, &work, SPMV_MIN, SPMV_I64, s.verdict, a->rows, &first));
+    *sorted = first == INT64_MAX || first % 4 != 2;
+    *valid = first == INT64_MAX || !*sorted;
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* The matrix with ascending columns and without duplicates, in host memory. */
+static spmv_status sort_given(spmv_context *ctx, const spmv_csr *a, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    int64_t *row = NULL;
+    TRY(host_alloc(ctx, a->nnz * 8, "rows of a matrix", (void **)&row));
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            row[k] = i;
+    TRY(spmv_matrix_from_coo(ctx, a->rows, a->cols, a->nnz, row, a->col, a->val, a->type, matrix, NULL));
+done:
+    host_free(row);
+    return st;
+}
+
+spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv_matrix **matrix)
+{
+    spmv_status st = SPMV_OK;
+    bool sorted = true, valid = true;
+    spmv_csr a;
+    TRY(take_given(amg, source->a));
+    TRY(check_given(amg, &sorted, &valid));
+    if (!valid || !sorted)
+        TRY(precond_source_read(amg->ctx, amg->m->name, source)); /* finds what is wrong */
+    if (!sorted) {
+        amg->updates = false; /* new values have the order of the caller's matrix */
+        TRY(sort_given(amg->ctx, &source->host, matrix));
+        amg_release(&amg->given_pool);
+        spmv_matrix_view(*matrix, &a);
+        TRY(take_given(amg, &a));
+    }
+done:
+    return st;
+}
+
+void amg_drop_given_values(struct amg *amg, const spmv_csr *a)
+{
+    struct amg_pool *pool = &amg->given_pool;
+    if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
+        amg_release_last(pool, amg->given.nnz * (int64_t)spmv_type_size(amg->given.type));
+        amg->given.val = NULL;
+    }
+}
+
+/* ------------------------------------------------------------ values and vectors */
+
+/* The caller's values, or converted to the hierarchy's type. If that is narrower than the vectors, A is
+ * first divided by a power of two near its largest element. */
+spmv_status amg_take_values(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *l = &amg->level[0];
+    const spmv_csr *given = &amg->given;
+    union real largest = {0};
+    amg->scale = 1;
+    if (given->val != NULL && given->type == amg->type) {
+        l->a = *given;
+        return SPMV_OK;
+    }
+    if (amg_is_narrower(amg) && given->val != NULL) {
+        TRY(amg_find_largest(amg, given->type, given->val, given->nnz, &largest));
+        amg->scale = 1 / amg_power_of_two(real_at(given->type, &largest, 0));
+    }
+    if (l->values == NULL)
+        TRY(amg_alloc_vector(amg, &l->pool, given->nnz, &l->values));
+    l->a = amg_with_values(amg, *given, l->values);
+    const struct amg_conversion s = {.source = given->val, .type = given->type, .factor = amg->scale, .to = l->values};
+    TRY(run_convert(amg, &s, given->nnz));
+done:
+    return st;
+}
+
+/* Divided by a power of two near the largest element. Without vectors of the caller: ones, or a constant for
+ * each unknown of a node. */
+spmv_status amg_take_near_null(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_level *l = &amg->level[0];
+    const spmv_type type = amg->near_null_type;
+    const int64_t elements = l->rows * max_i64(l->nulls, 1);
+    void *vector = NULL;
+    union real largest = {0};
+    if (l->nulls > 0)
+        TRY(amg_alloc(&l->work, elements * 8, (void **)&l->basis));
+    if (amg->near_null == NULL) {
+        const struct amg_basis s = {.block = l->block, .nulls = l->nulls, .basis = l->basis};
+        return l->nulls > 0 ? run_components(amg, &s, elements) : SPMV_OK;
+    }
+    TRY(amg_find_largest(amg, type, amg->near_null, elements, &largest));
+    const double most = real_at(type, &largest, 0);
+    if (!isfinite(most))
+        return context_fail(amg->ctx, SPMV_ERROR_NOT_FINITE,
+                            "preconditioner amg: a near-null-space vector has a number that is not finite");
+    if (most == 0)
+        return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: the near-null-space vectors are zero");
+    struct amg_conversion s = {
+        .source = amg->near_null, .type = type, .factor = 1 / amg_power_of_two(most), .to = l->basis};
+    if (l->nulls > 0)
+        return amg_run(amg->ctx, AMG_CONVERT, SPMV_F64, &s, elements);
+    TRY(amg_alloc_vector(amg, &l->pool, l->rows, &vector));
+    s.to = vector;
+    TRY(run_convert(amg, &s, l->rows));
+    l->near_null = vector;
+done:
+    return st;
+}
+
+spmv_status amg_check_range(const struct amg *amg, bool *fits)
+{
+    spmv_status st = SPMV_OK;
+    const struct amg_level *const l = &amg->level[0];
+    union real entry = {0}, inverse = {0};
+    const double most = sqrt(real_limits_of(amg->type).greatest) / RANGE_MARGIN;
+    if (l->a.val != NULL)
+        TRY(amg_find_largest(amg, amg->type, l->a.val, l->a.nnz, &entry));
+    TRY(amg_find_largest(amg, amg->type, l->inverse, l->rows, &inverse));
+    *fits = real_at(amg->type, &entry, 0) <= most && real_at(amg->type, &inverse, 0) <= most;
+done:
+    return st;
+}

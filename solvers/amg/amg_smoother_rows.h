@@ -1,0 +1,126 @@
+/* Rows of the smoother: the diagonal, the bound of the eigenvalues, and two steps as one matrix
+ * (amg_smoother.c).
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#ifndef AMG_SMOOTHER_ROWS_H
+#define AMG_SMOOTHER_ROWS_H
+
+#include "solvers/amg/amg_common.h"
+
+struct amg_diagonal {
+    struct amg_csr a;
+    int64_t nnz;         /* of a */
+    const double *least; /* diagonal entries up to this are taken as 0; NULL: 0 */
+    int l1;              /* inverse: of the row sums of |a_ij| */
+    void *diagonal;      /* T: of a; 0 for rows that the hierarchy leaves out */
+    void *root;          /* T: its square roots */
+    void *inverse;       /* T: its reciprocals, 0 for 0 */
+    void *weight;        /* T: the first weights of bound */
+};
+
+struct amg_bound {
+    struct amg_csr a;
+    int64_t nnz;
+    const void *diagonal, *root; /* T: see above */
+    const void *weight;          /* T: a vector w */
+    void *weight_out, *ratio;    /* T: see bound */
+    void *strongest;             /* T: the strongest coupling of a row; NULL: not wanted */
+};
+
+struct amg_smoother {
+    struct amg_csr a;
+    int64_t nnz;
+    const void *inverse; /* T: D^-1 */
+    double factor, other;
+    void *to; /* T: values with the pattern of a */
+};
+
+#endif
+
+#ifdef TYPED
+
+/* The diagonal entry, its root, its reciprocal, and the weights w = |A| 1 / D for bound. */
+AMG_ROW void TYPED(amg_diagonal)(const struct amg_diagonal *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T diagonal = 0, sum = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        sum += TYPED(amg_abs)(val[k]);
+        if (s->a.col[k] == i)
+            diagonal = val[k];
+    }
+    const double least = s->least != (const double *)0 ? s->least[i] : 0;
+    if (!((double)diagonal > least))
+        diagonal = 0;
+    ((T *)s->diagonal)[i] = diagonal;
+    ((T *)s->root)[i] = (T)sqrt((double)diagonal);
+    ((T *)s->inverse)[i] = diagonal > 0 ? 1 / (s->l1 ? sum : diagonal) : 0;
+    ((T *)s->weight)[i] = diagonal > 0 ? sum / diagonal : 1;
+}
+
+/* |a_ij| / sqrt(a_ii a_jj) for entry k of row i; 0 for the diagonal entry and rows that are left out. root:
+ * of a_ii. */
+AMG_ROW T TYPED(amg_coupling)(const struct amg_csr *a, const T *root, int64_t i, int64_t k)
+{
+    const int64_t j = a->col[k];
+    const T own = root[i], other = root[j];
+    return own > 0 && other > 0 && j != i ? TYPED(amg_abs)(((const T *)a->val)[k]) / own / other : 0;
+}
+
+/* weight_out_i = sum_j |a_ij| w_j / a_ii and ratio_i = weight_out_i / w_i. For any w > 0 the
+ * largest ratio bounds all eigenvalues of D^-1 A (L. Collatz, Math. Z. 48, 1942). strongest as in
+ * amg_strongest. */
+AMG_ROW void TYPED(amg_bound)(const struct amg_bound *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
+    const T diagonal = ((const T *)s->diagonal)[i];
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T sum = 0, most = 0;
+    if (diagonal > 0)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+            sum += TYPED(amg_abs)(val[k]) * weight[s->a.col[k]];
+            if (s->strongest != (void *)0) {
+                const T coupling = TYPED(amg_coupling)(&s->a, (const T *)s->root, i, k);
+                most = coupling > most ? coupling : most;
+            }
+        }
+    ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : weight[i];
+    ((T *)s->ratio)[i] = diagonal > 0 ? sum / diagonal / weight[i] : 1;
+    if (s->strongest != (void *)0)
+        ((T *)s->strongest)[i] = most;
+}
+
+/* A start vector for the power iteration: numbers of -1 to 1 from the hash of the row. */
+AMG_ROW void TYPED(amg_power_begin)(const struct amg_bound *s, int64_t i)
+{
+    const uint64_t hash = amg_key(0, i) >> 32;
+    ((T *)s->weight_out)[i] = (T)((double)hash * 0x1p-27 - 1);
+}
+
+/* weight_out = D^-1 A weight */
+AMG_ROW void TYPED(amg_power)(const struct amg_bound *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *weight = (const T *)s->weight;
+    const T diagonal = ((const T *)s->diagonal)[i];
+    const int64_t end = amg_offset(&s->a, i + 1);
+    T sum = 0;
+    if (diagonal > 0)
+        for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+            sum += val[k] * weight[s->a.col[k]];
+    ((T *)s->weight_out)[i] = diagonal > 0 ? sum / diagonal : 0;
+}
+
+/* Row i of the smoother as a matrix: S = factor D^-1 - other D^-1 A D^-1, with the pattern of A. */
+AMG_ROW void TYPED(amg_smoother)(const struct amg_smoother *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *inverse = (const T *)s->inverse;
+    T *to = (T *)s->to;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const T both = inverse[i] * inverse[s->a.col[k]];
+        to[k] = (s->a.col[k] == i ? (T)s->factor * inverse[i] : 0) - (T)s->other * (both * val[k]);
+    }
+}
+
+#endif
