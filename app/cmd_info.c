@@ -153,6 +153,14 @@ static void print_line(const char *label, const char *format, ...)
     print_wrapped(text, LABEL, WIDTH);
 }
 
+/* The methods that the plan tried before it took its own, with the reasons against them. */
+static void print_passed_over(const spmv_plan *plan)
+{
+    const char *reason = "", *method;
+    for (int i = 0; (method = spmv_plan_passed_over(plan, i, &reason)) != NULL; i++)
+        print_line(i == 0 ? "not taken" : "", "%s: %s", method, reason);
+}
+
 static void print_info(const struct input *in, const spmv_statistics *s, const spmv_context *ctx,
                        const struct product *p, const struct findings *f)
 {
@@ -183,12 +191,22 @@ static void print_info(const struct input *in, const spmv_statistics *s, const s
     print_line("method", "%s", p->info.method);
     print_line("on", "%s", spmv_context_describe(ctx));
     print_line("reason", "%s", p->info.why);
+    print_passed_over(p->plan);
     if (p->info.layout[0] != '\0')
         print_line("plan", "%s", p->info.layout);
     print_line("spmv solve takes", "%s%s%s", f->solver, f->solver[0] != '\0' ? ": " : "", f->why);
     print_line("memory of the plan", "%lld bytes, made in %s", (long long)p->info.bytes, seconds_text(p->info.seconds));
     printf("\n  %21s %12s\n", "row length", "rows");
     print_histogram(s);
+}
+
+static json_t *json_passed_over(const spmv_plan *plan)
+{
+    const char *reason = "", *method;
+    json_t *all = json_array();
+    for (int i = 0; (method = spmv_plan_passed_over(plan, i, &reason)) != NULL; i++)
+        json_array_append_new(all, json_pack("{s:s, s:s}", "method", method, "reason", reason));
+    return all;
 }
 
 static json_t *json_info(const struct input *in, const spmv_statistics *s)
@@ -226,6 +244,7 @@ static spmv_status write_info_json(const struct options *o, const struct input *
         json_put(info, "difference", json_number(f->difference));
     json_put(info, "solver", f->solver[0] != '\0' ? json_string(f->solver) : json_null());
     json_put(info, "why_solver", json_text(f->why));
+    json_put(info, "passed_over", json_passed_over(p->plan));
     json_put(root, "info", info);
     json_put(root, "result", json_plan(p, "spmv"));
     return json_finish(o, root);

@@ -21,8 +21,8 @@ set(SPMV_DEVICE_HEADERS
   primitives/reduce/reduce_6_packs.cuh
   primitives/scan/scan_5_lookback.cuh
   primitives/segscan/segreduce_1_walk.cuh
-  primitives/segscan/segscan_1_chunks.cuh
-  primitives/segscan/segscan_2_lookback.cuh)
+  primitives/segscan/segscan_3_chunks.cuh
+  primitives/segscan/segscan_5_lookback.cuh)
 set(SPMV_DEVICE_INCLUDE "${PROJECT_BINARY_DIR}/device_include")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SPMV_DEVICE_HEADERS})
 foreach(header IN LISTS SPMV_DEVICE_HEADERS)

@@ -27,8 +27,8 @@ static const struct row {
     {"scan", "tiles", "primitives/scan/scan_omp.c", "2 n", "n / threads"},
     /* segmented scan: its other rungs are those of scan, on pairs */
     {"segscan", "serial", "primitives/segscan/segscan_ref.c", "n - 1", "n - 1"},
-    {"segscan", "reduce-scan", "primitives/segscan/segscan_1_chunks.cuh", "2 n", "n / 2^19 + log"},
-    {"segscan", "single-pass", "primitives/segscan/segscan_3_pipeline.cuh", "2 n", "a tile + n / tile"},
+    {"segscan", "reduce-scan", "primitives/segscan/segscan_3_chunks.cuh", "2 n", "n / 2^19 + log"},
+    {"segscan", "single-pass", "primitives/segscan/segscan_6_pipeline.cuh", "2 n", "a tile + n / tile"},
     {"segscan", "tiles", "primitives/segscan/segscan_omp.c", "2 n", "n / threads"},
     {"reduce", "serial", "primitives/reduce/reduce_ref.c", "n - 1", "n - 1"},
     {"reduce", "tree", "primitives/reduce/reduce_1_tree.cuh", "n - 1", "log2 n"},

@@ -103,8 +103,8 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
                               const spmv_group_matrix_options *options, spmv_group_matrix **matrix);
 
 /* On cuda, sets m->method from the rows of all ranks, whose columns are still those of the whole
- * matrix. name: the option. Together. */
-spmv_status group_choose_method(spmv_group_matrix *m, const char *name);
+ * matrix. name, compression: the options. Together. */
+spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int compression);
 
 /* Makes the members of the matrix for sums and dot products (group_sums.c), and those of the halo
  * (group_halo.c). */

@@ -421,6 +421,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
         ready = host_alloc(ctx, sizeof *m, what, (void **)&m);
     uint64_t numbers = group_mix(0, spmv_version(), strlen(spmv_version()));
     numbers = group_mix(numbers, &o.type, sizeof o.type);
+    numbers = group_mix(numbers, &o.compression, sizeof o.compression);
     const char *const texts[] = {o.method != NULL ? o.method : "auto", o.exchange != NULL ? o.exchange : "auto"};
     for (int i = 0; i < 2; i++)
         numbers = group_mix(numbers, texts[i], strlen(texts[i]) + 1);
@@ -446,7 +447,7 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     m->ranks.sum = group_sum;
     m->ranks.dot = group_dot_in_context;
     m->ranks.largest = group_largest;
-    TRY(group_choose_method(m, o.method));
+    TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
 #ifdef SPMV_HAVE_CUDA

@@ -2,8 +2,8 @@
  *
  * slices adds the entries of a row in the order of their columns, whatever other rows a slice has; so
  * does vector in its own order. Which of the two is used decides about bits, so it follows from the
- * whole matrix: from the slots that slices would have (spmv_7_slices.cuh). Chunks begin at multiples of
- * a slice's rows, so these are the same slices for any number of ranks.
+ * whole matrix: from the slots that slices would have (slices.cuh). Chunks begin at multiples of a
+ * slice's rows, so these are the same slices for any number of ranks.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "distributed/group_internal.h"
 #include "formats/matrix_internal.h"
 
-enum { SLICE = 64 }; /* rows of a slice */
+enum { SLICE = SLICE_ROWS };
 _Static_assert((int)PLAN_UNIT_ROWS % (int)SLICE == 0, "chunks begin where slices begin");
 
 /* A set of the offsets (column - row) of a slice: a hash table with linear probing. An entry belongs to
@@ -106,15 +106,24 @@ static spmv_status count(const spmv_group_matrix *m, struct census *own)
                         : context_fail(m->ctx, SPMV_ERROR_MEMORY, "no memory to choose the method of a group");
 }
 
-/* Whether slices need no more bytes than the arrays that vector reads. */
-static bool suits(const spmv_group_matrix *m, const struct census *all)
+/* The method for all ranks, by the facts of the whole matrix and the table of the backend. */
+static const char *method_of(const spmv_group_matrix *m, const struct census *all, int compression)
 {
-    const double value = m->val != NULL ? (double)spmv_type_size(m->own.type) : 0;
-    const double in_slices = (double)all->slots * (SLICE * value + 16) + 8.0 * (double)all->slices;
-    return all->unsorted == 0 && in_slices <= (double)m->ranks.nnz * (value + 4) + 8.0 * (double)m->ranks.rows;
+    const bool complex_values = m->val != NULL && type_is_complex(m->own.type);
+    const struct facts facts = {.ranks = true,
+                                .whole = true,
+                                .rows = m->ranks.rows,
+                                .nnz = m->ranks.nnz,
+                                .value_bytes = m->val != NULL ? (int)spmv_type_size(m->own.type) : 0,
+                                .compression = compression != SPMV_COMPRESSION_NONE,
+                                .slots = all->slots,
+                                .slices = all->slices,
+                                .many_patterns = true,
+                                .unsorted = all->unsorted > 0};
+    return method_of_facts(SPMV_BACKEND_CUDA, &facts, METHOD_RANKS | (complex_values ? METHOD_COMPLEX : 0));
 }
 
-spmv_status group_choose_method(spmv_group_matrix *m, const char *name)
+spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int compression)
 {
     spmv_status st = SPMV_OK;
     struct census own = {0}, all = {0}, *of_ranks = NULL;
@@ -137,8 +146,9 @@ spmv_status group_choose_method(spmv_group_matrix *m, const char *name)
         TRY(context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
                          "spmv_group_matrix_create: method slices needs columns that ascend strictly in each row"));
     m->group->settled = false;
-    /* a rank without nonzeros has no slices */
-    m->method = (slices || suits(m, &all)) && m->own.nnz > 0 ? "slices" : "vector";
+    m->method = slices ? "slices" : method_of(m, &all, compression);
+    if (m->own.nnz == 0) /* it has no slices */
+        m->method = "vector";
 done:
     host_free(of_ranks);
     return st;

@@ -1,138 +1,60 @@
-/* The table of methods: all ways to compute a product, by backend. "auto" takes the first method of
- * the backend that meets the plan's requirements.
+/* The choice of a product's method, and the tables of ref and omp. The table of cuda, with the reasons to
+ * take or decline each method, is cuda/choose.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "product/plan_internal.h"
 
-static const struct spmv_method methods[] = {
-    {.backend = SPMV_BACKEND_REF,
-     .name = "definition",
+static const struct spmv_method ref_methods[] = {
+    {.name = "definition",
      .why = "the definition: one row after another, summed in long double",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
      .apply = definition_ref_apply},
-    {.backend = SPMV_BACKEND_REF,
-     .name = "staged",
-     .prepare = staged_prepare,
-     .apply = staged_apply,
-     .release = staged_release},
-    {.backend = SPMV_BACKEND_OMP,
-     .name = "tiles",
+    {.name = "staged", .prepare = staged_prepare, .apply = staged_apply, .release = staged_release},
+    {.name = NULL}};
+
+static const struct spmv_method omp_methods[] = {
+    {.name = "tiles",
      .why = "tiles of equal work (rows + nonzeros) keep all threads busy whatever the row lengths",
      .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX | METHOD_EPILOGUE | METHOD_RANKS,
      .prepare = tiles_omp_prepare,
      .apply = tiles_omp_apply,
      .release = tiles_omp_release},
-    {.backend = SPMV_BACKEND_OMP,
-     .name = "staged",
-     .prepare = staged_prepare,
-     .apply = staged_apply,
-     .release = staged_release},
-#ifdef SPMV_HAVE_CUDA
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "slices",
-     .why = "neighbouring rows have the same offsets, which slices of rows store once",
-     .can = METHOD_MIXED | METHOD_TABLE | METHOD_EPILOGUE | METHOD_RANKS | METHOD_PARTS,
-     .prepare = slices_cuda_prepare,
-     .update = slices_cuda_update,
-     .apply = slices_cuda_apply,
-     .dot_parts = slices_cuda_parts,
-     .release = slices_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "tiles",
-     .why = "tiles of whole rows keep all threads busy whatever the row lengths, in one launch",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_TABLE | METHOD_EPILOGUE,
-     .prepare = tiles_cuda_prepare,
-     .update = tiles_cuda_update,
-     .apply = tiles_cuda_apply,
-     .dot_parts = tiles_cuda_parts,
-     .release = tiles_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "long",
-     .why = "rows have hundreds of entries: warps sum units of equal work in registers",
-     .can = METHOD_MIXED,
-     .prepare = long_cuda_prepare,
-     .apply = long_cuda_apply,
-     .release = long_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "groups",
-     .why = "neighbouring rows have equal columns, which groups of rows read once",
-     .can = METHOD_MIXED | METHOD_EPILOGUE,
-     .prepare = groups_cuda_prepare,
-     .apply = groups_cuda_apply,
-     .dot_parts = groups_cuda_parts,
-     .release = groups_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "padded",
-     .why = "neighbouring rows have nearly the same length, and their columns are near to each other",
-     .can = METHOD_MIXED | METHOD_EPILOGUE,
-     .prepare = padded_cuda_prepare,
-     .update = padded_cuda_update,
-     .apply = padded_cuda_apply,
-     .dot_parts = padded_cuda_parts,
-     .release = padded_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "vector",
-     .why = "a warp sums each row, whatever the rank that has the row",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS,
-     .apply = vector_cuda_apply},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "scalar",
-     .can = METHOD_MIXED | METHOD_COMPLEX | METHOD_RANKS,
-     .apply = scalar_cuda_apply},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "fused",
-     .can = METHOD_MIXED | METHOD_COMPLEX,
-     .prepare = fused_cuda_prepare,
-     .apply = fused_cuda_apply,
-     .release = fused_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "columns",
-     .why = "lanes work on adjacent columns of x, so the matrix is read once for all of them",
-     .can = METHOD_VECTORS | METHOD_MIXED | METHOD_COMPLEX,
-     .prepare = columns_cuda_prepare,
-     .apply = columns_cuda_apply,
-     .column_parts = columns_cuda_parts,
-     .release = columns_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "blocked",
-     .why = "gathers from all over an x larger than the last-level cache; blocks of columns keep them in shared memory",
-     .can = METHOD_MIXED | METHOD_COMPLEX,
-     .prepare = blocked_cuda_prepare,
-     .update = blocked_cuda_update,
-     .apply = blocked_cuda_apply,
-     .release = blocked_cuda_release},
-    {.backend = SPMV_BACKEND_CUDA,
-     .name = "staged",
-     .prepare = staged_prepare,
-     .apply = staged_apply,
-     .release = staged_release},
-#endif
-};
-enum { METHODS = sizeof methods / sizeof methods[0] };
+    {.name = "staged", .prepare = staged_prepare, .apply = staged_apply, .release = staged_release},
+    {.name = NULL}};
 
-/* Method number `index` of the backend, or NULL. */
-static const struct spmv_method *method_at(spmv_backend backend, int index)
+/* The table of a backend; NULL if this build has none. */
+static const struct spmv_method *methods_of(spmv_backend backend)
 {
-    for (int m = 0; m < METHODS; m++)
-        if (methods[m].backend == backend && index-- == 0)
-            return &methods[m];
-    return NULL;
+    switch (backend) {
+    case SPMV_BACKEND_REF:
+        return ref_methods;
+    case SPMV_BACKEND_OMP:
+        return omp_methods;
+#ifdef SPMV_HAVE_CUDA
+    case SPMV_BACKEND_CUDA:
+        return cuda_methods;
+#endif
+    default:
+        return NULL;
+    }
 }
 
 const char *spmv_method_name(spmv_backend backend, int index)
 {
-    const struct spmv_method *method = index < 0 ? NULL : method_at(backend, index);
-    return method != NULL ? method->name : NULL;
+    const struct spmv_method *m = methods_of(backend);
+    for (; m != NULL && m->name != NULL && index != 0; m++)
+        index--;
+    return m != NULL ? m->name : NULL;
 }
 
 static const struct spmv_method *method_named(spmv_backend backend, const char *name)
 {
-    for (int m = 0; m < METHODS; m++)
-        if (methods[m].backend == backend && strcmp(methods[m].name, name) == 0)
-            return &methods[m];
-    return NULL;
+    const struct spmv_method *m = methods_of(backend);
+    while (m->name != NULL && strcmp(m->name, name) != 0)
+        m++;
+    return m->name != NULL ? m : NULL;
 }
 
 /* Lists the names of the backend's methods that have these capabilities: "a, b, c". */
@@ -140,9 +62,9 @@ static void method_list(spmv_backend backend, unsigned needs, char *text, size_t
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int m = 0; m < METHODS && used < size; m++)
-        if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", methods[m].name);
+    for (const struct spmv_method *m = methods_of(backend); m->name != NULL && used < size; m++)
+        if ((needs & ~m->can) == 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", m->name);
 }
 
 unsigned plan_needs(const spmv_plan *plan)
@@ -152,52 +74,126 @@ unsigned plan_needs(const spmv_plan *plan)
            (type_is_complex(plan->type) ? METHOD_COMPLEX : 0) | (plan->ranks != NULL ? METHOD_RANKS : 0);
 }
 
-static const struct spmv_method *method_for(spmv_backend backend, unsigned needs)
+static const char *lacking(unsigned needs)
 {
-    for (int m = 0; m < METHODS; m++)
-        if (methods[m].backend == backend && (needs & ~methods[m].can) == 0)
-            return &methods[m];
-    return NULL;
+    return needs & METHOD_VECTORS ? "no products of several vectors or with strides"
+           : needs & METHOD_MIXED ? "no products with values of another type than the sums"
+           : needs & METHOD_RANKS ? "no products of several ranks"
+                                  : "no products in complex types";
+}
+
+/* Why a plan that chooses its method passes this one over before it prepares it; NULL: it does not. */
+static const char *passes(const struct spmv_method *m, const struct facts *facts, unsigned needs)
+{
+    return (needs & ~m->can) != 0 ? lacking(needs & ~m->can)
+           : m->why == NULL       ? "by name only"
+           : m->suits != NULL     ? m->suits(facts)
+                                  : NULL;
 }
 
 spmv_status method_choose(spmv_plan *plan, const char *name)
 {
     const spmv_backend backend = plan->ctx->backend->id;
-    const bool named = name != NULL && strcmp(name, "auto") != 0;
     const unsigned needs = plan_needs(plan);
-    const struct spmv_method *method = named ? method_named(backend, name) : method_for(backend, needs);
+    const struct spmv_method *method = NULL;
     char list[256];
-    if (named && method == NULL) {
+    plan->named = name != NULL && strcmp(name, "auto") != 0;
+    if (plan->named)
+        method = method_named(backend, name);
+    else
+        for (method = methods_of(backend); method->name != NULL && (needs & ~method->can) != 0; method++)
+            continue;
+    if (method == NULL) {
         method_list(backend, 0, list, sizeof list);
         return context_fail(plan->ctx, SPMV_ERROR_METHOD, "unknown method %s on backend %s; there are: auto, %s", name,
                             spmv_backend_name(backend), list);
     }
-    const unsigned lacks = method != NULL ? needs & ~method->can : needs;
-    if (method == NULL || lacks != 0) {
+    const unsigned lacks = method->name != NULL ? needs & ~method->can : needs;
+    if (lacks != 0) {
         method_list(backend, needs, list, sizeof list);
         return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_plan_create: method %s on backend %s has no products %s; there are: %s",
-                            named ? name : "auto", spmv_backend_name(backend),
-                            lacks & METHOD_VECTORS ? "of several vectors or with strides"
-                            : lacks & METHOD_MIXED ? "with values of another type than the sums"
-                            : lacks & METHOD_RANKS ? "of several ranks"
-                                                   : "in complex types",
-                            list);
+                            "spmv_plan_create: method %s on backend %s has %s; there are: %s",
+                            plan->named ? name : "auto", spmv_backend_name(backend), lacking(lacks), list);
     }
     plan->method = method;
-    plan->named = named;
-    snprintf(plan->why, sizeof plan->why, "%s", named ? "requested by name" : method->why);
     return SPMV_OK;
 }
 
-spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason)
+/* Prepares the plan with a method. plan->declined: why it declined; NULL: it did not. */
+static spmv_status prepare_with(spmv_plan *plan, const struct spmv_method *method)
 {
-    const struct spmv_method *const method = method_named(plan->ctx->backend->id, name);
-    if (plan->named)
-        snprintf(plan->why, sizeof plan->why, "%s instead of %s: %s", name, plan->method->name, reason);
-    else
-        snprintf(plan->why, sizeof plan->why, "%s", method->why);
-    plan_release_state(plan);
+    const int64_t before = plan->bytes - plan->prepared_bytes;
     plan->method = method;
-    return method->prepare(plan);
+    plan->declined = method->suits != NULL ? method->suits(&plan->facts) : NULL;
+    if (plan->declined != NULL || method->prepare == NULL)
+        return SPMV_OK;
+    const spmv_status st = method->prepare(plan);
+    if (st == SPMV_OK && plan->declined != NULL) {
+        plan_release_state(plan);
+        plan->bytes = before + plan->prepared_bytes;
+    }
+    return st;
+}
+
+/* For a plan whose method is fixed: by its name, or because all ranks take the same. */
+static spmv_status prepare_fixed(spmv_plan *plan)
+{
+    const struct spmv_method *const method = plan->method;
+    snprintf(plan->why, sizeof plan->why, "%s", plan->named ? "requested by name" : method->why);
+    const spmv_status st = prepare_with(plan, method);
+    if (st != SPMV_OK || plan->declined == NULL)
+        return st;
+    if (plan->ranks != NULL) /* another method would have other bits */
+        return context_fail(plan->ctx, SPMV_ERROR_MEMORY, "method %s of several ranks: %s; take method vector",
+                            method->name, plan->declined);
+    snprintf(plan->why, sizeof plan->why, "tiles instead of %s: %s", method->name, plan->declined);
+    return prepare_with(plan, method_named(plan->ctx->backend->id, "tiles"));
+}
+
+/* For a plan that chooses its method: the first one of the table that does not decline. */
+static spmv_status prepare_first(spmv_plan *plan)
+{
+    const struct spmv_method *const methods = methods_of(plan->ctx->backend->id);
+    const unsigned needs = plan_needs(plan);
+    for (int m = 0; methods[m].name != NULL; m++) {
+        plan->passed[m] = passes(&methods[m], &plan->facts, needs);
+        if (plan->passed[m] != NULL)
+            continue;
+        const spmv_status st = prepare_with(plan, &methods[m]);
+        if (st != SPMV_OK || plan->declined == NULL) {
+            snprintf(plan->why, sizeof plan->why, "%s", methods[m].why);
+            return st;
+        }
+        plan->passed[m] = plan->declined;
+    }
+    return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: every method declined");
+}
+
+spmv_status method_prepare(spmv_plan *plan)
+{
+#ifdef SPMV_HAVE_CUDA
+    if (plan->ctx->backend->id == SPMV_BACKEND_CUDA)
+        plan_find_facts_cuda(plan);
+#endif
+    return plan->named || plan->ranks != NULL ? prepare_fixed(plan) : prepare_first(plan);
+}
+
+const char *method_of_facts(spmv_backend backend, const struct facts *facts, unsigned needs)
+{
+    const struct spmv_method *m = methods_of(backend);
+    while (m->name != NULL && (passes(m, facts, needs) != NULL || (m->pays != NULL && m->pays(facts) != NULL)))
+        m++;
+    return m->name;
+}
+
+const char *spmv_plan_passed_over(const spmv_plan *plan, int index, const char **reason)
+{
+    const struct spmv_method *m = plan != NULL ? methods_of(plan->ctx->backend->id) : NULL;
+    for (int row = 0; m != NULL && m != plan->method; m++, row++)
+        if (plan->passed[row] != NULL && index-- == 0) {
+            if (reason != NULL)
+                *reason = plan->passed[row];
+            return m->name;
+        }
+    return NULL;
 }

@@ -159,8 +159,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     plan->types = plan_types_of(plan->a.type, plan->type);
     TRY(method_choose(plan, o.method));
     TRY(plan_take_matrix(plan, a));
-    if (plan->method->prepare != NULL)
-        TRY(plan->method->prepare(plan));
+    TRY(method_prepare(plan));
     say_no_table(plan);
     TRY(epilogue_prepare(plan));
     if (!plan->settled)

@@ -1,7 +1,7 @@
-/* The inside of a plan, and the table of methods.
+/* The inside of a plan, and the methods.
  *
- * A method is one way to compute y = alpha op(A) x + beta y on one backend: one file with its
- * functions, and one row in the table of methods (methods.c).
+ * A method is one way to compute y = alpha op(A) x + beta y on one backend: a file or a folder with
+ * its functions, and one row in the backend's table (ref and omp: methods.c, cuda: cuda/choose.c).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PLAN_INTERNAL_H
@@ -10,6 +10,7 @@
 #include <spmv/operator.h>
 
 #include "core/backend.h"
+#include "product/cuda/choose.h"
 
 /* Capabilities of a method beyond one vector of a real type, and requirements of a plan. */
 enum {
@@ -127,16 +128,23 @@ struct plan_product {
     void *column_parts;
 };
 
+/* A row of a backend's table. "auto" takes the first one that can do what the plan requires and does not
+ * decline. */
 struct spmv_method {
-    spmv_backend backend;
-    const char *name;
+    const char *name; /* NULL: after the last row */
     /* one sentence for plans that chose the method automatically; NULL where "auto" never does */
     const char *why;
-    /* METHOD_...; "auto" takes the first method of its backend that meets the plan's
-     * requirements */
-    unsigned can;
+    unsigned can; /* METHOD_... */
 
-    /* Builds plan->state from plan->a and adds to plan->bytes. NULL: nothing to build. */
+    /* Why the method declines the matrix, by what is known before a look at it. Returns NULL if it does
+     * not. NULL: it takes every matrix. */
+    const char *(*suits)(const struct facts *facts);
+
+    /* The same by what prepare has counted so far in plan->facts. prepare calls it. */
+    const char *(*pays)(const struct facts *facts);
+
+    /* Builds plan->state from plan->a and adds to plan->bytes. Declines by setting plan->declined to the
+     * reason. NULL: nothing to build. */
     spmv_status (*prepare)(spmv_plan *plan);
 
     /* Called after plan->a.val got new values or became another array. Queues the work that follows
@@ -171,6 +179,8 @@ struct spmv_method {
 enum plan_types { PLAN_TYPES_LIST(PLAN_TYPES_ENUM_) PLAN_TYPES };
 #undef PLAN_TYPES_ENUM_
 
+enum { PLAN_MOST_METHODS = 16 }; /* of a backend */
+
 /* The result of the solvers' symmetry check (solvers/krylov/krylov_symmetry.c). */
 enum plan_symmetry { PLAN_SYMMETRY_UNKNOWN = 0, PLAN_SYMMETRIC, PLAN_NOT_SYMMETRIC };
 
@@ -198,7 +208,12 @@ struct spmv_plan {
     int from_bits;
     /* Memory that only the preparation needed. It is freed with the plan, since freeing waits. */
     void *prepared;
-    void *state;         /* private data of the method */
+    int64_t prepared_bytes;
+    void *state;          /* private data of the method */
+    const char *declined; /* by prepare: why the method is not possible, or does not pay off; NULL */
+    struct facts facts;   /* on cuda */
+    /* for each row of the backend's table: why the choice passed it over; NULL: it did not */
+    const char *passed[PLAN_MOST_METHODS];
     void *epilogue;      /* scratch memory of an epilogue that follows the product */
     int64_t longest_row; /* -1: not yet measured */
     /* of op(A) with its present values; new values reset it to unknown */
@@ -253,14 +268,18 @@ enum plan_types plan_types_of(spmv_type stored, spmv_type sums);
 /* The METHOD_... flags that the plan requires. */
 unsigned plan_needs(const spmv_plan *plan);
 
-/* Sets plan->method and plan->why: the method of that name, or for NULL and "auto" the backend's
- * first that meets the plan's requirements. SPMV_ERROR_METHOD (the message lists the names),
- * SPMV_ERROR_UNSUPPORTED. */
+/* Checks the option, before the matrix is taken: sets plan->named, and plan->method to the method of that
+ * name, or for NULL and "auto" to the backend's first that can do what the plan requires.
+ * SPMV_ERROR_METHOD (the message lists the names), SPMV_ERROR_UNSUPPORTED. */
 spmv_status method_choose(spmv_plan *plan, const char *name);
 
-/* Releases what plan->method has built and prepares the plan with the method of this name. reason:
- * why plan->method was not possible. */
-spmv_status method_instead(spmv_plan *plan, const char *name, const char *reason);
+/* Chooses the method, from plan->a, and prepares the plan with it: plan->method, if it is named, or the
+ * first of the table that does not decline. If a named one declines, tiles replaces it. */
+spmv_status method_prepare(spmv_plan *plan);
+
+/* The method that the backend's table gives for such facts and requirements, as for a plan that has
+ * counted them. NULL: none. */
+const char *method_of_facts(spmv_backend backend, const struct facts *facts, unsigned needs);
 
 /* Allocates plan->state, all bits 0. */
 spmv_status plan_new_state(spmv_plan *plan, int64_t bytes);
@@ -297,6 +316,10 @@ bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
  * the public function, for messages. */
 spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
 
+/* The table of the backend cuda, and what it asks of a plan: sets plan->facts (cuda/choose.c). */
+extern const struct spmv_method cuda_methods[];
+void plan_find_facts_cuda(spmv_plan *plan);
+
 /* The functions of the methods. */
 spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
 spmv_status tiles_omp_prepare(spmv_plan *);
@@ -315,7 +338,6 @@ spmv_status tiles_cuda_update(spmv_plan *);
 spmv_status tiles_cuda_apply(const spmv_plan *, const struct plan_product *);
 void tiles_cuda_release(spmv_plan *);
 const void *tiles_cuda_parts(const spmv_plan *, int64_t *count);
-bool long_cuda_suits(const spmv_plan *); /* whether a plan that chooses its method tries "long" */
 spmv_status long_cuda_prepare(spmv_plan *);
 spmv_status long_cuda_apply(const spmv_plan *, const struct plan_product *);
 void long_cuda_release(spmv_plan *);
@@ -323,9 +345,6 @@ spmv_status groups_cuda_prepare(spmv_plan *);
 spmv_status groups_cuda_apply(const spmv_plan *, const struct plan_product *);
 void groups_cuda_release(spmv_plan *);
 const void *groups_cuda_parts(const spmv_plan *, int64_t *count);
-/* The method that a plan tries that chooses its method, if slices, long and groups
- * do not suit. */
-const char *padded_or_other_cuda(const spmv_plan *);
 spmv_status padded_cuda_prepare(spmv_plan *);
 spmv_status padded_cuda_update(spmv_plan *);
 spmv_status padded_cuda_apply(const spmv_plan *, const struct plan_product *);
@@ -340,8 +359,6 @@ spmv_status slices_cuda_update(spmv_plan *);
 spmv_status slices_cuda_apply(const spmv_plan *, const struct plan_product *);
 void slices_cuda_release(spmv_plan *);
 const void *slices_cuda_parts(const spmv_plan *, int64_t *count);
-/* The same if padded does not suit either. */
-const char *blocked_or_tiles_cuda(const spmv_plan *);
 spmv_status blocked_cuda_prepare(spmv_plan *);
 spmv_status blocked_cuda_update(spmv_plan *);
 spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);

@@ -297,7 +297,7 @@ spmv_status map_scan(const queue &q, Function function, spmv_scan_kind kind, In 
 /* Bytes of scratch memory for segscan of n elements. Type is Op::type. */
 template <typename Type> int64_t segscan_scratch_bytes(int64_t n)
 {
-    return rungs::segscan_2_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
+    return rungs::segscan_5_scratch((int64_t)sizeof(Type), n > 0 ? n : 0);
 }
 
 /* A scan that starts again at each segment, as spmv_segscan (primitives.h).
@@ -322,7 +322,7 @@ spmv_status segscan(const queue &q, spmv_scan_kind kind, const spmv_segments &se
         return st;
     const rungs::segment_starts starts = rungs::starts_of(&segments);
     return rungs::run(q, "segscan", segscan_scratch_bytes<Type>(n), [=](rungs::spmv_context *ctx, void *scratch) {
-        return rungs::segscan_2_launch<Op>(ctx, rungs::as_loader<Type>(in), rungs::as_storer(out), starts, n,
+        return rungs::segscan_5_launch<Op>(ctx, rungs::as_loader<Type>(in), rungs::as_storer(out), starts, n,
                                            kind == SPMV_EXCLUSIVE, scratch);
     });
 }

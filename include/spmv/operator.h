@@ -214,10 +214,18 @@ typedef struct spmv_plan_info {
  * Errors: SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_plan_describe(const spmv_plan *plan, spmv_plan_info *info, size_t size);
 
+/* A method that a plan which chose its method passed over before it took its own. Static storage.
+ *
+ *   index    0, 1, ... in the order in which the plan tried them; NULL is returned after the last one,
+ *            for NULL, and for a plan whose method was named
+ *   *reason  why the plan did not take it, in a few words; unchanged where NULL is returned; may be
+ *            NULL */
+SPMV_API const char *spmv_plan_passed_over(const spmv_plan *plan, int index, const char **reason);
+
 /* The name of a method of a backend. Static storage.
  *
- *   index  0, 1, ...; NULL is returned after the last method and for an unknown backend. "auto" is
- *          not in the list. */
+ *   index  0, 1, ... in the order in which plans try them; NULL is returned after the last method and
+ *          for an unknown backend. "auto" is not in the list. */
 SPMV_API const char *spmv_method_name(spmv_backend backend, int index);
 
 /* The result of spmv_verify. */

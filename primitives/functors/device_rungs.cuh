@@ -14,7 +14,7 @@
 #include "primitives/reduce/reduce_6_packs.cuh"
 #include "primitives/scan/scan_5_lookback.cuh"
 #include "primitives/segscan/segreduce_1_walk.cuh"
-#include "primitives/segscan/segscan_2_lookback.cuh"
+#include "primitives/segscan/segscan_5_lookback.cuh"
 
 template <typename To> struct convert_to {
     template <typename From> __device__ To operator()(From x) const

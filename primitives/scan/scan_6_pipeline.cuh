@@ -27,7 +27,7 @@
 using scan_6_shape = pipeline_shape<9>;
 
 /* The segment heads of a plain scan: none. A segmented scan has its own class
- * (segscan_3_pipeline.cuh). */
+ * (segscan_6_pipeline.cuh). */
 struct no_heads {
     static constexpr bool ANY = false;
     template <typename Op> using fold = chain_plain<Op>;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "primitives/map/map_1_packs.cuh"
-#include "primitives/segscan/segscan_2_lookback.cuh"
+#include "primitives/segscan/segscan_5_lookback.cuh"
 
 enum { FLAGS_RUN = 32 * block_threads }; /* flags of a block */
 

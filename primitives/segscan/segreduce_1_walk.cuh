@@ -20,7 +20,7 @@
 #ifndef SPMV_SEGREDUCE_1_WALK_CUH
 #define SPMV_SEGREDUCE_1_WALK_CUH
 
-#include "primitives/segscan/segscan_1_chunks.cuh"
+#include "primitives/segscan/segscan_3_chunks.cuh"
 
 /* The results of the chunks for the second launch; arrays of most_chunks entries. */
 template <typename Type> struct walk_chunks {
@@ -137,7 +137,7 @@ spmv_status segreduce_1_launch(spmv_context *ctx, Load load, Store store, segmen
                                   segreduce_walk<Op, Older, Load, Store>, load, store, closings, cut, result);
     if (st != SPMV_OK || cut.count == 1)
         return st;
-    return segscan_1_launch_over_chunks<Op>(ctx, result.left_open, store_joined<Op, Store>{store, result, cut.count},
+    return segscan_3_launch_over_chunks<Op>(ctx, result.left_open, store_joined<Op, Store>{store, result, cut.count},
                                             result.closed, cut.count);
 }
 

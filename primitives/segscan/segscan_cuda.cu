@@ -2,15 +2,15 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "device/dispatch.cuh"
-#include "primitives/segscan/segscan_2_lookback.cuh"
-#include "primitives/segscan/segscan_3_pipeline.cuh"
+#include "primitives/segscan/segscan_5_lookback.cuh"
+#include "primitives/segscan/segscan_6_pipeline.cuh"
 
 extern "C" int64_t segscan_scratch_cuda(const spmv_context *ctx, spmv_type type, const spmv_segments *segments,
                                         int64_t n)
 {
     (void)ctx;
     (void)segments;
-    return segscan_2_scratch((int64_t)spmv_type_size(type), n);
+    return segscan_5_scratch((int64_t)spmv_type_size(type), n);
 }
 
 /* Rung 3 if the device can run it, else rung 2. */
@@ -20,8 +20,8 @@ static spmv_status single_pass(spmv_context *ctx, load_array<typename Op::type> 
                                void *scratch)
 {
     if (engine_there(ctx))
-        return segscan_3_launch<Op>(ctx, load, store, segments, n, exclusive);
-    return segscan_2_launch<Op, typename segscan_2_best::older>(ctx, load, store, segments, n, exclusive, scratch);
+        return segscan_6_launch<Op>(ctx, load, store, segments, n, exclusive);
+    return segscan_5_launch<Op, typename segscan_5_best::older>(ctx, load, store, segments, n, exclusive, scratch);
 }
 
 extern "C" spmv_status segscan_cuda(spmv_context *ctx, spmv_scan_kind kind, spmv_op by, spmv_type of,

@@ -9,7 +9,7 @@
  * Compared with scan, each operation becomes two, and a pair needs space for its head (8 bytes for
  * 4, 16 for 8). The levels of rungs 1 and 2 write their result and read it again, so their pairs
  * are kept in scratch, and an additional launch extracts the values: 2 n v more bytes. The tuned
- * rungs instead read the heads once, as bits (segscan_2_lookback.cuh).
+ * rungs instead read the heads once, as bits (segscan_5_lookback.cuh).
  * Source: J. T. Schwartz, "Ultracomputers", TOPLAS 2(4), 1980; G. E. Blelloch, "Prefix sums and
  * their applications", 1990, section 1.5; S. Sengupta et al., "Scan primitives for GPU computing",
  * 2007.

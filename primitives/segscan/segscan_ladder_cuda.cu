@@ -1,13 +1,13 @@
 /* The rungs of segmented scan by name on CUDA: the teaching rungs as kernels, and the tuned ones.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "primitives/segscan/segscan_1_chunks.cuh"
+#include "primitives/segscan/segscan_3_chunks.cuh"
 #include "primitives/segscan/segscan_ladder.cuh"
 
-/* "reduce-scan": scan, rung 3, on pairs with heads as bits (segscan_1_chunks.cuh). */
+/* "reduce-scan": scan, rung 3, on pairs with heads as bits (segscan_3_chunks.cuh). */
 static int64_t chunks_scratch(const spmv_context *, const scan_request *r)
 {
-    return segscan_1_scratch((int64_t)spmv_type_size(r->type));
+    return segscan_3_scratch((int64_t)spmv_type_size(r->type));
 }
 
 static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
@@ -16,7 +16,7 @@ static spmv_status run_chunks(spmv_context *ctx, const scan_request *r)
         return segscan_ladder_with_op(ctx, r, [=](auto op) {
             using T = typename decltype(op)::type;
             const spmv_segments segments = segments_of_request(r);
-            return segscan_1_launch<decltype(op)>(ctx, load_array<T>{(const T *)r->in}, store_array<T>{(T *)r->out},
+            return segscan_3_launch<decltype(op)>(ctx, load_array<T>{(const T *)r->in}, store_array<T>{(T *)r->out},
                                                   starts_of(&segments), r->n, r->kind == SPMV_EXCLUSIVE, r->scratch);
         });
     });

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Checks that includes point one way and name the whole path, and that the rungs of each ladder are
-# numbered without gaps and named in docs/ladder.md.
+# Checks that includes point one way and name the whole path, that the rungs of each ladder are named
+# in docs/ladder.md, and that the page explains each gap in their numbers.
 #
 #   app -> bench -> distributed -> solvers -> spgemm -> product -> formats -> primitives -> device
 #       -> core -> include/spmv
@@ -20,10 +20,10 @@
 #   - app includes public headers, those of bench, its own, and core/plural.h, core/reals.h and core/splitmix.h,
 #     which need public headers only; examples and python public headers and their own.
 #   - The rungs of a ladder NAME in a primitive, product/, spgemm/ and solvers/ (NAME_NUMBER_WORDS,
-#     in any folder there) are numbered without gaps from 0 or 1, with one stem per number
-#     (scan_6_pipeline; the names of further files of a rung start with its stem:
-#     spmv_4_tiles_plan). None includes a higher rung of its ladder. docs/ladder.md names each of
-#     them, and no other.
+#     in any folder there) are numbered from 0 or 1, with one stem per number (scan_6_pipeline; the
+#     names of further files of a rung start with its stem: spmv_4_tiles_plan). None includes a
+#     higher rung of its ladder. docs/ladder.md names each of them, and no other. A number without a
+#     file is named there as `segscan_4`, with the reason beside it.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
 #        check_layers.sh --self-test    plants a violation of each rule in a scratch tree; each must
@@ -101,9 +101,14 @@ check() {
     function number(path) { path = base(path); sub(/^[a-z]+_/, "", path); return path + 0 }
     function stem(path) { path = base(path); sub(/\..*/, "", path); return path }
     # The ladders page, if there is one: it names every rung, and only files that exist.
-    function check_page(  line, name, rung, named, found) {
+    function check_page(  line, rest, name, rung, named, found, explained, gaps) {
+        for (name in highest)
+            for (rung = 1; rung < highest[name]; rung++)
+                if (!((name SUBSEP rung) in stems)) gaps[base(name) "_" rung] = name "_" rung "_*: the ladder ends at " highest[name] " and has no rung " rung
         while ((getline line < page) > 0) {
             found = 1
+            for (rest = line; match(rest, /`[a-z]+_[0-9]+`/); rest = substr(rest, RSTART + RLENGTH))
+                explained[substr(rest, RSTART + 1, RLENGTH - 2)] = 1
             while (match(line, /[a-z]+_[0-9]+_[a-z0-9_]+\.(cuh|cu|h|cc|c)/)) {
                 name = substr(line, RSTART, RLENGTH)
                 line = substr(line, RSTART + RLENGTH)
@@ -112,6 +117,10 @@ check() {
                 named[name] = 1
             }
         }
+        for (name in gaps)
+            if (!(name in explained)) { print gaps[name]; failures++ }
+        for (name in explained)
+            if (!(name in gaps)) { print "docs/ladder.md: " name " is no gap in a ladder"; failures++ }
         for (rung in stems)
             if (found && !(stems[rung] in named)) {
                 print "docs/ladder.md does not name the rung " rungs[rung]
@@ -171,12 +180,18 @@ check() {
     }
     END {
         check_page()
-        for (name in highest)
-            for (rung = 1; rung < highest[name]; rung++)
-                if (!((name SUBSEP rung) in stems)) { print name "_" rung "_*: the ladder ends at " highest[name] " and has no rung " rung; failures++ }
         if (includes == 0) { print "no includes found: is this the tree?"; failures++ }
         exit failures > 0
     }'
+}
+
+# allow FILE LINE FILE LINE: the scratch tree with these lines added must pass
+allow() {
+    rm -rf "$scratch/tree"
+    cp -r "$scratch/clean" "$scratch/tree"
+    printf '%s\n' "$2" >>"$scratch/tree/$1"
+    printf '%s\n' "$4" >>"$scratch/tree/$3"
+    check "$scratch/tree" || { echo "check_layers.sh: $2 in $1 fails" >&2 && exit 1; }
 }
 
 # plant FILE LINE [NAMED [FILE LINE]]: the scratch tree with this line (these lines) added must fail
@@ -291,10 +306,12 @@ TREE
     plant docs/ladder.md 'a rung: scan_3_none.cuh'
     plant primitives/scan/scan_3_new.cuh '#include "core/run.h"' 'does not name the rung primitives/scan/scan_3_new'
     plant primitives/scan/scan_4_far.cuh '#include "core/run.h"' primitives/scan/scan_3_
+    plant docs/ladder.md "the rung \`scan_2\` has no file" 'scan_2 is no gap'
+    allow primitives/scan/scan_4_far.cuh '#include "core/run.h"' docs/ladder.md "there is no \`scan_3\`, see scan_4_far.cuh"
     echo "check_layers.sh: $planted planted violations, all found"
 }
 
 case ${1-} in
 --self-test) self_test ;;
-*) check "${1:-$(cd "$(dirname "$0")/../.." && pwd)}" && echo "includes point one way and name whole paths, ladders have no gaps and are in docs/ladder.md" ;;
+*) check "${1:-$(cd "$(dirname "$0")/../.." && pwd)}" && echo "includes point one way and name whole paths, docs/ladder.md names the rungs and explains gaps" ;;
 esac

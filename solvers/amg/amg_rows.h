@@ -7,7 +7,7 @@
  * elements of its own row, and reads of other rows only what no call of the same step writes.
  *
  * Included as it is, this file and those below declare the arguments. As the TEMPLATE of each_real.h
- * it defines the functions for each T.
+ * it defines the functions for each T; a file may use functions of those above it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/amg/amg_aggregate_rows.h"

@@ -558,6 +558,7 @@ static void check_objects(void)
     assert_true(view.rows == 0 && view.cols == 0 && view.nnz == 0 && view.row_ptr == NULL && view.col == NULL &&
                 view.val == NULL && view.memory == SPMV_MEMORY_HOST);
     assert_null(spmv_plan_context(NULL));
+    assert_null(spmv_plan_passed_over(NULL, 0, NULL));
     assert_int_equal(spmv_spec_known(NULL), 0);
     assert_non_null(spmv_spec_form(0, NULL));
     spmv_matrix *matrix = NULL;
@@ -693,6 +694,7 @@ static const struct {
     {"spmv_multiply_plan_destroy", 1, check_objects},
     {"spmv_multiply_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
+    {"spmv_plan_passed_over", 2, check_objects},
     {"spmv_preconditioner_destroy", 1, check_objects},
     {"spmv_solver_destroy", 1, check_objects},
     {"spmv_backend_name", 0, check_names},

@@ -7,7 +7,7 @@
 #include "primitives/scan/scan_5_lookback.cuh"
 #include "primitives/segscan/segreduce_1_walk.cuh"
 #include "primitives/segscan/segreduce_3_resident.cuh"
-#include "primitives/segscan/segscan_3_pipeline.cuh"
+#include "primitives/segscan/segscan_6_pipeline.cuh"
 
 extern "C" {
 #include "tests/device/lookback_rungs.h"
@@ -28,7 +28,7 @@ template <typename ScanShape, typename SegscanShape> struct shapes {
     static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                                bool exclusive, void *scratch)
     {
-        return segscan_2_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, scratch);
+        return segscan_5_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive, scratch);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
@@ -52,7 +52,7 @@ template <typename ScanShape, typename SegscanShape, typename MergeShape, typena
     {
         if (!engine_there(ctx))
             return Otherwise::template segscan<Op>(ctx, load, store, segments, n, exclusive, scratch);
-        return segscan_3_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive);
+        return segscan_6_launch<Op, SegscanShape>(ctx, load, store, segments, n, exclusive);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
@@ -104,7 +104,7 @@ struct chunks {
     static spmv_status segscan(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                                bool exclusive, void *scratch)
     {
-        return segscan_1_launch<Op>(ctx, load, store, segments, n, exclusive, scratch);
+        return segscan_3_launch<Op>(ctx, load, store, segments, n, exclusive, scratch);
     }
     template <typename Op, typename Load, typename Store>
     static spmv_status segreduce(spmv_context *ctx, Load load, Store store, segment_closings closings, void *scratch)
@@ -157,7 +157,7 @@ template <typename Rung> constexpr lookback_rung rung(const char *name)
 
 using small_scan = lookback_shape<2 * warp_lanes, 1, 1>;
 using small_segscan = lookback_shape<block_threads, 1, 1>;
-using best = shapes<scan_5_best<float>, segscan_2_best>;
+using best = shapes<scan_5_best<float>, segscan_5_best>;
 using small = shapes<small_scan, small_segscan>;
 using small_pipeline = pipeline<pipeline_shape<1>, pipeline_shape<1>, merge_shape<12, 3, 4>, small>;
 enum { SMALLEST_TILE = 256 }; /* steps, in the smallest shapes with 8-byte elements */
@@ -168,7 +168,7 @@ enum { SMALLEST_TILE = 256 }; /* steps, in the smallest shapes with 8-byte eleme
 extern "C" const lookback_rung lookback_rungs[] = {
     rung<chunks>("chunks"),
     rung<best>("lookback"),
-    rung<pipeline<scan_6_shape, segscan_3_shape, segreduce_2_shape, best>>("pipeline"),
+    rung<pipeline<scan_6_shape, segscan_6_shape, segreduce_2_shape, best>>("pipeline"),
     rung<pipeline<pipeline_shape<9, 2>, pipeline_shape<7, 1>, merge_shape<124, 3, 4>, best>>("pipeline-b"),
     rung<resident<small>>("small"),
     rung<under_delays<resident<small>>>("delayed"),

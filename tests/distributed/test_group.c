@@ -484,6 +484,67 @@ static void long_row_is_reported(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* What a rank needs to give the method of its product. */
+struct chosen {
+    const spmv_csr *a;
+    int compression;
+    char method[4][32]; /* of each rank */
+};
+
+static spmv_status choose_rank(spmv_group *group, void *user)
+{
+    struct chosen *const chosen = user;
+    const int rank = spmv_group_rank(group), ranks = spmv_group_ranks(group);
+    const int64_t begin = chosen->a->rows * rank / ranks, end = chosen->a->rows * (rank + 1) / ranks;
+    int64_t *offsets = malloc((size_t)(end - begin + 1) * sizeof *offsets);
+    const spmv_csr own = rows_of(chosen->a, begin, end, offsets);
+    spmv_group_matrix_options options;
+    spmv_group_matrix_info info = {0};
+    spmv_group_matrix *m = NULL;
+    spmv_group_matrix_options_init(&options, sizeof options);
+    options.compression = chosen->compression;
+    spmv_status st = spmv_group_matrix_create(group, &own, &options, &m);
+    if (st == SPMV_OK)
+        st = spmv_group_matrix_describe(m, &info, sizeof info);
+    snprintf(chosen->method[rank], sizeof chosen->method[rank], "%s", info.method != NULL ? info.method : "");
+    spmv_group_matrix_destroy(m);
+    free(offsets);
+    return st;
+}
+
+/* All ranks take one method, whatever their number. On cuda it follows from the table of methods. */
+static void ranks_take_one_method(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *method; /* on cuda */
+        int compression;
+    } rows[] = {{"poisson2d:30", "slices", SPMV_COMPRESSION_AUTO},
+                {"poisson2d:30", "vector", SPMV_COMPRESSION_NONE},
+                {"rmat:9,6", "vector", SPMV_COMPRESSION_AUTO},
+                {"dense:40,40", "vector", SPMV_COMPRESSION_AUTO}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        spmv_csr a;
+        const struct matrix_case c = {rows[i].spec, SPMV_F64, SPMV_F64, false};
+        spmv_matrix *matrix = matrix_of(&c, &a);
+        for (int ranks = 1; ranks <= 3; ranks += 2) {
+            char message[300];
+            struct chosen chosen = {.a = &a, .compression = rows[i].compression};
+            spmv_context_options options;
+            spmv_context_options_init(&options, sizeof options);
+            options.backend = support_backend;
+            options.threads = ranks;
+            if (spmv_group_run(ranks, &options, choose_rank, &chosen, message, sizeof message) != SPMV_OK)
+                fail_msg("%s: %s", rows[i].spec, message);
+            for (int r = 0; r < ranks; r++)
+                assert_string_equal(chosen.method[r], support_backend == SPMV_BACKEND_CUDA  ? rows[i].method
+                                                      : support_backend == SPMV_BACKEND_OMP ? "tiles"
+                                                                                            : "definition");
+        }
+        spmv_matrix_destroy(matrix);
+    }
+}
+
 /* ------------------------------------------------------------- failures */
 
 enum fault {
@@ -1020,6 +1081,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(same_bits),
         cmocka_unit_test(pattern_has_ones),
         cmocka_unit_test(long_row_is_reported),
+        cmocka_unit_test(ranks_take_one_method),
         cmocka_unit_test(failures_reach_all_ranks),
         cmocka_unit_test(ranks_in_different_functions_end),
         cmocka_unit_test(memory_of_one_rank_ends_all),

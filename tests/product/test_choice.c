@@ -1,5 +1,5 @@
-/* The method that "auto" chooses on CUDA, the same every time, and the plan's description of the
- * matrix and its layout.
+/* The method that "auto" chooses on CUDA, the same every time, the methods that it passes over, and the
+ * plan's description of the matrix and its layout.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/support/support.h"
@@ -52,4 +52,109 @@ static void by_row_lengths(void **state)
     expect(ctx, 300, 3, 200000, "; 1 row longer than a tile, 0 empty");
 }
 
-SUPPORT_MAIN(with_context(by_row_lengths))
+struct passed {
+    const char *method, *reason;
+};
+
+/* Checks which method a plan takes, and all that it passes over. */
+static void expect_passed(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *o, const char *taken,
+                          const struct passed *passed)
+{
+    spmv_plan *plan = NULL;
+    spmv_plan_info info;
+    const char *reason = NULL, *method;
+    int i = 0;
+    assert_ok(ctx, spmv_plan_create(ctx, a, o, &plan));
+    assert_ok(ctx, spmv_plan_describe(plan, &info, sizeof info));
+    assert_string_equal(info.method, taken);
+    for (; (method = spmv_plan_passed_over(plan, i, &reason)) != NULL; i++) {
+        if (passed[i].method == NULL)
+            fail_msg("%s too: %s", method, reason);
+        assert_string_equal(method, passed[i].method);
+        assert_string_equal(reason, passed[i].reason);
+        assert_string_equal(method, spmv_method_name(SPMV_BACKEND_CUDA, i)); /* the order of the table */
+        assert_string_equal(spmv_plan_passed_over(plan, i, NULL), method);
+    }
+    assert_null(passed[i].method);
+    if (o->method == NULL)
+        assert_string_equal(spmv_method_name(SPMV_BACKEND_CUDA, i), taken);
+    const char *const unchanged = reason;
+    assert_null(spmv_plan_passed_over(plan, i, &reason));
+    assert_null(spmv_plan_passed_over(plan, -1, &reason));
+    assert_null(spmv_plan_passed_over(NULL, 0, &reason));
+    assert_ptr_equal(reason, unchanged);
+    spmv_plan_destroy(plan);
+}
+
+static void reasons(void **state)
+{
+    spmv_context *ctx = *state;
+    enum { ROWS = 5000 }; /* a large matrix for the emulated GPU only */
+    static const bool large =
+#ifdef HOST_CUDA
+        true;
+#else
+        false;
+#endif
+    static const char several[] = "no products of several vectors or with strides", small[] = "a small matrix";
+    static int64_t row_ptr[ROWS + 1];
+    static int32_t col[ROWS];
+    static double val[2 * ROWS];
+    for (int i = 0; i <= ROWS; i++)
+        row_ptr[i] = i;
+    for (int i = 0; i < ROWS; i++)
+        col[i] = (int32_t)((i * 7919LL) % ROWS);
+    spmv_csr a = {.rows = ROWS,
+                  .cols = ROWS,
+                  .nnz = ROWS,
+                  .row_ptr = row_ptr,
+                  .row_ptr_bits = 64,
+                  .col = col,
+                  .val = val,
+                  .type = SPMV_F64,
+                  .memory = SPMV_MEMORY_HOST};
+    spmv_plan_options o;
+    spmv_plan_options_init(&o, sizeof o);
+    expect_passed(ctx, &a, &o, "tiles",
+                  (struct passed[]){{"slices", large ? "neighbouring rows have different offsets" : small},
+                                    {"long", small},
+                                    {"groups", large ? "neighbouring rows have different columns" : small},
+                                    {"padded", large ? "rows are short" : small},
+                                    {"blocked", "x fits in the last-level cache"},
+                                    {NULL}});
+    o.vectors = 2;
+    expect_passed(ctx, &a, &o, "columns",
+                  (struct passed[]){{"slices", several},
+                                    {"long", several},
+                                    {"groups", several},
+                                    {"padded", several},
+                                    {"blocked", several},
+                                    {"tiles", several},
+                                    {"vector", several},
+                                    {NULL}});
+    o.vectors = 1;
+    o.method = "padded";
+    expect_passed(ctx, &a, &o, "padded", (struct passed[]){{NULL}});
+    o.method = NULL;
+    o.compression = SPMV_COMPRESSION_NONE;
+    a.val = NULL;
+    expect_passed(ctx, &a, &o, "tiles",
+                  (struct passed[]){{"slices", "compression is off"},
+                                    {"long", small},
+                                    {"groups", "no values"},
+                                    {"padded", "compression is off"},
+                                    {"blocked", "compression is off"},
+                                    {NULL}});
+    a.val = val;
+    a.type = SPMV_C128;
+    static const char complex_types[] = "no products in complex types";
+    expect_passed(ctx, &a, &o, "tiles",
+                  (struct passed[]){{"slices", complex_types},
+                                    {"long", complex_types},
+                                    {"groups", complex_types},
+                                    {"padded", complex_types},
+                                    {"blocked", "complex values"},
+                                    {NULL}});
+}
+
+SUPPORT_MAIN(with_context(by_row_lengths), with_context(reasons))

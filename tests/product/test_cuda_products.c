@@ -150,8 +150,7 @@ static void *widen(spmv_context *ctx, const struct matrix *m, spmv_plan *plan)
     plan_release_state(plan);
     plan->a.row_ptr = wide;
     plan->a.row_ptr_bits = 64;
-    if (plan->method->prepare != NULL)
-        assert_ok(ctx, plan->method->prepare(plan));
+    assert_ok(ctx, method_prepare(plan));
     return wide;
 }
 

@@ -284,8 +284,7 @@ static void wide_offsets(void **state)
             plan_release_state(plan);
             plan->a.row_ptr = wide;
             plan->a.row_ptr_bits = 64;
-            if (plan->method->prepare != NULL)
-                assert_ok(ctx, plan->method->prepare(plan));
+            assert_ok(ctx, method_prepare(plan));
             assert_ok(ctx, spmv_upload(ctx, x, device_y, ROWS * size));
             assert_ok(ctx, spmv_apply(plan, NULL, device_x, NULL, device_y));
             double *wide_y = support_download_as(ctx, type, device_y, ROWS);

@@ -401,8 +401,7 @@ static void wide_offsets(void **state)
                 plan_release_state(plan);
                 plan->a.row_ptr = wide;
                 plan->a.row_ptr_bits = 64;
-                if (plan->method->prepare != NULL)
-                    assert_ok(ctx, plan->method->prepare(plan));
+                assert_ok(ctx, method_prepare(plan));
                 assert_ok(ctx, spmv_upload(ctx, y0, device_y, y_bytes));
                 assert_ok(ctx, apply(plan, &v, device_x, device_y));
                 assert_ok(ctx, spmv_download(ctx, device_y, wide_y, y_bytes));

@@ -352,7 +352,7 @@ static void wide_offsets(void **state)
     with.plan->method->release(with.plan);
     with.plan->a.row_ptr = with.row_ptr;
     with.plan->a.row_ptr_bits = 64;
-    assert_ok(ctx, with.plan->method->prepare(with.plan));
+    assert_ok(ctx, method_prepare(with.plan));
     s.compression = -1;
     struct planned without = make_plan(&m, values, s);
     check_layout(&with, 200);

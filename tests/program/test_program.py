@@ -1673,6 +1673,18 @@ class Info(Case):
         )
         self.assertTrue(result["result"]["method"] and result["result"]["why"])
 
+    def test_methods_that_are_not_taken(self):
+        for backend in "auto", "ref", "omp":
+            words = "info", "poisson2d:30", "--backend", backend
+            result = json.loads(self.ok(*words, "--json", "-q").stdout)
+            text = self.ok(*words).stdout
+            passed = result["info"]["passed_over"]
+            self.assertEqual(passed == [], result["result"]["backend"] != "cuda")  # the others have one method for all
+            for i, row in enumerate(passed):
+                label = "" if i > 0 else "not taken"
+                self.assertIn(f"{label:24}{row['method']}: {row['reason']}"[:90], text)
+            self.assertEqual("not taken" in text, passed != [])
+
     def test_symmetry_is_checked(self):
         for name, entries in {
             "symmetric": [(0, 1, 2.0), (1, 0, 2.0), (1, 1, 5.0)],

@@ -76,12 +76,10 @@ static spmv_status try_plan(const struct matrix *m, struct setting s, struct pla
     host_cuda.most_bytes = room;
 #endif
     if (st == SPMV_OK && s.wide) { /* 64-bit offsets, which plans keep from 2^31 nonzeros on */
-        const bool named = p->plan->named;
         plan_release_state(p->plan);
         p->plan->a.row_ptr = p->row_ptr.at;
         p->plan->a.row_ptr_bits = 64;
-        p->plan->named = named;
-        st = p->plan->method->prepare(p->plan);
+        st = method_prepare(p->plan);
     }
     return st;
 }

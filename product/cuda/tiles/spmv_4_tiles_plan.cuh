@@ -28,12 +28,6 @@
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 
-/* The least number of nonzeros for tiles of the usual size, which then suffice for all SMs. Tests
- * build with less to get all shapes in small matrices. */
-#ifndef SPMV_TILES_LARGE
-#define SPMV_TILES_LARGE (1 << 20)
-#endif
-
 namespace tiles
 {
 
@@ -623,13 +617,6 @@ inline float retained_share(const spmv_plan *plan, double stream)
     if (8 * room < stream || stream > cache * LARGEST_PERCENT / 100)
         return 0.0f;
     return stream <= room ? 1.0f : (float)(room / stream);
-}
-
-/* The bytes of the matrix that a product of tiles reads if all columns have 16 bits. */
-inline double bytes_narrow(const spmv_plan *plan)
-{
-    const double value = plan->a.val != nullptr ? (double)spmv_type_size(plan->a.type) : 0;
-    return (double)plan->a.nnz * (value + 2) + (double)plan->a.rows * plan->a.row_ptr_bits / 8;
 }
 
 } // namespace tiles

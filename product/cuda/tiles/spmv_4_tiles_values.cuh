@@ -304,16 +304,17 @@ template <typename T, typename Stored> spmv_status make_table(spmv_plan *plan, i
     return st;
 }
 
-/* For a method without a table of values, in a plan for real sums that chooses its method: how many
- * values a table of tiles would have; 0: too many, or no table is requested. Waits. */
-inline spmv_status values_for_table(const spmv_plan *plan, int *values)
+/* For a method without a table of values, in a plan for real sums that chooses its method: counts the
+ * values that a table of tiles would have (facts.table_values), once, if a table is requested. Waits. */
+inline spmv_status count_values(spmv_plan *plan)
 {
-    *values = 0;
-    if (plan->named || plan->compression != SPMV_COMPRESSION_VALUES)
+    facts &f = plan->facts;
+    if (f.named || !f.wants_table || f.table_counted)
         return SPMV_OK;
+    f.table_counted = true;
     return with_types(plan, [&](auto, auto stored) {
         if constexpr (std::is_arithmetic<decltype(stored)>::value)
-            return search_values<decltype(stored)>(plan, values);
+            return search_values<decltype(stored)>(plan, &f.table_values);
         else
             return SPMV_OK;
     });

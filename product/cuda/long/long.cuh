@@ -1,4 +1,4 @@
-/* Rung 8, "long": for long rows, warps sum units of consecutive nonzeros in registers.
+/* Method "long": for long rows, warps sum units of consecutive nonzeros in registers.
  *
  * Idea:       The nonzeros are cut into units of UNIT, wherever rows begin and end. Each warp gets
  *             an equal number of consecutive units. It loads STEP nonzeros at a time: lane l takes
@@ -13,7 +13,7 @@
  * Depth:      nnz / lanes, or the units of the longest row / 32.
  * Launches:   1.
  * Bytes:      the matrix once, with 16-bit columns where the columns of a unit span less than 2^16.
- * Changed:    since rung 4, sums in registers instead of shared memory, and equal work for all
+ * Changed:    since tiles, sums in registers instead of shared memory, and equal work for all
  *             warps wherever rows end.
  * Wins when:  rows have hundreds of entries.
  * Loses when: rows are short: a warp takes as long to end a row as to load STEP nonzeros.
@@ -29,7 +29,7 @@
  * adds resets the counter for the next launch. Each warp counts at most twice in a launch: the
  * instruction empties the first-level cache of the multiprocessor.
  *
- * Early start: as in rung 4. The columns, values and offsets of the first step are loaded before
+ * Early start: as in tiles. The columns, values and offsets of the first step are loaded before
  * the wait for the kernel before.
  *
  * Bits: lane l adds the entries of a row in a unit that are number l, l + 32, ... of the unit, and
@@ -38,8 +38,8 @@
  * warp has which unit, where x is, or how columns are stored.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_8_LONG_CUH
-#define SPMV_8_LONG_CUH
+#ifndef PRODUCT_LONG_CUH
+#define PRODUCT_LONG_CUH
 
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 

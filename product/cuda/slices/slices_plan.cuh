@@ -1,4 +1,4 @@
-/* Makes the plan of rung 7 on the device, with these kernels:
+/* Makes the plan of slices on the device, with these kernels:
  *
  *   count        counts the slots of each slice and stores the hash of its pattern in a dictionary;
  *                stops early if the matrix has too many empty places
@@ -13,10 +13,10 @@
  * one entry. So the columns of each row must ascend strictly.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_7_SLICES_PLAN_CUH
-#define SPMV_7_SLICES_PLAN_CUH
+#ifndef PRODUCT_SLICES_PLAN_CUH
+#define PRODUCT_SLICES_PLAN_CUH
 
-#include "product/cuda/slices/spmv_7_slices.cuh"
+#include "product/cuda/slices/slices.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
 
 /* Bits of a pattern's hash. Tests build with few, so that different patterns share a hash. */
@@ -40,10 +40,9 @@ enum {
     NO_OFFSET = INT32_MAX, /* after a row's last entry; all offsets are less */
 };
 
-/* The largest number of places per nonzero: if the plan chooses the method; if the caller names it;
- * and for one of several ranks, for which the whole matrix has decided. The count stops when the
- * slots of a warp so far exceed it by more than SPARE_PLACES places. */
-enum { MOST_PLACES = 2, MOST_PLACES_NAMED = 16, MOST_PLACES_RANKS = ROWS, SPARE_PLACES = 16 * ROWS };
+/* The count stops when the slots of a warp so far exceed the largest number of places per nonzero
+ * (slices_most_places) by more than SPARE_PLACES places. */
+enum { SPARE_PLACES = 16 * ROWS };
 
 /* The results of the kernels. All are 0 before. Flags that are read often do not share a sector of
  * the cache with numbers that many warps add to. */
@@ -75,7 +74,6 @@ struct making {
     unsigned long long *hashes;
     int32_t *slots, *own_slots, *begins, *own_begins, *chosen;
     void *scratch; /* for the scans */
-    int64_t bytes; /* of all arrays together */
 };
 
 /* The three sources of stored values: the matrix's own, codes of a table, none. */

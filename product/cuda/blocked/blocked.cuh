@@ -1,4 +1,4 @@
-/* Rung 6, "blocked": columns in blocks, so that each gather finds x in shared memory.
+/* Method "blocked": columns in blocks, so that each gather finds x in shared memory.
  *
  * Idea:       Where columns are scattered, an element of x costs a sector of 32 bytes from the
  *             second-level cache, and that limits the product, not the matrix. The plan keeps a
@@ -7,15 +7,15 @@
  *             streams values and 16-bit columns; it writes the products to memory in the order of
  *             the values. The second, "add", takes a tile of whole rows. The tile's products lie in
  *             runs, one in each block of columns. It puts them in shared memory in the order of the
- *             rows and sums them as rung 4 does.
+ *             rows and sums them as tiles does.
  * Work:       nnz products, nnz additions.
- * Depth:      as rung 4, twice through memory.
+ * Depth:      as tiles, twice through memory.
  * Launches:   2.
  * Bytes:      a nonzero: value + 2 + product in the first launch, product + 2 in the second (f32
  *             16, f64 28), all in whole lines except at the ends of runs, and no gather outside the
  *             multiprocessor.
- * Changed:    since rung 4, the order of the matrix, and products travel through memory.
- * Wins when:  columns are scattered over an x too large for the first-level cache, and rung 4 moves
+ * Changed:    since tiles, the order of the matrix, and products travel through memory.
+ * Wins when:  columns are scattered over an x too large for the first-level cache, and tiles moves
  *             more than 32 bytes a nonzero. It loses everywhere else.
  * Source:     R. Nishtala, R. W. Vuduc, J. W. Demmel, K. A. Yelick, "When cache blocking of sparse
  *             matrix vector multiply works and why", AAECC 18 (2007); S. Beamer, K. Asanovic, D.
@@ -35,15 +35,15 @@
  * for the first launch. So nothing is searched, and the memory of a tile grows with its runs, not
  * with the number of blocks.
  *
- * Early start: both launches, as rung 4. The first writes products only after its wait, when the
+ * Early start: both launches, as tiles. The first writes products only after its wait, when the
  * product before has read its own.
  *
- * Bits: those of rung 4 with this rung's tiles. They depend on the rows' lengths, the number of
+ * Bits: those of tiles with this method's tiles. They depend on the rows' lengths, the number of
  * columns, the type, and the shape, which depends on the device's shared memory.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_6_BLOCKED_CUH
-#define SPMV_6_BLOCKED_CUH
+#ifndef PRODUCT_BLOCKED_CUH
+#define PRODUCT_BLOCKED_CUH
 
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 

@@ -1,4 +1,4 @@
-/* Rung 7, "slices": sliced ELLPACK with shared patterns of offsets.
+/* Method "slices": sliced ELLPACK with shared patterns of offsets.
  *
  * Idea: a slice is ROWS neighbouring rows. Its slots are the distinct offsets (column - row) of its
  *   rows, in ascending order. A slot has one offset, a bit for each row that has an entry at this
@@ -18,7 +18,7 @@
  * Launches: 1.
  * Bytes: ROWS values per slot, 8 bytes per slice, x, y. With one value for each slot of each pattern,
  *   as on grids with constant coefficients, no values: the pattern has them.
- * Changed since rung 4: values in the order of slots, columns from a pattern, no shared memory.
+ * Changed since tiles: values in the order of slots, columns from a pattern, no shared memory.
  * Wins when: neighbouring rows have nearly the same offsets: grids and bands (finite differences,
  *   finite volumes).
  * Order of the sum: a row's entries in ascending columns. The bits depend on the row alone.
@@ -28,8 +28,8 @@
  * of diagonals).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_7_SLICES_CUH
-#define SPMV_7_SLICES_CUH
+#ifndef PRODUCT_SLICES_CUH
+#define PRODUCT_SLICES_CUH
 
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 

@@ -1,4 +1,4 @@
-/* Rung 10, "groups": neighbouring rows with equal columns share them.
+/* Method "groups": neighbouring rows with equal columns share them.
  *
  * Idea:       A finite-element matrix has several rows for each node, with the same columns. Such
  *             rows are a group, of at most MOST_ROWS. LANES lanes have a group: a lane takes every
@@ -11,7 +11,7 @@
  * Launches:   1.
  * Bytes:      the values once; the columns of the first row of each group, with 16 bits where they
  *             span less than 2^16; 16 bytes for each group.
- * Changed:    since rung 4, columns and gathers once for each group, and sums in registers.
+ * Changed:    since tiles, columns and gathers once for each group, and sums in registers.
  * Wins when:  rows are in groups of two or more with dozens of entries, as in finite-element
  *             matrices.
  * Loses when: most rows are alone in their group, or groups have few entries.
@@ -26,7 +26,7 @@
  * of the same group or of the next, so that gathers and values are loaded at the same time. Values are
  * loaded for BATCH rows at once, as many as there are registers for.
  *
- * Early start: as in rung 4. The table, and the columns and values of the first step, are loaded
+ * Early start: as in tiles. The table, and the columns and values of the first step, are loaded
  * before the wait for the kernel before.
  *
  * Bits: lane l adds the entries l, l + LANES, ... of a row, and lanes combine in a fixed tree. The
@@ -35,8 +35,8 @@
  * matrix alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_10_GROUPS_CUH
-#define SPMV_10_GROUPS_CUH
+#ifndef PRODUCT_GROUPS_CUH
+#define PRODUCT_GROUPS_CUH
 
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 

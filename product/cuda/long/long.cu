@@ -1,22 +1,14 @@
 /* Method "long" of the backend cuda: the plan is made on the device, and a product is one launch
- * (spmv_8_long.cuh).
+ * (long.cuh).
  *
- * A plan that chooses its method tries this one for large matrices with hundreds of entries per row
- * on average. It takes tiles instead if many rows are short, or if x stays in global memory and rows
- * have less than thousands of entries.
+ * It declines where choose.c says so.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/long/spmv_8_long_plan.cuh"
+#include "product/cuda/long/long_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
-
-/* The least number of nonzeros of a plan that chooses the method: about a unit for each warp that
- * an H200 runs at once. Tests build with less to get the method in small matrices. */
-#ifndef SPMV_LONG_LEAST
-#define SPMV_LONG_LEAST (3 << 20)
-#endif
 
 namespace
 {
@@ -24,10 +16,6 @@ namespace
 /* The units are the same for all types. */
 enum { UNIT = long_rows::usual<double>::UNIT };
 static_assert((int)long_rows::usual<float>::UNIT == (int)UNIT, "one cut");
-
-/* MEAN: the least entries per row on average; MEAN_GLOBAL: the same with x in global memory.
- * MOST_SHORT: at most one in so many rows is short. */
-enum { MEAN = 192, MEAN_GLOBAL = 2000, MOST_SHORT = 8 };
 
 /* The state of a plan; arrays are in the context's memory. */
 struct long_state {
@@ -163,35 +151,24 @@ void describe(spmv_plan *plan, const long_state *s)
 
 } // namespace
 
-/* A table of values may save more than this method, and tiles has one. */
-extern "C" bool long_cuda_suits(const spmv_plan *plan)
-{
-    return !type_is_complex(plan->type) && plan->a.nnz >= SPMV_LONG_LEAST && plan->a.rows <= plan->a.nnz / MEAN &&
-           plan->a.rows <= INT32_MAX && (plan->compression != SPMV_COMPRESSION_VALUES || plan->a.val == nullptr);
-}
-
 extern "C" spmv_status long_cuda_prepare(spmv_plan *plan)
 {
-    const int64_t before = plan->bytes;
     const int64_t units = plan->a.nnz / UNIT + (plan->a.nnz % UNIT != 0);
-    if (plan->a.rows > INT32_MAX || units > INT32_MAX)
-        return method_instead(plan, "tiles", "more than 2^31 rows or units");
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(long_state));
     if (st != SPMV_OK)
         return st;
     long_state *const s = state_of(plan);
     s->units = (int32_t)units;
     st = place_x(plan, s);
-    if (st == SPMV_OK && !plan->named && s->shared_most == 0 && plan->a.rows > plan->a.nnz / MEAN_GLOBAL)
-        return method_instead(plan, blocked_or_tiles_cuda(plan),
-                              "x does not fit in shared memory, or its copies do not pay off");
-    if (st == SPMV_OK && plan->a.rows > 0)
+    plan->facts.x_in_shared = s->shared_most > 0;
+    plan->declined = units > INT32_MAX ? "more than 2^31 units" : plan->method->pays(&plan->facts);
+    if (st == SPMV_OK && plan->declined == nullptr && plan->a.rows > 0) {
         st = look(plan, s);
-    if (st == SPMV_OK && !plan->named && MOST_SHORT * (int64_t)s->about.shorts > plan->a.rows) {
-        plan->bytes = before;
-        return method_instead(plan, blocked_or_tiles_cuda(plan), "many rows are short");
+        plan->facts.longest = (int64_t)s->about.longest;
+        plan->facts.short_rows = (int64_t)s->about.shorts;
+        plan->declined = plan->method->pays(&plan->facts);
     }
-    if (st != SPMV_OK)
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
     plan->longest_row = (int64_t)s->about.longest;
     s->retained = plan->a.val != nullptr ? tiles::retained_share(plan, bytes_read(plan)) : 0.0f;

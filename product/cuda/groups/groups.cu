@@ -1,14 +1,13 @@
 /* Method "groups" of the backend cuda: the plan finds groups of rows with equal columns on the device,
- * and a product is one launch (spmv_10_groups.cuh).
+ * and a product is one launch (groups.cuh).
  *
- * A plan that chooses its method takes groups if there are many equal rows, and groups have enough
- * entries.
+ * It declines where choose.c says so.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/groups/spmv_10_groups_plan.cuh"
+#include "product/cuda/groups/groups_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 
@@ -16,12 +15,6 @@ namespace
 {
 
 using grouped::making;
-
-/* For a plan that chooses its method. LEAST_SAME: it counts groups if at least one in so many rows of
- * the sample has the columns of the row before. ENTRIES: groups have at least so many on average: a
- * team takes about as long to begin and end a group. MOST_TIMES: the longest row has at most so many
- * times the mean length, because a team has it alone. */
-enum { LEAST_SAME = 3, ENTRIES = 64, MOST_TIMES = 16 };
 
 /* The state of a plan; arrays are in the context's memory. */
 struct groups_state {
@@ -39,18 +32,6 @@ struct groups_state {
 groups_state *state_of(const spmv_plan *plan)
 {
     return (groups_state *)plan->state;
-}
-
-/* The reason not to look for groups; NULL: none. */
-const char *excluded(const spmv_plan *plan)
-{
-    return type_is_complex(plan->type)                      ? "complex values"
-           : plan->a.val == nullptr                         ? "no values"
-           : plan->a.nnz == 0                               ? "no nonzeros"
-           : plan->a.nnz > INT32_MAX                        ? "more than 2^31 nonzeros"
-           : plan->a.rows > INT32_MAX - grouped::CHUNK      ? "more than 2^31 rows"
-           : !plan->named && plan->a.nnz < SPMV_TILES_LARGE ? "a small matrix"
-                                                            : nullptr;
 }
 
 /* ------------------------------------------------------------ the plan, step by step */
@@ -73,11 +54,13 @@ spmv_status make_room(spmv_plan *plan, groups_state *s, making *m)
     return tiles::cleared(plan->ctx, s->making, bytes[0] + bytes[1]);
 }
 
-template <typename Offset> spmv_status count_groups(const spmv_plan *plan, const making &m, groups_state *s)
+/* Counts the groups, and sets the facts that follow. Waits. */
+template <typename Offset> spmv_status count_groups(spmv_plan *plan, const making &m, groups_state *s)
 {
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
-    const unsigned least = plan->named ? 0 : grouped::SAMPLES / LEAST_SAME;
+    facts &f = plan->facts;
+    const unsigned least = (unsigned)groups_least_same(&f, grouped::SAMPLES);
     spmv_status st = on_device(ctx, [&] {
         const spmv_status sampled =
             launch(ctx, "spmv groups sample", grouped::SAMPLES / grouped::TEAMS, grouped::PLAN_THREADS,
@@ -86,7 +69,13 @@ template <typename Offset> spmv_status count_groups(const spmv_plan *plan, const
                                   : launch(ctx, "spmv groups count", (int)s->chunks, grouped::PLAN_THREADS,
                                            grouped::count<Offset>, (const Offset *)a.row_ptr, a.col, a.rows, least, m);
     });
-    return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
+    f.sampled = grouped::SAMPLES;
+    f.same = (int)s->found.same;
+    f.groups = s->found.all.groups;
+    f.longest = (int64_t)s->found.longest;
+    return st;
 }
 
 /* The bytes of the matrix that a product reads. */
@@ -95,17 +84,6 @@ double bytes_read(const spmv_plan *plan, const groups_state *s)
     return (double)plan->a.nnz * (double)spmv_type_size(plan->a.type) +
            (double)s->found.all.columns * (s->narrow != nullptr ? 2.0 : 4.0) +
            (double)sizeof(grouped::group) * s->found.all.groups;
-}
-
-/* The reason not to use groups, from the count; NULL: none. */
-const char *unsuitable(const spmv_plan *plan, const groups_state *s)
-{
-    const double rows = (double)plan->a.rows, nnz = (double)plan->a.nnz;
-    return plan->named                                          ? nullptr
-           : s->found.same < grouped::SAMPLES / LEAST_SAME      ? "neighbouring rows have different columns"
-           : nnz < (double)ENTRIES * s->found.all.groups        ? "groups of equal rows have few entries"
-           : (double)s->found.longest * rows > MOST_TIMES * nnz ? "a row is long"
-                                                                : nullptr;
 }
 
 /* Lanes of a team for rows of this length on average. A step takes four columns a lane: one step for
@@ -149,21 +127,21 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
     return st;
 }
 
-template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s, const char **why)
+/* Makes the groups, or declines. */
+template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s)
 {
     making m = {};
-    int values = 0;
     s->chunks = (plan->a.rows - 1) / grouped::CHUNK + 1;
     spmv_status st = make_room(plan, s, &m);
     if (st == SPMV_OK)
         st = count_groups<Offset>(plan, m, s);
     if (st == SPMV_OK)
-        *why = unsuitable(plan, s);
-    if (st == SPMV_OK && *why == nullptr)
-        st = tiles::values_for_table(plan, &values);
-    if (values > 0)
-        *why = "a table of values needs fewer bytes";
-    if (st != SPMV_OK || *why != nullptr)
+        plan->declined = plan->method->pays(&plan->facts);
+    if (st == SPMV_OK && plan->declined == nullptr) {
+        st = tiles::count_values(plan);
+        plan->declined = plan->method->pays(&plan->facts);
+    }
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
     s->lanes = lanes_for((double)plan->a.nnz / (double)plan->a.rows);
     return make_table<Offset>(plan, m, s);
@@ -204,20 +182,13 @@ template <typename T, typename Stored> grouped::matrix<T, Stored> matrix_of(cons
 
 extern "C" spmv_status groups_cuda_prepare(spmv_plan *plan)
 {
-    const int64_t before = plan->bytes;
-    const char *why = excluded(plan);
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(groups_state));
     if (st != SPMV_OK)
         return st;
     groups_state *const s = state_of(plan);
-    if (why == nullptr)
-        st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s, &why) : make<int32_t>(plan, s, &why);
-    if (st != SPMV_OK)
+    st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s) : make<int32_t>(plan, s);
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
-    if (why != nullptr) {
-        plan->bytes = before;
-        return method_instead(plan, plan->named ? "tiles" : padded_or_other_cuda(plan), why);
-    }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = tiles::retained_share(plan, bytes_read(plan, s));
     describe(plan, s);

@@ -1,4 +1,4 @@
-/* Rung 9, "padded": sliced ELLPACK with 16-bit columns.
+/* Method "padded": sliced ELLPACK with 16-bit columns.
  *
  * Idea:       A slice is ROWS neighbouring rows, computed by a warp, LANES lanes for each row. Lane t
  *             of a row has its entries t, t + LANES, ... The plan stores columns and values in the
@@ -12,10 +12,10 @@
  * Launches:   1.
  * Bytes:      a value and 2 bytes for each place, 8 bytes for each slice, 64 bytes for the ranges of
  *             SHARING slices, x, y.
- * Changed:    since rung 4, entries in the order of the lanes, sums in registers, and some 12
+ * Changed:    since tiles, entries in the order of the lanes, sums in registers, and some 12
  *             instructions of a warp for 32 entries instead of 53.
  * Wins when:  neighbouring rows have nearly the same length and their columns are near to each
- *             other, as with finite elements, and memory is so fast that instructions limit rung 4.
+ *             other, as with finite elements, and memory is so fast that instructions limit tiles.
  * Loses when: many places are empty, or the columns of neighbouring rows are spread over x.
  * Source:     A. Monakov, A. Lokhmotov, A. Avetisyan, "Automatically tuning sparse matrix-vector
  *             multiplication for GPU architectures", HiPEAC 2010 (slices).
@@ -32,8 +32,8 @@
  * a fixed tree. The bits depend on the row alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_9_PADDED_CUH
-#define SPMV_9_PADDED_CUH
+#ifndef PRODUCT_PADDED_CUH
+#define PRODUCT_PADDED_CUH
 
 #include "product/cuda/tiles/spmv_4_tiles.cuh"
 

@@ -1,4 +1,4 @@
-/* segmented scan, rung 1: the scan of (value, start) pairs, chunk by chunk.
+/* segmented scan, rung 3: the scan of (value, start) pairs, chunk by chunk.
  *
  * idea      a start in the later operand discards the earlier one: combine((a, s), (b, t)) = (t ? b
  *           : a op b, s or t). The three steps of scan, rung 3, use that operator: fold the chunks,
@@ -15,8 +15,8 @@
  * source    Schwartz 1980; Blelloch 1990; Sengupta et al. 2007
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_SEGSCAN_1_CHUNKS_CUH
-#define SPMV_SEGSCAN_1_CHUNKS_CUH
+#ifndef SPMV_SEGSCAN_3_CHUNKS_CUH
+#define SPMV_SEGSCAN_3_CHUNKS_CUH
 
 #include "device/launch.cuh"
 #include "device/segments.cuh"
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(block_threads)
 /* Scans the results of the chunks (value, started): store(c, the fold of the open segment up to the
  * end of chunk c). May work in place. */
 template <typename Op, typename Store>
-spmv_status segscan_1_launch_over_chunks(spmv_context *ctx, const typename Op::type *sums, Store store,
+spmv_status segscan_3_launch_over_chunks(spmv_context *ctx, const typename Op::type *sums, Store store,
                                          const unsigned char *started, int chunks)
 {
     using Type = typename Op::type;
@@ -115,7 +115,7 @@ spmv_status segscan_1_launch_over_chunks(spmv_context *ctx, const typename Op::t
 }
 
 /* Bytes of scratch: an element and a byte per chunk. */
-inline int64_t segscan_1_scratch(int64_t element_bytes)
+inline int64_t segscan_3_scratch(int64_t element_bytes)
 {
     return most_chunks * (element_bytes + 1);
 }
@@ -123,7 +123,7 @@ inline int64_t segscan_1_scratch(int64_t element_bytes)
 /* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
  * memory. */
 template <typename Op, typename Load, typename Store>
-spmv_status segscan_1_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+spmv_status segscan_3_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch)
 {
     using Type = typename Op::type;
@@ -135,7 +135,7 @@ spmv_status segscan_1_launch(spmv_context *ctx, Load load, Store store, segment_
         st = launch(ctx, "segscan_fold_chunks", cut.count, block_threads, segscan_fold_chunks<Op, Load>, load, segments,
                     n, cut, sums, started);
         if (st == SPMV_OK)
-            st = segscan_1_launch_over_chunks<Op>(ctx, sums, store_array<Type>{sums}, started, cut.count);
+            st = segscan_3_launch_over_chunks<Op>(ctx, sums, store_array<Type>{sums}, started, cut.count);
     }
     if (st == SPMV_OK)
         st = launch(ctx, "segscan_chunks", cut.count, block_threads, segscan_chunks<Op, Load, Store>, load, store,

@@ -1,11 +1,11 @@
-/* Computes the order of rung 6 on the device, with two stable sorts.
+/* Computes the order of blocked on the device, with two stable sorts.
  *
  * mark_lines  in how many lines of x a sample of the nonzeros lies; only where the plan chooses
  * number    (block of columns, index) of each nonzero
  * (sort)    by block: rows and columns keep their order within one. from[i]: the nonzero at place i
  * begins    where the blocks begin, by binary search; the host cuts parts and segments from them
  * local     columns within their blocks, in 16 bits
- * tile_of   the tile of each nonzero, from the table of rung 4's packing
+ * tile_of   the tile of each nonzero, from the table of the packing of tiles
  * tile_keys (tile, i) of place i
  * (sort)    by tile: order[j], the place of the nonzero that is number j in the order (tile, block,
  *           row, column). The numbers j of a tile are the same as its positions in the matrix
@@ -17,8 +17,8 @@
  * Index: 32 bits for fewer than 2^31 nonzeros.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_6_BLOCKED_PLAN_CUH
-#define SPMV_6_BLOCKED_PLAN_CUH
+#ifndef PRODUCT_BLOCKED_PLAN_CUH
+#define PRODUCT_BLOCKED_PLAN_CUH
 
 /* This file uses only a part of the packing. */
 #pragma GCC diagnostic push
@@ -26,7 +26,7 @@
 #include "product/cuda/tiles/spmv_4_tiles_plan.cuh"
 #pragma GCC diagnostic pop
 #include "formats/device_loops.cuh"
-#include "product/cuda/blocked/spmv_6_blocked.cuh"
+#include "product/cuda/blocked/blocked.cuh"
 
 namespace blocked
 {

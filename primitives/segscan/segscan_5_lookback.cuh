@@ -1,4 +1,4 @@
-/* segmented scan, rung 2: one pass, tiles look back.
+/* segmented scan, rung 5: one pass, tiles look back.
  *
  * idea      scan, rung 5, on (value, start) pairs. Flag bytes are loaded 16 at a time and converted
  *           to one bit per element in shared memory. Positions are converted to bits too
@@ -17,18 +17,18 @@
  * source    Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_SEGSCAN_2_LOOKBACK_CUH
-#define SPMV_SEGSCAN_2_LOOKBACK_CUH
+#ifndef SPMV_SEGSCAN_5_LOOKBACK_CUH
+#define SPMV_SEGSCAN_5_LOOKBACK_CUH
 
 #include "device/lookback.cuh"
 #include "device/segments.cuh"
 #include "device/vector_tiles.cuh"
 
 /* 28 elements of 4 bytes per thread: their bits fit in one word. */
-using segscan_2_shape = lookback_shape<block_threads, 7, 5>;
+using segscan_5_shape = lookback_shape<block_threads, 7, 5>;
 /* The best of five shapes on an H100 with byte flags, 2^28 elements and segments of 32. One block
  * more per multiprocessor spills registers. */
-using segscan_2_best = lookback_shape<block_threads, 7, 4>;
+using segscan_5_best = lookback_shape<block_threads, 7, 4>;
 
 /* Bit b: byte b of the four is not 0. */
 __device__ inline unsigned nonzero_bytes(unsigned four)
@@ -161,15 +161,15 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 }
 
 /* Enough for every shape with tiles of at least 12 KiB. */
-inline int64_t segscan_2_scratch(int64_t element_bytes, int64_t n)
+inline int64_t segscan_5_scratch(int64_t element_bytes, int64_t n)
 {
     return lookback_scratch(element_bytes, n / (12 * 1024 / element_bytes) + 1);
 }
 
 /* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
  * memory. */
-template <typename Op, typename Shape = segscan_2_best, typename Load, typename Store>
-spmv_status segscan_2_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+template <typename Op, typename Shape = segscan_5_best, typename Load, typename Store>
+spmv_status segscan_5_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive, void *scratch)
 {
     using Type = typename Op::type;

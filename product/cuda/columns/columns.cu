@@ -1,4 +1,4 @@
-/* Method "columns" of the backend cuda: plans and products of several vectors (spmv_5_columns.cuh).
+/* Method "columns" of the backend cuda: plans and products of several vectors (columns.cuh).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/plural.h"
-#include "product/cuda/spmv_5_columns.cuh"
+#include "product/cuda/columns/columns.cuh"
 #include "product/cuda/spmv_types.cuh"
 
 namespace

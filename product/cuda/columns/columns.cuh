@@ -1,4 +1,4 @@
-/* Rung 5, "columns": several vectors at once, the columns of a matrix x stored row by row.
+/* Method "columns": several vectors at once, the columns of a matrix x stored row by row.
  *
  * Idea:       neighbouring lanes take the columns of x, so the row of x for an entry is contiguous,
  *             and the entry is read once for all columns; a lane loads 16 bytes of a row of x (PACK
@@ -9,7 +9,7 @@
  * Launches:   1 for 16 columns at a time; 3 if there are long rows.
  * Bytes:      the matrix once, and a row of x for each entry, from cache where possible. From about
  *             4 columns on, x dominates the time.
- * Changed:    since rung 2, a lane has columns of x instead of a part of the row.
+ * Changed:    since vector, a lane has columns of x instead of a part of the row.
  * Wins when:  there are several vectors.
  * Bits:       slot s of a group takes entries s, s + slots, ... of its row or piece. The number of
  *             slots depends on the mean row length and the number of columns. So a column's bits
@@ -26,8 +26,8 @@
  * on the device and cuts them on the host, since they are few.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_5_COLUMNS_CUH
-#define SPMV_5_COLUMNS_CUH
+#ifndef PRODUCT_COLUMNS_CUH
+#define PRODUCT_COLUMNS_CUH
 
 #include "device/block.cuh"
 #include "product/cuda/spmv_cuda.cuh"

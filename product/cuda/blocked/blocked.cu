@@ -1,5 +1,6 @@
 /* Method "blocked" of the backend cuda: the plan sorts the matrix on the device, and a product is
- * two launches (spmv_6_blocked.cuh).
+ * two launches (blocked.cuh). It declines where choose.c says so, and if there is no memory for a sorted
+ * copy of the matrix.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <vector>
 
-#include "product/cuda/blocked/spmv_6_blocked_plan.cuh"
+#include "product/cuda/blocked/blocked_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 
 extern "C" {
@@ -22,13 +23,8 @@ namespace
 enum {
     /* the least bytes of a run for the usual shape, if columns are evenly distributed */
     ENOUGH = 128,
-    SECTOR = 32,          /* bytes that a gather from memory moves */
-    PART = 1 << 16,       /* the most nonzeros of a part, where the device is full */
-    LEAST_PART = 1 << 13, /* the least nonzeros of a part, where it is not */
-    /* For the choice of a plan. Measured on an H100: both launches take as long for a nonzero as tiles
-     * take for the bytes that they move and OVERHEAD more. LEAST_GAIN: percent of their time. */
-    OVERHEAD = 16,
-    LEAST_GAIN = 15
+    PART = 1 << 16,      /* the most nonzeros of a part, where the device is full */
+    LEAST_PART = 1 << 13 /* the least nonzeros of a part, where it is not */
 };
 
 /* The state of a plan; arrays are in the context's memory. */
@@ -72,7 +68,7 @@ spmv_status shared_limit(spmv_context *ctx, int *bytes)
         "cudaDeviceGetAttribute");
 }
 
-/* ------------------------------------------------------- tiles, as in rung 4 */
+/* ------------------------------------------------------------- tiles of rows */
 
 /* Allocates memory for the largest possible number of tiles, and for the packing. */
 template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packing &p, making *m, blocked_state *s)
@@ -220,7 +216,7 @@ spmv_status cut_parts(spmv_plan *plan, blocked_state *s, int resident)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t nnz = plan->a.nnz, size = (int64_t)spmv_type_size(plan->type);
-    const int64_t few = ceil_divide((int64_t)s->columns * size, (int64_t)SECTOR);
+    const int64_t few = ceil_divide((int64_t)s->columns * size, (int64_t)SECTOR_BYTES);
     std::vector<int64_t> begins((size_t)s->blocks + 1);
     spmv_status st = spmv_download(ctx, s->block_begins, begins.data(), (int64_t)(begins.size() * sizeof begins[0]));
     if (st != SPMV_OK)
@@ -382,8 +378,8 @@ template <typename T> spmv_status choose_shape(spmv_plan *plan, blocked_state *s
 
 /* ------------------------------------------------------------------- the choice */
 
-/* *lines: the lines of x for each nonzero of a sample (blocked::sample). */
-spmv_status sample_lines(const spmv_plan *plan, double *lines)
+/* Counts the bytes of x for each nonzero of a sample (blocked::sample). Waits. */
+spmv_status count_x_bytes(spmv_plan *plan)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t nnz = plan->a.nnz, cache = ((const cuda_state *)ctx->device)->cache_bytes;
@@ -407,21 +403,8 @@ spmv_status sample_lines(const spmv_plan *plan, double *lines)
     if (st == SPMV_OK)
         st = spmv_download(ctx, memory, &found, (int64_t)sizeof found);
     spmv_free(ctx, memory);
-    *lines = (double)found / (double)s.size();
+    plan->facts.x_bytes = blocked::LINE * ((double)found / (double)s.size());
     return st;
-}
-
-/* Whether a product of tiles takes longer by LEAST_GAIN, by the bytes for each nonzero. What both read
- * of the matrix and its rows is left out. A run is taken to be as long as if columns were evenly
- * distributed. */
-template <typename Shape, typename T> bool pays(const spmv_plan *plan, double lines)
-{
-    const double size = sizeof(T), nnz = (double)plan->a.nnz, cols = (double)plan->a.cols;
-    const double columns = blocked::columns_of<typename Shape::x, T>();
-    const double run = std::max(1.0, (double)Shape::tile::CAPACITY * std::min(1.0, columns / cols));
-    const double of_tiles = 4 + blocked::LINE * lines;
-    const double here = 4 + 2 * size + (SECTOR + (double)index_bytes(plan)) / run + cols * size / nnz;
-    return 100 * of_tiles > (100 + LEAST_GAIN) * (here + OVERHEAD);
 }
 
 /* Describes the plan for users. */
@@ -502,14 +485,14 @@ spmv_status run(const spmv_plan *plan, const blocked_state *s, const T *x, tiles
                                       : run_add<typename Shape::tile, T, int32_t>(plan, s, store);
 }
 
-/* Makes the plan. *why: the reason if the plan chooses its method and this one does not pay off. */
-template <typename Shape, typename T> spmv_status make_if_it_pays(spmv_plan *plan, blocked_state *s, const char **why)
+/* Makes the plan, or declines. */
+template <typename Shape, typename T> spmv_status make_if_it_pays(spmv_plan *plan, blocked_state *s)
 {
-    double lines = 0;
-    spmv_status st = plan->named ? SPMV_OK : sample_lines(plan, &lines);
-    if (st == SPMV_OK && !plan->named && !pays<Shape, T>(plan, lines))
-        *why = "gathers find much of x in the caches";
-    if (st != SPMV_OK || *why != nullptr)
+    spmv_status st = plan->named ? SPMV_OK : count_x_bytes(plan);
+    plan->facts.block_columns = blocked::columns_of<typename Shape::x, T>();
+    plan->facts.tile_entries = Shape::tile::CAPACITY;
+    plan->declined = plan->method->pays(&plan->facts);
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
     try {
         st = plan->a.row_ptr_bits == 64 ? make<Shape, T, int64_t>(plan, s) : make<Shape, T, int32_t>(plan, s);
@@ -521,20 +504,8 @@ template <typename Shape, typename T> spmv_status make_if_it_pays(spmv_plan *pla
 
 } // namespace
 
-/* As with long, a table of values may save more. */
-extern "C" const char *blocked_or_tiles_cuda(const spmv_plan *plan)
-{
-    const int64_t x = plan->a.cols * (int64_t)spmv_type_size(plan->type);
-    const bool suits = !type_is_complex(plan->type) && plan->compression != SPMV_COMPRESSION_NONE &&
-                       (plan->compression != SPMV_COMPRESSION_VALUES || plan->a.val == nullptr) && plan->a.nnz > 0 &&
-                       x > ((const cuda_state *)plan->ctx->device)->cache_bytes;
-    return suits ? "blocked" : "tiles";
-}
-
 extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
 {
-    const int64_t before = plan->bytes;
-    const char *why = nullptr;
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(blocked_state));
     if (st != SPMV_OK)
         return st;
@@ -546,19 +517,15 @@ extern "C" spmv_status blocked_cuda_prepare(spmv_plan *plan)
         using shapes = blocked::shapes<T>;
         const spmv_status chosen = choose_shape<T>(plan, s);
         return chosen != SPMV_OK ? chosen
-               : s->large        ? make_if_it_pays<typename shapes::large, T>(plan, s, &why)
-                                 : make_if_it_pays<typename shapes::usual, T>(plan, s, &why);
+               : s->large        ? make_if_it_pays<typename shapes::large, T>(plan, s)
+                                 : make_if_it_pays<typename shapes::usual, T>(plan, s);
     });
     if (st == SPMV_ERROR_MEMORY && !plan->named) {
-        why = "there is no memory for a sorted copy of the matrix";
+        plan->declined = "there is no memory for a sorted copy of the matrix";
         plan->ctx->error[0] = '\0';
         st = SPMV_OK;
     }
-    if (st == SPMV_OK && why != nullptr) {
-        plan->bytes = before;
-        return method_instead(plan, "tiles", why);
-    }
-    if (st == SPMV_OK)
+    if (st == SPMV_OK && plan->declined == nullptr)
         describe(plan, s);
     return st;
 }

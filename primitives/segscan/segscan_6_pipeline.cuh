@@ -1,4 +1,4 @@
-/* segmented scan, rung 3: scan, rung 6, on (value, start) pairs.
+/* segmented scan, rung 6: that of scan on (value, start) pairs.
  *
  * idea      the persistent blocks, the copy engine and the chain of scan, rung 6. The engine loads
  *           flag bytes with the elements; takers read flags of one bit and positions, each warp for
@@ -13,15 +13,15 @@
  * source    Schwartz 1980; Sengupta et al. 2007; Merrill, Garland 2016
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_SEGSCAN_3_PIPELINE_CUH
-#define SPMV_SEGSCAN_3_PIPELINE_CUH
+#ifndef SPMV_SEGSCAN_6_PIPELINE_CUH
+#define SPMV_SEGSCAN_6_PIPELINE_CUH
 
 #include "primitives/scan/scan_6_pipeline.cuh"
-#include "primitives/segscan/segscan_2_lookback.cuh"
+#include "primitives/segscan/segscan_5_lookback.cuh"
 
 /* 28 elements of 4 bytes per thread: their bits fit in one word. Two groups of takers, because they
  * wait for positions. */
-using segscan_3_shape = pipeline_shape<7, 2>;
+using segscan_6_shape = pipeline_shape<7, 2>;
 
 /* Sets words to the bits of the positions cursor, cursor + 1, ... that lie in [begin,
  * begin + valid). Called by a warp. position(cursor) >= begin. After a batch of positions that are
@@ -143,8 +143,8 @@ struct segment_heads {
 
 /* store(i, the scan of load, restarted at each start), n > 0. Load and store may access the same
  * memory. Requires engine_there(ctx). */
-template <typename Op, typename Shape = segscan_3_shape, typename Load, typename Store>
-spmv_status segscan_3_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
+template <typename Op, typename Shape = segscan_6_shape, typename Load, typename Store>
+spmv_status segscan_6_launch(spmv_context *ctx, Load load, Store store, segment_starts segments, int64_t n,
                              bool exclusive)
 {
     const bool bytes = segments.form == SPMV_SEGMENT_FLAGS && segments.bits != 1;

@@ -1,11 +1,11 @@
-/* The plan of rung 8, made on the device in one launch: the row of each unit's first nonzero, the
+/* The plan of long, made on the device in one launch: the row of each unit's first nonzero, the
  * 16-bit columns of the units whose columns span less than 2^16, and the lengths of the rows.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_8_LONG_PLAN_CUH
-#define SPMV_8_LONG_PLAN_CUH
+#ifndef PRODUCT_LONG_PLAN_CUH
+#define PRODUCT_LONG_PLAN_CUH
 
-#include "product/cuda/long/spmv_8_long.cuh"
+#include "product/cuda/long/long.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_plan.cuh"
 
 namespace long_rows

@@ -1,4 +1,4 @@
-/* Makes the plan of rung 10 on the device, with these kernels:
+/* Makes the plan of groups on the device, with these kernels:
  *
  *   sample  counts rows with the columns of the row before, among SAMPLES rows
  *   count   finds the groups of each chunk of CHUNK rows, and counts them and their columns; only if
@@ -9,10 +9,10 @@
  * are not cut there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_10_GROUPS_PLAN_CUH
-#define SPMV_10_GROUPS_PLAN_CUH
+#ifndef PRODUCT_GROUPS_PLAN_CUH
+#define PRODUCT_GROUPS_PLAN_CUH
 
-#include "product/cuda/groups/spmv_10_groups.cuh"
+#include "product/cuda/groups/groups.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
 
 namespace grouped
@@ -20,7 +20,7 @@ namespace grouped
 
 /* TEAM: lanes that compare a row with the row before. */
 enum {
-    CHUNK = 420,
+    CHUNK = GROUPS_CHUNK,
     WORDS = (CHUNK - 1) / 32 + 1, /* with a bit for each row */
     PLAN_THREADS = 256,
     PLAN_WARPS = PLAN_THREADS / warp_lanes,

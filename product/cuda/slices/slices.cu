@@ -1,15 +1,13 @@
 /* Method "slices" of the backend cuda: the plan re-encodes the matrix on the device, the product is
- * one launch (spmv_7_slices.cuh).
+ * one launch (slices.cuh).
  *
- * A plan that chooses its method takes slices if they need fewer bytes than tiles with 16-bit
- * columns. Otherwise, and if there is no memory for a second copy of the values, it takes another
- * method, long first.
+ * It declines where choose.c says so, and if there is no memory for a second copy of the values.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/slices/spmv_7_slices_plan.cuh"
+#include "product/cuda/slices/slices_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
@@ -20,11 +18,13 @@ namespace
 using slices::making;
 
 static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_UNIT_ROWS, "the rows of a part of a rank's sum");
+static_assert((int)slices::ROWS == (int)SLICE_ROWS && sizeof(slices::head) == 8 && sizeof(slices::slot) == 16,
+              "the bytes that choose.c counts");
 
 /* The state of a plan. All pointers are to the context's memory. */
 struct slices_state {
     slices::findings found;
-    int64_t slices, pattern_slots, prepared_bytes;
+    int64_t slices, pattern_slots;
     void *heads, *patterns;
     void *val; /* in slot order; NULL: a pattern matrix, or codes are used instead */
     tiles::coded_values coded;
@@ -48,16 +48,6 @@ int64_t padded(int64_t bytes)
     return tiles::part(bytes);
 }
 
-/* The reason not to try slices, known before the count; NULL: none. */
-const char *excluded(const spmv_plan *plan, bool named)
-{
-    return plan->compression == SPMV_COMPRESSION_NONE    ? "compression is off"
-           : plan->a.nnz == 0                            ? "no nonzeros"
-           : plan->a.rows > INT32_MAX - 2 * slices::ROWS ? "more than 2^31 rows"
-           : !named && plan->a.nnz < SPMV_TILES_LARGE    ? "a small matrix"
-                                                         : nullptr;
-}
-
 /* ------------------------------------------------------------ the plan, step by step */
 
 /* Allocates the arrays of *m in one block (plan->prepared; NULL if there is no memory), and clears
@@ -78,11 +68,13 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     int64_t all = 0, cleared = bytes[0] + bytes[1] + bytes[2];
     for (int64_t b : bytes)
         all += b;
-    spmv_free(ctx, plan->prepared); /* of an earlier preparation of this plan; normally NULL */
+    plan_free(plan, plan->prepared_bytes, plan->prepared); /* of an earlier preparation of this plan; normally NULL */
     plan->prepared = nullptr;
+    plan->prepared_bytes = 0;
     const spmv_status st = plan_alloc_if_room(plan, all, &plan->prepared);
     if (plan->prepared == nullptr)
         return st;
+    plan->prepared_bytes = all;
     char *at = (char *)plan->prepared;
     m->found = (slices::findings *)at;
     m->known.hashes = (unsigned long long *)(at += bytes[0]);
@@ -94,7 +86,6 @@ spmv_status make_room(spmv_plan *plan, int64_t count, making *m)
     m->own_begins = (int32_t *)(at += bytes[6]);
     m->chosen = (int32_t *)(at += bytes[7]);
     m->scratch = at + bytes[8];
-    m->bytes = all;
     return tiles::cleared(ctx, m->found, cleared);
 }
 
@@ -134,19 +125,24 @@ int blocks_of(const spmv_plan *plan, int64_t count)
     return (int)min_i64((count - 1) / slices::WARPS + 1, at_once);
 }
 
-template <typename Offset> spmv_status count_slots(const spmv_plan *plan, bool named, const making &m, slices_state *s)
+/* Counts the slots, and sets the facts that follow. Waits. */
+template <typename Offset> spmv_status count_slots(spmv_plan *plan, const making &m, slices_state *s)
 {
     spmv_context *const ctx = plan->ctx;
+    facts &f = plan->facts;
     const spmv_csr &a = plan->a;
-    const spmv_status st = on_device(ctx, [&] {
+    spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv slices count", blocks_of(plan, s->slices), slices::shape::BLOCK, slices::count<Offset>,
-                      (const Offset *)a.row_ptr, a.col, a.rows, s->slices,
-                      plan->ranks != nullptr ? (int)slices::MOST_PLACES_RANKS
-                      : named                ? (int)slices::MOST_PLACES_NAMED
-                                             : (int)slices::MOST_PLACES,
-                      m);
+                      (const Offset *)a.row_ptr, a.col, a.rows, s->slices, slices_most_places(&f), m);
     });
-    return st != SPMV_OK ? st : spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, m.found, &s->found, (int64_t)sizeof s->found);
+    f.unsorted = s->found.unsorted != 0;
+    f.many_slots = s->found.unsuited != 0;
+    f.slices = s->slices;
+    f.slots = (int64_t)s->found.slots;
+    f.many_patterns = s->found.many != 0;
+    return st;
 }
 
 /* The bytes of the matrix that a product reads. */
@@ -155,21 +151,7 @@ double bytes_in_slices(const spmv_plan *plan, const slices_state *s)
     const double value = plan->a.val == nullptr || s->constant ? 0
                          : s->coded.in_use                     ? 1
                                                                : (double)spmv_type_size(plan->a.type);
-    return (double)s->found.slots * slices::ROWS * value + 8.0 * (double)s->slices +
-           (s->found.many ? sizeof(slices::slot) * (double)s->found.slots : 0);
-}
-
-/* The reason not to use slices, from the count; NULL: none. */
-const char *unsuitable(const spmv_plan *plan, bool named, const slices_state *s)
-{
-    return s->found.unsorted            ? "the columns of a row do not ascend"
-           : s->found.unsuited          ? "neighbouring rows have different offsets"
-           : s->found.slots > INT32_MAX ? "too many slots"
-           : named                      ? nullptr
-           : s->found.slots * slices::ROWS > slices::MOST_PLACES * (uint64_t)plan->a.nnz
-               ? "half of the places would be empty"
-           : bytes_in_slices(plan, s) > tiles::bytes_narrow(plan) ? "they would need more bytes"
-                                                                  : nullptr;
+    return slices_bytes(&plan->facts, value);
 }
 
 spmv_status scan_counts(const spmv_plan *plan, const making &m, const int32_t *counts, int32_t *begins, int64_t n)
@@ -411,24 +393,23 @@ void describe(spmv_plan *plan, const slices_state *s)
                  100.0 * (double)s->retained);
 }
 
-/* Makes the slices. *why: the reason if there are none; NULL otherwise. */
-template <typename Offset> spmv_status make(spmv_plan *plan, bool named, slices_state *s, const char **why)
+/* Makes the slices, or declines. */
+template <typename Offset> spmv_status make(spmv_plan *plan, slices_state *s)
 {
     making m = {};
     bool lacks_room = false;
     s->slices = (plan->a.rows - 1) / slices::ROWS + 1;
     spmv_status st = make_room(plan, s->slices, &m);
     lacks_room = plan->prepared == nullptr;
-    s->prepared_bytes = m.bytes;
     if (st == SPMV_OK && !lacks_room)
-        st = count_slots<Offset>(plan, named, m, s);
+        st = count_slots<Offset>(plan, m, s);
     if (st == SPMV_OK && !lacks_room)
-        *why = unsuitable(plan, named, s);
-    if (st == SPMV_OK && !lacks_room && *why == nullptr)
+        plan->declined = plan->method->pays(&plan->facts);
+    if (st == SPMV_OK && !lacks_room && plan->declined == nullptr)
         st = make_kept(plan, s, &lacks_room);
     if (lacks_room)
-        *why = "there is no memory for a second copy of the values";
-    return st != SPMV_OK || *why != nullptr ? st : encode<Offset>(plan, m, s);
+        plan->declined = "there is no memory for a second copy of the values";
+    return st != SPMV_OK || plan->declined != nullptr ? st : encode<Offset>(plan, m, s);
 }
 
 /* Finds the longest run of chunks without elements of other ranks. */
@@ -516,24 +497,13 @@ spmv_status multiply(const spmv_plan *plan, const struct plan_product *p, Store 
 
 extern "C" spmv_status slices_cuda_prepare(spmv_plan *plan)
 {
-    const bool named = plan->named;
-    const int64_t before = plan->bytes;
-    const char *why = excluded(plan, named);
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(slices_state));
     if (st != SPMV_OK)
         return st;
     slices_state *const s = state_of(plan);
-    if (why == nullptr)
-        st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, named, s, &why) : make<int32_t>(plan, named, s, &why);
-    if (st != SPMV_OK)
+    st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s) : make<int32_t>(plan, s);
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
-    if (why != nullptr && plan->ranks != nullptr) /* another method would have other bits */
-        return context_fail(plan->ctx, SPMV_ERROR_MEMORY, "method slices of several ranks: %s; take method vector",
-                            why);
-    if (why != nullptr) {
-        plan->bytes = before + s->prepared_bytes;
-        return method_instead(plan, named ? "tiles" : long_cuda_suits(plan) ? "long" : "groups", why);
-    }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = share_retained(plan, s);
     find_inner(plan, s);

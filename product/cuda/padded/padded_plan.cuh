@@ -1,4 +1,4 @@
-/* Makes the plan of rung 9 on the device, with two kernels:
+/* Makes the plan of padded on the device, with two kernels:
  *
  *   measure  finds the steps and the column ranges of the slices, one warp for those that share them; stops
  *            early if the matrix has too many empty places or too many plain slices
@@ -7,10 +7,10 @@
  * Between them, a scan of the numbers of steps tells where each slice begins.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef SPMV_9_PADDED_PLAN_CUH
-#define SPMV_9_PADDED_PLAN_CUH
+#ifndef PRODUCT_PADDED_PLAN_CUH
+#define PRODUCT_PADDED_PLAN_CUH
 
-#include "product/cuda/padded/spmv_9_padded.cuh"
+#include "product/cuda/padded/padded.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_plan.cuh"
 
 namespace padded
@@ -24,11 +24,10 @@ enum {
     FREE = -1,
 };
 
-/* A matrix may cost a number of places for NONZEROS nonzeros, MOST_NAMED times as many if the caller
- * names the method. An entry of a plain slice counts as PLAIN_PLACES places, because a lane waits for
- * each of them. The measurement stops when a warp's slices so far exceed the limit by more than
- * SPARE_PLACES. */
-enum { NONZEROS = 64, MOST_NAMED = 16, PLAIN_PLACES = 8, SPARE_PLACES = 32768 };
+/* A matrix may cost a number of places for NONZEROS nonzeros (padded_most_bytes). An entry of a plain
+ * slice counts as PLAIN_PLACES places, because a lane waits for each of them. The measurement stops
+ * when a warp's slices so far exceed the limit by more than SPARE_PLACES. */
+enum { NONZEROS = 64, PLAIN_PLACES = 8, SPARE_PLACES = 32768 };
 
 /* The results of measure; all are 0 before. */
 struct findings {

@@ -1,15 +1,13 @@
 /* Method "padded" of the backend cuda: the plan re-encodes the matrix on the device, the product is
- * one launch (spmv_9_padded.cuh).
+ * one launch (padded.cuh).
  *
- * A plan that chooses its method takes it if rows have about 16 entries or more and the slices need
- * few more bytes than tiles with 16-bit columns. Otherwise, and if there is no memory for a second
- * copy of the values, it takes blocked or tiles.
+ * It declines where choose.c says so, and if there is no memory for a second copy of the values.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
 #include "core/plural.h"
-#include "product/cuda/padded/spmv_9_padded_plan.cuh"
+#include "product/cuda/padded/padded_plan.cuh"
 #include "product/cuda/spmv_types.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_epilogue.cuh"
 #include "product/cuda/tiles/spmv_4_tiles_values.cuh"
@@ -18,6 +16,8 @@ namespace
 {
 
 using padded::making;
+
+static_assert((int)padded::ROWS == (int)PADDED_ROWS, "the rows that choose.c counts");
 
 /* The state of a plan; arrays are in the context's memory. */
 struct padded_state {
@@ -35,16 +35,6 @@ struct padded_state {
 padded_state *state_of(const spmv_plan *plan)
 {
     return (padded_state *)plan->state;
-}
-
-/* The reason not to try the method, known from the sizes; NULL: none. */
-const char *excluded(const spmv_plan *plan)
-{
-    return plan->compression == SPMV_COMPRESSION_NONE         ? "compression is off"
-           : plan->a.nnz == 0                                 ? "no nonzeros"
-           : plan->a.val == nullptr                           ? "no values"
-           : plan->a.rows > (int64_t)INT32_MAX * padded::ROWS ? "too many rows"
-                                                              : nullptr;
 }
 
 /* The number of lists of ranges. */
@@ -84,21 +74,6 @@ double memory_speed(const spmv_plan *plan)
     if (kept != nullptr)
         __atomic_store_n(kept, parts, __ATOMIC_RELAXED);
     return speed;
-}
-
-/* The largest number of bytes, as a multiple of those of tiles, with which the method takes at most nine
- * tenths of the time of tiles. Products of this method reach 88 % of the memory's speed. Tiles has so
- * many instructions that a multiprocessor needs 1/3 + size / 18 clocks for a nonzero; with memory as
- * slow as that, tiles are as fast as their bytes. In the last-level cache they take 1.25 times as long
- * (docs/notebook/gpu-products.md). */
-double bytes_allowed(const spmv_plan *plan)
-{
-    const double in_tiles = tiles::bytes_narrow(plan),
-                 cache = (double)((const cuda_state *)plan->ctx->device)->cache_bytes;
-    const double clocks = 1.0 / 3 + (double)spmv_type_size(plan->a.type) / 18;
-    const double of_memory = clocks * 0.88 * memory_speed(plan) * (double)plan->a.nnz / in_tiles;
-    const double least = in_tiles <= cache ? 1.25 : 1.0;
-    return 0.9 * (of_memory > least ? of_memory : least);
 }
 
 /* Allocates the arrays of the measurement (s->table; NULL if there is no memory), and clears the
@@ -142,20 +117,23 @@ template <typename Offset> padded::csr<Offset> csr_of(const spmv_plan *plan)
     return {(const Offset *)a.row_ptr, a.col, a.rows, state_of(plan)->slices};
 }
 
-/* Measures the slices and finds where each begins. Waits. */
-template <typename Offset> spmv_status measure(const spmv_plan *plan, double allowed, padded_state *s)
+/* Measures the slices, sets the facts that follow, and finds where each slice begins. Waits. */
+template <typename Offset> spmv_status measure(spmv_plan *plan, padded_state *s)
 {
     spmv_context *const ctx = plan->ctx;
+    facts &f = plan->facts;
     const int64_t n = s->slices;
     int32_t steps = 0;
     spmv_status st = on_device(ctx, [&] {
         return launch(ctx, "spmv padded measure", plan_blocks(plan, n), padded::PLAN_BLOCK, padded::measure<Offset>,
-                      csr_of<Offset>(plan), (int)(allowed * padded::NONZEROS),
+                      csr_of<Offset>(plan), (int)(padded_most_bytes(&f) * padded::NONZEROS),
                       plan->named ? 1 : (int)padded::PLAIN_PLACES, s->of);
     });
     if (st == SPMV_OK)
         st = spmv_download(ctx, s->of.found, &s->found, (int64_t)sizeof s->found);
-    if (st != SPMV_OK || s->found.unsuited)
+    f.uneven = s->found.unsuited != 0;
+    f.plain_slices = s->found.plain > 0;
+    if (st != SPMV_OK || f.uneven)
         return st;
     st = ctx->backend->scan(ctx, SPMV_EXCLUSIVE, SPMV_ADD, SPMV_I32, s->of.steps, s->of.begins, n + 1, s->scratch);
     if (st == SPMV_OK)
@@ -166,6 +144,8 @@ template <typename Offset> spmv_status measure(const spmv_plan *plan, double all
     if (st == SPMV_OK)
         st = spmv_download(ctx, s->of.begins + n, &steps, (int64_t)sizeof steps);
     s->steps = steps;
+    f.longest = (int64_t)s->found.longest;
+    f.padded_bytes = bytes_padded(plan, s);
     return st;
 }
 
@@ -206,38 +186,28 @@ template <typename Offset> spmv_status fill(const spmv_plan *plan, const padded_
     });
 }
 
-/* Makes the slices. *why: the reason if there are none; NULL otherwise. */
-template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s, const char **why)
+/* Makes the slices, or declines. */
+template <typename Offset> spmv_status make(spmv_plan *plan, padded_state *s)
 {
-    const double allowed = plan->named ? (double)padded::MOST_NAMED : bytes_allowed(plan);
-    int values = 0;
     bool lacks_room = false;
-    if (allowed <= 1) {
-        *why = "tiles are as fast as the memory";
-        return SPMV_OK;
-    }
-    s->slices = (plan->a.rows - 1) / padded::ROWS + 1;
-    spmv_status st = tiles::values_for_table(plan, &values);
-    if (st == SPMV_OK && values > 0)
-        *why = "a table of values";
-    if (st != SPMV_OK || *why != nullptr)
+    plan->facts.memory_speed = plan->named ? 0 : memory_speed(plan);
+    plan->declined = plan->method->pays(&plan->facts);
+    spmv_status st = plan->declined == nullptr ? tiles::count_values(plan) : SPMV_OK;
+    plan->declined = plan->method->pays(&plan->facts);
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
+    s->slices = (plan->a.rows - 1) / padded::ROWS + 1;
     st = make_room(plan, s);
     lacks_room = s->table == nullptr;
     if (st == SPMV_OK && !lacks_room)
-        st = measure<Offset>(plan, allowed, s);
+        st = measure<Offset>(plan, s);
     if (st == SPMV_OK && !lacks_room)
-        *why = s->found.unsuited ? "too many places would be empty"
-               : s->found.plain > 0 && plan->updates && plan->val == nullptr
-                   ? "new values would be borrowed, and slices have columns all over x"
-               : !plan->named && bytes_padded(plan, s) > allowed * tiles::bytes_narrow(plan)
-                   ? "they would need more bytes"
-                   : nullptr;
-    if (st == SPMV_OK && !lacks_room && *why == nullptr)
+        plan->declined = plan->method->pays(&plan->facts);
+    if (st == SPMV_OK && !lacks_room && plan->declined == nullptr)
         st = make_kept(plan, s, &lacks_room);
     if (lacks_room)
-        *why = "there is no memory for a second copy of the values";
-    return st != SPMV_OK || *why != nullptr ? st : fill<Offset>(plan, s, true);
+        plan->declined = "there is no memory for a second copy of the values";
+    return st != SPMV_OK || plan->declined != nullptr ? st : fill<Offset>(plan, s, true);
 }
 
 void describe(spmv_plan *plan, const padded_state *s)
@@ -277,32 +247,15 @@ template <typename T, typename Stored> padded::matrix<T, Stored> matrix_of(const
 
 } // namespace
 
-extern "C" const char *padded_or_other_cuda(const spmv_plan *plan)
-{
-    /* Entries of a row on average. Shorter rows have many empty places. Longer ones keep a warp busy for
-     * as long as the whole product may take. */
-    enum { LEAST_MEAN = 16, MOST_MEAN = 192 };
-    const bool suits = !type_is_complex(plan->type) && excluded(plan) == nullptr && plan->a.nnz >= SPMV_TILES_LARGE &&
-                       plan->a.rows <= plan->a.nnz / LEAST_MEAN && plan->a.rows > plan->a.nnz / MOST_MEAN;
-    return suits ? "padded" : blocked_or_tiles_cuda(plan);
-}
-
 extern "C" spmv_status padded_cuda_prepare(spmv_plan *plan)
 {
-    const int64_t before = plan->bytes;
-    const char *why = excluded(plan);
     spmv_status st = plan_new_state(plan, (int64_t)sizeof(padded_state));
     if (st != SPMV_OK)
         return st;
     padded_state *const s = state_of(plan);
-    if (why == nullptr)
-        st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s, &why) : make<int32_t>(plan, s, &why);
-    if (st != SPMV_OK)
+    st = plan->a.row_ptr_bits == 64 ? make<int64_t>(plan, s) : make<int32_t>(plan, s);
+    if (st != SPMV_OK || plan->declined != nullptr)
         return st;
-    if (why != nullptr) {
-        plan->bytes = before;
-        return method_instead(plan, plan->named ? "tiles" : blocked_or_tiles_cuda(plan), why);
-    }
     plan->longest_row = (int64_t)s->found.longest;
     s->retained = tiles::retained_share(plan, bytes_padded(plan, s));
     describe(plan, s);
