@@ -20,15 +20,13 @@ struct direct {
     const struct direct_module *module;
     void *state;    /* of the module; NULL for n = 0 */
     spmv_type type; /* of A; f64 for a pattern */
-    bool pattern;
     int64_t n, nnz; /* of A as given */
     int parts;      /* doubles per number: 1 or 2 */
     int64_t *col_ptr, *row;
     int64_t *place; /* entry k of A is added to number place[k] of val */
     double *val;
-    double *x;          /* n numbers: b, then the solution */
-    void *stage;        /* on cuda: memory for the values of A or a vector, in their own type */
-    spmv_status status; /* of the last factorisation */
+    double *x;   /* n numbers: b, then the solution */
+    void *stage; /* on cuda: a vector in its own type */
     struct direct_figures figures;
     int64_t bytes;   /* of the arrays above */
     int64_t refused; /* bytes that the module asked for last, and did not get */
@@ -120,8 +118,6 @@ static void describe(struct direct *d)
     const struct direct_figures *f = &d->figures;
     if (d->n == 0)
         snprintf(d->sentence, sizeof d->sentence, "%s: a matrix without rows", d->module->version);
-    else if (d->status != SPMV_OK)
-        snprintf(d->sentence, sizeof d->sentence, "%s: no factors", d->module->version);
     else
         snprintf(d->sentence, sizeof d->sentence,
                  "%s: %lld diagonal block%s, ordering %s, %lld nonzero%s in the factors, %lld bytes, reciprocal "
@@ -205,15 +201,13 @@ static spmv_status check(spmv_context *ctx, const spmv_csr *a)
 static spmv_status make(struct direct *d, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
-    const int64_t size = (int64_t)spmv_type_size(d->type);
-    const int64_t stage = max_i64(d->pattern ? 0 : d->nnz * size, d->n * 8 * d->parts);
     TRY(get(d, (d->n + 1) * 8, "columns of a matrix", (void **)&d->col_ptr));
     TRY(get(d, d->nnz * 8, "rows of a matrix", (void **)&d->row));
     TRY(get(d, d->nnz * 8, "places of entries", (void **)&d->place));
     TRY(get(d, d->nnz * 8 * d->parts, "values of a matrix", (void **)&d->val));
     TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
     if (on_device(d))
-        TRY(get(d, stage, "a copy of values", &d->stage));
+        TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
     TRY(take_pattern(d, a));
     TRY(take_values(d, a->val));
     TRY(analyse(d));
@@ -239,12 +233,8 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
     host.memory = SPMV_MEMORY_HOST;
     TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
-    *d = (struct direct){.ctx = ctx,
-                         .type = a->val != NULL ? a->type : SPMV_F64,
-                         .pattern = a->val == NULL,
-                         .n = a->rows,
-                         .nnz = a->nnz,
-                         .bytes = sizeof *d};
+    *d = (struct direct){
+        .ctx = ctx, .type = a->val != NULL ? a->type : SPMV_F64, .n = a->rows, .nnz = a->nnz, .bytes = sizeof *d};
     d->parts = type_parts(d->type);
     d->module = dense ? &direct_dense : open_module(ctx);
     if (d->module == NULL)
@@ -282,26 +272,6 @@ void direct_destroy(struct direct *d)
     host_free(d);
 }
 
-spmv_status direct_update_values(struct direct *d, const void *values)
-{
-    spmv_status st = SPMV_OK;
-    const void *host = values;
-    if (d->pattern)
-        return fail(d, SPMV_ERROR_UNSUPPORTED, "a pattern has no values");
-    if (d->n == 0)
-        return SPMV_OK;
-    if (on_device(d) && d->nnz > 0) {
-        TRY(spmv_download(d->ctx, values, d->stage, d->nnz * (int64_t)spmv_type_size(d->type)));
-        host = d->stage;
-    }
-    TRY(take_values(d, host));
-    TRY(factorise(d));
-done:
-    d->status = st;
-    describe(d);
-    return st;
-}
-
 /* ----------------------------------------------------------------- solution */
 
 /* SPMV_ERROR_NOT_FINITE if an element of the vector is not finite. */
@@ -324,8 +294,6 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     if (!type_is_floating(type) || type_is_complex(type) != type_is_complex(d->type))
         return context_fail(d->ctx, SPMV_ERROR_TYPE, "direct: a matrix of type %s with vectors of type %s",
                             spmv_type_name(d->type), spmv_type_name(type));
-    if (d->status != SPMV_OK)
-        return fail(d, d->status, "there are no factors: the last new values were refused");
     if (d->n == 0)
         return SPMV_OK;
     const void *from = b;
@@ -358,7 +326,7 @@ const char *direct_describe(const struct direct *d)
 
 double direct_rcond(const struct direct *d)
 {
-    return d->status == SPMV_OK ? d->figures.rcond : 0;
+    return d->figures.rcond;
 }
 
 int64_t direct_bytes(const struct direct *d)

@@ -36,24 +36,14 @@ spmv_status direct_create_dense(spmv_context *ctx, const spmv_csr *a, struct dir
  *   b, x  n elements in the context's memory; may be the same array
  *
  * Waits. Allocates nothing. x is undefined after an error.
- * Errors: SPMV_ERROR_TYPE, SPMV_ERROR_NOT_FINITE (an element of b or x), the status of
- * direct_update_values if that has failed, SPMV_ERROR_DEVICE. */
+ * Errors: SPMV_ERROR_TYPE, SPMV_ERROR_NOT_FINITE (an element of b or x), SPMV_ERROR_DEVICE. */
 spmv_status direct_solve(struct direct *direct, spmv_type type, const void *b, void *x);
 
-/* Replaces the values of A and factorises again, in the order found before, with new pivots: the
- * bits of solutions are those of a new solver.
- *
- *   values  nnz elements of the type of A in the context's memory, in the order of A
- *
- * Waits. After an error, solves fail with the same status until a call succeeds.
- * Errors: those of direct_create; SPMV_ERROR_UNSUPPORTED: a pattern has no values. */
-spmv_status direct_update_values(struct direct *direct, const void *values);
-
 /* One sentence: the package and its version, the ordering, the nonzeros of the factors, the memory
- * and the condition. Valid until the next new values. */
+ * and the condition. */
 const char *direct_describe(const struct direct *direct);
 
-/* The estimated reciprocal of the condition number in the 1-norm; 0 without factors. */
+/* The estimated reciprocal of the condition number in the 1-norm. */
 double direct_rcond(const struct direct *direct);
 
 /* Bytes of the solver, with those of the module. */

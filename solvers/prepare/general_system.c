@@ -37,7 +37,7 @@ struct general_system {
     /* In the context's memory: the permutations (NULL: none), the factors of vectors in the order of
      * the results; NULL: all are 1. */
     void *rows_from, *cols_from;
-    void *of_rhs, *of_residual, *of_start, *of_solution;
+    void *of_rhs, *of_solution;
     char sentence[SENTENCE];
 };
 
@@ -364,10 +364,9 @@ static void set_values(struct general_system *s, const void *values)
 
 /* -------------------------------------------------------------------- vectors */
 
-/* Copies 2^(sign exponent[i]) for each i, or for i = order[0], order[1], ..., to the context's
- * memory; NULL if all are 1. */
-static spmv_status send_factors(const struct general_system *s, const int *exponent, int sign, const int32_t *order,
-                                void **there)
+/* Copies 2^exponent[i] for each i, or for i = order[0], order[1], ..., to the context's memory; NULL
+ * if all are 1. */
+static spmv_status send_factors(const struct general_system *s, const int *exponent, const int32_t *order, void **there)
 {
     spmv_status st = SPMV_OK;
     const int64_t bytes = s->rows * (int64_t)spmv_type_size(s->type);
@@ -375,7 +374,7 @@ static spmv_status send_factors(const struct general_system *s, const int *expon
     void *host = NULL;
     TRY(host_alloc(s->ctx, bytes, "scale factors", &host));
     for (int64_t i = 0; i < s->rows; i++) {
-        const int power = sign * exponent[order != NULL ? order[i] : i];
+        const int power = exponent[order != NULL ? order[i] : i];
         ones = ones && power == 0;
         real_set(s->type, host, i, ldexp(1, power));
     }
@@ -408,10 +407,8 @@ static spmv_status send_vectors(struct general_system *s)
     spmv_status st = SPMV_OK;
     TRY(send_permutation(s, s->row_at, &s->rows_from));
     TRY(send_permutation(s, s->col_at, &s->cols_from));
-    TRY(send_factors(s, s->row_exponent, 1, s->row_at, &s->of_rhs));
-    TRY(send_factors(s, s->row_exponent, -1, NULL, &s->of_residual));
-    TRY(send_factors(s, s->col_exponent, -1, s->col_at, &s->of_start));
-    TRY(send_factors(s, s->col_exponent, 1, NULL, &s->of_solution));
+    TRY(send_factors(s, s->row_exponent, s->row_at, &s->of_rhs));
+    TRY(send_factors(s, s->col_exponent, NULL, &s->of_solution));
     TRY(spmv_synchronize(s->ctx));
 done:
     return st;
@@ -442,16 +439,6 @@ done:
 spmv_status general_system_rhs(const struct general_system *s, const void *b, void *c)
 {
     return transform(s, "general_system_rhs", false, s->rows_from, s->of_rhs, b, c);
-}
-
-spmv_status general_system_residual(const struct general_system *s, const void *c, void *b)
-{
-    return transform(s, "general_system_residual", true, s->rows_from, s->of_residual, c, b);
-}
-
-spmv_status general_system_start(const struct general_system *s, const void *x, void *y)
-{
-    return transform(s, "general_system_start", false, s->cols_from, s->of_start, x, y);
 }
 
 spmv_status general_system_solution(const struct general_system *s, const void *y, void *x)
@@ -548,7 +535,7 @@ void general_system_destroy(struct general_system *s)
         return;
     host_free_all(s->a_ptr, s->a_col, s->row_ptr, s->col, s->val, s->entry, s->first, s->row_at, s->col_at,
                   s->row_exponent, s->col_exponent);
-    context_free_all(s->ctx, s->rows_from, s->cols_from, s->of_rhs, s->of_residual, s->of_start, s->of_solution);
+    context_free_all(s->ctx, s->rows_from, s->cols_from, s->of_rhs, s->of_solution);
     host_free(s);
 }
 
@@ -560,25 +547,4 @@ spmv_csr general_system_matrix(const struct general_system *s)
 const char *general_system_describe(const struct general_system *s)
 {
     return s->sentence;
-}
-
-spmv_status general_system_update_values(struct general_system *s, const void *values)
-{
-    spmv_status st = SPMV_OK;
-    void *copy = NULL;
-    if (s->pattern)
-        return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED, "general_system_update_values: the matrix is a pattern");
-    if (s->nnz == 0)
-        return SPMV_OK;
-    if (values == NULL)
-        return context_fail(s->ctx, SPMV_ERROR_ARGUMENT, "general_system_update_values: values is NULL");
-    if (s->memory == SPMV_MEMORY_CONTEXT) {
-        TRY(take_array(s, values, s->nnz * (int64_t)spmv_type_size(s->values), "values", &copy));
-        values = copy;
-    }
-    TRY(check_finite(s, values));
-    set_values(s, values);
-done:
-    host_free(copy);
-    return st;
 }

@@ -41,7 +41,7 @@ spmv_status general_system_create(spmv_context *ctx, const spmv_csr *a, const st
 void general_system_destroy(struct general_system *s);
 
 /* C, in host memory, of the matrix's type (f64 for a pattern), columns ascending. It is valid until
- * the system is destroyed; new values are written to the same array. */
+ * the system is destroyed. */
 spmv_csr general_system_matrix(const struct general_system *s);
 
 /* One sentence: which steps were done. */
@@ -49,20 +49,9 @@ const char *general_system_describe(const struct general_system *s);
 
 /* Vectors of rows elements in the context's memory, which do not overlap. Queued.
  *   rhs       c = P R b
- *   residual  b = (P R)^-1 c, also for residuals: b - A x of c - C y
- *   start     y = (S Q)^-1 x
  *   solution  x = S Q y */
 spmv_status general_system_rhs(const struct general_system *s, const void *b, void *c);
-spmv_status general_system_residual(const struct general_system *s, const void *c, void *b);
-spmv_status general_system_start(const struct general_system *s, const void *x, void *y);
 spmv_status general_system_solution(const struct general_system *s, const void *y, void *x);
-
-/* Replaces the values of A: nnz finite values of the type of A, in the order of A, in the memory
- * that the values of A were in. Scaling and permutations stay, so C has the same pattern. May wait.
- *
- * Errors: SPMV_ERROR_UNSUPPORTED (a pattern), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_ARGUMENT,
- * SPMV_ERROR_MEMORY; C is then unchanged. */
-spmv_status general_system_update_values(struct general_system *s, const void *values);
 
 /* ------------------------------------------------------------ the steps, for tests as well */
 

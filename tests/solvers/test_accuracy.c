@@ -700,7 +700,7 @@ static void several_columns(void **state)
 
 struct told {
     int64_t last, calls;
-    bool ascends, x_seen;
+    bool ascends;
     int64_t stop_at;
 };
 

@@ -290,8 +290,6 @@ static void patterns(void **state)
         for (int64_t i = 0; i < N; i++)
             assert_true(x[i] == known[i]);
         assert_non_null(strstr(direct_describe(d), "20 diagonal blocks"));
-        assert_fails(ctx, direct_update_values(d, b), SPMV_ERROR_UNSUPPORTED, "pattern");
-        assert_ok(ctx, solve(ctx, d, SPMV_F64, N, b, false, x));
         direct_destroy(d);
         release_view(&v);
     }
@@ -333,7 +331,6 @@ static void small_sizes(void **state)
     direct_destroy(d);
     d = create(ctx, &none);
     assert_ok(ctx, direct_solve(d, SPMV_F64, NULL, NULL));
-    assert_ok(ctx, direct_update_values(d, NULL));
     assert_non_null(strstr(direct_describe(d), "without rows"));
     assert_true(direct_bytes(d) > 0);
     direct_destroy(d);
@@ -342,7 +339,7 @@ static void small_sizes(void **state)
     release(&none);
 }
 
-/* -------------------------------------------------- bits, new values, description */
+/* -------------------------------------------------- bits, description */
 
 static void same_bits(void **state)
 {
@@ -363,55 +360,6 @@ static void same_bits(void **state)
         assert_memory_equal(x[0], x[2], sizeof(double) * (size_t)(N * parts));
         direct_destroy(d);
         direct_destroy(again);
-        release(&r);
-    }
-}
-
-static spmv_status update(spmv_context *ctx, struct direct *d, const struct rows *r, const double *values)
-{
-    void *const there = support_upload(ctx, values, r->nnz * r->parts * 8);
-    const spmv_status st = direct_update_values(d, there);
-    spmv_free(ctx, there);
-    return st;
-}
-
-static void new_values(void **state)
-{
-    enum { N = 120 };
-    spmv_context *ctx = *state;
-    for (int parts = 1; parts <= 2; parts++) {
-        const spmv_type type = parts == 2 ? SPMV_C128 : SPMV_F64;
-        uint64_t seed = 8;
-        struct rows r = random_rows(N, parts, false, true, 3);
-        double b[2 * N], x[2 * N], want[2 * N];
-        double *const values = support_zeros(r.nnz * parts, 8), *const bad = support_zeros(r.nnz * parts, 8);
-        struct direct *d = create(ctx, &r);
-        for (int64_t i = 0; i < 2 * N; i++)
-            b[i] = support_uniform(&seed);
-        for (int64_t k = 0; k < r.nnz * parts; k++) /* other pivots than before */
-            values[k] = support_uniform(&seed);
-        /* the sum of entries at the same place is not finite, the entries are */
-        memcpy(bad, values, sizeof(double) * (size_t)(r.nnz * parts));
-        for (int64_t k = 0; k < r.row_ptr[1]; k++)
-            bad[k * parts] = r.col[k] == 1 ? 0x1p1023 : bad[k * parts];
-        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_NOT_FINITE, "row 0, column 1");
-        assert_fails(ctx, solve(ctx, d, type, N, b, false, x), SPMV_ERROR_NOT_FINITE, "new values");
-        assert_true(direct_rcond(d) == 0);
-        assert_non_null(strstr(direct_describe(d), "no factors"));
-        for (int64_t k = 0; k < r.nnz * parts; k++) /* row 3 becomes 0 */
-            bad[k] = k >= r.row_ptr[2] * parts && k < r.row_ptr[3] * parts ? 0 : values[k];
-        assert_fails(ctx, update(ctx, d, &r, bad), SPMV_ERROR_SINGULAR, "column");
-        assert_fails(ctx, solve(ctx, d, type, N, b, false, x), SPMV_ERROR_SINGULAR, "new values");
-        assert_ok(ctx, update(ctx, d, &r, values));
-        assert_ok(ctx, solve(ctx, d, type, N, b, false, x));
-        memcpy(r.val, values, sizeof(double) * (size_t)(r.nnz * parts));
-        struct direct *fresh = create(ctx, &r);
-        assert_ok(ctx, solve(ctx, fresh, type, N, b, false, want));
-        assert_memory_equal(x, want, sizeof(double) * (size_t)(N * parts));
-        assert_string_equal(direct_describe(d), direct_describe(fresh));
-        direct_destroy(fresh);
-        direct_destroy(d);
-        support_free(values, bad);
         release(&r);
     }
 }
@@ -629,10 +577,10 @@ int main(int argc, char **argv)
     support_begin(argc, argv);
     const struct CMUnitTest without[] = {with_context(broken_module)};
     const struct CMUnitTest tests[] = {
-        with_context(known_answers), with_context(patterns),      with_context(extreme_scales),
-        with_context(small_sizes),   with_context(same_bits),     with_context(new_values),
-        with_context(description),   with_context(singular),      with_context(not_finite),
-        with_context(memory),        with_context(broken_module), with_context(wrong_arguments)};
+        with_context(known_answers), with_context(patterns),       with_context(extreme_scales),
+        with_context(small_sizes),   with_context(same_bits),      with_context(description),
+        with_context(singular),      with_context(not_finite),     with_context(memory),
+        with_context(broken_module), with_context(wrong_arguments)};
     if (have_module() || getenv("SPMV_KLU_BUILT") != NULL)
         return cmocka_run_group_tests(tests, NULL, NULL);
     return cmocka_run_group_tests(without, NULL, NULL) == 0 ? SKIPPED : 1;

@@ -71,7 +71,6 @@ struct statistics {
 
 template <typename Shape, typename Offset> struct packing {
     using shape = Shape;
-    using offset_type = Offset;
     enum {
         CAPACITY = Shape::CAPACITY,
         LINE = Shape::LINE,
