@@ -24,7 +24,8 @@ struct names {
 void names_add(struct names *names, const char *name);
 void names_add_row(struct names *names, const char *name, const void *row);
 
-/* Adds the rows of a table: structs of this size that begin with their name. A NULL name ends it. */
+/* Adds the rows of a table: structs of this size that begin with their name. A NULL name ends
+ * it. */
 void names_add_table(struct names *names, const void *rows, size_t size);
 
 /* The name at this place of such a table; NULL if there is none. */

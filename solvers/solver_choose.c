@@ -106,7 +106,8 @@ struct system_facts {
     double smallest; /* diagonal entry of a symmetric matrix; 1 of a complex one */
 };
 
-/* The largest basis of gmres, in bytes. It may take a quarter of what a limit of the memory leaves. */
+/* The largest basis of gmres, in bytes. It may take a quarter of what a limit of the memory
+ * leaves. */
 static const int64_t LARGEST_BASIS = (int64_t)2 << 30;
 
 /* Systems of at most so many rows are solved by a dense factor. It has 2/3 n^3 = 5.3 million

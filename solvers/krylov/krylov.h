@@ -67,7 +67,8 @@ struct krylov {
     int symmetry_check; /* a spmv_symmetry_check, for methods for symmetric matrices */
 
     /* What single methods need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,
-     * for inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the factors. */
+     * for inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the
+     * factors. */
     const char *rung;
     spmv_plan *inner;
     int restart;
@@ -158,7 +159,8 @@ spmv_status krylov_residual(const struct krylov *s, void *to);
 /* The norms of the columns of v. */
 spmv_status krylov_norms(const struct krylov *s, const void *v, double *norms);
 
-/* The rows of the whole matrix, of which a plan may have the rows of one rank (struct plan_ranks). */
+/* The rows of the whole matrix, of which a plan may have the rows of one rank (struct
+ * plan_ranks). */
 int64_t krylov_rows(const struct krylov *s);
 
 /* Lends a vector of count real numbers that the plan can multiply: with several ranks, it has room

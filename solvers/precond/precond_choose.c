@@ -25,7 +25,8 @@
  * in [1/2, 3/2]. */
 static const double STRONG = 0.5;
 
-/* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it saves. */
+/* Scaling by a diagonal that varies less than this changes little: jacobi costs more than it
+ * saves. */
 static const double EVEN = 2;
 
 /* On a CPU, a hierarchy takes as long as the iterations for such a distance; the first number is
@@ -51,7 +52,8 @@ static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
 /* On a GPU: a larger system does not fit the rung persistent of conjugate gradients. */
 enum { CACHED_ROWS = 245000 };
 
-/* Beyond this size, a factor costs more than it saves, because its solves have little parallelism. */
+/* Beyond this size, a factor costs more than it saves, because its solves have little
+ * parallelism. */
 enum { FACTOR_ROWS = 10000 };
 
 /* The most work of a set-up: for each entry and row of A, in the time of some thousands of
@@ -160,7 +162,8 @@ done:
 }
 
 /* An estimate of the largest distance of a row from row 0, in steps along entries. A ball of s
- * steps is taken to have c s^g rows; the last one and that of half as many steps determine c and g. */
+ * steps is taken to have c s^g rows; the last one and that of half as many steps determine c and
+ * g. */
 static spmv_status estimate_distance(spmv_context *ctx, const struct precond_source *source, double *distance)
 {
     struct precond_ball ball = {0};
