@@ -159,11 +159,10 @@ static spmv_status prepare_first(spmv_plan *plan)
         plan->passed[m] = passes(&methods[m], &plan->facts, needs);
         if (plan->passed[m] != NULL)
             continue;
+        snprintf(plan->why, sizeof plan->why, "%s", methods[m].why); /* prepare may add to it */
         const spmv_status st = prepare_with(plan, &methods[m]);
-        if (st != SPMV_OK || plan->declined == NULL) {
-            snprintf(plan->why, sizeof plan->why, "%s", methods[m].why);
+        if (st != SPMV_OK || plan->declined == NULL)
             return st;
-        }
         plan->passed[m] = plan->declined;
     }
     return context_fail(plan->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_plan_create: every method declined");
