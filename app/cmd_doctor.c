@@ -69,8 +69,8 @@ static json_t *method_names(spmv_backend backend)
 static json_t *solver_names(spmv_backend backend)
 {
     json_t *names = json_array();
-    for (int m = 0; spmv_cg_method_name(backend, m) != NULL; m++)
-        json_array_append_new(names, json_string(spmv_cg_method_name(backend, m)));
+    for (int m = 0; spmv_cg_rung_name(backend, m) != NULL; m++)
+        json_array_append_new(names, json_string(spmv_cg_rung_name(backend, m)));
     return names;
 }
 

@@ -64,14 +64,14 @@ static double largest_difference(spmv_context *ctx, const spmv_csr *a)
 /* What info finds beside the statistics. */
 struct findings {
     double difference; /* largest_difference; -1: not computed */
-    char solver[32];   /* the method of spmv solve; "": none */
-    char why[512];     /* of the method, or why there is none */
+    char solver[32];   /* of spmv solve; "": none */
+    char why[512];     /* this solver, or why there is none */
 };
 
 /* A preconditioner of that many rows takes no time; without "auto", solve takes no dense factor. */
 enum { SMALL_ROWS = 1000 };
 
-/* The method that spmv solve chooses. Its preconditioner is chosen at the solve. */
+/* The solver that spmv solve chooses. Its preconditioner is chosen at the solve. */
 static void find_solver(const struct product *p, const spmv_csr *a, const spmv_statistics *s, struct findings *f)
 {
     spmv_solver_options options;
@@ -88,7 +88,7 @@ static void find_solver(const struct product *p, const spmv_csr *a, const spmv_s
     options.symmetry_check = symmetric ? SPMV_SYMMETRY_TRUST : SPMV_SYMMETRY_SAMPLED;
     if (spmv_solver_create(p->ctx, a, &options, &solver) == SPMV_OK &&
         spmv_solver_describe(solver, &info, sizeof info) == SPMV_OK) {
-        snprintf(f->solver, sizeof f->solver, "%s", info.method);
+        snprintf(f->solver, sizeof f->solver, "%s", info.solver);
         snprintf(f->why, sizeof f->why, "%s", info.why);
     } else {
         snprintf(f->why, sizeof f->why, "nothing: %s", plain_sentence(spmv_last_error(p->ctx)));

@@ -20,7 +20,7 @@ const struct command *command_at(int index);
 
 /* What the commands run: one for each row of the table in main.c. */
 spmv_status run_product(const struct options *o, const char *const *arguments, int count);
-spmv_status run_multiply(const struct options *o, const char *const *arguments, int count);
+spmv_status run_spgemm(const struct options *o, const char *const *arguments, int count);
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count);
 spmv_status run_info(const struct options *o, const char *const *arguments, int count);
 spmv_status run_bench(const struct options *o, const char *const *arguments, int count);

@@ -45,23 +45,18 @@ static void print_names(const char *label, const struct names *names)
     putchar('\n');
 }
 
-/* of: lists the methods of a backend. */
-static void print_methods(void (*of)(struct names *, spmv_backend), bool solves)
+/* of: lists the names of a backend. */
+static void print_by_backend(const char *what, void (*of)(struct names *, spmv_backend))
 {
     static const spmv_backend backends[] = {SPMV_BACKEND_CUDA, SPMV_BACKEND_OMP, SPMV_BACKEND_REF};
-    char label[32];
-    printf("\nMethods (--method), by backend:\n");
+    printf("\n%s, by backend:\n", what);
     for (int b = 0; b < 3; b++) {
-        struct names methods = {.count = 0}, rungs = {.count = 0};
+        struct names names = {.count = 0};
         if (!spmv_backend_built(backends[b]))
             continue;
-        names_add(&methods, "auto");
-        of(&methods, backends[b]);
-        print_names(spmv_backend_name(backends[b]), &methods);
-        names_of_rungs(&rungs, backends[b]);
-        snprintf(label, sizeof label, "%s, rungs of the solver", spmv_backend_name(backends[b]));
-        if (solves)
-            print_names(label, &rungs);
+        names_add(&names, "auto");
+        of(&names, backends[b]);
+        print_names(spmv_backend_name(backends[b]), &names);
     }
 }
 
@@ -71,7 +66,7 @@ static void print_subjects(void)
     for (int i = 0; explain_subject_name(i) != NULL; i++)
         names_add(&subjects, explain_subject_name(i));
     printf("\nSubjects (--op):\n");
-    print_names("on values; spmv and multiply on matrices", &subjects);
+    print_names("on values; spmv and spgemm on matrices", &subjects);
 }
 
 static void print_bench_lists(void)
@@ -92,7 +87,7 @@ static void print_solvers(void)
 {
     struct names names = {.count = 0};
     names_of_solvers(&names);
-    printf("\nMethods for A x = b (--solver):\n");
+    printf("\nSolvers (--solver):\n");
     print_names("names", &names);
 }
 
@@ -111,7 +106,7 @@ void help_print_all(void)
     char text[USAGE_SIZE];
     printf("spmv: sparse matrix times vector. Usage:\n");
     help_usage(command_at(0), false, text, sizeof text);
-    printf("  %-24s%s\n", text, "y = A x, as spmv mul");
+    printf("  %-24s%s\n", text, "y = A x, as spmv matvec");
     for (int c = 0; (command = command_at(c)) != NULL; c++) {
         help_usage(command, true, text, sizeof text);
         printf("  %-24s%s\n", text, command->what);
@@ -119,7 +114,7 @@ void help_print_all(void)
     printf("\nspmv COMMAND --help lists the options of a command. More: man spmv\n"
            "\nA is a Matrix Market file (also compressed or in a tar archive), a .spmv file, - (standard input),\n"
            "or a SPEC of a generated matrix, such as poisson2d:1000 (all SPECs: spmv gen --help). A file whose\n"
-           "name is a command: ./mul. Vectors: one number per line, or Matrix Market.\n"
+           "name is a command: ./matvec. Vectors: one number per line, or Matrix Market.\n"
            "\nExit codes: 0 done, 1 usage, 2 files, 3 malformed input, 4 incompatible sizes, types or features,\n"
            "5 memory, 6 device, 7 the solver stopped before the tolerance, 8 the matrix is not suited,\n"
            "9 the check of the result failed, 10 interrupted (bench)\n");
@@ -150,10 +145,11 @@ void help_print(const struct command *command)
     }
     printf("%s\n\nOptions:\n", command->what);
     options_print(command->group);
-    if ((command->group & GROUP_PLAN) != 0)
-        print_methods(names_of_methods, (command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0);
-    if (command->group == GROUP_MULTIPLY)
-        print_methods(names_of_multiply_methods, false);
+    if (options_take(command->group, "method"))
+        print_by_backend("Methods (--method)",
+                         command->group == GROUP_SPGEMM ? names_of_spgemm_methods : names_of_methods);
+    if ((command->group & (GROUP_SOLVE | GROUP_BENCH)) != 0)
+        print_by_backend("Rungs of conjugate gradients (--rung)", names_of_rungs);
     if (options_take(command->group, "solver"))
         print_solvers();
     if (options_take(command->group, "precond"))

@@ -13,7 +13,7 @@ void help_print(const struct command *command);
 /* Complains of a missing argument in ten lines, with examples. */
 void help_print_first(void);
 
-/* "spmv mul A [x]"; named false: "spmv A [x]", the form without a command. */
+/* "spmv matvec A [x]"; named false: "spmv A [x]", the form without a command. */
 enum { USAGE_SIZE = 64 };
 void help_usage(const struct command *command, bool named, char *text, size_t size);
 

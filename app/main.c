@@ -24,9 +24,9 @@ static spmv_status run_help(const struct options *o, const char *const *argument
 
 /* The first is also the default command. */
 static const struct command commands[] = {
-    {"mul", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2, run_product},
-    {"multiply", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", GROUP_MULTIPLY, 2, 3,
-     run_multiply},
+    {"matvec", "A [x]", "y = alpha A x + beta y0, one value per line (default x: ones)", GROUP_PRODUCT, 1, 2,
+     run_product},
+    {"spgemm", "A B", "C = A B for sparse matrices; with --triple R A P: C = R (A P)", GROUP_SPGEMM, 2, 3, run_spgemm},
     {"solve", "A [b]", "solve A x = b for a square A (default b: A times fixed random numbers)", GROUP_SOLVE, 1, 2,
      run_solve},
     {"bench", "[A...]", "measure products and primitives, and other libraries", GROUP_BENCH, 0, INT_MAX, run_bench},

@@ -57,20 +57,20 @@ void names_of_methods(struct names *names, spmv_backend backend)
     of_backends(names, backend, spmv_method_name);
 }
 
-void names_of_multiply_methods(struct names *names, spmv_backend backend)
+void names_of_spgemm_methods(struct names *names, spmv_backend backend)
 {
-    of_backends(names, backend, spmv_multiply_method_name);
+    of_backends(names, backend, spmv_spgemm_method_name);
 }
 
 void names_of_rungs(struct names *names, spmv_backend backend)
 {
-    of_backends(names, backend, spmv_cg_method_name);
+    of_backends(names, backend, spmv_cg_rung_name);
 }
 
 void names_of_solvers(struct names *names)
 {
-    for (int i = 0; spmv_solver_method_name(i) != NULL; i++)
-        names_add(names, spmv_solver_method_name(i));
+    for (int i = 0; spmv_solver_name(i) != NULL; i++)
+        names_add(names, spmv_solver_name(i));
     names_add(names, "auto");
 }
 

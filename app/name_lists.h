@@ -25,7 +25,7 @@ spmv_status names_check(const struct names *names, const char *what, const char 
  * (SPMV_BACKEND_AUTO) of all that are built. Preconditioners: with auto and all. Then operations
  * and suites of bench; its peers: candidate_list_peers. */
 void names_of_methods(struct names *names, spmv_backend backend);
-void names_of_multiply_methods(struct names *names, spmv_backend backend);
+void names_of_spgemm_methods(struct names *names, spmv_backend backend);
 void names_of_rungs(struct names *names, spmv_backend backend);
 void names_of_solvers(struct names *names);
 void names_of_preconditioners(struct names *names);

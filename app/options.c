@@ -106,7 +106,7 @@ struct row {
 
 static const struct row rows[] = {
     {"output", .letter = 'o', .argument = "FILE", WRITTEN_FILE(output),
-     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_MULTIPLY | GROUP_CONVERT,
+     .group = GROUP_PRODUCT | GROUP_SOLVE | GROUP_GEN | GROUP_SPY | GROUP_SPGEMM | GROUP_CONVERT,
      .help = "write the answer there (default: standard output)",
      .special = {{GROUP_SPY, "draw the picture there, as .png or .svg (default: standard output, in characters)"},
                  {GROUP_CONVERT, "the output B, in place of the second argument (default: B)"}}},
@@ -115,7 +115,7 @@ static const struct row rows[] = {
      .help = "factor of y0 (--y0)"},
     {"y0", .argument = "FILE", READ_FILE(y0), .group = GROUP_PRODUCT, .help = "the vector y0 (default: none)"},
     {"transpose", FLAG(transpose), .group = GROUP_PRODUCT, .help = "multiply by the transpose of A (default: by A)"},
-    {"triple", FLAG(triple), .group = GROUP_MULTIPLY,
+    {"triple", FLAG(triple), .group = GROUP_SPGEMM,
      .help = "compute R (A P) of three matrices R A P (default: A B of two)"},
     {"x0", .argument = "FILE", READ_FILE(x0), .group = GROUP_SOLVE,
      .help = "the vector to start from (default: zeros)"},
@@ -133,14 +133,14 @@ static const struct row rows[] = {
     {"plot", .argument = "FILE", WRITTEN_FILE(plot), .group = GROUP_SOLVE,
      .help = "draw the residual over the iterations, as .png or .svg (default: no picture)"},
     {"solver", .argument = "NAME", TEXT(solver), .group = GROUP_SOLVE, .standard = "auto",
-     .help = "the method, one of those below; auto: chosen from the matrix, and another one if that fails"},
+     .help = "the solver, one of those below; auto: chosen from the matrix, and another one if that fails"},
     {"restart", .argument = "N", COUNT(restart, 1, 200), .group = GROUP_SOLVE | GROUP_BENCH,
      .help = "gmres: iterations between restarts (default: 50)"},
     {"precond", .also = "preconditioner", .argument = "NAME", TEXT(precond), .group = GROUP_SOLVE | GROUP_BENCH,
      .standard = "auto",
      .help = "the preconditioner, one of those below; auto: chosen from the matrix; all: each in turn, and a table; "
-             "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with a rung "
-             "in --method the default is none"},
+             "bench of a solver: names separated by commas, to measure whole solutions, else iterations; with --rung "
+             "the default is none"},
     {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .group = GROUP_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
@@ -193,26 +193,28 @@ static const struct row rows[] = {
      .help = "compact, gather: less, less_equal, greater, greater_equal, equal or not_equal than S (default: 0), or "
              "nonzero (default: nonzero; gather: all)"},
     {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends),
-     .group = GROUP_PLAN | GROUP_MULTIPLY, .standard = "auto",
+     .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
      .help = "where to compute; auto: a usable GPU, else OpenMP"},
-    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_MULTIPLY,
-     .standard = "auto", .help = "how to multiply, one of the methods below",
-     .special = {{GROUP_SOLVE, "how to solve and to multiply: RUNG, METHOD or RUNG:METHOD, from the lists below"},
-                 {GROUP_BENCH, "methods to measure, from the lists below, separated by commas; all: each of them"},
+    {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
+     .help = "how to multiply, one of the methods below",
+     .special = {{GROUP_BENCH, "products: methods to measure, from the lists below, separated by commas; all: each"}}},
+    {"rung", .argument = "NAME", TEXT(rung), .group = GROUP_SOLVE | GROUP_BENCH | GROUP_EXPLAIN, .standard = "auto",
+     .help = "how conjugate gradients runs, one of the rungs below",
+     .special = {{GROUP_BENCH, "conjugate gradients, primitives: rungs to measure, separated by commas; all: each"},
                  {GROUP_EXPLAIN, "the rung whose steps are shown; an unknown name lists those of --op"}}},
     {"compress", .argument = "auto|off|columns|values", CHOICE(int, compression, compressions), .group = GROUP_PLAN,
      .standard = "auto",
      .help = "how the plan may compress the matrix: columns: shorter column indices; values: also a table of few "
              "distinct values; auto: values for conjugate gradients on a GPU, else columns; the result is the same"},
     {"type", .argument = "f64|f32|c128|c64|mixed", .kind = KIND_TYPE, .member = MEMBER(spmv_type, type),
-     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY,
+     .other = MEMBER(bool, mixed), .group = GROUP_PLAN | GROUP_EXPLAIN | GROUP_GEN | GROUP_CONVERT | GROUP_SPGEMM,
      .standard = "f64",
      .help = "type of the matrix, the vectors and the sums; mixed: an f32 matrix, the others f64; a file with complex "
              "values is c128 unless c64 is given",
      .special = {{GROUP_BENCH, "type of the matrix, the vectors and the sums; a suite is measured in f64 and f32 each"},
                  {GROUP_SOLVE, "f64, f32, or mixed: an f32 matrix, vectors and sums in f64"},
                  {GROUP_EXPLAIN, "type of the values: f64 or f32"},
-                 {GROUP_GEN | GROUP_CONVERT | GROUP_MULTIPLY, "type of the values: f64, f32, c128 or c64"}}},
+                 {GROUP_GEN | GROUP_CONVERT | GROUP_SPGEMM, "type of the values: f64, f32, c128 or c64"}}},
     {"threads", .argument = "N", COUNT(threads, 0, SPMV_MAX_THREADS), .group = GROUP_RESULT & ~GROUP_EXPLAIN,
      .of_rank = true, .help = "maximum number of OpenMP threads (default: OpenMP's)"},
     {"ranks", .argument = "N", COUNT(ranks, 1, SPMV_GROUP_MAX_THREADS),
@@ -228,7 +230,7 @@ static const struct row rows[] = {
      .help =
          "how ranks on GPUs exchange data: peer: kernels write to the memory of other GPUs; nccl: NVIDIA's library; "
          "host: copies through the host; the same bits with each"},
-    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_MULTIPLY,
+    {"device", .argument = "N", COUNT(device, 0, INT_MAX), .group = GROUP_PLAN | GROUP_DOCTOR | GROUP_SPGEMM,
      .of_rank = true, .help = "GPU, counted from 0 (default: CUDA's current one)"},
     {"verify", .argument = "[=off|bound|bitwise]", CHOICE(enum verify_mode, verify, verify_modes),
      .group = GROUP_PRODUCT | GROUP_SOLVE, .standard = "bound",
@@ -700,6 +702,57 @@ static spmv_status join_command_line(int argc, char **argv, struct options *o)
     return SPMV_OK;
 }
 
+/* ---------------------------------------------------------------- old spellings, until 0.11 */
+
+static uint64_t bit_of(const char *name)
+{
+    int i = 0;
+    while (strcmp(rows[i].name, name) != 0)
+        i++;
+    return (uint64_t)1 << i;
+}
+
+/* --method took rungs too: RUNG, and RUNG:METHOD of solve and bench. length: of the rung. */
+static void method_to_rung(struct options *o, size_t length)
+{
+    const char *const method = o->method;
+    o->given |= bit_of("rung");
+    o->rung = method;
+    o->method = "auto";
+    if (method[length] == ':') {
+        snprintf(o->old_rung, sizeof o->old_rung, "%.*s", (int)length, method);
+        o->rung = o->old_rung;
+        o->method = method + length + 1;
+    } else {
+        o->given &= ~bit_of("method");
+    }
+}
+
+/* Replaces old spellings: the commands mul and multiply, the subject multiply of explain, rungs in
+ * --method. */
+static void take_old_names(struct options *o)
+{
+    static const char *const commands[][2] = {{"mul", "matvec"}, {"multiply", "spgemm"}};
+    struct names rungs = {.count = 0};
+    const int at = o->count > 1 && strcmp(o->arguments[0], "help") == 0;
+    for (int i = 0; i < 2; i++)
+        if (o->count > 0 && strcmp(o->arguments[at], commands[i][0]) == 0)
+            o->arguments[at] = commands[i][1];
+    const char *const command = o->count > 0 ? o->arguments[0] : "";
+    if (strcmp(command, "explain") == 0 && strcmp(o->op, "multiply") == 0)
+        o->op = "spgemm";
+    if (!option_given(o, "method") || option_given(o, "rung"))
+        return;
+    names_of_rungs(&rungs, SPMV_BACKEND_AUTO);
+    const size_t length = strcspn(o->method, ":");
+    const bool splits = strcmp(command, "solve") == 0 && o->method[length] == ':';
+    if (strcmp(command, "explain") == 0)
+        method_to_rung(o, strlen(o->method));
+    else if ((strcmp(command, "solve") == 0 || strcmp(command, "bench") == 0) &&
+             (splits || names_find(&rungs, o->method, length) >= 0))
+        method_to_rung(o, length);
+}
+
 spmv_status options_parse(int argc, char **argv, struct options *o)
 {
     *o = (struct options){.device = -1, .compression = COMPRESSION_BY_COMMAND, .degree = -1, .drop = -1};
@@ -711,6 +764,7 @@ spmv_status options_parse(int argc, char **argv, struct options *o)
         st = join_command_line(argc, argv, o);
     if (st == SPMV_OK)
         read_options(argc, argv, o);
+    take_old_names(o);
     if (!option_given(o, "rtol"))
         o->rtol = real_limits_of(type_is_real(o->type) ? o->type : SPMV_F64).tolerance;
     return st;
@@ -723,7 +777,7 @@ void options_free(struct options *o)
     free(o->job_line);
 }
 
-/* Writes "spmv mul takes it", or "spmv bench, spmv explain and spmv spy take it". */
+/* Writes "spmv matvec takes it", or "spmv bench, spmv explain and spmv spy take it". */
 static void list_takers(unsigned groups, char *text, size_t size)
 {
     const struct command *command;
@@ -832,7 +886,7 @@ const char *option_of_preconditioner(const struct options *o)
 static spmv_status check_type(const struct options *o, enum option_group group, const char *command)
 {
     if (o->mixed && (group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO)) == 0) {
-        complain("--type mixed is not for %s; spmv mul, spmv solve and spmv info accept it", command);
+        complain("--type mixed is not for %s; spmv matvec, spmv solve and spmv info accept it", command);
         return SPMV_ERROR_ARGUMENT;
     }
     const bool complex = type_is_complex(o->type);
@@ -847,31 +901,25 @@ static spmv_status check_type(const struct options *o, enum option_group group, 
     return SPMV_OK;
 }
 
-/* Checks METHOD; for solve RUNG, METHOD or RUNG:METHOD. Names of another backend, of bench and of
- * explain are checked later, when the valid ones are known. */
+/* Checks --method and --rung. Names of another backend, of bench and of explain are checked later,
+ * when the valid ones are known. */
 static spmv_status check_method(const struct options *o, enum option_group group)
 {
-    struct names methods = {.count = 0}, either = {.count = 0};
-    const char *name = o->method;
+    struct names methods = {.count = 0}, rungs = {.count = 0};
     const spmv_backend backend = spmv_backend_built(o->backend) ? o->backend : SPMV_BACKEND_AUTO;
-    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO | GROUP_MULTIPLY)) == 0)
+    if ((group & (GROUP_PRODUCT | GROUP_SOLVE | GROUP_INFO | GROUP_SPGEMM)) == 0)
         return SPMV_OK;
     names_add(&methods, "auto");
-    if (group == GROUP_MULTIPLY)
-        names_of_multiply_methods(&methods, backend);
+    if (group == GROUP_SPGEMM)
+        names_of_spgemm_methods(&methods, backend);
     else
         names_of_methods(&methods, backend);
-    if (group != GROUP_SOLVE)
-        return names_check(&methods, "method", name, false);
-    const char *const colon = strchr(name, ':');
-    names_of_rungs(&either, backend);
-    if (colon != NULL && names_find(&either, name, (size_t)(colon - name)) < 0)
-        return names_refuse(&either, "rung", name, (size_t)(colon - name));
-    if (colon != NULL)
-        return names_check(&methods, "method", colon + 1, false);
-    for (int i = 0; i < methods.count; i++)
-        names_add(&either, methods.name[i]);
-    return names_check(&either, "rung or method", name, false);
+    const spmv_status st = names_check(&methods, "method", o->method, false);
+    if (st != SPMV_OK || group != GROUP_SOLVE)
+        return st;
+    names_add(&rungs, "auto");
+    names_of_rungs(&rungs, backend);
+    return names_check(&rungs, "rung", o->rung, false);
 }
 
 static spmv_status check_names(const struct options *o, enum option_group group)

@@ -4,7 +4,7 @@
 #ifndef APP_OPTIONS_H
 #define APP_OPTIONS_H
 
-#include <spmv/operator.h>
+#include <spmv/plan.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,7 +13,7 @@ enum verify_mode { VERIFY_OFF, VERIFY_BOUND, VERIFY_BITWISE };
 /* The commands in which an option has an effect: one bit per command, and names for frequent sets.
  * A command refuses the options of others. */
 enum option_group {
-    GROUP_PRODUCT = 1, /* mul, and the form without a command */
+    GROUP_PRODUCT = 1, /* matvec, and the form without a command */
     GROUP_SOLVE = 2,
     GROUP_BENCH = 4,
     GROUP_INFO = 8,
@@ -22,13 +22,13 @@ enum option_group {
     GROUP_CONVERT = 64,
     GROUP_SPY = 128,
     GROUP_DOCTOR = 256,
-    GROUP_MULTIPLY = 512,
+    GROUP_SPGEMM = 512,
     GROUP_HELP = 1024,                 /* the last */
     GROUP_SHARED = 2 * GROUP_HELP - 1, /* every command */
     /* commands that make a plan */
     GROUP_PLAN = GROUP_PRODUCT | GROUP_SOLVE | GROUP_BENCH | GROUP_INFO,
     /* commands that read matrices from files */
-    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY | GROUP_MULTIPLY,
+    GROUP_READ = GROUP_PLAN | GROUP_EXPLAIN | GROUP_CONVERT | GROUP_SPY | GROUP_SPGEMM,
     GROUP_RESULT = GROUP_SHARED & ~GROUP_HELP /* commands that have a result */
 };
 
@@ -37,8 +37,8 @@ enum { COMPRESSION_BY_COMMAND = -2 };
 
 struct options {
     spmv_backend backend;
-    const char *method;
-    int compression; /* enum spmv_compression, or COMPRESSION_BY_COMMAND */
+    const char *method, *rung; /* of the product; of conjugate gradients or a primitive */
+    int compression;           /* enum spmv_compression, or COMPRESSION_BY_COMMAND */
     /* of vectors and sums, and of the matrix unless mixed; input_type handles complex files */
     spmv_type type;
     bool mixed; /* --type mixed: an f32 matrix, everything else f64 */
@@ -84,7 +84,8 @@ struct options {
     uint64_t given;     /* bit i: option i of the table was given */
     /* the argument after a --json or --csv without a value; NULL: none */
     const char *spaced_option, *spaced_word;
-    char error[256]; /* the first error; "": none */
+    char old_rung[32]; /* the rung of an old spelling, see take_old_names */
+    char error[256];   /* the first error; "": none */
 };
 
 /* Sets defaults and parses the command line. Stores the first error in o->error, because a wrong

@@ -5,7 +5,7 @@
 #define APP_PRODUCT_H
 
 #include <jansson.h>
-#include <spmv/operator.h>
+#include <spmv/plan.h>
 #include <stdbool.h>
 
 #include "app/options.h"

@@ -168,7 +168,7 @@ static void add_module(const struct known *row, const struct operation *operatio
 /* Whether the solver can use it: ilu0 and ilut are not symmetric. */
 static bool can_use(const struct operation *operation, const char *precond)
 {
-    return operation->general || (strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0);
+    return operation->unsymmetric || (strcmp(precond, "ilu0") != 0 && strcmp(precond, "ilut") != 0);
 }
 
 /* The names of preconditioners begin with all and auto. */

@@ -129,7 +129,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     st = check_square(m);
     if (st == SPMV_OK)
         st = make_block(m, needs_diagonal(name), &b);
-    if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_general(name))
+    if (st == SPMV_OK && strcmp(name, "none") != 0 && !precond_is_unsymmetric(name))
         st = check_diagonal(m, &b, name);
     if (st == SPMV_OK && !together)
         st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
@@ -184,9 +184,9 @@ static int call_rank_0(int64_t iteration, double residual, void *user)
     return c->failed != SPMV_OK || stops != 0;
 }
 
-/* The methods for several ranks: those of struct cg_method with for_ranks, as far as the exchange
+/* The rungs for several ranks: those of struct cg_rung with for_ranks, as far as the exchange
  * allows. */
-static spmv_status check_method(const spmv_group_matrix *m, const char *name)
+static spmv_status check_rung(const spmv_group_matrix *m, const char *name)
 {
     const spmv_backend backend = spmv_context_backend(m->ctx);
     const bool on_device = backend == SPMV_BACKEND_CUDA && m->ranks.queue_sum != NULL;
@@ -202,7 +202,7 @@ static spmv_status check_method(const spmv_group_matrix *m, const char *name)
         return SPMV_OK;
     names_join(&names, list, sizeof list);
     return context_fail(
-        m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: no method %s for several ranks on backend %s; there are: %s%s",
+        m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: no rung %s for several ranks on backend %s; there are: %s%s",
         name, spmv_backend_name(backend), list,
         backend == SPMV_BACKEND_CUDA && !on_device ? "; with the exchange peer or nccl also fused and graph" : "");
 }
@@ -220,13 +220,13 @@ static spmv_status check(const spmv_group_matrix *m, const void *b, const void *
     if (o->inner != NULL || o->on_iterate != NULL)
         return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: %s must be NULL",
                             o->inner != NULL ? "inner" : "on_iterate");
-    return check_method(m, o->method != NULL ? o->method : "auto");
+    return check_rung(m, o->rung != NULL ? o->rung : "auto");
 }
 
 /* The options that must be the same on all ranks. */
 static uint64_t numbers_of(const spmv_cg_options *o)
 {
-    const char *method = o->method != NULL ? o->method : "auto";
+    const char *rung = o->rung != NULL ? o->rung : "auto";
     uint64_t numbers = group_mix(0, &o->rtol, sizeof o->rtol);
     const bool precond = o->precond != NULL;
     numbers = group_mix(numbers, &o->atol, sizeof o->atol);
@@ -234,7 +234,7 @@ static uint64_t numbers_of(const spmv_cg_options *o)
     numbers = group_mix(numbers, &o->zero_start, sizeof o->zero_start);
     numbers = group_mix(numbers, &o->symmetry_check, sizeof o->symmetry_check);
     numbers = group_mix(numbers, &precond, sizeof precond);
-    return group_mix(numbers, method, strlen(method));
+    return group_mix(numbers, rung, strlen(rung));
 }
 
 /* After a solve that all ranks end with SPMV_ERROR_NOT_FINITE: the rank that has the number which is not

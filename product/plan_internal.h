@@ -7,7 +7,7 @@
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
-#include <spmv/operator.h>
+#include <spmv/plan.h>
 
 #include "core/backend.h"
 #include "product/cuda/choose.h"

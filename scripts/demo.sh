@@ -25,8 +25,8 @@ matrix=data/lecture3x3.mtx x=data/lecture3x3_x.txt y=build/demo/y.txt
 show "$matrix" "$x"
 "$program" "$matrix" "$x" </dev/null
 
-show mul poisson2d:1000 -o "$y"
-"$program" mul poisson2d:1000 -o "$y" </dev/null
+show matvec poisson2d:1000 -o "$y"
+"$program" matvec poisson2d:1000 -o "$y" </dev/null
 echo "$(wc -l <"$y") values in $y; the first three: $(head -n 3 "$y" | tr '\n' ' ')"
 
 echo

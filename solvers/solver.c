@@ -97,22 +97,22 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_so
     if (complex && o->vectors != 1)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: several right-hand sides are not supported with complex types");
-    const struct krylov_method *method = NULL;
-    st = solver_find_method(ctx, o->method, &method);
+    const struct krylov_solver *solver = NULL;
+    st = solver_find(ctx, o->solver, &solver);
     if (st != SPMV_OK)
         return st;
-    if (method == &krylov_direct &&
+    if (solver == &krylov_direct &&
         ((!choice_is_auto(o->precond) && strcmp(o->precond, "none") != 0) || o->own_precond != NULL))
-        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the method direct has no preconditioner");
+        return context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "spmv_solver_create: the solver direct has no preconditioner");
     const bool of_cg = o->inner != 0 || !choice_is_auto(o->rung); /* options */
-    const struct krylov_method *const sure = method == NULL && of_cg ? &krylov_cg : method;
-    if (precond_is_general(o->precond) && sure != NULL && (of_cg || sure->symmetric))
+    const struct krylov_solver *const sure = solver == NULL && of_cg ? &krylov_cg : solver;
+    if (precond_is_unsymmetric(o->precond) && sure != NULL && (of_cg || sure->symmetric))
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
                             "spmv_solver_create: the preconditioner %s is not symmetric: %s cannot use it", o->precond,
                             sure->name);
     if (of_cg && sure != &krylov_cg)
         return context_fail(ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_solver_create: the options inner and rung are for the method cg, not %s", sure->name);
+                            "spmv_solver_create: the options inner and rung are for the solver cg, not %s", sure->name);
     return cg_check_rung(ctx, "spmv_solver_create", "rung", o->rung);
 }
 
@@ -236,16 +236,16 @@ done:
     return st;
 }
 
-/* Chooses the method, if it is not named, makes another plan if that needs one, and the system. */
+/* Chooses the solver, if it is not named, makes another plan if that needs one, and the system. */
 static spmv_status choose(spmv_solver *s, bool updates)
 {
     spmv_status st = SPMV_OK;
     const int before = solver_vectors_at_once(s);
     if (s->free)
-        TRY(solver_choose_method(s));
-    else if (s->method == &krylov_cg)
+        TRY(solver_choose(s));
+    else if (s->solver == &krylov_cg)
         TRY(solver_look_at_signs(s));
-    s->used = s->method;
+    s->used = s->solver;
     if (solver_vectors_at_once(s) != before) {
         spmv_plan *made = NULL;
         TRY(solver_make_plan(s, &s->a, s->options.type, solver_vectors_at_once(s), updates, &made));
@@ -289,17 +289,17 @@ static void drop_resorts(spmv_solver *s)
     }
 }
 
-/* Makes what the method needs of the present values, besides the plan. */
+/* Makes what the solver needs of the present values, besides the plan. */
 static spmv_status make_rest(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
-    const bool direct = s->method == &krylov_direct;
-    if (direct && s->direct == NULL) /* solver_choose_method may have made it */
+    const bool direct = s->solver == &krylov_direct;
+    if (direct && s->direct == NULL) /* solver_choose may have made it */
         st = direct_create(s->ctx, &s->a, &s->direct);
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
         s->precond = s->options.own_precond;
     else if (st == SPMV_OK)
-        st = solver_make_precond(s, s->method, direct ? "none" : s->options.precond, &s->precond);
+        st = solver_make_precond(s, s->solver, direct ? "none" : s->options.precond, &s->precond);
     s->failed = st;
     snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
     return st;
@@ -312,11 +312,11 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
 {
     s->options = *o;
     s->options.precond_options = NULL;
-    s->options.method = NULL; /* s->method */
-    s->free = choice_is_auto(o->method);
-    solver_find_method(s->ctx, o->method, &s->method);
+    s->options.solver = NULL; /* s->solver */
+    s->free = choice_is_auto(o->solver);
+    solver_find(s->ctx, o->solver, &s->solver);
     if (s->free)
-        s->method = &krylov_cg; /* until solver_choose_method, which needs the plan */
+        s->solver = &krylov_cg; /* until solver_choose, which needs the plan */
     else
         snprintf(s->why, sizeof s->why, CHOICE_NAMED);
     s->options.restart = o->restart != 0 ? o->restart : RESTART;
@@ -457,7 +457,7 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         TRY(renew_plan(s, &s->narrow, &s->inner));
     s->plans_update = true;
     TRY(choose(s, true));
-    if (renews && s->method == &krylov_direct) /* a dense factor exists now */
+    if (renews && s->solver == &krylov_direct) /* a dense factor exists now */
         drop_precond(s);
     if (renews && s->precond != NULL)
         TRY(spmv_preconditioner_update_values(s->precond, s->inner != NULL ? s->narrow.val : solver_matrix(s)->val));
@@ -504,7 +504,7 @@ spmv_status spmv_solver_set_callbacks(spmv_solver *s, spmv_cg_fn on_iteration, s
 /* The initial value of a result. */
 static const spmv_solver_result unsolved = {.size = sizeof unsolved,
                                             .status = SPMV_ERROR_ARGUMENT,
-                                            .method = "",
+                                            .solver = "",
                                             .rung = "",
                                             .precond = "none",
                                             .error_estimate = -1,
@@ -526,7 +526,7 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         return;
     full.setup_seconds = s->seconds;
     full.solve_seconds = seconds;
-    snprintf(full.why_method, sizeof full.why_method, "%s", s->why_used);
+    snprintf(full.why_solver, sizeof full.why_solver, "%s", s->why_used);
     snprintf(full.why_precond, sizeof full.why_precond, "%s", info.why);
     for (int v = 0; v < s->options.vectors; v++) {
         const spmv_cg_result *const r = &s->results[v];
@@ -540,8 +540,8 @@ static void give_results(const spmv_solver *s, double seconds, spmv_solver_resul
         full.status = r->status;
         full.backward_error = s->errors[v].row >= 0 ? s->errors[v].omega : -1;
         full.backward_row = s->errors[v].row;
-        full.method = s->used->name;
-        full.rung = r->method;
+        full.solver = s->used->name;
+        full.rung = r->rung;
         memcpy(full.precond, r->precond, sizeof full.precond);
         memcpy(full.why_rung, r->why, sizeof full.why_rung);
         give_result(result, size, v, &full);
@@ -604,7 +604,7 @@ spmv_status spmv_solver_describe(const spmv_solver *s, spmv_solver_info *info, s
     const spmv_status st = result_begin(s != NULL ? s->ctx : NULL, "spmv_solver_describe", info, size);
     if (st != SPMV_OK)
         return st;
-    full.method = s->method->name;
+    full.solver = s->solver->name;
     full.why = s->why;
     full.seconds = s->seconds;
     full.plan = s->plan;

@@ -1,17 +1,17 @@
 /* The end of a solve: the check of the component-wise backward error (backward_error.h), and the
  * solves with scaled rows and columns that follow where it is too large.
  *
- * A method stopped because ||b - A x|| is small beside ||b||, but in some row |b - A x| is not small
- * beside the row's own numbers. Rows of very different sizes are the cause, such as those of a
- * Dirichlet value that was set by a large diagonal entry p: the tolerance is p times that of the other
- * rows. The solver then corrects x:
+ * A solver stopped because ||b - A x|| is small beside ||b||, but in some row |b - A x| is not
+ * small beside the row's own numbers. Rows of very different sizes are the cause, such as those of
+ * a Dirichlet value that was set by a large diagonal entry p: the tolerance is p times that of the
+ * other rows. The solver then corrects x:
  *
  *     r = b - A x,    (R A C) y = R r,    x = x + C y
  *
  * R and C are powers of two, so scaling changes no digit. They make the largest entry of each row and
- * column about 1 (general_equilibrate); of a symmetric A, R = C, so R A C is symmetric and stays
- * positive definite. The correction is a solve of its own: it chooses a method, makes its
- * preconditioner and goes on with other methods as any solve does.
+ * column about 1 (prepare_equilibrate); of a symmetric A, R = C, so R A C is symmetric and stays
+ * positive definite. The correction is a solve of its own: it chooses a solver, makes its
+ * preconditioner and goes on with other solvers as any solve does.
  *
  * A row that already holds to rounding gets r_i = 0. What is left in it is the rounding of x_i, which
  * no correction can remove, and times p it would be the largest number in R r.
@@ -32,7 +32,7 @@
 #include <stdio.h>
 
 #include "formats/matrix_internal.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
 
 enum { MOST_CORRECTIONS = 5 };
@@ -122,7 +122,7 @@ static spmv_status find_exponents(spmv_context *ctx, struct scaled_system *c)
             }
     }
     m.ptr[n] = at;
-    TRY(general_equilibrate(ctx, &m, row, row + n));
+    TRY(prepare_equilibrate(ctx, &m, row, row + n));
     for (int64_t i = 0; i < n; i++) {
         c->row[i] = (int)lrint(row[i]);
         c->col[i] = (int)lrint(row[n + i]);
@@ -248,7 +248,7 @@ static spmv_status make(spmv_solver *s, spmv_type type, struct scaled_system *c)
     scaled.type = type;
     precond.near_null = c->near_null;
     precond.update_values = 0;
-    o.method = s->free ? NULL : s->method->name;
+    o.solver = s->free ? NULL : s->solver->name;
     o.precond_options = &precond;
     o.own_precond = NULL; /* it is of A */
     o.precond = s->options.own_precond != NULL ? NULL : o.precond;
@@ -408,16 +408,16 @@ static void widen_residual(spmv_type type, spmv_cg_result *result, const struct 
         result->true_residual = error->norm;
 }
 
-/* The largest true residual of a success. In f32 and c64 methods stop by sums in their type, whose rounding
- * errors are a part of the size of b - A x: a sum in f64 of up to twice the tolerance does not contradict
- * them. */
+/* The largest true residual of a success. In f32 and c64 solvers stop by sums in their type, whose
+ * rounding errors are a part of the size of b - A x: a sum in f64 of up to twice the tolerance does
+ * not contradict them. */
 static double most_residual(spmv_type type, const spmv_cg_result *result)
 {
     return type_part(type) == SPMV_F64 ? result->tolerance : 2 * result->tolerance;
 }
 
-/* The status of a solve, from the one that its last method ended with: the true residual in f64 may be on
- * the other side of the tolerance. sentence: the message of that status. */
+/* The status of a solve, from the one that its last solver ended with: the true residual in f64 may
+ * be on the other side of the tolerance. sentence: the message of that status. */
 static spmv_status judge(const spmv_solver *s, spmv_type type, spmv_status ended, const char *sentence,
                          const spmv_cg_result *result)
 {
@@ -480,7 +480,7 @@ done:
     return st;
 }
 
-/* Judges right-hand side v, whose last method ended with the status of its result, and corrects it.
+/* Judges right-hand side v, whose last solver ended with the status of its result, and corrects it.
  * all_b, all_x: all columns in host memory, NULL before the first correction. */
 static spmv_status check_column(spmv_solver *s, int v, spmv_type type, const char *sentence, const void *b, void *x,
                                 void **all_b, void **all_x)
@@ -531,7 +531,7 @@ spmv_status solver_check_rows(spmv_solver *s, const void *b, void *x, spmv_statu
         if (result->status == SPMV_OK || worst != SPMV_OK)
             continue;
         worst = result->status;
-        if (worst == before || k == 1) /* the message of the methods names the right-hand side */
+        if (worst == before || k == 1) /* the message of the solvers names the right-hand side */
             snprintf(sentence, sizeof sentence, "%s", worst == before ? ending : spmv_last_error(s->ctx));
         else
             snprintf(sentence, sizeof sentence, "right-hand side %d of %d: %.460s", v + 1, k, spmv_last_error(s->ctx));

@@ -1,11 +1,11 @@
-/* The methods of a solver, and both choices under "auto", each a table that is read from top to
- * bottom: the method that begins (rules), and what follows one that cannot reach the tolerance
+/* The solvers of a solver, and both choices under "auto", each a table that is read from top to
+ * bottom: the solver that begins (rules), and what follows one that cannot reach the tolerance
  * (steps):
  *   - with jacobi or none, if the preconditioner fails;
  *   - from cg to minres, if A turns out to be indefinite;
  *   - from any to gmres with ilut, then with ilut of more fill-in, if the residual stagnates, the
- *     method breaks down, or its share of the iterations is used up. That needs "auto" for the
- *     preconditioner too. If none helps, a method that was still running gets the rest of the
+ *     solver breaks down, or its share of the iterations is used up. That needs "auto" for the
+ *     preconditioner too. If none helps, a solver that was still running gets the rest of the
  *     iterations.
  * The choices depend on counted facts about the matrix, never on times or on the number of threads.
  *
@@ -17,30 +17,30 @@
 #include "solvers/krylov/not_finite.h"
 #include "solvers/solver_internal.h"
 
-static const struct krylov_method *const methods[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
+static const struct krylov_solver *const solvers[] = {&krylov_cg, &krylov_minres, &krylov_gmres, &krylov_bicgstab,
                                                       &krylov_direct};
-enum { METHODS = sizeof methods / sizeof *methods };
+enum { METHODS = sizeof solvers / sizeof *solvers };
 
-const char *spmv_solver_method_name(int index)
+const char *spmv_solver_name(int index)
 {
-    return index >= 0 && index < METHODS ? methods[index]->name : NULL;
+    return index >= 0 && index < METHODS ? solvers[index]->name : NULL;
 }
 
-spmv_status solver_find_method(spmv_context *ctx, const char *name, const struct krylov_method **method)
+spmv_status solver_find(spmv_context *ctx, const char *name, const struct krylov_solver **solver)
 {
     struct names names = {.count = 0};
     const void *row = NULL;
     names_add(&names, "auto");
     for (int m = 0; m < METHODS; m++)
-        names_add_row(&names, methods[m]->name, methods[m]);
-    const spmv_status st = choice_take(ctx, SPMV_ERROR_METHOD, "spmv_solver_create", "method", &names, name, &row);
-    *method = row;
+        names_add_row(&names, solvers[m]->name, solvers[m]);
+    const spmv_status st = choice_take(ctx, SPMV_ERROR_METHOD, "spmv_solver_create", "solver", &names, name, &row);
+    *solver = row;
     return st;
 }
 
 /* ------------------------------------------------------------- memory */
 
-/* Vectors of a solve: of all methods, and the largest number of minres and bicgstab. */
+/* Vectors of a solve: of all solvers, and the largest number of minres and bicgstab. */
 enum { COMMON_VECTORS = 5, MOST_VECTORS = 9 };
 
 /* With a preconditioner, gmres has v and M^-1 v of each step. */
@@ -49,12 +49,12 @@ static int64_t basis_of(const spmv_solver *s)
     return 2 * (int64_t)s->options.restart;
 }
 
-int64_t solver_room(const spmv_solver *s, const struct krylov_method *method)
+int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver)
 {
     spmv_plan_info info;
     if (s->ctx->backend->id == SPMV_BACKEND_CUDA || spmv_plan_describe(s->plan, &info, sizeof info) != SPMV_OK)
         return 0;
-    const int64_t vectors = COMMON_VECTORS + (method == &krylov_gmres ? basis_of(s) : 0) + MOST_VECTORS;
+    const int64_t vectors = COMMON_VECTORS + (solver == &krylov_gmres ? basis_of(s) : 0) + MOST_VECTORS;
     return vectors * s->a.rows * (int64_t)spmv_type_size(info.type);
 }
 
@@ -97,11 +97,11 @@ enum stage { STAGE_OPTIONS, STAGE_FACTOR, STAGE_MATRIX };
 
 struct system_facts {
     spmv_solver *s;
-    bool factor;    /* STAGE_FACTOR: the matrix is small and has a dense factor, which is made */
-    spmv_type type; /* STAGE_MATRIX and the following */
-    bool general;   /* the named preconditioner is not symmetric */
-    bool symmetric; /* of complex types Hermitian; not looked at if the preconditioner is general */
-    double basis;   /* bytes of the vectors of gmres, and the most that they may take */
+    bool factor;      /* STAGE_FACTOR: the matrix is small and has a dense factor, which is made */
+    spmv_type type;   /* STAGE_MATRIX and the following */
+    bool unsymmetric; /* the named preconditioner is not symmetric */
+    bool symmetric;   /* of complex types Hermitian; not looked at if the preconditioner is not symmetric */
+    double basis;     /* bytes of the vectors of gmres, and the most that they may take */
     int64_t most;
     double smallest; /* diagonal entry of a symmetric matrix; 1 of a complex one */
 };
@@ -153,8 +153,8 @@ static spmv_status count_matrix(struct system_facts *f)
     int64_t limit = 0;
     TRY(spmv_plan_describe(s->plan, &info, sizeof info));
     f->type = info.type;
-    f->general = precond_is_general(s->options.precond);
-    if (!f->general)
+    f->unsymmetric = precond_is_unsymmetric(s->options.precond);
+    if (!f->unsymmetric)
         TRY(count_symmetry(f, &info));
     f->smallest = 1;
     if (f->symmetric && !type_is_complex(info.type))
@@ -191,14 +191,14 @@ static bool basis_fits(const struct system_facts *f)
     return f->basis <= (double)f->most;
 }
 
-static bool general_precond_fits(const struct system_facts *f)
+static bool unsymmetric_precond_fits(const struct system_facts *f)
 {
-    return f->general && basis_fits(f);
+    return f->unsymmetric && basis_fits(f);
 }
 
-static bool general_precond(const struct system_facts *f)
+static bool unsymmetric_precond(const struct system_facts *f)
 {
-    return f->general;
+    return f->unsymmetric;
 }
 
 static bool not_symmetric_fits(const struct system_facts *f)
@@ -239,7 +239,7 @@ static bool otherwise(const struct system_facts *f)
 
 /* The first rule that applies is taken. */
 static const struct rule {
-    const struct krylov_method *method;
+    const struct krylov_solver *solver;
     enum stage needs;
     bool (*when)(const struct system_facts *);
     const char *reason;
@@ -247,8 +247,8 @@ static const struct rule {
     {&krylov_cg, STAGE_OPTIONS, no_rows, "the matrix has no rows"},
     {&krylov_cg, STAGE_OPTIONS, options_of_cg, "the options inner and rung are for conjugate gradients"},
     {&krylov_direct, STAGE_FACTOR, has_factor, "{rows} row{s}: a dense factor costs no more than iterations"},
-    {&krylov_gmres, STAGE_MATRIX, general_precond_fits, "the preconditioner {precond} is not symmetric"},
-    {&krylov_bicgstab, STAGE_MATRIX, general_precond, "the preconditioner {precond} is not symmetric"},
+    {&krylov_gmres, STAGE_MATRIX, unsymmetric_precond_fits, "the preconditioner {precond} is not symmetric"},
+    {&krylov_bicgstab, STAGE_MATRIX, unsymmetric_precond, "the preconditioner {precond} is not symmetric"},
     {&krylov_gmres, STAGE_MATRIX, not_symmetric_fits, "the matrix is not {symmetric}"},
     {&krylov_bicgstab, STAGE_MATRIX, not_symmetric_below_limit,
      "the matrix is not {symmetric}, and the vectors of gmres would take {GiB} GiB"},
@@ -283,7 +283,7 @@ static void explain(const struct system_facts *f, const struct rule *rule)
     choice_reason(rule->reason, facts, s->why, sizeof s->why);
 }
 
-spmv_status solver_choose_method(spmv_solver *s)
+spmv_status solver_choose(spmv_solver *s)
 {
     spmv_status st = SPMV_OK;
     struct system_facts f = {.s = s};
@@ -298,15 +298,15 @@ spmv_status solver_choose_method(spmv_solver *s)
         if (rule->when(&f))
             break;
     }
-    s->method = rule->method;
+    s->solver = rule->solver;
     explain(&f, rule);
 done:
     return st;
 }
 
-/* ------------------------------------------------------------- the methods that follow */
+/* ------------------------------------------------------------- the solvers that follow */
 
-/* The most iterations of a method that another one may follow. Where minres, or gmres
+/* The most iterations of a solver that another one may follow. Where minres, or gmres
  * without incomplete factors, converges at all in practical time, it takes fewer. */
 enum { SHARE = 2000 };
 
@@ -332,13 +332,13 @@ static int64_t iterations_left(const struct chain *c)
     return c->most - c->result->iterations;
 }
 
-int64_t solver_share(const struct chain *c, const struct krylov_method *method)
+int64_t solver_share(const struct chain *c, const struct krylov_solver *solver)
 {
     const int64_t left = iterations_left(c);
-    return method != &krylov_cg && solver_may_follow(c->s, SPMV_ERROR_ITERATIONS) ? min_i64(left, SHARE) : left;
+    return solver != &krylov_cg && solver_may_follow(c->s, SPMV_ERROR_ITERATIONS) ? min_i64(left, SHARE) : left;
 }
 
-/* The relative residual reached, for the reason of the next method. */
+/* The relative residual reached, for the reason of the next solver. */
 static double relative_residual(const struct chain *c)
 {
     return c->result->norm_b > 0 ? c->result->true_residual / c->result->norm_b : 0;
@@ -373,7 +373,7 @@ static bool precond_failed(const struct chain *c, spmv_status st)
            (st == SPMV_ERROR_NOT_FINITE || (st == SPMV_ERROR_NOT_POSITIVE && s->used == &krylov_minres));
 }
 
-/* The same method again, with jacobi or none. */
+/* The same solver again, with jacobi or none. */
 static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
 {
     spmv_solver *const s = c->s;
@@ -410,11 +410,11 @@ static spmv_status make_resort(spmv_solver *s, int which)
 
 /* In units of solver_rounding, an upper bound. Both numbers were set by hand, from cg in f32 under
  * auto on three Poisson grids, which ends with residuals of 0.3 to 0.6 where the type has no more
- * digits. A tolerance below the second number is out of reach for any method. */
+ * digits. A tolerance below the second number is out of reach for any solver. */
 static const double AT_ROUNDING = 2, BELOW_ROUNDING = 0.2;
 
-/* Whether rounding errors limit the residual of the method that ended with *st, so that no other
- * method helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is
+/* Whether rounding errors limit the residual of the solver that ended with *st, so that no other
+ * solver helps. If so, the status becomes SPMV_ERROR_STAGNATION, and the message says so. That is
  * also so for a larger residual if the recurrence has reached the tolerance: without rounding
  * errors, x would solve the system, so the sizes of its terms are those of the solution. */
 static bool is_at_precision(const struct chain *c, spmv_status *st)
@@ -441,13 +441,13 @@ static bool is_at_precision(const struct chain *c, spmv_status *st)
     return at || done;
 }
 
-/* After a method ended with st: gmres with one ilut after the other. If none solves the system, a
- * method that was still running gets the rest of the iterations. The message of a failure says why
+/* After a solver ended with st: gmres with one ilut after the other. If none solves the system, a
+ * solver that was still running gets the rest of the iterations. The message of a failure says why
  * a resort could not be made. */
 static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
 {
     spmv_solver *const s = c->s;
-    const struct krylov_method *const method = s->used;
+    const struct krylov_solver *const solver = s->used;
     const spmv_preconditioner *const precond = s->used_precond;
     const double residual = c->result->true_residual;
     if (is_at_precision(c, &st))
@@ -474,16 +474,16 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
     if (solver_may_follow(s, st) && ended == SPMV_ERROR_ITERATIONS && iterations_left(c) > 0) {
-        if (s->used != method)
+        if (s->used != solver)
             snprintf(s->why_used, sizeof s->why_used,
                      "%s with %s goes on, since gmres with ilut did not help: it stopped with a relative residual of "
                      "%.2g",
-                     method->name, precond_name(precond), relative_residual(c));
-        st = solver_run(c, method, precond, iterations_left(c));
+                     solver->name, precond_name(precond), relative_residual(c));
+        st = solver_run(c, solver, precond, iterations_left(c));
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
     if (solver_may_follow(s, st) && ended == SPMV_ERROR_INCONSISTENT && !(c->result->true_residual < 0.5 * residual)) {
-        s->used = method;
+        s->used = solver;
         s->used_precond = precond;
         return context_fail(s->ctx, ended, "%s", ended_with);
     }
@@ -510,7 +510,7 @@ static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
     return context_fail(s->ctx, st, "%s", sentence);
 }
 
-/* Whether A, b or the start has a number that is not finite, which no method can solve; the message
+/* Whether A, b or the start has a number that is not finite, which no solver can solve; the message
  * names it. */
 static bool is_not_finite(const struct chain *c)
 {

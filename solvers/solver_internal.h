@@ -1,4 +1,4 @@
-/* The inside of a solver (solver.c): its methods and their choice (solver_choose.c), the system
+/* The inside of a solver (solver.c): its solvers and their choice (solver_choose.c), the system
  * that is solved (solver_system.c), its preconditioner (solver_precond.c), a solve (solver_solve.c)
  * and the check of its result (solver_accuracy.c).
  *
@@ -11,7 +11,7 @@
 #include "solvers/accuracy/backward_error.h"
 #include "solvers/cg/cg_internal.h"
 #include "solvers/direct/direct.h"
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/prepare/null_space.h"
 
@@ -22,9 +22,9 @@ struct spmv_solver {
     spmv_solver_options options; /* strings and structs that it points to are in this struct */
     spmv_preconditioner_options precond_options;
     char precond_name[PRECOND_NAME], rung[SOLVER_RUNG];
-    const struct krylov_method *method; /* the first of a solve */
-    bool free;                          /* the method was chosen, and may change */
-    char why[SOLVER_SENTENCE];          /* of the method */
+    const struct krylov_solver *solver; /* the first of a solve */
+    bool free;                          /* the solver was chosen, and may change */
+    char why[SOLVER_SENTENCE];          /* of the solver */
     spmv_csr a, narrow;                 /* in the context's memory; narrow: values in f32, for inner */
     /* what the solver owns of a and narrow */
     void *row_ptr, *col, *val, *narrow_val;
@@ -49,8 +49,8 @@ struct spmv_solver {
     char sentence[512];
     double seconds;
 
-    /* the last solve: its method and preconditioner, which may not be the first ones */
-    const struct krylov_method *used;
+    /* the last solve: its solver and preconditioner, which may not be the first ones */
+    const struct krylov_solver *used;
     const spmv_preconditioner *used_precond;
     char why_used[SOLVER_SENTENCE];
     spmv_cg_result *results;       /* one per right-hand side */
@@ -59,12 +59,12 @@ struct spmv_solver {
     bool corrects;                 /* it is the solver of another one's scaled system */
 };
 
-/* *method = the method of this name; NULL of "auto". */
-spmv_status solver_find_method(spmv_context *ctx, const char *name, const struct krylov_method **method);
+/* *solver = the solver of this name; NULL of "auto". */
+spmv_status solver_find(spmv_context *ctx, const char *name, const struct krylov_solver **solver);
 
-/* Chooses the method, for the option "auto": sets s->method, s->negates and s->why. The plan
+/* Chooses the solver, for the option "auto": sets s->solver, s->negates and s->why. The plan
  * exists. */
-spmv_status solver_choose_method(spmv_solver *s);
+spmv_status solver_choose(spmv_solver *s);
 
 /* Sets s->negates: every diagonal entry is negative, and cg can solve -A x = -b. */
 spmv_status solver_look_at_signs(spmv_solver *s);
@@ -76,7 +76,7 @@ spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type 
 /* The right-hand sides of a product: 1 if they are solved one after the other. */
 int solver_vectors_at_once(const spmv_solver *s);
 
-/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the method. Drop:
+/* The system that is solved, A x = b or -A x = -b. Make: after the choice of the solver. Drop:
  * before new values, and in the end. The single plan is made when it is first asked for. */
 spmv_status solver_make_system(spmv_solver *s, bool updates);
 void solver_drop_system(spmv_solver *s);
@@ -90,13 +90,13 @@ static inline spmv_plan *solver_plan(const spmv_solver *s)
 }
 spmv_status solver_single_plan(spmv_solver *s, spmv_plan **plan);
 
-/* Bytes that a solve by the method takes besides the plan and the preconditioner. On a GPU they are
+/* Bytes that a solve by the solver takes besides the plan and the preconditioner. On a GPU they are
  * not host memory: 0. */
-int64_t solver_room(const spmv_solver *s, const struct krylov_method *method);
+int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver);
 
-/* Makes a preconditioner for the method from the present values, in the type of the recurrence.
+/* Makes a preconditioner for the solver from the present values, in the type of the recurrence.
  * name: of a kind, or "auto". */
-spmv_status solver_make_precond(spmv_solver *s, const struct krylov_method *method, const char *name,
+spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,
                                 spmv_preconditioner **made);
 
 /* The end of a solve of all right-hand sides, which ended with a status and its message; the
@@ -116,30 +116,30 @@ int64_t solver_scaled_bytes(const struct scaled_system *scaled);
  * memory, of one right-hand side (solver_rounding.c). Waits. */
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm);
 
-/* One right-hand side, and the methods that solve for it one after the other. */
+/* One right-hand side, and the solvers that solve for it one after the other. */
 struct chain {
     spmv_solver *s;
     spmv_plan *plan;
     const void *b; /* that is solved for */
     void *x;
     double rtol, atol;
-    bool zero_start; /* of the next method */
-    bool from_zero;  /* of the first method */
+    bool zero_start; /* of the next solver */
+    bool from_zero;  /* of the first solver */
     int64_t most;    /* iterations of all */
     spmv_cg_result *result;
 };
 
-/* Runs a method from the present x. The numbers of iterations and restarts go on. */
-spmv_status solver_run(struct chain *c, const struct krylov_method *method, const spmv_preconditioner *precond,
+/* Runs a solver from the present x. The numbers of iterations and restarts go on. */
+spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond,
                        int64_t most);
 
-/* Whether another method may follow one that ended like this. */
+/* Whether another solver may follow one that ended like this. */
 bool solver_may_follow(const spmv_solver *s, spmv_status st);
 
-/* The most iterations of this method, of those that are left. */
-int64_t solver_share(const struct chain *c, const struct krylov_method *method);
+/* The most iterations of this solver, of those that are left. */
+int64_t solver_share(const struct chain *c, const struct krylov_solver *solver);
 
-/* Runs the methods that follow one that ended with st. */
+/* Runs the solvers that follow one that ended with st. */
 spmv_status solver_follow(struct chain *c, spmv_status st);
 
 /* Solves for all right-hand sides; the context is held. Sets the results and what was used. */

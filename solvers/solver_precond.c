@@ -1,8 +1,8 @@
-/* The preconditioner of a solver: what its method needs is made of the solver's matrix. What "auto"
+/* The preconditioner of a solver: what its solver needs is made of the solver's matrix. What "auto"
  * takes: precond_choose.c.
  *
- * Incomplete factors of a general matrix are made of a prepared matrix C = P R A S Q
- * (general_system.h): M^-1 = S Q C~^-1 P R, where C~ are the factors. A, b and the norms of
+ * Incomplete factors of a matrix that is not symmetric are made of a prepared matrix C = P R A S Q
+ * (prepared_system.h): M^-1 = S Q C~^-1 P R, where C~ are the factors. A, b and the norms of
  * residuals stay as they are. jacobi and block-jacobi are prepared likewise if a diagonal entry is
  * 0.
  *
@@ -15,7 +15,7 @@
 
 #include "core/choice.h"
 #include "formats/matrix_internal.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 #include "solvers/solver_internal.h"
 
 /* ------------------------------------------------------------- the real equivalent */
@@ -102,7 +102,7 @@ done:
 /* ------------------------------------------------------------- prepared preconditioners */
 
 struct prepared {
-    struct general_system *system;
+    struct prepared_system *system;
     spmv_preconditioner *inner; /* of C */
     spmv_context *ctx;
     void *c, *y; /* vectors of C */
@@ -112,9 +112,9 @@ static spmv_status prepared_apply(void *self, const void *r, void *z)
 {
     spmv_status st = SPMV_OK;
     struct prepared *const p = self;
-    TRY(general_system_rhs(p->system, r, p->c));
+    TRY(prepared_system_rhs(p->system, r, p->c));
     TRY(spmv_preconditioner_apply(p->inner, p->c, p->y));
-    TRY(general_system_solution(p->system, p->y, z));
+    TRY(prepared_system_solution(p->system, p->y, z));
 done:
     return st;
 }
@@ -125,7 +125,7 @@ static void prepared_destroy(void *self)
     if (p == NULL)
         return;
     spmv_preconditioner_destroy(p->inner);
-    general_system_destroy(p->system);
+    prepared_system_destroy(p->system);
     spmv_free(p->ctx, p->c);
     spmv_free(p->ctx, p->y);
     host_free(p);
@@ -136,18 +136,18 @@ static spmv_status make_prepared(spmv_context *ctx, const char *name, const spmv
 {
     spmv_status st = SPMV_OK;
     struct prepared *p = NULL;
-    const struct general_system_options steps = {.type = options->type};
-    const spmv_preconditioner_class methods = {
-        .size = sizeof methods, .name = name, .apply = prepared_apply, .destroy = prepared_destroy};
+    const struct prepared_system_options steps = {.type = options->type};
+    const spmv_preconditioner_class functions = {
+        .size = sizeof functions, .name = name, .apply = prepared_apply, .destroy = prepared_destroy};
     const int64_t bytes = a->rows * (int64_t)spmv_type_size(options->type);
     TRY(host_alloc(ctx, sizeof *p, "a preconditioner", (void **)&p));
     *p = (struct prepared){.ctx = ctx};
-    TRY(general_system_create(ctx, a, &steps, &p->system));
-    const spmv_csr c = general_system_matrix(p->system);
+    TRY(prepared_system_create(ctx, a, &steps, &p->system));
+    const spmv_csr c = prepared_system_matrix(p->system);
     TRY(spmv_preconditioner_create(ctx, name, &c, options, &p->inner));
     TRY(spmv_alloc(ctx, bytes, &p->c));
     TRY(spmv_alloc(ctx, bytes, &p->y));
-    TRY(spmv_preconditioner_wrap(ctx, options->type, a->rows, &methods, p, made));
+    TRY(spmv_preconditioner_wrap(ctx, options->type, a->rows, &functions, p, made));
     spmv_preconditioner *const m = *made;
     const spmv_preconditioner *const inner = p->inner;
     m->bytes = inner->bytes + 2 * bytes;
@@ -155,7 +155,7 @@ static spmv_status make_prepared(spmv_context *ctx, const char *name, const spmv
     m->levels = inner->levels;
     m->fallen = inner->fallen;
     snprintf(m->why, sizeof m->why, "requested by name");
-    snprintf(m->layout, sizeof m->layout, "%.240s%s%.240s", general_system_describe(p->system),
+    snprintf(m->layout, sizeof m->layout, "%.240s%s%.240s", prepared_system_describe(p->system),
              inner->layout[0] != '\0' ? "; " : "", inner->layout);
     p = NULL;
 done:
@@ -163,7 +163,7 @@ done:
     return st;
 }
 
-/* ------------------------------------------------------------- by method */
+/* ------------------------------------------------------------- by solver */
 
 static bool is_one_of(const char *name, const char *const *list)
 {
@@ -173,9 +173,9 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* Makes the named one of a general matrix. */
-static spmv_status make_general(spmv_context *ctx, const char *name, const spmv_csr *a,
-                                const spmv_preconditioner_options *options, spmv_preconditioner **made)
+/* Makes the named one of a matrix that is not symmetric. */
+static spmv_status make_unsymmetric(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                    const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     static const char *const factors[] = {"ilu0", "ilut", NULL}, *const diagonals[] = {"jacobi", "block-jacobi", NULL};
     spmv_preconditioner_options o = *options;
@@ -188,10 +188,12 @@ static spmv_status make_general(spmv_context *ctx, const char *name, const spmv_
     return make_prepared(ctx, name, a, &o, made);
 }
 
-/* What the method needs. */
-static enum precond_for purpose_of(const struct krylov_method *method)
+/* What the solver needs. */
+static enum precond_for purpose_of(const struct krylov_solver *solver)
 {
-    return method == &krylov_cg ? PRECOND_FOR_CG : method == &krylov_minres ? PRECOND_FOR_MINRES : PRECOND_FOR_GENERAL;
+    return solver == &krylov_cg       ? PRECOND_FOR_CG
+           : solver == &krylov_minres ? PRECOND_FOR_MINRES
+                                      : PRECOND_FOR_UNSYMMETRIC;
 }
 
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
@@ -202,8 +204,8 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
     struct precond_choice choice;
     TRY(precond_choose(ctx, purpose, NULL, &choice));
     do
-        st = purpose == PRECOND_FOR_GENERAL ? make_general(ctx, choice.name, a, options, made)
-                                            : spmv_preconditioner_create(ctx, choice.name, a, options, made);
+        st = purpose == PRECOND_FOR_UNSYMMETRIC ? make_unsymmetric(ctx, choice.name, a, options, made)
+                                                : spmv_preconditioner_create(ctx, choice.name, a, options, made);
     while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
@@ -234,8 +236,8 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
         TRY(equivalent_make(s->ctx, a, &e));
         a = &e.a;
     }
-    if (purpose == PRECOND_FOR_GENERAL && !choice_is_auto(name))
-        TRY(make_general(s->ctx, name, a, &s->precond_options, made));
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
+        TRY(make_unsymmetric(s->ctx, name, a, &s->precond_options, made));
     else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
         TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
     else
@@ -253,14 +255,14 @@ done:
 /* The memory that a solve takes is set aside meanwhile: a preconditioner that leaves too little is
  * refused here, and under "auto" a smaller one follows. So does one after a set-up of too much work;
  * a preconditioner requested by name may take any. */
-spmv_status solver_make_precond(spmv_solver *s, const struct krylov_method *method, const char *name,
+spmv_status solver_make_precond(spmv_solver *s, const struct krylov_solver *solver, const char *name,
                                 spmv_preconditioner **made)
 {
-    const int64_t room = solver_room(s, method);
+    const int64_t room = solver_room(s, solver);
     const bool aside = memory_take(room);
     if (choice_is_auto(s->options.precond))
         context_budget(s->ctx, precond_most_work(&s->a));
-    const spmv_status st = make_precond(s, purpose_of(method), name, made);
+    const spmv_status st = make_precond(s, purpose_of(solver), name, made);
     context_budget(s->ctx, 0);
     if (aside)
         memory_give(room);

@@ -1,7 +1,7 @@
-/* The rounding errors of a residual: whether a method stopped because the type has no more digits.
+/* The rounding errors of a residual: whether a solver stopped because the type has no more digits.
  *
  * Row i of b - A x is computed with an error of about roundoff (|A||x| + |b|)_i, whatever x is (N. J.
- * Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12). No method
+ * Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, chapter 12). No solver
  * reaches a much smaller residual in this type.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

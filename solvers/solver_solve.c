@@ -1,11 +1,11 @@
-/* A solve: calls the solver's method (cg.c, krylov_general.c), and under "auto" those that follow it
- * (solver_choose.c), for each right-hand side. Each goes on from the x reached. A method returns no x
- * with a larger true residual than that of its start (most_growth in krylov.h), so the last x is the
- * best one. An exception is the x of cg that minres goes on from; there the better one is 0.
+/* A solve: calls a solver (cg.c, krylov_loop.c), and under "auto" those that follow it
+ * (solver_choose.c), for each right-hand side. Each goes on from the x reached. A solver returns no
+ * x with a larger true residual than that of its start (most_growth in krylov.h), so the last x is
+ * the best one. An exception is the x of cg that minres goes on from; there the better one is 0.
  *
  * If A is known to be singular (null_space.h), the part of b along its null vectors is split off.
- * The methods solve for the rest, so that no method sees what it cannot reduce. The tolerance is that
- * of the whole b.
+ * The solvers solve for the rest, so that no solver sees what it cannot reduce. The tolerance is
+ * that of the whole b.
  *
  * In the end the rows of b - A x are checked, and x is corrected if need be: solver_accuracy.c.
  *
@@ -18,7 +18,7 @@
 #include "solvers/solver_internal.h"
 
 static const spmv_cg_result not_begun = {
-    .status = SPMV_ERROR_MEMORY, .method = "", .precond = "none", .error_estimate = -1};
+    .status = SPMV_ERROR_MEMORY, .rung = "", .precond = "none", .error_estimate = -1};
 
 static int64_t most_iterations(const spmv_solver *s)
 {
@@ -31,9 +31,9 @@ static void name_precond(spmv_cg_result *result, const spmv_preconditioner *m)
         krylov_name_precond(result, m);
 }
 
-/* ------------------------------------------------------------- one method */
+/* ------------------------------------------------------------- one solver */
 
-/* The caller's own limit of iterations may end a method that reduces the error and not yet the
+/* The caller's own limit of iterations may end a solver that reduces the error and not yet the
  * residual, so that a next call can go on from x. */
 static double most_growth(const spmv_solver *s, int64_t most)
 {
@@ -60,7 +60,7 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
     /* minres goes on from the last x of cg; run_all knows a better one */
     const bool cg_is_first = s->used == &krylov_cg && s->free && c->zero_start;
     struct krylov asked = {.call = "spmv_solver_solve",
-                           .method = s->used,
+                           .solver = s->used,
                            .ctx = s->ctx,
                            .plan = plan,
                            .precond = s->used_precond,
@@ -88,12 +88,12 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
     return s->used == &krylov_direct ? judge_direct(s, results, st) : st;
 }
 
-spmv_status solver_run(struct chain *c, const struct krylov_method *method, const spmv_preconditioner *precond,
+spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond,
                        int64_t most)
 {
     spmv_solver *const s = c->s;
     const spmv_cg_result before = *c->result;
-    s->used = method;
+    s->used = solver;
     s->used_precond = precond;
     *c->result = not_begun;
     name_precond(c->result, precond);
@@ -106,7 +106,7 @@ spmv_status solver_run(struct chain *c, const struct krylov_method *method, cons
 
 /* ------------------------------------------------------------- one right-hand side */
 
-/* x = 0 after a failure with a larger residual than that of 0, if the methods began there. */
+/* x = 0 after a failure with a larger residual than that of 0, if the solvers began there. */
 static spmv_status return_to_zero(const struct chain *c, spmv_status st)
 {
     spmv_cg_result *const r = c->result;
@@ -128,7 +128,7 @@ static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_run(c, s->method, s->precond, solver_share(c, s->method));
+    const spmv_status st = solver_run(c, s->solver, s->precond, solver_share(c, s->solver));
     return return_to_zero(c, solver_follow(c, st));
 }
 
@@ -181,7 +181,7 @@ static spmv_status judge_whole(const struct chain *c, const void *b, double part
                                         r->true_residual, tolerance);
 }
 
-/* Arguments that a method accepts (krylov_check); it names others. */
+/* Arguments that a solver accepts (krylov_check); it names others. */
 static bool is_sound(const struct chain *c)
 {
     return c->b != NULL && c->x != NULL && c->b != c->x && c->rtol >= 0 && c->atol >= 0;
@@ -252,7 +252,7 @@ static spmv_status try_components(struct chain *c, spmv_status st)
 
 /* ------------------------------------------------------------- the solve */
 
-/* One right-hand side, with the methods that follow. begun: cg has ended with the status of the
+/* One right-hand side, with the solvers that follow. begun: cg has ended with the status of the
  * result. */
 static spmv_status solve_single(spmv_solver *s, const void *b, void *x, bool begun, spmv_cg_result *result)
 {
@@ -434,7 +434,7 @@ static spmv_status solve_several(spmv_solver *s, const void *b, void *x)
                             .atol = s->options.atol,
                             .zero_start = s->options.zero_start != 0};
     bool more = false;
-    if (s->method->columns && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
+    if (s->solver->columns && s->options.on_iterate != NULL) { /* as spmv_cg, also where it solves one by one */
         for (int v = 0; v < s->options.vectors; v++)
             s->results[v].status = SPMV_ERROR_UNSUPPORTED;
         return context_fail(s->ctx, SPMV_ERROR_UNSUPPORTED,

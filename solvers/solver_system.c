@@ -22,7 +22,7 @@ static bool one_by_one(const spmv_solver *s)
 
 int solver_vectors_at_once(const spmv_solver *s)
 {
-    return s->method->columns && !one_by_one(s) ? s->options.vectors : 1;
+    return s->solver->columns && !one_by_one(s) ? s->options.vectors : 1;
 }
 
 /* Makes -A and its plan. */
@@ -41,10 +41,10 @@ done:
     return st;
 }
 
-/* Whether the method needs a symmetric matrix: only then are sums of rows and columns the same. */
+/* Whether the solver needs a symmetric matrix: only then are sums of rows and columns the same. */
 static bool is_symmetric(const spmv_solver *s)
 {
-    return s->method->symmetric && s->options.inner == 0;
+    return s->solver->symmetric && s->options.inner == 0;
 }
 
 spmv_status solver_make_system(spmv_solver *s, bool updates)

@@ -50,7 +50,7 @@ struct part {
 
 /* What all parts share. */
 struct expand_plan {
-    struct spmv_multiply_plan *plan;
+    struct spmv_spgemm_plan *plan;
     int64_t *b_row_ptr;    /* the offsets of B with 64 bits */
     int64_t *own_offsets;  /* b_row_ptr, if it is not B's own array */
     int64_t *of_entry;     /* products before each entry of A, nnz + 1 */
@@ -85,14 +85,14 @@ static int64_t rows_from(const struct expand_plan *e, int64_t first, int64_t mos
 
 /* Bytes that do not depend on the parts: the offsets of B with 64 bits; products before each entry and
  * row of A, here and in host memory; entries before each row; offsets of a part, at most those of A. */
-static int64_t fixed_bytes(const struct spmv_multiply_plan *plan)
+static int64_t fixed_bytes(const struct spmv_spgemm_plan *plan)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     return (b->row_ptr_bits == 32 ? b->rows : 0) * 8 + a->nnz * 8 + a->rows * 3 * 8 + (a->rows + a->nnz) * 8;
 }
 
 /* Products that a part may have. */
-static int64_t part_limit(const struct spmv_multiply_plan *plan)
+static int64_t part_limit(const struct spmv_spgemm_plan *plan)
 {
     return plan->max_bytes > 0 ? max_i64(1, (plan->max_bytes - fixed_bytes(plan)) / PRODUCT_BYTES - ROUNDED)
                                : (int64_t)PART_PRODUCTS;
@@ -135,7 +135,7 @@ done:
     return st;
 }
 
-static spmv_status prepare(struct spmv_multiply_plan *plan, struct expand_plan *e)
+static spmv_status prepare(struct spmv_spgemm_plan *plan, struct expand_plan *e)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = plan->ctx;
@@ -303,7 +303,7 @@ struct found {
 };
 
 /* Puts the columns of all parts together. One part needs no copy. */
-static spmv_status join(struct spmv_multiply_plan *plan, struct found *found, int64_t parts)
+static spmv_status join(struct spmv_spgemm_plan *plan, struct found *found, int64_t parts)
 {
     spmv_status st = SPMV_OK;
     int64_t done_entries = 0;
@@ -321,7 +321,7 @@ done:
     return st;
 }
 
-spmv_status spgemm_expand_symbolic(struct spmv_multiply_plan *plan)
+spmv_status spgemm_expand_symbolic(struct spmv_spgemm_plan *plan)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = plan->ctx;
@@ -355,7 +355,7 @@ done:
     return st;
 }
 
-spmv_status spgemm_expand_numeric(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+spmv_status spgemm_expand_numeric(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
     spmv_status st = SPMV_OK;
     struct expand_plan e = {.plan = plan};

@@ -51,7 +51,7 @@ operands operands_of(const spmv_csr &a, const spmv_csr &b)
     return {a.rows, {a.row_ptr, a.col, a.row_ptr_bits == 64}, {b.row_ptr, b.col, b.row_ptr_bits == 64}};
 }
 
-operands operands_of(const spmv_multiply_plan *plan)
+operands operands_of(const spmv_spgemm_plan *plan)
 {
     return operands_of(plan->a, plan->b);
 }
@@ -72,7 +72,7 @@ spmv_status clear(spmv_context *ctx, void *memory, int64_t bytes)
 }
 
 /* From the sample; a column for 8 products if there is none. */
-expectation expected_columns(const spmv_multiply_plan *plan)
+expectation expected_columns(const spmv_spgemm_plan *plan)
 {
     const int64_t products = plan->sampled_products, columns = plan->sampled_columns;
     return {products > 0 ? (int)ceil_divide(256 * columns, products) : 32};
@@ -85,27 +85,27 @@ expectation expected_columns(const spmv_multiply_plan *plan)
 constexpr int64_t STORED_MOST = SPMV_SPGEMM_STORED;
 
 /* Blocks for count_few: as many as run at once. */
-int few_blocks(const spmv_multiply_plan *plan)
+int few_blocks(const spmv_spgemm_plan *plan)
 {
     return blocks_for(plan->ctx, ceil_divide(plan->a.rows, (int64_t)BLOCK_WARPS), COUNT_RESIDENT);
 }
 
 /* Blocks for kernels with a thread for each row. */
-int row_blocks(const spmv_multiply_plan *plan)
+int row_blocks(const spmv_spgemm_plan *plan)
 {
     return blocks_for(plan->ctx, ceil_divide(plan->a.rows, (int64_t)block_threads), 8);
 }
 
 /* Columns for which a warp of visit_tiny or count_few reserves room at a time, if there is room for so
  * many columns. */
-int columns_at_once(const spmv_multiply_plan *plan, int64_t room)
+int columns_at_once(const spmv_spgemm_plan *plan, int64_t room)
 {
     return (int)min_i64(room / (8 * BLOCK_WARPS * (int64_t)few_blocks(plan)), 1024);
 }
 
 /* Room for a quarter more columns than expected; at most for all products, and for the columns that
  * warps reserve and do not need. */
-int64_t room_for_columns(const spmv_multiply_plan *plan)
+int64_t room_for_columns(const spmv_spgemm_plan *plan)
 {
     const int64_t warps = BLOCK_WARPS * (int64_t)few_blocks(plan) + block_warps * (int64_t)row_blocks(plan);
     const int64_t expected = expected_columns(plan).of(plan->products) / 4 * 5 + (1 << 20);
@@ -113,7 +113,7 @@ int64_t room_for_columns(const spmv_multiply_plan *plan)
     return min_i64(min_i64(all, expected), STORED_MOST);
 }
 
-spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
+spmv_status make_room(spmv_spgemm_plan *plan, working *w, void **memory)
 {
     const int64_t rows = plan->a.rows;
     constexpr int64_t longest = SPMV_SPGEMM_HUGE;
@@ -160,12 +160,12 @@ spmv_status make_room(spmv_multiply_plan *plan, working *w, void **memory)
 
 /* ------------------------------------------------------------- huge rows */
 
-int64_t bit_words(const spmv_multiply_plan *plan)
+int64_t bit_words(const spmv_spgemm_plan *plan)
 {
     return ceil_divide(plan->b.cols, 32);
 }
 
-int64_t bit_blocks(const spmv_multiply_plan *plan)
+int64_t bit_blocks(const spmv_spgemm_plan *plan)
 {
     return ceil_divide(bit_words(plan), (int64_t)HUGE_WORDS);
 }
@@ -183,7 +183,7 @@ int64_t filters_of(const huge_row &h)
 
 /* Counts or writes the columns of the huge rows. Writing also makes their segments, the first ones
  * of the state, with filters. */
-template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const working &w)
+template <bool FILL> spmv_status visit_huge(spmv_spgemm_plan *plan, const working &w)
 {
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
@@ -229,7 +229,7 @@ template <bool FILL> spmv_status visit_huge(spmv_multiply_plan *plan, const work
 }
 
 /* Fetches the list of huge rows and makes their bitmap. *memory: to free. */
-spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, void **memory)
+spmv_status prepare_huge(spmv_spgemm_plan *plan, working *w, int64_t count, void **memory)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t parts[] = {8, aligned(bit_words(plan) * 4), bit_blocks(plan) * 8};
@@ -251,7 +251,7 @@ spmv_status prepare_huge(spmv_multiply_plan *plan, working *w, int64_t count, vo
 }
 
 /* Fetches the numbers of their entries of C. */
-spmv_status measure(spmv_multiply_plan *plan, working *w)
+spmv_status measure(spmv_spgemm_plan *plan, working *w)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t count = (int64_t)w->huge.size();
@@ -267,7 +267,7 @@ spmv_status measure(spmv_multiply_plan *plan, working *w)
 /* ----------------------------------------------------------------- phases */
 
 /* Words of the bitmap of visit_long: for all columns of B, up to a limit. */
-int window_words(const spmv_multiply_plan *plan)
+int window_words(const spmv_spgemm_plan *plan)
 {
     const int64_t words = ceil_divide(plan->b.cols, (int64_t)32 * EACH) * EACH;
     return (int)(words < SPMV_SPGEMM_WORDS ? words : SPMV_SPGEMM_WORDS);
@@ -275,7 +275,7 @@ int window_words(const spmv_multiply_plan *plan)
 
 /* blocks: at least 1 */
 template <bool FILL>
-spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const working &w, int blocks, const item *list,
+spmv_status launch_long(spmv_spgemm_plan *plan, const char *name, const working &w, int blocks, const item *list,
                         const unsigned long long *count)
 {
     static uint64_t told;
@@ -291,7 +291,7 @@ spmv_status launch_long(spmv_multiply_plan *plan, const char *name, const workin
 
 /* Counts the rows of a list that are sorted, and lists the others. */
 template <int THREADS>
-spmv_status launch_sorted(spmv_multiply_plan *plan, const working &w, const item *list, const unsigned long long *count,
+spmv_status launch_sorted(spmv_spgemm_plan *plan, const working &w, const item *list, const unsigned long long *count,
                           item *others, unsigned long long *other_count)
 {
     static uint64_t told;
@@ -307,7 +307,7 @@ spmv_status launch_sorted(spmv_multiply_plan *plan, const working &w, const item
 }
 
 /* Counts the LONG rows. The lists of the other classes are not needed any more. */
-spmv_status queue_long_counts(spmv_multiply_plan *plan, const working &w)
+spmv_status queue_long_counts(spmv_spgemm_plan *plan, const working &w)
 {
     const int blocks = blocks_for(plan->ctx, plan->a.rows, 16);
     if (plan->b.cols <= (int64_t)window_words(plan) * 32)
@@ -321,7 +321,7 @@ spmv_status queue_long_counts(spmv_multiply_plan *plan, const working &w)
     return st;
 }
 
-spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
+spmv_status queue_counts(spmv_spgemm_plan *plan, const working &w)
 {
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
@@ -356,7 +356,7 @@ spmv_status queue_counts(spmv_multiply_plan *plan, const working &w)
 }
 
 /* Makes row_ptr of the lengths, and the second classes, whose counters are 0 before. */
-spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
+spmv_status queue_offsets(spmv_spgemm_plan *plan, const working &w)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t rows = plan->a.rows;
@@ -367,7 +367,7 @@ spmv_status queue_offsets(spmv_multiply_plan *plan, const working &w)
     });
 }
 
-spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_state *s, const counters &have)
+spmv_status queue_fill(spmv_spgemm_plan *plan, const working &w, const rows_state *s, const counters &have)
 {
     spmv_context *const ctx = plan->ctx;
     const operands m = operands_of(plan);
@@ -395,7 +395,7 @@ spmv_status queue_fill(spmv_multiply_plan *plan, const working &w, const rows_st
 }
 
 /* Makes the memory of the state for the classes of the rows of C. */
-spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counters &have)
+spmv_status make_state(spmv_spgemm_plan *plan, const working &w, const counters &have)
 {
     spmv_context *const ctx = plan->ctx;
     const int64_t rows = plan->a.rows;
@@ -436,7 +436,7 @@ spmv_status make_state(spmv_multiply_plan *plan, const working &w, const counter
     return SPMV_OK;
 }
 
-template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+template <typename T> spmv_status queue_sums(spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
     const rows_state *const s = (const rows_state *)plan->state;
     const numeric_job<T> job = {operands_of(plan),     (const T *)a, (const T *)b,    plan->row_ptr, plan->col, (T *)c,
@@ -452,7 +452,7 @@ template <typename T> spmv_status queue_sums(spmv_multiply_plan *plan, const voi
 
 } // namespace
 
-extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool *valid)
+extern "C" spmv_status spgemm_survey_cuda(struct spmv_spgemm_plan *plan, bool *valid)
 {
     struct {
         totals found;
@@ -492,7 +492,7 @@ extern "C" spmv_status spgemm_survey_cuda(struct spmv_multiply_plan *plan, bool 
     return st;
 }
 
-extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_multiply_plan *plan)
+extern "C" spmv_status spgemm_rows_symbolic_cuda(struct spmv_spgemm_plan *plan)
 {
     spmv_context *const ctx = plan->ctx;
     spmv_status st = SPMV_OK;
@@ -533,14 +533,14 @@ done:
     return st;
 }
 
-extern "C" spmv_status spgemm_rows_numeric_cuda(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+extern "C" spmv_status spgemm_rows_numeric_cuda(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
     return on_device(plan->ctx, [=]() -> spmv_status {
         return with_floating(plan->type, [=](auto of) { return queue_sums<decltype(of)>(plan, a, b, c); });
     });
 }
 
-extern "C" void spgemm_rows_destroy_cuda(struct spmv_multiply_plan *plan)
+extern "C" void spgemm_rows_destroy_cuda(struct spmv_spgemm_plan *plan)
 {
     rows_state *const s = (rows_state *)plan->state;
     if (s != nullptr)

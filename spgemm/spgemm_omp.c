@@ -44,13 +44,13 @@ struct rows_state {
 /* ------------------------------------------------------------------------------ chunks */
 
 /* The cost of the rows before row i: their products, and 1 for each row. */
-static int64_t cost(const struct spmv_multiply_plan *plan, int64_t i)
+static int64_t cost(const struct spmv_spgemm_plan *plan, int64_t i)
 {
     return spgemm_products_before(plan, i) + i;
 }
 
 /* The first row i with a cost of at least this. */
-static int64_t row_at(const struct spmv_multiply_plan *plan, int64_t wanted)
+static int64_t row_at(const struct spmv_spgemm_plan *plan, int64_t wanted)
 {
     int64_t low = 0, high = plan->a.rows;
     while (low < high) {
@@ -63,7 +63,7 @@ static int64_t row_at(const struct spmv_multiply_plan *plan, int64_t wanted)
     return low;
 }
 
-spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_chunks *chunks)
+spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_chunks *chunks)
 {
     const int64_t rows = plan->a.rows, all = cost(plan, rows);
     const int64_t wanted = all / ((int64_t)CHUNKS_EACH * plan->ctx->threads);
@@ -76,7 +76,7 @@ spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_ch
     return st;
 }
 
-int64_t spgemm_chunk_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks, int64_t c)
+int64_t spgemm_chunk_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks, int64_t c)
 {
     const int64_t from = chunks->first_row[c], end = chunks->first_row[c + 1];
     int64_t dense = 0;
@@ -85,7 +85,7 @@ int64_t spgemm_chunk_most(const struct spmv_multiply_plan *plan, const struct ro
     return min_i64(spgemm_products_before(plan, end) - spgemm_products_before(plan, from), dense);
 }
 
-int64_t spgemm_chunks_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks)
+int64_t spgemm_chunks_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks)
 {
     int64_t most = 1;
     for (int64_t c = 0; c < chunks->n; c++)
@@ -171,7 +171,7 @@ static int64_t row_columns(const spmv_csr *a, const spmv_csr *b, int64_t i, stru
 
 /* What the threads share in the symbolic phase. */
 struct symbolic {
-    const struct spmv_multiply_plan *plan;
+    const struct spmv_spgemm_plan *plan;
     const struct rows_state *state;
     bool stamps;         /* may be used */
     int64_t *lengths;    /* of the rows of C */
@@ -241,7 +241,7 @@ static void join_columns(struct symbolic *s, int32_t *col, const int64_t *row_pt
 
 /* Threads of the symbolic phase: fewer than the context has if their marks exceed max_bytes.
  * *bytes: the working memory without the columns found. */
-static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct symbolic *s, int64_t *bytes)
+static int symbolic_threads(const struct spmv_spgemm_plan *plan, const struct symbolic *s, int64_t *bytes)
 {
     const int64_t each = marks_words(plan->b.cols) * (int64_t)sizeof(uint64_t) +
                          (s->most + 1) * (int64_t)sizeof(int32_t) + (s->stamps ? 4 * plan->b.cols : 0);
@@ -259,7 +259,7 @@ static int symbolic_threads(const struct spmv_multiply_plan *plan, const struct 
 /* Room for the sums of the row with the largest distance from its first to its last column. The
  * memory is not touched here, so a thread uses only the pages that it needs. Fewer threads work if
  * the sums of all would take more than half of what is available. */
-static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_state *state)
+static spmv_status numeric_memory(struct spmv_spgemm_plan *plan, struct rows_state *state)
 {
     int64_t span = 0;
 #pragma omp parallel for num_threads(host_team(plan->ctx, plan->a.rows)) schedule(static) reduction(max : span)
@@ -284,7 +284,7 @@ static spmv_status numeric_memory(struct spmv_multiply_plan *plan, struct rows_s
 
 /* ------------------------------------------------------------------------- the method */
 
-spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
+spmv_status spgemm_rows_symbolic_omp(struct spmv_spgemm_plan *plan)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
@@ -314,10 +314,10 @@ spmv_status spgemm_rows_symbolic_omp(struct spmv_multiply_plan *plan)
     const int64_t found = atomic_load(&s.so_far);
     TRY(spgemm_working_bytes(plan, bytes + found * (int64_t)sizeof *plan->col));
     if (atomic_load(&s.failed) == 2)
-        TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C, and twice that while they are found, at least",
+        TRY(context_fail_memory(ctx, "spmv_spgemm: the columns of C, and twice that while they are found, at least",
                                 2 * found * (int64_t)sizeof *plan->col));
     if (atomic_load(&s.failed) == 1)
-        TRY(context_fail_memory(ctx, "spmv_multiply: the columns of C", found * (int64_t)sizeof *plan->col + bytes));
+        TRY(context_fail_memory(ctx, "spmv_spgemm: the columns of C", found * (int64_t)sizeof *plan->col + bytes));
     TRY(offsets_from_counts(ctx, plan->row_ptr, plan->a.rows));
     plan->nnz = plan->row_ptr[plan->a.rows];
     TRY(context_alloc(ctx, plan->nnz * (int64_t)sizeof *plan->col, (void **)&plan->col));
@@ -331,15 +331,15 @@ done:
     return st;
 }
 
-spmv_status spgemm_rows_numeric_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+spmv_status spgemm_rows_numeric_omp(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
-    static void (*const numeric[SPMV_TYPE_LIMIT])(const struct spmv_multiply_plan *, const void *, const void *,
-                                                  void *) = FLOATING_TABLE(numeric);
+    static void (*const numeric[SPMV_TYPE_LIMIT])(const struct spmv_spgemm_plan *, const void *, const void *, void *) =
+        FLOATING_TABLE(numeric);
     numeric[plan->type](plan, a, b, c);
     return SPMV_OK;
 }
 
-void spgemm_rows_destroy_omp(struct spmv_multiply_plan *plan)
+void spgemm_rows_destroy_omp(struct spmv_spgemm_plan *plan)
 {
     struct rows_state *const state = plan->state;
     if (state == NULL)

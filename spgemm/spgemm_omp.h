@@ -17,13 +17,13 @@ struct row_chunks {
 };
 
 /* Cuts the rows of a plan into chunks. Release first_row with host_free. */
-spmv_status spgemm_cut_rows(const struct spmv_multiply_plan *plan, struct row_chunks *chunks);
+spmv_status spgemm_cut_rows(const struct spmv_spgemm_plan *plan, struct row_chunks *chunks);
 
 /* An upper bound of the entries of C in a chunk. */
-int64_t spgemm_chunk_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks, int64_t c);
+int64_t spgemm_chunk_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks, int64_t c);
 
 /* The largest of these bounds, at least 1. */
-int64_t spgemm_chunks_most(const struct spmv_multiply_plan *plan, const struct row_chunks *chunks);
+int64_t spgemm_chunks_most(const struct spmv_spgemm_plan *plan, const struct row_chunks *chunks);
 
 /* ----------------------------------------------------------------------- sets of columns */
 

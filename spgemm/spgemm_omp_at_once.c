@@ -35,7 +35,7 @@ struct piece {
 
 /* What the threads share. */
 struct at_once {
-    const struct spmv_multiply_plan *plan;
+    const struct spmv_spgemm_plan *plan;
     const void *a, *b; /* values */
     struct row_chunks chunks;
     int64_t size;          /* bytes of a value */
@@ -91,7 +91,7 @@ struct span {
 /* Whether row i of C is computed without a list of its columns: rows of B are so long that it costs
  * little to look at their ends first, and the bytes of all columns are not many for its products.
  * *span: its columns. */
-static inline bool is_dense(const struct spmv_multiply_plan *plan, int64_t i, struct span *span)
+static inline bool is_dense(const struct spmv_spgemm_plan *plan, int64_t i, struct span *span)
 {
     enum { LEAST = 128, LEAST_EACH = 16, COLUMNS_EACH = 16 };
     const int64_t products = spgemm_products_before(plan, i + 1) - spgemm_products_before(plan, i);
@@ -121,7 +121,7 @@ struct guess {
 };
 
 /* The first column of the row of B of entry k of A; 0: there is none. */
-static inline int64_t first_column(const struct spmv_multiply_plan *plan, int64_t k)
+static inline int64_t first_column(const struct spmv_spgemm_plan *plan, int64_t k)
 {
     const int64_t row = plan->a.col[k], l = row_first(&plan->b, row);
     return l < row_first(&plan->b, row + 1) ? plan->b.col[l] : 0;
@@ -130,7 +130,7 @@ static inline int64_t first_column(const struct spmv_multiply_plan *plan, int64_
 /* Sets the bytes of the columns that a row with the entries begin <= k < end of A probably has. false: it
  * makes no guess, because the last rows did not agree with those before, or because columns would not
  * exist. */
-static inline bool make_guess(struct guess *guess, const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+static inline bool make_guess(struct guess *guess, const struct spmv_spgemm_plan *plan, int64_t begin, int64_t end,
                               uint8_t *restrict found)
 {
     enum { HITS = 3 };
@@ -155,7 +155,7 @@ static inline void judge_guess(struct guess *guess, const int32_t *col, int64_t 
 }
 
 /* Lists the columns of a row after a wrong guess, and returns their number. */
-static __attribute__((noinline)) int64_t list_again(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+static __attribute__((noinline)) int64_t list_again(const struct spmv_spgemm_plan *plan, int64_t begin, int64_t end,
                                                     const struct guess *guess, uint8_t *restrict found,
                                                     int32_t *restrict col)
 {
@@ -299,7 +299,7 @@ static void compute_all(struct at_once *s, int threads)
  * of the working memory asks for the two phases, which need less. */
 static bool has_room(struct at_once *s, int threads)
 {
-    const struct spmv_multiply_plan *const plan = s->plan;
+    const struct spmv_spgemm_plan *const plan = s->plan;
     const int64_t entry = (int64_t)sizeof *s->col + s->size;
     int64_t bytes = 0, columns = 0;
     s->room = 0;
@@ -310,7 +310,7 @@ static bool has_room(struct at_once *s, int threads)
            spgemm_host_has(bytes + columns);
 }
 
-static spmv_status alloc_shared(struct spmv_multiply_plan *plan, struct at_once *s)
+static spmv_status alloc_shared(struct spmv_spgemm_plan *plan, struct at_once *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = plan->ctx;
@@ -334,11 +334,11 @@ done:
 }
 
 /* Computes C in memory that alloc_shared has made. */
-static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, int threads)
+static spmv_status compute(struct spmv_spgemm_plan *plan, struct at_once *s, int threads)
 {
     compute_all(s, threads);
     if (atomic_load(&s->failed) != 0)
-        return context_fail_memory(plan->ctx, "spmv_multiply: entries of C of a thread",
+        return context_fail_memory(plan->ctx, "spmv_spgemm: entries of C of a thread",
                                    s->most * ((int64_t)sizeof *s->col + s->size));
     const int64_t unused = s->room - s->start[s->chunks.n];
     plan->nnz = s->start[s->chunks.n];
@@ -347,7 +347,7 @@ static spmv_status compute(struct spmv_multiply_plan *plan, struct at_once *s, i
     return offsets_from_counts(plan->ctx, plan->row_ptr, plan->a.rows);
 }
 
-static void release(const struct spmv_multiply_plan *plan, struct at_once *s)
+static void release(const struct spmv_spgemm_plan *plan, struct at_once *s)
 {
     for (int64_t i = 0; i < s->chunks.n && s->waiting != NULL; i++)
         if (s->waiting[i].col != NULL)
@@ -363,7 +363,7 @@ static void release(const struct spmv_multiply_plan *plan, struct at_once *s)
     spmv_free(plan->ctx, s->val);
 }
 
-spmv_status spgemm_rows_at_once_omp(struct spmv_multiply_plan *plan, const void *a, const void *b, void **c)
+spmv_status spgemm_rows_at_once_omp(struct spmv_spgemm_plan *plan, const void *a, const void *b, void **c)
 {
     const int threads = host_team(plan->ctx, plan->products);
     struct at_once s = {.plan = plan, .a = a, .b = b, .size = (int64_t)spmv_type_size(plan->type)};

@@ -17,7 +17,7 @@ static void TYPED(neutral_sums)(void *sums, int64_t n)
  * the columns in the order of their first products, and returns their number. Otherwise sums start from
  * -0. NEW_MARKED: sets the bytes of the columns. NEW_SEEN: returns 1 if a column without a byte has a
  * product, else 0. bits: those of the offsets of B. */
-static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+static inline ALWAYS int64_t TYPED(add_products)(const struct spmv_spgemm_plan *plan, int64_t begin, int64_t end,
                                                  int bits, enum new_columns mode, const T *a, const T *b,
                                                  uint8_t *restrict found, T *restrict sums, int32_t *restrict col)
 {
@@ -89,7 +89,7 @@ static inline ALWAYS bool TYPED(guess_holds)(const struct guess *guess, const T 
 }
 
 /* Row i of C with a list of its columns. */
-static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *plan, int64_t begin, int64_t end,
+static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_spgemm_plan *plan, int64_t begin, int64_t end,
                                                int bits, const T *a, const T *b, const struct worker *w,
                                                struct guess *guess, int32_t *restrict col, T *restrict val)
 {
@@ -115,7 +115,7 @@ static inline ALWAYS int64_t TYPED(row_listed)(const struct spmv_multiply_plan *
 }
 
 /* Row i of C. Returns the number of its entries. */
-static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan *plan, int64_t i, int bits, const T *a,
+static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_spgemm_plan *plan, int64_t i, int bits, const T *a,
                                                 const T *b, const struct worker *w, struct guess *guess,
                                                 int32_t *restrict col, T *restrict val)
 {
@@ -141,7 +141,7 @@ static inline ALWAYS int64_t TYPED(row_at_once)(const struct spmv_multiply_plan 
 static inline ALWAYS int64_t TYPED(rows_at_once)(const struct at_once *s, int64_t c, int bits, const T *a, const T *b,
                                                  const struct worker *w, int32_t *col, T *val)
 {
-    const struct spmv_multiply_plan *const plan = s->plan;
+    const struct spmv_spgemm_plan *const plan = s->plan;
     struct guess guess = {.n = 0};
     int64_t n = 0;
     for (int64_t i = s->chunks.first_row[c]; i < s->chunks.first_row[c + 1]; i++) {

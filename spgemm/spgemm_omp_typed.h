@@ -5,7 +5,7 @@
 
 /* A row of C with n entries whose columns start at col[0]; sums has an element for each column from
  * there on. */
-static inline void TYPED(row_over_span)(const struct spmv_multiply_plan *plan, int64_t i, const T *a, const T *b,
+static inline void TYPED(row_over_span)(const struct spmv_spgemm_plan *plan, int64_t i, const T *a, const T *b,
                                         const int32_t *col, int64_t n, T *restrict sums, T *restrict c)
 {
     const int32_t from = col[0];
@@ -25,8 +25,8 @@ static inline void TYPED(row_over_span)(const struct spmv_multiply_plan *plan, i
 }
 
 /* A row of A with one entry: a multiple of a row of B. */
-static inline void TYPED(row_of_one)(const struct spmv_multiply_plan *plan, int64_t k, const T *a, const T *b,
-                                     int64_t n, T *restrict c)
+static inline void TYPED(row_of_one)(const struct spmv_spgemm_plan *plan, int64_t k, const T *a, const T *b, int64_t n,
+                                     T *restrict c)
 {
     const int64_t first = row_first(&plan->b, plan->a.col[k]);
     for (int64_t e = 0; e < n; e++)
@@ -34,7 +34,7 @@ static inline void TYPED(row_of_one)(const struct spmv_multiply_plan *plan, int6
 }
 
 /* The rows begin <= i < end. */
-static inline void TYPED(rows)(const struct spmv_multiply_plan *plan, const T *a, const T *b, T *values, char *memory,
+static inline void TYPED(rows)(const struct spmv_spgemm_plan *plan, const T *a, const T *b, T *values, char *memory,
                                int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++) {
@@ -50,7 +50,7 @@ static inline void TYPED(rows)(const struct spmv_multiply_plan *plan, const T *a
     }
 }
 
-static void TYPED(numeric)(const struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+static void TYPED(numeric)(const struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
     const struct rows_state *const state = plan->state;
 #pragma omp parallel for num_threads(state->threads) schedule(dynamic, 1)

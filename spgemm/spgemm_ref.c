@@ -20,7 +20,7 @@ static int ascending(const void *a, const void *b)
 
 /* Appends the columns of row i of C, in any order, to col if it is not NULL. Returns their number.
  * last[j]: the last row that had column j. */
-static int64_t row_columns(const struct spmv_multiply_plan *plan, int64_t i, int64_t *last, int32_t *col)
+static int64_t row_columns(const struct spmv_spgemm_plan *plan, int64_t i, int64_t *last, int32_t *col)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     int64_t n = 0;
@@ -43,7 +43,7 @@ static void forget(int64_t *last, int64_t cols)
         last[j] = -1;
 }
 
-spmv_status spgemm_rows_symbolic_ref(struct spmv_multiply_plan *plan)
+spmv_status spgemm_rows_symbolic_ref(struct spmv_spgemm_plan *plan)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
@@ -71,9 +71,9 @@ done:
     return st;
 }
 
-spmv_status spgemm_rows_numeric_ref(struct spmv_multiply_plan *plan, const void *a, const void *b, void *c)
+spmv_status spgemm_rows_numeric_ref(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
 {
-    static spmv_status (*const numeric[SPMV_TYPE_LIMIT])(struct spmv_multiply_plan *, const void *, const void *,
+    static spmv_status (*const numeric[SPMV_TYPE_LIMIT])(struct spmv_spgemm_plan *, const void *, const void *,
                                                          void *) = FLOATING_TABLE(numeric);
     return numeric[plan->type](plan, a, b, c);
 }

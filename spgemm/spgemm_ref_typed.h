@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "spgemm/floating_typed.h"
 
-static spmv_status TYPED(numeric)(struct spmv_multiply_plan *plan, const void *a_values, const void *b_values,
+static spmv_status TYPED(numeric)(struct spmv_spgemm_plan *plan, const void *a_values, const void *b_values,
                                   void *c_values)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;

@@ -421,7 +421,7 @@ static void compact_of(spmv_type type, int64_t n)
     void *in = send_random(type, n, 1, true), *flags = send_flags(n, 3), *bits = send_blank((n + 31) / 32 * 4);
     const char *name = spmv_type_name(type), *method;
     void *out, *count;
-    for (int m = -1; (method = m < 0 ? "auto" : spmv_compact_method_name(backend, m)) != NULL; m++) {
+    for (int m = -1; (method = m < 0 ? "auto" : spmv_compact_rung_name(backend, m)) != NULL; m++) {
         out = send_blank(bytes);
         count = send_blank(8);
         begin("compact.%s.%s.%lld", method, name, (long long)n);
@@ -1085,7 +1085,7 @@ static void solve_with(const struct solve *s, spmv_plan *plan, spmv_plan *inner,
     spmv_cg_options_init(&options, sizeof options);
     options.rtol = s->type == SPMV_F32 ? 1e-5 : 1e-10;
     options.max_iterations = ITERATIONS;
-    options.method = s->rung;
+    options.rung = s->rung;
     options.precond = m;
     options.inner = inner;
     spmv_cg_result *results = allocate(s->k * (int64_t)sizeof *results);
@@ -1139,7 +1139,7 @@ static void solves_of(const char *matrix, const spmv_csr *a, spmv_type type, con
 {
     static const int columns[] = {1, 3, 17};
     struct solve s = {.a = a, .type = type, .inner = inner};
-    for (int r = -1; (s.rung = r < 0 ? "auto" : spmv_cg_method_name(backend, r)) != NULL; r++)
+    for (int r = -1; (s.rung = r < 0 ? "auto" : spmv_cg_rung_name(backend, r)) != NULL; r++)
         for (int p = 0; (s.precond = spmv_preconditioner_name(p)) != NULL; p++)
             for (int k = 0; k < COUNT(columns) && !is_foreign(s.precond); k++) {
                 s.k = columns[k];
@@ -1190,7 +1190,7 @@ static void general_of(const char *matrix, const struct sparse *from, spmv_type 
             const int64_t bytes = typed.rows * (int64_t)spmv_type_size(type);
             spmv_solver_options options;
             spmv_solver_options_init(&options, sizeof options);
-            options.method = methods[m];
+            options.solver = methods[m];
             options.precond = preconds[p];
             options.max_iterations = ITERATIONS;
             options.restart = ITERATIONS / 3;
@@ -1270,13 +1270,13 @@ static void multiplies(void)
             spmv_csr typed;
             void *const values = retype(&a, of[t], &typed);
             const char *method = "auto";
-            for (int m = 0; method != NULL; method = spmv_multiply_method_name(backend, m++)) {
-                spmv_multiply_options options;
-                spmv_multiply_options_init(&options, sizeof options);
+            for (int m = 0; method != NULL; method = spmv_spgemm_method_name(backend, m++)) {
+                spmv_spgemm_options options;
+                spmv_spgemm_options_init(&options, sizeof options);
                 options.method = method;
                 spmv_matrix *c = NULL;
                 begin("multiply.%s.%s.%s", irregular ? "links" : "grid", spmv_type_name(of[t]), method);
-                end_matrix(spmv_multiply(ctx, &typed, &typed, &options, &c), c);
+                end_matrix(spmv_spgemm(ctx, &typed, &typed, &options, &c), c);
             }
             free(values);
         }

@@ -44,8 +44,7 @@ struct bench {
     struct input in;
     struct product p; /* x, and y or the right-hand side */
     bool solves;
-    void *x;          /* of the solves */
-    const char *rung; /* NULL: auto */
+    void *x; /* of the solves */
     spmv_preconditioner *precond;
     const char *precond_name;
     spmv_cg_result result;
@@ -82,7 +81,7 @@ static spmv_status solve(struct bench *b, int64_t limit, double *seconds)
     options.max_iterations = limit;
     options.zero_start = 1;
     options.precond = b->precond;
-    options.method = b->rung;
+    options.rung = b->place->o->rung;
     spmv_status st = place_agree(b->place, SPMV_OK); /* all ranks begin now */
     if (st != SPMV_OK)
         return st;
@@ -127,7 +126,7 @@ static void tell(const struct bench *b)
     const double seconds = b->timing.median;
     remark(LEVEL_QUIET, "%s of %s: %s (%s to %s)%s%s, %.1f Gflop/s in products", b->solves ? "cg" : "spmv",
            b->in.argument, seconds_text(seconds), seconds_text(b->timing.min), seconds_text(b->timing.max),
-           b->solves ? " an iteration, by " : "", b->solves ? b->result.method : "",
+           b->solves ? " an iteration, by " : "", b->solves ? b->result.rung : "",
            1e-9 * product_flops(&b->p) / seconds);
     remark_plan(b->in.argument, &b->p);
     remark(LEVEL_NORMAL, "load %s, plan %s", seconds_text(b->in.seconds), seconds_text(b->p.info.seconds));
@@ -143,7 +142,7 @@ static spmv_status write_json(const struct bench *b)
     json_put(result, "seconds", json_timing(&b->timing));
     if (b->solves)
         json_put(result, "cg",
-                 json_pack("{s:s, s:s, s:I}", "method", b->result.method, "precond", b->precond_name, "iterations",
+                 json_pack("{s:s, s:s, s:I}", "method", b->result.rung, "precond", b->precond_name, "iterations",
                            (json_int_t)b->result.iterations));
     json_put(root, "result", result);
     if (o->verify != VERIFY_OFF)
@@ -156,13 +155,13 @@ static spmv_status begin(struct bench *b, const char *argument, void **x)
 {
     struct place *const place = b->place;
     const struct options *const o = place->o;
-    const char *const product = solve_split_method(o, spmv_context_backend(place->ctx), &b->rung);
-    spmv_status st = place_load(place, b->solves ? JOB_SOLVE : JOB_PRODUCT, argument, product, b->solves, &b->in);
+    spmv_status st = place_load(place, b->solves ? JOB_SOLVE : JOB_PRODUCT, argument, o->method, b->solves, &b->in);
     if (st == SPMV_OK)
         st = place_known_vector(place, o->type, b->in.view.cols, false, x);
     if (st != SPMV_OK)
         return st;
-    b->p = (struct product){.place = place, .a = &b->in.view, .method = product, .type = o->type, .alpha = 1, .x = *x};
+    b->p =
+        (struct product){.place = place, .a = &b->in.view, .method = o->method, .type = o->type, .alpha = 1, .x = *x};
     st = product_plan(place->ctx, &b->p);
     if (st == SPMV_OK)
         st = product_run(&b->p);

@@ -252,7 +252,8 @@ static bool is_unsuited(const struct bench *b, const struct result *r)
 {
     const int class = spmv_status_class(r->failed_status); /* 7: no convergence, 8: an unsuited matrix */
     return b->run.solutions && r->candidate->optional &&
-           (r->failed_status == SPMV_ERROR_UNSUPPORTED || (b->run.operation->general && (class == 7 || class == 8)));
+           (r->failed_status == SPMV_ERROR_UNSUPPORTED ||
+            (b->run.operation->unsymmetric && (class == 7 || class == 8)));
 }
 
 /* Reports wrong results. Wrong results or changing bits of spmv make the run fail; those of a peer
@@ -479,15 +480,23 @@ static spmv_status summarize(struct bench *b)
     return st == SPMV_OK ? finish_stdout() : st;
 }
 
-/* --method: names of the operation's methods on the backend, separated by commas. */
-static spmv_status check_methods(const struct bench *b)
+/* --rung or --method: names of the operation's ways on the backend, separated by commas. */
+static const char *ways(const struct bench *b)
 {
+    return option_given(b->o, "rung") ? b->o->rung : b->o->method;
+}
+
+static spmv_status check_ways(const struct bench *b)
+{
+    const bool rungs = option_given(b->o, "rung");
+    if (rungs && option_given(b->o, "method"))
+        return report(SPMV_ERROR_ARGUMENT, "an operation has rungs or methods: give --rung or --method");
     struct names names = {.count = 0};
     names_add(&names, "auto");
     names_add(&names, "all");
     for (int i = 0; b->run.operation->methods.name(b->run.backend, i) != NULL; i++)
         names_add(&names, b->run.operation->methods.name(b->run.backend, i));
-    return names_check(&names, "method", b->o->method, true);
+    return names_check(&names, rungs ? "rung" : "method", ways(b), true);
 }
 
 /* Refuses options without effect on this run. */
@@ -516,10 +525,10 @@ static spmv_status prepare(struct bench *b, const char *const *arguments, int co
     if (st == SPMV_OK)
         st = open_places(b);
     if (st == SPMV_OK)
-        st = check_methods(b);
+        st = check_ways(b);
     if (st != SPMV_OK)
         return st;
-    st = candidate_list_make(b->run.operation, b->run.backend, b->run.solutions, b->o->method, b->o->peers, NULL,
+    st = candidate_list_make(b->run.operation, b->run.backend, b->run.solutions, ways(b), b->o->peers, NULL,
                              &b->run.list, why);
     if (st != SPMV_OK)
         return report(st, why);

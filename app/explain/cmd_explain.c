@@ -17,7 +17,7 @@
 /* Default limit of the number of values. */
 enum { USUAL_MOST = 32 };
 
-/* The subjects of --op. rung: the default of --method; for a primitive that traces a scan, the rung
+/* The subjects of --op. rung: the default of --rung; for a primitive that traces a scan, the rung
  * of the scan. */
 static const struct subject {
     const char *name, *rung;
@@ -25,7 +25,7 @@ static const struct subject {
     spmv_status (*run)(struct explain_job *job, const char *const *words, int count);
 } subjects[] = {
     {"spmv", "blelloch", false, false, false, false, true, explain_product},
-    {"multiply", "blelloch", false, false, false, false, false, explain_multiply},
+    {"spgemm", "blelloch", false, false, false, false, false, explain_spgemm},
     {"scan", "blelloch", true, false, false, true, true, explain_scan},
     {"segscan", "blelloch", true, true, false, true, true, explain_segscan},
     {"reduce", "divergent", false, false, false, true, true, explain_reduce},
@@ -101,7 +101,7 @@ static spmv_status find_subject(const struct options *o, const struct subject **
             return SPMV_OK;
         }
     }
-    complain("--op %s: explain supports spmv (the product), multiply (of two matrices), scan, segscan, reduce, "
+    complain("--op %s: explain supports spmv (the product), spgemm (of two matrices), scan, segscan, reduce, "
              "compact, expand, gather, sort and "
              "histogram",
              o->op);
@@ -122,7 +122,7 @@ static spmv_status check_wishes(const struct options *o, const struct subject *s
     }
     if (option_given(o, "type") && !subject->type) {
         complain("--type is not for explain --op %s, which %s", subject->name,
-                 subject->run == explain_multiply ? "computes in f64" : "takes integers");
+                 subject->run == explain_spgemm ? "computes in f64" : "takes integers");
         return SPMV_ERROR_ARGUMENT;
     }
     if (o->size > EXPLAIN_MOST) {
@@ -145,7 +145,8 @@ static spmv_status find_operator(const char *name, spmv_op *op)
 static spmv_status write_json(const struct explain_job *job, const struct subject *subject)
 {
     json_t *root = json_begin(job->o);
-    json_t *explain = json_pack("{s:s, s:s, s:s, s:s, s:I}", "op", subject->name, "rung", job->rung, "operator",
+    const char *const op = strcmp(subject->name, "spgemm") == 0 ? "multiply" : subject->name; /* as ever */
+    json_t *explain = json_pack("{s:s, s:s, s:s, s:s, s:I}", "op", op, "rung", job->rung, "operator",
                                 spmv_op_name(job->op), "type", spmv_type_name(job->o->type), "n", (json_int_t)job->n);
     json_t *page = explain_json(&job->page);
     if (job->more != NULL)
@@ -168,7 +169,7 @@ spmv_status run_explain(const struct options *o, const char *const *arguments, i
     if (st == SPMV_OK)
         st = open_context(o, SPMV_BACKEND_REF, &job.ctx);
     if (st == SPMV_OK) {
-        job.rung = choice_is_auto(o->method) ? subject->rung : o->method;
+        job.rung = choice_is_auto(o->rung) ? subject->rung : o->rung;
         st = subject->run(&job, arguments, count);
     }
     if (st == SPMV_OK)

@@ -1,6 +1,6 @@
 /* The parts of spmv explain. A page of texts, arrays and steps is collected first and then printed
  * in columns or as JSON (explain_page.c). The subjects are in explain_primitives.c, explain_moves.c,
- * explain_product.c and explain_multiply.c.
+ * explain_product.c and explain_spgemm.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef EXPLAIN_H
@@ -78,7 +78,7 @@ struct explain_job {
 
 /* These functions fill the page. words: the arguments after the command. */
 spmv_status explain_product(struct explain_job *job, const char *const *words, int count);
-spmv_status explain_multiply(struct explain_job *job, const char *const *words, int count);
+spmv_status explain_spgemm(struct explain_job *job, const char *const *words, int count);
 spmv_status explain_scan(struct explain_job *job, const char *const *words, int count);
 spmv_status explain_segscan(struct explain_job *job, const char *const *words, int count);
 spmv_status explain_reduce(struct explain_job *job, const char *const *words, int count);

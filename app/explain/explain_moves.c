@@ -211,7 +211,7 @@ static spmv_status private_block(const char *rung, int64_t *block)
     *block = number;
     if (read && number >= 1 && number <= EXPLAIN_MOST)
         return SPMV_OK;
-    complain("--method %s: the block size must be from 1 to %d", rung, EXPLAIN_MOST);
+    complain("--rung %s: the block size must be from 1 to %d", rung, EXPLAIN_MOST);
     return SPMV_ERROR_METHOD;
 }
 
@@ -221,7 +221,7 @@ spmv_status explain_histogram(struct explain_job *job, const char *const *words,
     const bool private = strncmp(job->rung, "private", 7) == 0 && (job->rung[7] == '\0' || job->rung[7] == ':');
     spmv_status st = count_of_words <= EXPLAIN_MOST ? SPMV_OK : explain_check_size(job->o, "values", count_of_words);
     if (!private && strcmp(job->rung, "atomic") != 0) {
-        complain("--method %s: explain --op histogram supports the rungs atomic and private (private:4: blocks of 4)",
+        complain("--rung %s: explain --op histogram supports the rungs atomic and private (private:4: blocks of 4)",
                  job->rung);
         return SPMV_ERROR_METHOD;
     }
@@ -368,7 +368,7 @@ spmv_status explain_gather(struct explain_job *job, const char *const *words, in
     int values = 0;
     bool bars = false;
     if (strcmp(job->rung, "direct") != 0) {
-        complain("--method %s: explain --op gather supports the rung direct", job->rung);
+        complain("--rung %s: explain --op gather supports the rung direct", job->rung);
         return SPMV_ERROR_METHOD;
     }
     spmv_status st = read_indices(job, words, count_of_words, &values, index, &n);

@@ -1,7 +1,7 @@
 /* spmv solve: solves A x = b, with one preconditioner or with each in turn. Several right-hand sides
  * and their solutions are stored row by row.
  *
- * Steps: load, test that the matrix suits the method, solve, check the residual, write. x is
+ * Steps: load, test that the matrix suits the solver, solve, check the residual, write. x is
  * written even if the solver stopped before the tolerance, or by a signal or a time limit; the exit
  * code and the last message report that. The residual b - A x is checked like any product, row by
  * row against another backend, and its norm against the one that the solver reports. With --precond

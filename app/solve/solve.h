@@ -84,10 +84,6 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
 /* The same on ranks, which have fewer solvers. */
 struct advice solve_advice_on_ranks(const struct options *o, const struct attempt *a, spmv_status stop);
 
-/* --method RUNG, RUNG:PRODUCT or PRODUCT: the method of products; *rung: of the solver, NULL: none is
- * named. A name that both have is that of a rung. */
-const char *solve_split_method(const struct options *o, spmv_backend backend, const char **rung);
-
 /* Whether all entries are on one side of the diagonal or on it, and some beside it. matrix: in host
  * memory. */
 bool solve_is_triangle(const spmv_csr *matrix);

@@ -38,7 +38,7 @@ static bool is_f32(const struct options *o)
 
 static bool is_cg(const struct attempt *a)
 {
-    return strcmp(a->result.method, "cg") == 0;
+    return strcmp(a->result.solver, "cg") == 0;
 }
 
 /* Whether the solve used this preconditioner. */
@@ -82,7 +82,7 @@ static void without_progress(struct advice *to, const struct options *o, const s
     add(to, "try ");
     if (add_preconditioner(to, o, a))
         add(to, ", ");
-    if (strcmp(a->result.method, "gmres") == 0)
+    if (strcmp(a->result.solver, "gmres") == 0)
         add(to, "a --restart above %d, ", o->restart > 0 ? o->restart : 50);
     add(to, "or --solver direct");
 }
@@ -93,7 +93,7 @@ static void at_the_precision(struct advice *to, const struct options *o, const s
     /* a larger residual is not a useful answer */
     const bool known = relative > 0 && relative < 0.1;
     const bool limited = strstr(a->failure, "the rounding errors of b - A x") != NULL;
-    if (!limited && !is_cg(a) && strcmp(a->result.method, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
+    if (!limited && !is_cg(a) && strcmp(a->result.solver, "direct") != 0 && !(relative < (is_f32(o) ? 1e-5 : 1e-12))) {
         without_progress(to, o, a);
         return;
     }
@@ -119,7 +119,7 @@ static bool is_singular(const struct attempt *a)
 
 static void without_inverse(struct advice *to, const struct options *o, const struct attempt *a)
 {
-    const bool gmres = strcmp(a->result.method, "gmres") == 0, direct = strcmp(a->result.method, "direct") == 0;
+    const bool gmres = strcmp(a->result.solver, "gmres") == 0, direct = strcmp(a->result.solver, "direct") == 0;
     add(to, "the matrix has no inverse: look for rows and columns that are zero or repeated (spmv info)");
     if (is_cg(a) || direct || !used(a, "none"))
         add(to, "; if b is consistent, --solver minres or gmres with --precond none may find a solution");
@@ -148,7 +148,7 @@ static void without_solution(struct advice *to, const struct attempt *a)
 {
     if (strstr(a->failure, "smallest possible") != NULL)
         add(to, "x is a least-squares solution: no other x has a smaller residual");
-    else if (strcmp(a->result.method, "direct") == 0)
+    else if (strcmp(a->result.solver, "direct") == 0)
         add(to, "if b is consistent, --solver auto, minres or gmres may find a solution");
     else
         add(to, "x is a least-squares solution; a larger --rtol accepts it, or make b consistent: it must have no part "
@@ -199,7 +199,7 @@ struct advice solve_advice(const struct options *o, const spmv_csr *matrix, cons
     case SPMV_ERROR_STAGNATION:
         if (is_wrong_row(&a->result))
             add(&to, "%s",
-                strcmp(a->result.method, "direct") == 0
+                strcmp(a->result.solver, "direct") == 0
                     ? "scale the rows so that their largest entries are alike"
                     : "try --solver direct, or scale the rows so that their largest entries are alike");
         else

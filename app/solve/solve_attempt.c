@@ -92,8 +92,8 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     options.precond_options = &precond;
     options.plan = job->p.plan;
     options.vectors = job->columns;
-    options.method = o->solver;
-    options.rung = job->method;
+    options.solver = o->solver;
+    options.rung = job->rung;
     options.precond = a->name;
     options.restart = o->restart;
     options.inner = o->inner;

@@ -18,7 +18,7 @@ struct job {
     spmv_statistics statistics; /* unknown on ranks */
     struct product p;           /* b = A ones, then b - A x */
     spmv_type type;             /* of b and x */
-    const char *method;         /* the rung; NULL: auto */
+    const char *rung;           /* NULL: auto */
     void *b_read, *b_made, *x0;
     const void *b;               /* a vector of the place: b_read or b_made */
     void *context_b, *context_x; /* in the context's memory, not on ranks */

@@ -50,13 +50,13 @@ static spmv_status refuse(const struct job *job, spmv_status st)
     return st;
 }
 
-/* Whether the options ask for a method for symmetric matrices only. */
-static const char *symmetric_method(const struct job *job)
+/* Whether the options ask for a solver for symmetric matrices only. */
+static const char *symmetric_solver(const struct job *job)
 {
     const char *const solver = job->o->solver;
     if (strcmp(solver, "minres") == 0)
         return "minres needs a symmetric matrix";
-    return strcmp(solver, "cg") == 0 || (choice_is_auto(solver) && (job->o->inner || job->method != NULL))
+    return strcmp(solver, "cg") == 0 || (choice_is_auto(solver) && (job->o->inner || job->rung != NULL))
                ? "conjugate gradients need a symmetric positive definite matrix"
                : NULL;
 }
@@ -76,11 +76,11 @@ static spmv_status check_matrix(struct job *job)
     return refuse(job, SPMV_ERROR_NOT_SQUARE);
 }
 
-/* Checks that the matrix is symmetric if the method needs that. On ranks the solver checks a sample. */
+/* Checks that the matrix is symmetric if the solver needs that. On ranks the solver checks a sample. */
 static spmv_status check_symmetry(struct job *job)
 {
     const spmv_statistics *s = &job->statistics;
-    const char *const needs = symmetric_method(job);
+    const char *const needs = symmetric_solver(job);
     if (needs == NULL || place_on_ranks(job->place) || job_is_symmetric(job))
         return SPMV_OK;
     complain("%s is not %s (%s): %s", job->in.argument, type_is_complex(job->type) ? "Hermitian" : "symmetric",
@@ -114,32 +114,11 @@ static spmv_status make_b(struct job *job)
     return st;
 }
 
-const char *solve_split_method(const struct options *o, spmv_backend backend, const char **rung)
-{
-    const char *const name = o->method;
-    const size_t length = strcspn(name, ":");
-    for (int i = 0; (*rung = spmv_cg_method_name(backend, i)) != NULL; i++)
-        if (strlen(*rung) == length && strncmp(*rung, name, length) == 0)
-            return name[length] == ':' ? name + length + 1 : "auto";
-    return name;
-}
-
-/* Called after the message that the product has no such method: the name may have been meant for
- * the solver, so its rungs are listed. */
-static void tell_rungs(const struct job *job)
-{
-    struct names rungs = {.count = 0};
-    char list[128];
-    names_of_rungs(&rungs, spmv_context_backend(job->place->ctx));
-    names_join(&rungs, list, sizeof list);
-    complain("the solver has no such rung; its rungs: %s", list);
-}
-
 /* Lists the preconditioners to try: the named one, or all. A rung that was named runs as it is, and
  * some rungs support few preconditioners; those of ranks support all. */
 static spmv_status list_attempts(struct job *job)
 {
-    const bool bare = job->method != NULL && !place_on_ranks(job->place);
+    const bool bare = job->rung != NULL && !place_on_ranks(job->place);
     const char *name = bare && !option_given(job->o, "precond") ? "none" : job->o->precond;
     const bool all = strcmp(name, "all") == 0;
     while (all && spmv_preconditioner_name(job->attempts) != NULL)
@@ -151,7 +130,7 @@ static spmv_status list_attempts(struct job *job)
         job->attempt[i] = (struct attempt){.name = all ? spmv_preconditioner_name(i) : name,
                                            .columns = job->columns,
                                            .differs = job->columns,
-                                           .result = {.method = "", .rung = ""}};
+                                           .result = {.solver = "", .rung = ""}};
     job->best = -1;
     return st;
 }
@@ -253,7 +232,7 @@ static spmv_status load_near_null(struct job *job)
     return st;
 }
 
-static spmv_status prepare(struct job *job, const char *product, const char *b_path)
+static spmv_status prepare(struct job *job, const char *b_path)
 {
     const struct options *o = job->o;
     spmv_status st = load_vectors(job, b_path);
@@ -264,14 +243,12 @@ static spmv_status prepare(struct job *job, const char *product, const char *b_p
     job->p =
         (struct product){.place = job->place,
                          .a = &job->in.view,
-                         .method = product,
+                         .method = o->method,
                          .compression = plan_compression(o, spmv_context_backend(job->place->ctx), job->columns == 1),
                          .type = job->type,
                          .vectors = job->columns,
                          .alpha = 1};
     st = product_plan(job->place->ctx, &job->p);
-    if (st == SPMV_ERROR_METHOD && job->method == NULL)
-        tell_rungs(job);
     if (st == SPMV_OK)
         st = check_symmetry(job);
     if (st == SPMV_OK)
@@ -305,8 +282,8 @@ static void set_goal(struct job *job)
 spmv_status job_begin(struct job *job)
 {
     const struct wish *const wish = job->wish;
-    const char *const product = solve_split_method(job->o, spmv_context_backend(job->place->ctx), &job->method);
-    spmv_status st = place_load(job->place, JOB_SOLVE, wish->arguments[0], product, true, &job->in);
+    job->rung = choice_is_auto(job->o->rung) ? NULL : job->o->rung;
+    spmv_status st = place_load(job->place, JOB_SOLVE, wish->arguments[0], job->o->method, true, &job->in);
     if (st == SPMV_OK)
         job->type = input_type(job->o, &job->in);
     const double began = monotonic_seconds();
@@ -314,7 +291,7 @@ spmv_status job_begin(struct job *job)
         st = check_matrix(job);
     job->look_seconds = monotonic_seconds() - began;
     if (st == SPMV_OK)
-        st = prepare(job, product, wish->count > 1 ? wish->arguments[1] : NULL);
+        st = prepare(job, wish->count > 1 ? wish->arguments[1] : NULL);
     if (st != SPMV_OK || place_on_ranks(job->place))
         return st;
     st = send_vectors(job);

@@ -61,7 +61,7 @@ spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_r
     options.max_iterations = o->max_iterations;
     options.zero_start = o->x0 == NULL;
     options.precond = a->precond;
-    options.method = job->method;
+    options.rung = job->rung;
     options.on_iteration = place_writes(place) && a->watch.recording ? attempt_on_iteration : NULL;
     options.user = a;
     spmv_status st = SPMV_OK;
@@ -81,9 +81,9 @@ spmv_status job_solve_on_ranks(struct job *job, struct attempt *a, spmv_solver_r
                                    .recurrence_residual = cg.recurrence_residual,
                                    .true_residual = cg.true_residual,
                                    .status = st,
-                                   .method = "cg",
-                                   .rung = cg.method != NULL ? cg.method : "",
-                                   .why_method = "it is the solver of several ranks",
+                                   .solver = "cg",
+                                   .rung = cg.rung != NULL ? cg.rung : "",
+                                   .why_solver = "it is the solver of several ranks",
                                    .error_estimate = -1,
                                    .backward_error = -1,
                                    .backward_row = -1};

@@ -97,13 +97,14 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
 {
     const spmv_solver_result *r = &a->result;
     json_t *cg = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:I}", "solver",
-                           r->method, "why_solver", r->why_method, "precond", r->precond, "precision",
+                           r->solver, "why_solver", r->why_solver, "precond", r->precond, "precision",
                            precision_name(job), "status", status_word(a->stop), "iterations", (json_int_t)r->iterations,
                            "rtol", json_number(job->o->rtol), "recurrence_residual",
                            json_number(r->recurrence_residual), "true_residual", json_number(r->true_residual),
                            "setup_seconds", json_number(a->setup_seconds + starting_seconds(job, a)),
                            "seconds_per_iteration", json_number(seconds_per_iteration(job, a)), "method", r->rung,
                            "why", r->why_rung, "restarts", (json_int_t)r->restarts);
+    json_put(cg, "rung", json_string(r->rung)); /* "method" is its older name */
     spmv_preconditioner_info info;
     if (describe_preconditioner(a, &info) && info.layout[0] != '\0')
         json_put(cg, "precond_layout", json_text(info.layout));
@@ -118,7 +119,7 @@ static json_t *json_cg(const struct job *job, const struct attempt *a)
     return cg;
 }
 
-/* result.solve = the object, also under the older name cg, which it had before there were other methods. */
+/* result.solve = the object, also under the older name cg, which it had before there were other solvers. */
 static void put_solve(json_t *result, json_t *solve)
 {
     json_put(result, "operation", json_string("solve"));
@@ -203,7 +204,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
                    ? ""
                    : " of each rank's own block: iterations depend on the number of ranks");
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
-        strcmp(a->result.method, "direct") == 0)
+        strcmp(a->result.solver, "direct") == 0)
         return;
     remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
     remark(choice_is_auto(a->name) ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
@@ -214,7 +215,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
 /* "textbook" for a rung of cg, else "gmres". */
 static const char *solver_words(const spmv_solver_result *r)
 {
-    return strcmp(r->method, "cg") == 0 ? r->rung : r->method;
+    return strcmp(r->solver, "cg") == 0 ? r->rung : r->solver;
 }
 
 /* A solve that ends at the tolerance with a large error is named: the residual does not show it. */
@@ -236,7 +237,7 @@ static void remark_estimate(const struct job *job, const struct attempt *a)
 void job_remark(const struct job *job, const struct attempt *a)
 {
     const spmv_solver_result *r = &a->result;
-    /* the reason is then about x, not about the method */
+    /* the reason is then about x, not about the solver */
     const bool of_zero = a->stop == SPMV_OK && job->columns == 1 && job->o->x0 != NULL && r->norm_b == 0;
     remark_plan(job->in.argument, &job->p);
     remark_preconditioner(job, a);
@@ -248,8 +249,8 @@ void job_remark(const struct job *job, const struct attempt *a)
                (long long)r->iterations, r->iterations == 1 ? "" : "s", seconds_text(seconds_per_iteration(job, a)),
                solver_words(r));
     if (job->in.view.rows > 0 && !of_zero)
-        remark(choice_is_auto(job->o->solver) && strcmp(r->method, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
-               "reason for %s: %s", r->method, r->why_method);
+        remark(choice_is_auto(job->o->solver) && strcmp(r->solver, "cg") != 0 ? LEVEL_NORMAL : LEVEL_VERBOSE,
+               "reason for %s: %s", r->solver, r->why_solver);
     if (job->in.view.rows > 0 && r->rung[0] != '\0')
         remark(LEVEL_VERBOSE, "reason for %s: %s", r->rung, r->why_rung);
     if (!place_on_ranks(job->place) && !job->statistics.symmetric && solve_is_triangle(&job->in.view))
@@ -261,7 +262,7 @@ void job_remark(const struct job *job, const struct attempt *a)
         remark(LEVEL_NORMAL, "residual %.6g (true), %.6g (recurrence); tolerance %.6g, ||b|| %.6g", r->true_residual,
                r->recurrence_residual, r->tolerance, r->norm_b);
     if (of_zero)
-        remark(LEVEL_NORMAL, "%s", r->why_method);
+        remark(LEVEL_NORMAL, "%s", r->why_solver);
     if (r->backward_row >= 0)
         remark(LEVEL_NORMAL, "largest backward error of a row: %.3g, in row %lld", r->backward_error,
                (long long)r->backward_row + 1);

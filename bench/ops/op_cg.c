@@ -87,7 +87,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     snprintf(solve->method, sizeof solve->method, "%s", name);
     snprintf(solve->precond, sizeof solve->precond, "%s", work->precond != NULL ? work->precond : "");
     spmv_cg_options_init(&solve->options, sizeof solve->options);
-    solve->options.method = solve->method;
+    solve->options.rung = solve->method;
     solve->options.rtol = work->problem.rtol;
     solve->options.zero_start = 1;
     solve->options.on_iteration = work->on_iteration;
@@ -102,7 +102,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
         close_solve(method);
         return st;
     }
-    method->name = solve->result.method;
+    method->name = solve->result.rung;
     method->why = solve->result.why;
     method->layout = solve->info.layout;
     method->figures.plan_bytes = solve->info.bytes;
@@ -124,7 +124,7 @@ const struct operation operation_cg = {.name = "cg",
                                        .on_matrix = true,
                                        .solver = true,
                                        .peer_op = PEER_CG,
-                                       .methods = {spmv_cg_method_name, open_solve, run, close_solve, NULL},
+                                       .methods = {spmv_cg_rung_name, open_solve, run, close_solve, NULL},
                                        .setup = setup,
                                        .check = work_system_check,
                                        .adapt = work_system_adapt};

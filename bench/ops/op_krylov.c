@@ -123,7 +123,7 @@ static spmv_status open_solve(struct work *work, const char *name, struct method
     const struct work_system *const system = work->state;
     spmv_status st = work_make_plan(work, &system->matrix, 1, name, &solve->plan, &solve->info);
     spmv_solver_options_init(&solve->options, sizeof solve->options);
-    solve->options.method = work->operation->name;
+    solve->options.solver = work->operation->name;
     solve->options.precond = solve->precond;
     solve->options.rtol = work->problem.rtol;
     solve->options.max_iterations = work->problem.max_iterations;
@@ -171,7 +171,7 @@ static int run(void *state)
         .formula = (text),                                                                                             \
         .on_matrix = true,                                                                                             \
         .solver = true,                                                                                                \
-        .general = true,                                                                                               \
+        .unsymmetric = true,                                                                                           \
         .peer_op = (peer),                                                                                             \
         .methods = {spmv_method_name, open_solve, run, close_solve, NULL},                                             \
         .setup = setup_##row,                                                                                          \

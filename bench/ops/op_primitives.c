@@ -343,9 +343,9 @@ static spmv_status open_compact(struct work *work, const char *asked, struct met
 {
     const spmv_backend backend = spmv_context_backend(work->ctx);
     struct names names = {.on = spmv_backend_name(backend)};
-    names_add_row(&names, "auto", spmv_compact_method_name(backend, 0));
-    for (int m = 0; spmv_compact_method_name(backend, m) != NULL; m++)
-        names_add_row(&names, spmv_compact_method_name(backend, m), spmv_compact_method_name(backend, m));
+    names_add_row(&names, "auto", spmv_compact_rung_name(backend, 0));
+    for (int m = 0; spmv_compact_rung_name(backend, m) != NULL; m++)
+        names_add_row(&names, spmv_compact_rung_name(backend, m), spmv_compact_rung_name(backend, m));
     const int at = names_find(&names, asked, strlen(asked));
     if (at < 0) {
         names_unknown(&names, "method of compact", asked, strlen(asked), NULL, work->error, sizeof work->error);
@@ -511,6 +511,6 @@ OPERATION(segreduce, "out[s] = the sum of in over segment s", "add", NULL, PEER_
 OPERATION(gather, "out[i] = in[index[i]]", NULL, NULL, -1)
 OPERATION(scatter, "out[index[i]] = in[i]", NULL, NULL, -1)
 OPERATION_BY(compact, "compact", "out = the in[i] with a flag, in order", NULL, NULL, PEER_COMPACT,
-             spmv_compact_method_name, open_compact, check_compact)
+             spmv_compact_rung_name, open_compact, check_compact)
 OPERATION_BY(gather_sequential, "gather-sequential", "out[i] = in[index[i]], index[i] = i", NULL, NULL, -1,
              work_no_names, work_open_only, check)

@@ -45,7 +45,7 @@ static spmv_status multiply_absolute(struct work *work, spmv_csr a, spmv_csr b, 
         st = work_out_of_memory(work, "absolute values", (a.nnz + b.nnz) * (int64_t)spmv_type_size(work->type));
     a.val = a_values;
     b.val = b_values;
-    if (st == SPMV_OK && (st = spmv_multiply(work->checker, &a, &b, NULL, size)) != SPMV_OK)
+    if (st == SPMV_OK && (st = spmv_spgemm(work->checker, &a, &b, NULL, size)) != SPMV_OK)
         work_fail(work, work->checker, st);
     free(a_values);
     if (!same)
@@ -56,7 +56,7 @@ static spmv_status multiply_absolute(struct work *work, spmv_csr a, spmv_csr b, 
 /* The products that results are compared with. */
 static spmv_status make_reference(struct work *work, struct state *state)
 {
-    const spmv_status st = spmv_multiply(work->checker, &state->a.host, &state->b.host, NULL, &state->right);
+    const spmv_status st = spmv_spgemm(work->checker, &state->a.host, &state->b.host, NULL, &state->right);
     return st == SPMV_OK ? multiply_absolute(work, state->a.host, state->b.host, &state->size)
                          : work_fail(work, work->checker, st);
 }
@@ -68,7 +68,7 @@ static spmv_status choose_factors(struct work *work, struct state *state, spmv_c
     *a = *operand->matrix;
     *b = operand->right != NULL ? *operand->right : *a;
     if (operand->project != NULL) {
-        spmv_status st = spmv_multiply(work->checker, a, operand->project, NULL, &state->factor[1]);
+        spmv_status st = spmv_spgemm(work->checker, a, operand->project, NULL, &state->factor[1]);
         if (st == SPMV_OK)
             st = spmv_matrix_transpose(work->checker, operand->project, &state->factor[0]);
         if (st != SPMV_OK)
@@ -151,22 +151,22 @@ static void release(struct work *work)
 
 /* ---------------------------------------------------------------------------- methods */
 
-static spmv_status make_plan(struct work *work, const char *name, spmv_multiply_plan **plan)
+static spmv_status make_plan(struct work *work, const char *name, spmv_spgemm_plan **plan)
 {
     const struct state *const state = work->state;
-    spmv_multiply_options options;
-    spmv_multiply_options_init(&options, sizeof options);
+    spmv_spgemm_options options;
+    spmv_spgemm_options_init(&options, sizeof options);
     options.method = name;
-    return spmv_multiply_plan_create(work->ctx, &state->a.sent, &state->b.sent, &options, plan);
+    return spmv_spgemm_plan_create(work->ctx, &state->a.sent, &state->b.sent, &options, plan);
 }
 
 static spmv_status open(struct work *work, const char *name, struct method *method)
 {
-    spmv_multiply_plan *plan = NULL;
-    spmv_multiply_info info;
+    spmv_spgemm_plan *plan = NULL;
+    spmv_spgemm_info info;
     spmv_status st = make_plan(work, name, &plan);
     if (st == SPMV_OK)
-        st = spmv_multiply_describe(plan, &info, sizeof info);
+        st = spmv_spgemm_describe(plan, &info, sizeof info);
     if (st != SPMV_OK)
         return work_fail(work, work->ctx, st);
     *method = (struct method){
@@ -176,13 +176,13 @@ static spmv_status open(struct work *work, const char *name, struct method *meth
 
 static void close_plan(struct method *method)
 {
-    spmv_multiply_plan_destroy(method->state);
+    spmv_spgemm_plan_destroy(method->state);
 }
 
-static spmv_status compute(const struct method *method, spmv_multiply_plan *plan)
+static spmv_status compute(const struct method *method, spmv_spgemm_plan *plan)
 {
     const struct state *const state = method->work->state;
-    return spmv_multiply_values(plan, state->a.sent.val, state->b.sent.val, method->work->result);
+    return spmv_spgemm_values(plan, state->a.sent.val, state->b.sent.val, method->work->result);
 }
 
 static int run_numeric(void *state)
@@ -195,25 +195,25 @@ static int run_numeric(void *state)
 static int run_new_matrix(struct work *work, const char *name)
 {
     struct state *const state = work->state;
-    spmv_multiply_options options;
-    spmv_multiply_options_init(&options, sizeof options);
+    spmv_spgemm_options options;
+    spmv_spgemm_options_init(&options, sizeof options);
     options.method = name;
     spmv_matrix_destroy(state->product);
     state->product = NULL;
-    return spmv_multiply(work->ctx, &state->a.sent, &state->b.sent, &options, &state->product) == SPMV_OK ? 0 : -1;
+    return spmv_spgemm(work->ctx, &state->a.sent, &state->b.sent, &options, &state->product) == SPMV_OK ? 0 : -1;
 }
 
 /* Both phases, by the method of the plan that was opened. On a GPU the values go to the result. */
 static int run_both(void *state)
 {
     const struct method *const method = state;
-    spmv_multiply_plan *plan = NULL;
+    spmv_spgemm_plan *plan = NULL;
     if (spmv_context_backend(method->work->ctx) != SPMV_BACKEND_CUDA)
         return run_new_matrix(method->work, method->name);
     spmv_status st = make_plan(method->work, method->name, &plan);
     if (st == SPMV_OK)
         st = compute(method, plan);
-    spmv_multiply_plan_destroy(plan);
+    spmv_spgemm_plan_destroy(plan);
     return st == SPMV_OK ? 0 : -1;
 }
 
@@ -264,7 +264,7 @@ static spmv_status check(struct work *work, const void *host_result, struct chec
         .allocates = true,                                                                                             \
         .on_matrix = true,                                                                                             \
         .peer_op = (peer),                                                                                             \
-        .methods = {spmv_multiply_method_name, open, runner, close_plan, fetcher},                                     \
+        .methods = {spmv_spgemm_method_name, open, runner, close_plan, fetcher},                                       \
         .setup = setup,                                                                                                \
         .release = release,                                                                                            \
         .check = check,                                                                                                \

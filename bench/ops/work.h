@@ -94,7 +94,7 @@ struct operation {
     bool on_matrix, on_file;          /* the operand is a matrix, or a file; neither: n elements */
     bool solver;                      /* a run is a whole solve, described in problem.solved */
     bool allocates;                   /* a run takes memory, which is measured on a CPU */
-    bool general;                     /* a solver for matrices that need not be symmetric */
+    bool unsymmetric;                 /* a solver for matrices that need not be symmetric */
     int peer_op;                      /* enum peer_op; -1: no peers */
     struct operation_methods methods;
 

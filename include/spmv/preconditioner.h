@@ -15,7 +15,7 @@
 #ifndef SPMV_PRECONDITIONER_H
 #define SPMV_PRECONDITIONER_H
 
-#include <spmv/operator.h>
+#include <spmv/plan.h>
 
 SPMV_BEGIN_DECLS
 
@@ -183,14 +183,14 @@ SPMV_API spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *n
  *
  *   type             of r and z: f64 or f32
  *   rows             the length of r and z
- *   methods          the functions; copied
+ *   functions        what it does; copied
  *   self             passed to the functions; may be NULL. After success the preconditioner owns it
- *                    and releases it with methods->destroy.
+ *                    and releases it with functions->destroy.
  *   *preconditioner  the preconditioner; NULL after an error
  *
  * Errors: SPMV_ERROR_ARGUMENT (also: no name or apply), SPMV_ERROR_TYPE, SPMV_ERROR_MEMORY. */
 SPMV_API spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
-                                              const spmv_preconditioner_class *methods, void *self,
+                                              const spmv_preconditioner_class *functions, void *self,
                                               spmv_preconditioner **preconditioner);
 
 /* Replaces the values of the matrix that "amg" was made for. The sparsity pattern, the aggregates

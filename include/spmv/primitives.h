@@ -202,18 +202,18 @@ SPMV_API spmv_status spmv_compact_if(spmv_context *ctx, spmv_predicate predicate
 SPMV_API spmv_status spmv_compact_bits(spmv_context *ctx, spmv_type type, const void *in, const uint32_t *bits,
                                        void *out, int64_t *count, int64_t n);
 
-/* As spmv_compact, by a method.
+/* As spmv_compact, by a rung.
  *
- *   method  a name from spmv_compact_method_name; NULL or "auto": the first. map-scan-scatter needs
- *           8 bytes of scratch per element.
+ *   rung  a name from spmv_compact_rung_name; NULL or "auto": the first. map-scan-scatter needs
+ *         8 bytes of scratch per element.
  *
- * Further errors: SPMV_ERROR_METHOD (no such method; the message lists the names). */
-SPMV_API spmv_status spmv_compact_by(spmv_context *ctx, const char *method, spmv_type type, const void *in,
+ * Further errors: SPMV_ERROR_METHOD (no such rung; the message lists the names). */
+SPMV_API spmv_status spmv_compact_by(spmv_context *ctx, const char *rung, spmv_type type, const void *in,
                                      const uint8_t *flags, void *out, int64_t *count, int64_t n);
 
-/* The names of the methods of compact on a backend, the default first: 0, 1, ... until NULL. Static
+/* The names of the rungs of compact on a backend, the default first: 0, 1, ... until NULL. Static
  * storage. */
-SPMV_API const char *spmv_compact_method_name(spmv_backend backend, int index);
+SPMV_API const char *spmv_compact_rung_name(spmv_backend backend, int index);
 
 /* Generalised compact, first part: element i makes counts[i] outputs, which follow those of the
  * elements before it. offsets[i] = counts[0] + ... + counts[i - 1], 0 <= i <= n. So offsets[n] is
@@ -632,6 +632,12 @@ typedef struct spmv_rung_info {
  * Errors: SPMV_ERROR_METHOD (no description of such a rung), SPMV_ERROR_ARGUMENT (NULL). */
 SPMV_API spmv_status spmv_rung_describe(spmv_context *ctx, const char *primitive, const char *rung,
                                         spmv_rung_info *info, size_t size);
+
+#ifndef SPMV_NO_OLD_NAMES
+/* ---------------------------------------------------------------- old names, until 0.11
+ * Deprecated: spmv_compact_rung_name. */
+SPMV_API const char *spmv_compact_method_name(spmv_backend backend, int index);
+#endif
 
 SPMV_END_DECLS
 

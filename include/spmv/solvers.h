@@ -19,13 +19,13 @@
  *     spmv_cg(plan, b, x, &options, &result, sizeof result);
  *
  * examples/repeated_solves.c and examples/linear_system.c are whole programs. docs/solvers.md
- * describes the methods.
+ * describes the solvers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef SPMV_SOLVERS_H
 #define SPMV_SOLVERS_H
 
-#include <spmv/operator.h>
+#include <spmv/plan.h>
 #include <spmv/preconditioner.h>
 
 SPMV_BEGIN_DECLS
@@ -63,9 +63,9 @@ typedef struct spmv_cg_options {
     spmv_cg_fn on_iteration; /* callback; default NULL: none */
     void *user;              /* passed to on_iteration; default NULL */
 
-    /* The name of a method (spmv_cg_method_name). Default NULL or "auto": chosen from the plan, the
+    /* The name of a rung (spmv_cg_rung_name). Default NULL or "auto": chosen from the plan, the
      * preconditioner and the sizes. */
-    const char *method;
+    SPMV_RENAMED(const char *rung, const char *method);
 
     /* The preconditioner M. It has the context, type and rows of the plan (with inner: the type of
      * that plan). Default NULL: none. */
@@ -79,7 +79,7 @@ typedef struct spmv_cg_options {
     spmv_plan *inner;
 
     /* A callback that reads x, with user; default NULL: none. Only for one right-hand side, without
-     * inner, and with the methods textbook and fused of ref and omp and textbook of cuda: fused,
+     * inner, and with the rungs textbook and fused of ref and omp and textbook of cuda: fused,
      * graph and persistent on cuda report iterations when x has moved on, so "auto" then takes
      * textbook. */
     spmv_iterate_fn on_iterate;
@@ -88,11 +88,11 @@ typedef struct spmv_cg_options {
 /* Fills options with the defaults. size: sizeof(spmv_cg_options). */
 SPMV_API void spmv_cg_options_init(spmv_cg_options *options, size_t size);
 
-/* The name of a method of spmv_cg on a backend. Static storage.
+/* The name of a rung of spmv_cg on a backend. Static storage.
  *
- *   index  0, 1, ...; NULL is returned after the last method and for an unknown backend. "auto"
- *          takes the first method that supports the solve; it is not in the list. */
-SPMV_API const char *spmv_cg_method_name(spmv_backend backend, int index);
+ *   index  0, 1, ...; NULL is returned after the last rung and for an unknown backend. "auto"
+ *          takes the first rung that supports the solve; it is not in the list. */
+SPMV_API const char *spmv_cg_rung_name(spmv_backend backend, int index);
 
 /* The result of a solve, for one right-hand side. */
 typedef struct spmv_cg_result {
@@ -105,10 +105,11 @@ typedef struct spmv_cg_result {
     double recurrence_residual; /* ||r|| of the recurrence */
     double true_residual;       /* ||b - A x|| for the x returned */
     spmv_status status;         /* of this right-hand side; SPMV_ERROR_ARGUMENT before the solve */
-    const char *method;         /* the method used, "" before the solve; static storage */
-    char why[160];              /* one sentence: why this method */
-    char precond[32];           /* name of the preconditioner, or "none" */
-    double error_estimate;      /* of ||x - A^-1 b||_A, see below; negative: not available */
+    /* the rung used, "" before the solve; static storage */
+    SPMV_RENAMED(const char *rung, const char *method);
+    char why[160];         /* one sentence: why this rung */
+    char precond[32];      /* name of the preconditioner, or "none" */
+    double error_estimate; /* of ||x - A^-1 b||_A, see below; negative: not available */
 } spmv_cg_result;
 
 /* Solves A x = b for a symmetric positive definite A by conjugate gradients, with or without a
@@ -149,18 +150,18 @@ typedef struct spmv_cg_result {
  * Errors before any work, with x unchanged: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_NOT_SYMMETRIC,
  * SPMV_ERROR_ARGUMENT, SPMV_ERROR_TYPE (a preconditioner of another type),
  * SPMV_ERROR_SIZE (a preconditioner or inner plan of another size), SPMV_ERROR_METHOD (no such
- * method; the message lists them), SPMV_ERROR_UNSUPPORTED (a plan with strides, a method that
+ * rung; the message lists them), SPMV_ERROR_UNSUPPORTED (a plan with strides, a rung that
  * cannot do this), SPMV_ERROR_MEMORY.
  *
- * Determinism: with the same method the same bits every run and, on omp, for any number of threads.
+ * Determinism: with the same rung the same bits every run and, on omp, for any number of threads.
  * The bits of a right-hand side depend on k.
  *
- * Restarts. The method restarts from the true residual b - A x if the recurrence has reached the
+ * Restarts. The solver restarts from the true residual b - A x if the recurrence has reached the
  * tolerance and the true residual has not, or if the residual of the recurrence has shrunk by the
  * unit roundoff since its start. It goes on as long as a restart halves the true residual.
  *
  * Scaling (one right-hand side). If squares of numbers between ||b|| and the tolerance would
- * overflow or lose digits, the method scales b and x by a power of two, which changes no digit. It
+ * overflow or lose digits, the solver scales b and x by a power of two, which changes no digit. It
  * then starts from 0 if ||b - A x|| is still out of range. All results are in the units of the
  * caller.
  *
@@ -183,7 +184,7 @@ typedef struct spmv_cg_result {
  *     every solve checks again, because each launch may change the values.
  *   - Choose SPMV_SYMMETRY_TRUST if A is known to be symmetric.
  *
- * Methods (docs/solvers.md):
+ * Solvers (docs/solvers.md):
  *   textbook    One library call per line above, on every backend, with every plan and
  *               preconditioner. alpha and beta stay in the context's memory; one wait per iteration
  *               reads r'r and p'q.
@@ -204,7 +205,7 @@ typedef struct spmv_cg_result {
  * and status; a column that is done does not change any more.
  *   - The callback gets the largest residual of the columns that are not done.
  *   - The status returned is that of the first column that failed; the message names it.
- *   - Methods: textbook with every preconditioner, applied column by column. With none or jacobi
+ *   - Rungs: textbook with every preconditioner, applied column by column. With none or jacobi
  *     also fused (omp, cuda) and graph (cuda).
  *   - There is no scaling. A column so small that the squares of its residuals underflow gets the
  *     solution 0, and SPMV_ERROR_STAGNATION if that is not within its tolerance.
@@ -227,8 +228,8 @@ typedef struct spmv_solver spmv_solver;
 typedef struct spmv_solver_options {
     size_t size; /* sizeof(spmv_solver_options), set by spmv_solver_options_init */
 
-    /* A name of spmv_solver_method_name. Default NULL or "auto": chosen from the matrix. */
-    const char *method;
+    /* A name of spmv_solver_name. Default NULL or "auto": chosen from the matrix. */
+    SPMV_RENAMED(const char *solver, const char *method);
 
     /* The name of a preconditioner (spmv_preconditioner_name). Default NULL or "auto": chosen from
      * the matrix and the backend. */
@@ -257,7 +258,7 @@ typedef struct spmv_solver_options {
     spmv_cg_fn on_iteration; /* callback; default NULL: none */
     void *user;              /* passed to on_iteration; default NULL */
     int symmetry_check;      /* a spmv_symmetry_check; default SPMV_SYMMETRY_SAMPLED */
-    const char *rung;        /* a name of spmv_cg_method_name; default NULL or "auto": chosen */
+    const char *rung;        /* a name of spmv_cg_rung_name; default NULL or "auto": chosen */
 
     spmv_iterate_fn on_iterate; /* as in spmv_cg_options; default NULL: none */
 
@@ -275,7 +276,7 @@ typedef struct spmv_solver_options {
     spmv_preconditioner *own_precond;
 } spmv_solver_options;
 
-/* The names of the methods; NULL after the last. Static storage. docs/solvers.md says when to take
+/* The names of the solvers; NULL after the last. Static storage. docs/solvers.md says when to take
  * which.
  *
  *   name      for                              source
@@ -297,14 +298,14 @@ typedef struct spmv_solver_options {
  * x = -b is solved); minres if it is symmetric otherwise; else gmres, or bicgstab if the vectors of
  * gmres would take more than 2 GiB. If cg finds that A is not positive definite, minres goes on
  * from the x reached. If the preconditioner is "auto" too:
- *   - If sums with the preconditioner are not finite, the method goes on with "jacobi" or "none".
- *   - If the method stagnates, breaks down or has not ended after 2000 iterations, gmres goes on
- *     with "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a method that
+ *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
+ *   - If the solver stagnates, breaks down or has not ended after 2000 iterations, gmres goes on
+ *     with "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a solver that
  *     had not ended gets the rest of the iterations.
  *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
  * The result names what was used last, and why. Several right-hand sides are treated like one: cg
- * solves them together, and the other methods each one that cg has not solved. */
-SPMV_API const char *spmv_solver_method_name(int index);
+ * solves them together, and the other solvers each one that cg has not solved. */
+SPMV_API const char *spmv_solver_name(int index);
 
 /* Fills options with the defaults. size: sizeof(spmv_solver_options). */
 SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size);
@@ -322,8 +323,8 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * text why_precond of the result has the reason); a named one that cannot be made is an error. For
  * gmres and bicgstab, "ilu0" and "ilut" are made of the prepared matrix P R A S Q: scaled, with large
  * entries on the diagonal where they are missing, reordered; so are "jacobi" and "block-jacobi" if a
- * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the method "auto" means gmres.
- * For a complex matrix, the preconditioner is made of the real matrix of twice the size.
+ * diagonal entry is 0 (docs/preconditioners.md). "ilu0" or "ilut" with the solver "auto" means
+ * gmres. For a complex matrix, the preconditioner is made of the real matrix of twice the size.
  *
  * Memory: one copy of a matrix in host memory, in the context's memory; with a negative diagonal
  * and cg a second array of values; the plan's tables, and in
@@ -331,10 +332,10 @@ SPMV_API void spmv_solver_options_init(spmv_solver_options *options, size_t size
  * inner the values in f32. On cuda the plan looks for repeated values (SPMV_COMPRESSION_VALUES) if
  * there is one right-hand side.
  *
- * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such method, rung or preconditioner; the
+ * Errors: SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_METHOD (no such solver, rung or preconditioner; the
  * message lists the names), SPMV_ERROR_TYPE (also: inner without f64), SPMV_ERROR_SINGULAR (no
  * factors), SPMV_ERROR_NOT_SYMMETRIC, SPMV_ERROR_UNSUPPORTED (also: inner or a complex type with
- * several right-hand sides; inner or a rung with another method than cg; a preconditioner with
+ * several right-hand sides; inner or a rung with another solver than cg; a preconditioner with
  * direct; direct without its module), SPMV_ERROR_LIMIT (also:
  * inner, and a value is too large for f32), SPMV_ERROR_ARGUMENT (also: an option out of its range;
  * the message names it), SPMV_ERROR_SIZE (also: a plan for another matrix), those of
@@ -355,15 +356,17 @@ typedef struct spmv_solver_result {
     double recurrence_residual; /* ||r|| of the recurrence */
     double true_residual;       /* ||b - A x|| for the x returned */
     spmv_status status;         /* of this right-hand side; SPMV_ERROR_ARGUMENT before the solve */
-    const char *method;         /* the method, "" before the solve; static storage */
-    const char *rung;           /* the rung of cg, else ""; static storage */
-    double setup_seconds;       /* time of spmv_solver_create or of the last new values */
-    double solve_seconds;       /* time of this solve, of all right-hand sides */
-    char precond[32];           /* name of the preconditioner */
-    char why_method[160];       /* one sentence: why this method */
-    char why_rung[160];         /* one sentence: why this rung */
-    char why_precond[512];      /* one sentence: why this preconditioner */
-    double error_estimate;      /* as in spmv_cg_result */
+    /* "" before the solve; static storage */
+    SPMV_RENAMED(const char *solver, const char *method);
+    const char *rung;     /* the rung of cg, else ""; static storage */
+    double setup_seconds; /* time of spmv_solver_create or of the last new values */
+    double solve_seconds; /* time of this solve, of all right-hand sides */
+    char precond[32];     /* name of the preconditioner */
+    /* one sentence: why this solver */
+    SPMV_RENAMED(char why_solver[160], char why_method[160]);
+    char why_rung[160];    /* one sentence: why this rung */
+    char why_precond[512]; /* one sentence: why this preconditioner */
+    double error_estimate; /* as in spmv_cg_result */
 
     /* The largest component-wise backward error of a row of the x returned, or an upper bound of it
      * that is small enough, and that row, from 0; see spmv_solver_solve. Negative: not computed, since
@@ -375,11 +378,11 @@ typedef struct spmv_solver_result {
 /* Solves A x = b. Everything that spmv_cg says about x, its statuses, the true residual, restarts,
  * the callback, scaling, the check of symmetry (cg, minres) and aliasing holds here too, except
  * that after a failure x has no larger true residual than the start; at the option's limit of
- * iterations it may have one, as long as it is below 2^27 times as large. Methods other than cg
+ * iterations it may have one, as long as it is below 2^27 times as large. Solvers other than cg
  * solve several right-hand sides one after the other; so does cg on ref and omp if the matrix has
  * less than 8 entries per row, without the options plan and rung, because that takes less time
  * there. An iteration of bicgstab has two
- * products with A. On cuda, these methods call the callback for 8 iterations at a time; after a
+ * products with A. On cuda, these solvers call the callback for 8 iterations at a time; after a
  * cancellation x may be up to 16 iterations further.
  *
  *   b       rows elements of the solver's type (rows times k for k right-hand sides)
@@ -403,18 +406,18 @@ typedef struct spmv_solver_result {
  * x with the smallest one. Callbacks count on; residuals are those of the correction. Source: M. Arioli,
  * J. W. Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989.
  *
- * true_residual of f32 and c64 is summed in f64. Methods stop by sums in their own type, so a success may
- * have a true_residual of up to twice the tolerance in these types.
+ * true_residual of f32 and c64 is summed in f64. Solvers stop by sums in their own type, so a
+ * success may have a true_residual of up to twice the tolerance in these types.
  *
  * Singular matrices. If A is symmetric (cg, minres) and the entries of each row sum to 0 up to
  * rounding, or those of a connected component, the constant on it is a null vector. The part of b
- * along the null vectors is split off, and the method solves for the rest. If that part alone
+ * along the null vectors is split off, and the solver solves for the rest. If that part alone
  * exceeds the tolerance, the status is SPMV_ERROR_INCONSISTENT, and x is a least-squares solution
  * to the tolerance. Null vectors are not found otherwise. minres then ends at a least-squares
  * solution if the residual is nearly a null vector (C. C. Paige, M. A. Saunders, SIAM J. Numer.
  * Anal. 12, 1975; S.-C. T. Choi, C. C. Paige, M. A. Saunders, SIAM J. Sci. Comput. 33, 2011).
  *
- * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the method cannot continue; the
+ * Errors: those of spmv_cg; SPMV_ERROR_BREAKDOWN (gmres, bicgstab: the solver cannot continue; the
  * message says why); SPMV_ERROR_INCONSISTENT (A is singular or nearly so, and b has a part that no
  * x reaches; also direct with a matrix that is singular to rounding); SPMV_ERROR_BUSY (a solve with
  * this solver has not ended: the call is in its callback; x is unchanged); the status of
@@ -455,12 +458,13 @@ SPMV_API spmv_status spmv_solver_set_callbacks(spmv_solver *solver, spmv_cg_fn o
 /* The description of a solver. Strings and objects are valid until the solver is destroyed or gets
  * new values. */
 typedef struct spmv_solver_info {
-    size_t size;        /* of this struct in bytes */
-    const char *method; /* name of the method */
-    const char *why;    /* one sentence: why this method was chosen */
-    int64_t bytes;      /* memory that the solver owns, with plan and preconditioner */
-    double seconds;     /* time of spmv_solver_create or of the last new values */
-    spmv_plan *plan;    /* for spmv_plan_describe and products with A */
+    size_t size; /* of this struct in bytes */
+    /* a name of spmv_solver_name */
+    SPMV_RENAMED(const char *solver, const char *method);
+    const char *why; /* one sentence: why this solver was chosen */
+    int64_t bytes;   /* memory that the solver owns, with plan and preconditioner */
+    double seconds;  /* time of spmv_solver_create or of the last new values */
+    spmv_plan *plan; /* for spmv_plan_describe and products with A */
     /* for spmv_preconditioner_describe: of the last solve, before one that of the first solve; NULL
      * after a failed spmv_solver_update_values */
     const spmv_preconditioner *precond;
@@ -479,6 +483,14 @@ SPMV_API spmv_status spmv_solver_describe(const spmv_solver *solver, spmv_solver
  * functions, and so are the errors; with an error of spmv_solver_create, x is unchanged. */
 SPMV_API spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void *x,
                                 const spmv_solver_options *options, spmv_solver_result *result, size_t size);
+
+#ifndef SPMV_NO_OLD_NAMES
+/* ---------------------------------------------------------------- old names, until 0.11
+ * Deprecated: spmv_cg_rung_name and spmv_solver_name. Also the members method and why_method above,
+ * whose names are rung (spmv_cg), solver and why_solver. */
+SPMV_API const char *spmv_cg_method_name(spmv_backend backend, int index);
+SPMV_API const char *spmv_solver_method_name(int index);
+#endif
 
 SPMV_END_DECLS
 

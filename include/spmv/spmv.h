@@ -5,13 +5,15 @@
  *   context.h         contexts, memory, error messages; the rules for all headers
  *   matrix.h          CSR matrices, conversions, statistics, generated matrices
  *   io.h              files of matrices and vectors
- *   operator.h        y = alpha op(A) x + beta y: plans, products, the check of a result
- *   multiply.h        C = A B: products of sparse matrices
+ *   plan.h            y = alpha op(A) x + beta y: plans, products, the check of a result
+ *   spgemm.h          C = A B: products of sparse matrices
  *   solvers.h         A x = b by conjugate gradients
  *   preconditioner.h  preconditioners for conjugate gradients
  *   group.h           products and conjugate gradients on several ranks
  *   primitives.h      map, gather, scatter, reduce, scan, compact, sort, histogram, ...
  *   operators.h       operators, map functions and predicates of the primitives
+ *
+ * Old names (types.h, SPMV_NO_OLD_NAMES): multiply.h is spgemm.h, operator.h is plan.h.
  *
  * The example in README.md multiplies a matrix by a vector in ten lines; examples/ has whole
  * programs. For CUDA C++ there is also spmv/device.cuh, the primitives as templates.
@@ -24,12 +26,12 @@
 #include <spmv/group.h>
 #include <spmv/io.h>
 #include <spmv/matrix.h>
-#include <spmv/multiply.h>
-#include <spmv/operator.h>
 #include <spmv/operators.h>
+#include <spmv/plan.h>
 #include <spmv/preconditioner.h>
 #include <spmv/primitives.h>
 #include <spmv/solvers.h>
+#include <spmv/spgemm.h>
 #include <spmv/types.h>
 
 #endif

@@ -29,6 +29,19 @@
 #define SPMV_END_DECLS
 #endif
 
+/* Old names work until version 0.11: members of structs here, functions, types and headers in the
+ * sections "old names" of the headers. A program that defines SPMV_NO_OLD_NAMES before it includes
+ * a header has the new names only, so that its compiler finds every old one. */
+#ifdef SPMV_NO_OLD_NAMES
+#define SPMV_RENAMED(member, old_member) member
+#else
+#define SPMV_RENAMED(member, old_member)                                                                               \
+    union {                                                                                                            \
+        member;                                                                                                        \
+        old_member;                                                                                                    \
+    }
+#endif
+
 /* The version of these headers. spmv_version returns that of the library. */
 #define SPMV_VERSION_MAJOR 0
 #define SPMV_VERSION_MINOR 9

@@ -29,7 +29,7 @@ typedef struct context {
 } context;
 
 /* An object of the library that belongs to a context. */
-enum object_kind { KIND_PLAN, KIND_SOLVER, KIND_PRECOND, KIND_MATRIX, KIND_MULTIPLY, KIND_BLOCK, KIND_DLPACK };
+enum object_kind { KIND_PLAN, KIND_SOLVER, KIND_PRECOND, KIND_MATRIX, KIND_SPGEMM, KIND_BLOCK, KIND_DLPACK };
 
 typedef struct object {
     PyObject ob_base;
@@ -83,7 +83,7 @@ int to_context(PyObject *from, void *to);
 int to_plan(PyObject *from, void *to);
 int to_solver(PyObject *from, void *to);
 int to_matrix_object(PyObject *from, void *to);
-int to_multiply_plan(PyObject *from, void *to);
+int to_spgemm_plan(PyObject *from, void *to);
 int to_precond_or_none(PyObject *from, void *to);
 int to_csr(PyObject *from, void *to);
 

@@ -91,8 +91,8 @@ static void destroy(spmv_context *ctx, enum object_kind kind, void *made)
     case KIND_MATRIX:
         spmv_matrix_destroy(made);
         break;
-    case KIND_MULTIPLY:
-        spmv_multiply_plan_destroy(made);
+    case KIND_SPGEMM:
+        spmv_spgemm_plan_destroy(made);
         break;
     case KIND_BLOCK:
         spmv_free(ctx, made);
@@ -309,9 +309,9 @@ int to_matrix_object(PyObject *from, void *to)
     return to_object(from, KIND_MATRIX, "matrix", to);
 }
 
-int to_multiply_plan(PyObject *from, void *to)
+int to_spgemm_plan(PyObject *from, void *to)
 {
-    return to_object(from, KIND_MULTIPLY, "plan of a product of matrices", to);
+    return to_object(from, KIND_SPGEMM, "plan of a product of matrices", to);
 }
 
 int to_precond_or_none(PyObject *from, void *to)

@@ -100,79 +100,79 @@ static PyObject *write_matrix(PyObject *module, PyObject *arguments)
     return context_end(c, state, spmv_matrix_write_as(c->ctx, &a, path, &o)) ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *multiply_matrices(PyObject *module, PyObject *arguments)
+static PyObject *spgemm_matrices(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
     spmv_csr a, b;
-    spmv_multiply_options o;
+    spmv_spgemm_options o;
     spmv_matrix *product = NULL;
     call_state state;
     (void)module;
-    spmv_multiply_options_init(&o, sizeof o);
+    spmv_spgemm_options_init(&o, sizeof o);
     if (!PyArg_ParseTuple(arguments, "O&O&O&z", to_context, &c, to_csr, &a, to_csr, &b, &o.method) ||
         !context_begin(c, true, &state))
         return NULL;
-    if (!context_end(c, state, spmv_multiply(c->ctx, &a, &b, &o, &product)))
+    if (!context_end(c, state, spmv_spgemm(c->ctx, &a, &b, &o, &product)))
         return NULL;
     return object_new(c, KIND_MATRIX, product, NULL);
 }
 
 /* ------------------------------------------------------------------ plans of products */
 
-static PyObject *multiply_plan(PyObject *module, PyObject *arguments)
+static PyObject *spgemm_plan(PyObject *module, PyObject *arguments)
 {
     context *c = NULL;
     spmv_csr a, b;
-    spmv_multiply_options o;
-    spmv_multiply_plan *plan = NULL;
+    spmv_spgemm_options o;
+    spmv_spgemm_plan *plan = NULL;
     PyObject *keep = NULL;
     call_state state;
     (void)module;
-    spmv_multiply_options_init(&o, sizeof o);
+    spmv_spgemm_options_init(&o, sizeof o);
     if (!PyArg_ParseTuple(arguments, "O&O&O&zO", to_context, &c, to_csr, &a, to_csr, &b, &o.method, &keep) ||
         !context_begin(c, true, &state))
         return NULL;
-    if (!context_end(c, state, spmv_multiply_plan_create(c->ctx, &a, &b, &o, &plan)))
+    if (!context_end(c, state, spmv_spgemm_plan_create(c->ctx, &a, &b, &o, &plan)))
         return NULL;
-    return object_new(c, KIND_MULTIPLY, plan, keep);
+    return object_new(c, KIND_SPGEMM, plan, keep);
 }
 
-static PyObject *multiply_pattern(PyObject *module, PyObject *arguments)
+static PyObject *spgemm_pattern(PyObject *module, PyObject *arguments)
 {
     object *p = NULL;
     spmv_csr a;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&", to_multiply_plan, &p))
+    if (!PyArg_ParseTuple(arguments, "O&", to_spgemm_plan, &p))
         return NULL;
-    spmv_multiply_pattern(p->made, &a);
+    spmv_spgemm_pattern(p->made, &a);
     return tuple_of(&a);
 }
 
-static PyObject *multiply_info(PyObject *module, PyObject *arguments)
+static PyObject *spgemm_info(PyObject *module, PyObject *arguments)
 {
     object *p = NULL;
-    spmv_multiply_info i;
+    spmv_spgemm_info i;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&", to_multiply_plan, &p))
+    if (!PyArg_ParseTuple(arguments, "O&", to_spgemm_plan, &p))
         return NULL;
-    spmv_multiply_describe(p->made, &i, sizeof i);
+    spmv_spgemm_describe(p->made, &i, sizeof i);
     return Py_BuildValue("{s:s,s:s,s:s,s:L,s:L,s:L,s:L,s:L,s:L,s:d}", "method", i.method, "why", i.why, "type",
                          spmv_type_name(i.type), "rows", (long long)i.rows, "cols", (long long)i.cols, "nnz",
                          (long long)i.nnz, "products", (long long)i.products, "bytes", (long long)i.bytes,
                          "working_bytes", (long long)i.working_bytes, "seconds", i.seconds);
 }
 
-/* multiply_values(plan, values of A, values of B, values of C): addresses in the context's memory. */
-static PyObject *multiply_values(PyObject *module, PyObject *arguments)
+/* spgemm_values(plan, values of A, values of B, values of C): addresses in the context's memory. */
+static PyObject *spgemm_values(PyObject *module, PyObject *arguments)
 {
     object *p = NULL;
     unsigned long long a, b, c;
     call_state state;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O&KKK", to_multiply_plan, &p, &a, &b, &c) ||
+    if (!PyArg_ParseTuple(arguments, "O&KKK", to_spgemm_plan, &p, &a, &b, &c) ||
         !context_begin(p->context, true, &state))
         return NULL;
-    return context_end(p->context, state, spmv_multiply_values(p->made, address(a), address(b), address(c)))
+    return context_end(p->context, state, spmv_spgemm_values(p->made, address(a), address(b), address(c)))
                ? Py_NewRef(Py_None)
                : NULL;
 }
@@ -198,10 +198,10 @@ PyMethodDef matrix_methods[] = {{"matrix_check", matrix_check, METH_VARARGS, NUL
                                 {"matrix_read", read_matrix, METH_VARARGS, NULL},
                                 {"matrix_generate", generate, METH_VARARGS, NULL},
                                 {"matrix_write", write_matrix, METH_VARARGS, NULL},
-                                {"matrix_multiply", multiply_matrices, METH_VARARGS, NULL},
-                                {"multiply_plan", multiply_plan, METH_VARARGS, NULL},
-                                {"multiply_pattern", multiply_pattern, METH_VARARGS, NULL},
-                                {"multiply_info", multiply_info, METH_VARARGS, NULL},
-                                {"multiply_values", multiply_values, METH_VARARGS, NULL},
+                                {"matrix_spgemm", spgemm_matrices, METH_VARARGS, NULL},
+                                {"spgemm_plan", spgemm_plan, METH_VARARGS, NULL},
+                                {"spgemm_pattern", spgemm_pattern, METH_VARARGS, NULL},
+                                {"spgemm_info", spgemm_info, METH_VARARGS, NULL},
+                                {"spgemm_values", spgemm_values, METH_VARARGS, NULL},
                                 {"matrix_transpose", transpose, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -202,9 +202,9 @@ static PyObject *method_names(PyObject *module, PyObject *arguments)
     PyObject *names = PyList_New(0);
     for (int i = 0; names != NULL; i++) {
         const char *name = strcmp(of, "plan") == 0      ? spmv_method_name(b, i)
-                           : strcmp(of, "cg") == 0      ? spmv_cg_method_name(b, i)
+                           : strcmp(of, "cg") == 0      ? spmv_cg_rung_name(b, i)
                            : strcmp(of, "precond") == 0 ? spmv_preconditioner_name(i)
-                                                        : spmv_multiply_method_name(b, i);
+                                                        : spmv_spgemm_method_name(b, i);
         if (name == NULL)
             break;
         PyObject *text = PyUnicode_FromString(name);

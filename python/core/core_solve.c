@@ -79,13 +79,13 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
     if (own == NULL)
         return PyErr_NoMemory();
     *own = (struct own_precond){function, c};
-    const spmv_preconditioner_class methods = {
-        .size = sizeof methods, .name = name, .apply = own_apply, .destroy = own_destroy};
+    const spmv_preconditioner_class functions = {
+        .size = sizeof functions, .name = name, .apply = own_apply, .destroy = own_destroy};
     if (!context_begin(c, false, &state)) {
         free(own);
         return NULL;
     }
-    if (!context_end(c, state, spmv_preconditioner_wrap(c->ctx, (spmv_type)type, rows, &methods, own, &made))) {
+    if (!context_end(c, state, spmv_preconditioner_wrap(c->ctx, (spmv_type)type, rows, &functions, own, &made))) {
         free(own);
         return NULL;
     }
@@ -94,13 +94,13 @@ static PyObject *precond_wrap(PyObject *module, PyObject *arguments)
 
 /* ------------------------------------------------------------------ results */
 
-static PyObject *result_of(const char *method, const char *why, const char *precond, const char *why_precond,
+static PyObject *result_of(const char *rung, const char *why, const char *precond, const char *why_precond,
                            const spmv_solver_result *r)
 {
     return Py_BuildValue("{s:s,s:L,s:L,s:d,s:d,s:d,s:d,s:s,s:s,s:s,s:s,s:s,s:d,s:d,s:d,s:L}", "status",
                          spmv_status_name(r->status), "iterations", (long long)r->iterations, "restarts",
                          (long long)r->restarts, "norm_b", r->norm_b, "tolerance", r->tolerance, "recurrence_residual",
-                         r->recurrence_residual, "true_residual", r->true_residual, "method", r->method, "rung", method,
+                         r->recurrence_residual, "true_residual", r->true_residual, "solver", r->solver, "rung", rung,
                          "why_rung", why, "preconditioner", precond, "why_preconditioner", why_precond, "setup_seconds",
                          r->setup_seconds, "solve_seconds", r->solve_seconds, "backward_error", r->backward_error,
                          "backward_row", (long long)r->backward_row);
@@ -150,7 +150,7 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiO&O", to_context, &c, to_csr, &a, &o.method,
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiO&O", to_context, &c, to_csr, &a, &o.solver,
                           &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
                           &o.restart, &o.symmetry_check, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &p.fill,
                           &p.drop, &p.lowest, &p.highest, &p.smoother, &p.update_values, &near_null, &p.near_nulls,
@@ -241,10 +241,10 @@ static PyObject *cg_row(const void *results, int v)
                                   .recurrence_residual = from->recurrence_residual,
                                   .true_residual = from->true_residual,
                                   .status = from->status,
-                                  .method = "cg",
+                                  .solver = "cg",
                                   .backward_error = -1,
                                   .backward_row = -1};
-    return result_of(from->method, from->why, from->precond, "the caller's", &r);
+    return result_of(from->rung, from->why, from->precond, "the caller's", &r);
 }
 
 static PyObject *cg(PyObject *module, PyObject *arguments)
@@ -259,7 +259,7 @@ static PyObject *cg(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_cg_options_init(&o, sizeof o);
     memset(&result, 0, sizeof result);
-    if (!PyArg_ParseTuple(arguments, "O&O&KKzddLiOO", to_plan, &p, to_precond_or_none, &m, &b, &x, &o.method, &o.rtol,
+    if (!PyArg_ParseTuple(arguments, "O&O&KKzddLiOO", to_plan, &p, to_precond_or_none, &m, &b, &x, &o.rung, &o.rtol,
                           &o.atol, &max_iterations, &o.symmetry_check, &iterate, &residual))
         return NULL;
     context *c = p->context;

@@ -22,7 +22,7 @@ def test_64_bit_indices_are_no_crash(bits, array):
             setattr(A, name, getattr(A, name).astype(f"int{bits}"))
     x = vector(50)
     np.testing.assert_allclose(spmv.Plan(A) @ x, A @ x, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(spmv.multiply(A, A).toarray(), (A @ A).toarray(), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(spmv.spgemm(A, A).toarray(), (A @ A).toarray(), rtol=1e-12, atol=1e-14)
     S = spmv.generate("poisson2d:10")
     S.indices, S.indptr = S.indices.astype(f"int{bits}"), S.indptr.astype(f"int{bits}")
     x, info = spmv.cg(S, np.ones(100), rtol=1e-8)
@@ -73,7 +73,7 @@ y = plan @ np.ones(400)
 assert np.allclose(plan.T @ np.ones(400), y) and np.allclose(plan.matvec(np.ones(400)), y)
 x, info = spmv.cg(A, y, rtol=1e-10, M="ic0")
 assert info == 0 and np.allclose(x, 1)
-assert spmv.multiply(A, A).toarray()[0, 0] == 18
+assert spmv.spgemm(A, A).toarray()[0, 0] == 18
 assert (plan.dot(np.ones((400, 2))) == y[:, None]).all()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)

@@ -131,16 +131,16 @@ def test_matrices_keep_their_memory():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_multiply(dtype):
+def test_spgemm(dtype):
     A, B = random_csr(60, 50, dtype), random_csr(50, 40, dtype, seed=3)
-    C = spmv.multiply(A, B)
+    C = spmv.spgemm(A, B)
     assert isinstance(C, sp.csr_array) and C.dtype == dtype and C.has_sorted_indices
     reference = (A @ B).toarray()
     np.testing.assert_allclose(C.toarray(), reference, rtol=1e-4 if "64" not in str(dtype) or dtype == "complex64" else 1e-12, atol=1e-5)
     unsorted = A.tocsc().tocsr()[:, ::-1]
-    np.testing.assert_allclose(spmv.multiply(unsorted, B).toarray(), (unsorted @ B).toarray(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(spmv.spgemm(unsorted, B).toarray(), (unsorted @ B).toarray(), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="50|60"):
-        spmv.multiply(A, A)
+        spmv.spgemm(A, A)
 
 
 def test_multiply_unsorted_and_mixed():
@@ -149,18 +149,18 @@ def test_multiply_unsorted_and_mixed():
     order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(A.indptr, A.indptr[1:])]).astype(int)
     shuffled = sp.csr_array((A.data[order], A.indices[order], A.indptr), shape=A.shape)
     B = random_csr(50, 40, "float32", seed=3)
-    np.testing.assert_allclose(spmv.multiply(shuffled, B).toarray(), (A @ B).toarray(), rtol=1e-6)
-    np.testing.assert_allclose(spmv.multiply(A.tocsc(), B.tocoo()).toarray(), (A @ B).toarray(), rtol=1e-6)
+    np.testing.assert_allclose(spmv.spgemm(shuffled, B).toarray(), (A @ B).toarray(), rtol=1e-6)
+    np.testing.assert_allclose(spmv.spgemm(A.tocsc(), B.tocoo()).toarray(), (A @ B).toarray(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_products_keep_the_class(form):
     A = form(random_csr(40, 40))
     expected = sp.csr_matrix if isinstance(A, sp.spmatrix) else sp.csr_array
-    for C in (spmv.multiply(A, A), spmv.multiply_triple(A, A, A), spmv.MultiplyPlan(A.tocsr(), A.tocsr()).multiply(None, None)):
+    for C in (spmv.spgemm(A, A), spmv.spgemm_triple(A, A, A), spmv.SpgemmPlan(A.tocsr(), A.tocsr()).multiply(None, None)):
         assert type(C) is expected
     parts = A.tocsr()
-    C = spmv.multiply(spmv.CSR(parts.data, parts.indices, parts.indptr, A.shape), A)
+    C = spmv.spgemm(spmv.CSR(parts.data, parts.indices, parts.indptr, A.shape), A)
     assert type(C) is spmv.CSR
     np.testing.assert_allclose(C.toarray(), (A @ A).toarray(), rtol=1e-12, atol=1e-14)
 
@@ -177,13 +177,13 @@ def test_repeated_entries_are_summed(ordered):
     B = sp.csr_array(A.T.tocoo())
     kept = A.indices.copy()
     expected = (A.toarray() @ B.toarray())
-    np.testing.assert_allclose(spmv.multiply(A, B).toarray(), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(spmv.multiply_triple(B, A, B).toarray(), B.toarray() @ expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(spmv.spgemm(A, B).toarray(), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(spmv.spgemm_triple(B, A, B).toarray(), B.toarray() @ expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(A.indices, kept)
     with pytest.raises(ValueError, match=r"matrix 2 .*sum_duplicates"):
-        spmv.MultiplyPlan(B, A)
+        spmv.SpgemmPlan(B, A)
     A.sum_duplicates()
-    same(spmv.multiply(A, B), spmv.MultiplyPlan(A, B).multiply(None, None))
+    same(spmv.spgemm(A, B), spmv.SpgemmPlan(A, B).multiply(None, None))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -192,19 +192,19 @@ def test_plans_of_products(dtype):
     R, A, P = random_csr(20, 60, dtype), random_csr(60, 50, dtype, seed=3), random_csr(50, 10, dtype, seed=4)
     for M in (R, A, P):
         M.sort_indices()
-    two, three = spmv.MultiplyPlan(A, P), spmv.MultiplyPlan(R, A, P)
-    same(two.multiply(None, None), spmv.multiply(A, P))
-    same(three.multiply(None, None, None), spmv.multiply_triple(R, A, P))
+    two, three = spmv.SpgemmPlan(A, P), spmv.SpgemmPlan(R, A, P)
+    same(two.multiply(None, None), spmv.spgemm(A, P))
+    same(three.multiply(None, None, None), spmv.spgemm_triple(R, A, P))
     A2 = A.copy()
     A2.data = A.data[::-1].copy()
     first = three.multiply(None, A2.data, None)
-    same(first, spmv.multiply_triple(R, A2, P))
-    same(two.multiply(A2.data, P.data), spmv.multiply(A2, P))
+    same(first, spmv.spgemm_triple(R, A2, P))
+    same(two.multiply(A2.data, P.data), spmv.spgemm(A2, P))
     out = np.empty(two.nnz, dtype)
     assert two.values(A.data, None, out=out) is out
-    np.testing.assert_array_equal(out, spmv.multiply(A, P).data)
+    np.testing.assert_array_equal(out, spmv.spgemm(A, P).data)
     first.indices[:] = 0  # an array of the result, not of the plan
-    same(three.multiply(None, A2.data, None), spmv.multiply_triple(R, A2, P))
+    same(three.multiply(None, A2.data, None), spmv.spgemm_triple(R, A2, P))
     about = three.describe()
     assert len(about) == 2 and about[1]["nnz"] == three.nnz and three.shape == (20, 10) and about[0]["method"]
     with pytest.raises(ValueError, match="values of matrix 1 have the shape"):
@@ -214,15 +214,15 @@ def test_plans_of_products(dtype):
     with pytest.raises(TypeError, match="out has the type"):
         two.values(None, None, out=np.empty(two.nnz, "int32"))
     with pytest.raises(ValueError, match="60|50"):
-        spmv.MultiplyPlan(A, A)
+        spmv.SpgemmPlan(A, A)
     with pytest.raises(TypeError, match="two or three"):
-        spmv.MultiplyPlan(A)
+        spmv.SpgemmPlan(A)
 
 
 def test_integers_that_are_rounded():
     """As the reader: one warning that names the first."""
     A = sp.csr_array(np.array([[2**53, 0, 2**60], [0, 2**53 + 1, -(2**62) - 1]]))
-    for call in (lambda: spmv.Plan(A), lambda: spmv.multiply(A, sp.eye_array(3, format="csr"))):
+    for call in (lambda: spmv.Plan(A), lambda: spmv.spgemm(A, sp.eye_array(3, format="csr"))):
         with pytest.warns(UserWarning, match=r"^data\[2\]: this integer was rounded: .* float64 \(1 more\)$") as found:
             call()
         assert found[0].filename == __file__

@@ -85,10 +85,10 @@ def test_cupy_copies_and_products(cupy):
     assert isinstance(result.x, cupy.ndarray) and result.converged
     np.testing.assert_allclose(A @ result.x.get(), B, atol=1e-6)
     on_gpu = there(cupy, A)
-    product = spmv.MultiplyPlan(on_gpu, on_gpu).multiply(cupy.asarray(2 * A.data), None)
-    np.testing.assert_allclose(product.data.get(), spmv.multiply(2 * A, A).data, **close)
-    triple = spmv.multiply_triple(on_gpu, on_gpu, on_gpu)
-    np.testing.assert_allclose(triple.data.get(), spmv.multiply_triple(A, A, A).data, **close)
+    product = spmv.SpgemmPlan(on_gpu, on_gpu).multiply(cupy.asarray(2 * A.data), None)
+    np.testing.assert_allclose(product.data.get(), spmv.spgemm(2 * A, A).data, **close)
+    triple = spmv.spgemm_triple(on_gpu, on_gpu, on_gpu)
+    np.testing.assert_allclose(triple.data.get(), spmv.spgemm_triple(A, A, A).data, **close)
     wrong = cupy.asarray(np.where(np.arange(400) == 7, np.nan, x))
     with pytest.raises(ValueError, match="b has a NaN at index 7"):
         solver.solve(wrong)
@@ -220,7 +220,7 @@ def test_success_means_a_small_true_residual(cupy, rtol):
     x, info = spmv.cg(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000)
     rounding = 6 * np.finfo(float).eps * np.linalg.norm(abs(A) @ abs(x.get()))
     assert info > 0 or np.linalg.norm(b - A @ x.get()) <= rtol * np.linalg.norm(b) + rounding
-    result = spmv.solve(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000, preconditioner="none", method="cg")
+    result = spmv.solve(there(cupy, A), cupy.asarray(b), rtol=rtol, maxiter=4000, preconditioner="none", solver="cg")
     assert result.converged == (result.true_residual <= result.tolerance) == (info == 0)
 
 
@@ -235,7 +235,7 @@ def test_iterations_run_without_python(cupy, M):
 
 def test_cupy_multiply(cupy):
     A, B = random_csr(60, 50), random_csr(50, 40, seed=3)
-    C = spmv.multiply(there(cupy, A), there(cupy, B))
+    C = spmv.spgemm(there(cupy, A), there(cupy, B))
     assert type(C).__module__.startswith("cupyx")
     host = sp.csr_array((C.data.get(), C.indices.get(), C.indptr.get()), shape=C.shape)
     np.testing.assert_allclose(host.toarray(), (A @ B).toarray(), **close)

@@ -179,27 +179,27 @@ def test_systems_that_are_not_symmetric(method, dtype):
         A = A + 0.5j * sp.eye_array(400, format="csr")
         x = x + 1j * x[::-1]
     b = A @ x
-    result = spmv.solve(A, b, method=method, rtol=1e-12)
-    assert result.converged and result.method == ("gmres" if method == "auto" else method)
+    result = spmv.solve(A, b, solver=method, rtol=1e-12)
+    assert result.converged and result.solver == ("gmres" if method == "auto" else method)
     assert result.x.dtype == dtype and abs(result.x - x).max() < 1e-8
     assert result.true_residual <= result.tolerance
 
 
 def test_restart_and_limits():
     A, b = spmv.generate("convdiff2d:30,10"), np.ones(900)
-    counts = [spmv.solve(A, b, method="gmres", preconditioner="none", restart=m).iterations for m in (5, 100)]
+    counts = [spmv.solve(A, b, solver="gmres", preconditioner="none", restart=m).iterations for m in (5, 100)]
     assert counts[0] > counts[1]
     with pytest.raises(ValueError, match="restart"):
-        spmv.solve(A, b, method="gmres", restart=1000)
+        spmv.solve(A, b, solver="gmres", restart=1000)
     with pytest.raises(ValueError, match="symmetric"):
-        spmv.solve(A, b, method="minres")
+        spmv.solve(A, b, solver="minres")
 
 
 def test_indefinite():
     A = (spmv.generate("poisson2d:20") - 2.5 * sp.eye_array(400)).tocsr()
     x = vector(400)
     result = spmv.solve(A, A @ x, rtol=1e-12)
-    assert result.converged and result.method == "minres" and abs(result.x - x).max() < 1e-6
+    assert result.converged and result.solver == "minres" and abs(result.x - x).max() < 1e-6
 
 
 def test_failures(system):
@@ -251,7 +251,7 @@ def test_solver(system):
     assert spmv.solve(elastic, rhs, options={"near_null": modes[:, 0]}).preconditioner == "amg"
     with pytest.raises(ValueError, match="near_null has the shape"):
         spmv.Solver(elastic, options={"near_null": modes[1:]})
-    mixed = spmv.solve(A, b, mixed=True, preconditioner="jacobi", rtol=1e-12)
+    mixed = spmv.solve(A, b, inner=True, preconditioner="jacobi", rtol=1e-12)
     assert mixed.converged and mixed.true_residual <= mixed.tolerance
 
 
@@ -365,8 +365,8 @@ def test_solver_as_preconditioner(system):
     """gmres with a preconditioner that changes: a few steps of another solver."""
     A, x, b = system
     inner = spmv.Solver(A, "jacobi", "cg", maxiter=8, rtol=1e-14)
-    plain = spmv.solve(A, b, method="gmres", preconditioner="none", rtol=1e-10)
-    result = spmv.solve(A, b, method="gmres", precond=inner, rtol=1e-10)
+    plain = spmv.solve(A, b, solver="gmres", preconditioner="none", rtol=1e-10)
+    result = spmv.solve(A, b, solver="gmres", precond=inner, rtol=1e-10)
     assert result.converged and result.iterations < plain.iterations / 4
     solution, info = spmv.cg(A, b, M=spmv.Solver(A, "none", rtol=1e-12), rtol=1e-10)
     assert info == 0 and abs(solution - x).max() < 1e-5
@@ -377,7 +377,7 @@ def test_solver_as_preconditioner(system):
     factor = la.splu(general.tocsc())
     result = spmv.solve(general, np.ones(400), preconditioner=factor.solve)
     assert result.converged and result.iterations <= 2
-    mixed = spmv.solve(A, b, preconditioner=lambda r: r / A.diagonal(), mixed=True, method="cg")
+    mixed = spmv.solve(A, b, preconditioner=lambda r: r / A.diagonal(), inner=True, solver="cg")
     assert mixed.converged
     with pytest.raises(LookupError, match="in M"):
         spmv.solve(A, b, preconditioner=lambda r: {}["in M"])
@@ -414,7 +414,7 @@ def test_options_of_preconditioners(system):
     A, x, b = system
     general = spmv.generate("convdiff2d:20,10")
     few, many = (
-        spmv.solve(general, np.ones(400), precond="ilut", method="gmres", options={"drop": d}).iterations
+        spmv.solve(general, np.ones(400), precond="ilut", solver="gmres", options={"drop": d}).iterations
         for d in (0.5, 1e-6)
     )
     assert few > many
@@ -561,3 +561,19 @@ def test_backward_error():
     A = spmv.generate("poisson2d:20")
     result = spmv.solve(A, np.ones(400))
     assert result.converged and 0 <= result.backward_error < 1e-4 and 0 <= result.backward_row < 400
+
+
+def test_old_names():
+    """The names until 0.11."""
+    A = spmv.generate("poisson2d:10")
+    b = np.ones(100)
+    result = spmv.solve(A, b, method="minres")
+    assert result.method == result.solver == "minres"
+    np.testing.assert_array_equal(spmv.Solver(A, "auto", "minres").solve(b).x, result.x)
+    np.testing.assert_array_equal(spmv.solve(A, b, mixed=True).x, spmv.solve(A, b, inner=True).x)
+    several = spmv.solve(A, np.ones((100, 2)))
+    assert [c["method"] for c in several.columns] == [c["solver"] for c in several.columns]
+    with pytest.raises(TypeError, match="old name"):
+        spmv.Solver(A, solver="cg", method="gmres")
+    assert spmv.multiply is spmv.spgemm and spmv.multiply_triple is spmv.spgemm_triple
+    assert spmv.MultiplyPlan is spmv.SpgemmPlan

@@ -6,7 +6,7 @@
 #       -> core -> include/spmv
 #
 # The layer of a file is its first folder. A file may include files of its own layer and of layers
-# to the right. A public header belongs to the layer of its subject: matrix.h to formats, operator.h
+# to the right. A public header belongs to the layer of its subject: matrix.h to formats, plan.h
 # to product, group.h to distributed, io.h to formats/io, device.cuh to primitives. Only device.cuh
 # includes <spmv/device/NAME>, the installed place of NAME in primitives and device. Further rules:
 #
@@ -68,8 +68,8 @@ check() {
     function layer(path) {
         if (path ~ /^include\/spmv\/device\.cuh$/) return 3
         if (path ~ /^include\/spmv\/(matrix|io)\.h$/) return 4
-        if (path ~ /^include\/spmv\/operator\.h$/) return 5
-        if (path ~ /^include\/spmv\/multiply\.h$/) return 6
+        if (path ~ /^include\/spmv\/(plan|operator)\.h$/) return 5
+        if (path ~ /^include\/spmv\/(spgemm|multiply)\.h$/) return 6
         if (path ~ /^include\/spmv\/(solvers|preconditioner)\.h$/) return 7
         if (path ~ /^include\/spmv\/(group|spmv)\.h$/) return 8
         if (path ~ /^include\//) return 0
@@ -226,7 +226,7 @@ self_test() {
     done <<'TREE'
 include/spmv/types.h #include <stddef.h>\n
 include/spmv/matrix.h #include <spmv/types.h>\n
-include/spmv/operator.h #include <spmv/matrix.h>\n
+include/spmv/plan.h #include <spmv/matrix.h>\n
 include/spmv/io.h #include <spmv/matrix.h>\n
 include/spmv/spmv.h #include <spmv/io.h>\n
 core/run.h #include <spmv/types.h>\n
@@ -243,13 +243,13 @@ formats/csr.h #include <spmv/matrix.h>\n
 formats/io/read.c #include <spmv/io.h>\n
 formats/io/text/text.h #include "formats/csr.h"\n
 product/plan.c #include "formats/csr.h"\n
-product/plan.h #include <spmv/operator.h>\n
+product/plan.h #include <spmv/plan.h>\n
 product/cuda/spmv_1_row.cuh #include "product/plan.h"\n
 product/cuda/tile/spmv_2_tile.cuh #include "product/cuda/spmv_1_row.cuh"\n
-solvers/cg.c #include <spmv/operator.h>\n
-solvers/cg.h #include <spmv/operator.h>\n
+solvers/cg.c #include <spmv/plan.h>\n
+solvers/cg.h #include <spmv/plan.h>\n
 distributed/group.c #include "solvers/cg.h"\n
-distributed/ranks.h #include <spmv/operator.h>\n
+distributed/ranks.h #include <spmv/plan.h>\n
 bench/time.h #include <spmv/spmv.h>\n
 app/main.c #include <spmv/spmv.h>\n
 app/options.h #include <spmv/io.h>\n
@@ -262,7 +262,7 @@ tests/support/one.h #include <stddef.h>\n
 TREE
     check "$scratch/clean" || { echo "check_layers.sh: a clean tree fails" >&2 && exit 1; }
     plant include/spmv/types.h '#include <spmv/matrix.h>'
-    plant include/spmv/matrix.h '#include <spmv/operator.h>'
+    plant include/spmv/matrix.h '#include <spmv/plan.h>'
     plant include/spmv/types.h '#include "core/run.h"'
     plant core/run.h '#include "device/launch.cuh"'
     plant core/run.h '#include "primitives/scan/scan_ref.h"'
@@ -275,8 +275,8 @@ TREE
     plant product/plan.c '#include "formats/io/text/text.h"'
     plant product/plan.c '#include <spmv/spmv.h>'
     plant product/plan.c '#include "solvers/cg.h"'
-    plant product/plan.c '#include <spmv/multiply.h>'
-    plant spgemm/multiply.c '#include "solvers/cg.h"'
+    plant product/plan.c '#include <spmv/spgemm.h>'
+    plant spgemm/spgemm.c '#include "solvers/cg.h"'
     plant solvers/cg.c '#include "distributed/ranks.h"'
     plant distributed/group.c '#include "bench/time.h"'
     plant solvers/cg.c '#include "bench/time.h"'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Two ranks on two hosts, where each host is a network namespace with an address of its own: mpirun of
 # each MPI starts them through `ip netns exec`, and they reach each other by TCP over a bridge only.
-# Compares x of spmv solve, and y of spmv mul, with those of one rank, bit by bit.
+# Compares x of spmv solve, and y of spmv matvec, with those of one rank, bit by bit.
 #
 # usage: two_hosts.sh PROGRAM [MPI...]    MPI: openmpi, mpich; default: those that are installed
 #
@@ -78,7 +78,7 @@ gzip -1 -k "$scratch/a.mtx"
 
 failed=0
 for mpi in "${mpis[@]}"; do
-    for job in "mul poisson2d:40" "solve diffusion2d:60,100" "mul $scratch/a.mtx" "mul $scratch/a.mtx.gz"; do
+    for job in "matvec poisson2d:40" "solve diffusion2d:60,100" "matvec $scratch/a.mtx" "matvec $scratch/a.mtx.gz"; do
         # shellcheck disable=SC2086 # words
         "$program" $job --ranks 1 -q -o "$scratch/one"
         # shellcheck disable=SC2086 # words

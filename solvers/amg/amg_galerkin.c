@@ -86,10 +86,10 @@ static spmv_status find_product_values(struct amg *amg, struct amg_level *l)
     spmv_status st = SPMV_OK;
     void *ap_values = NULL;
     spmv_csr ap;
-    spmv_multiply_pattern(l->ap, &ap);
+    spmv_spgemm_pattern(l->ap, &ap);
     TRY(amg_alloc_vector(amg, &l->work, ap.nnz, &ap_values));
-    TRY(spmv_multiply_values(l->ap, l->a.val, l->p.val, ap_values));
-    TRY(spmv_multiply_values(l->rap, l->r.val, ap_values, l[1].values));
+    TRY(spmv_spgemm_values(l->ap, l->a.val, l->p.val, ap_values));
+    TRY(spmv_spgemm_values(l->rap, l->r.val, ap_values, l[1].values));
 done:
     return st;
 }
@@ -115,16 +115,16 @@ static spmv_status multiply(struct amg *amg, struct amg_level *l)
     spmv_status st = SPMV_OK;
     struct amg_level *next = l + 1;
     spmv_csr ap;
-    TRY(spmv_multiply_plan_create(amg->ctx, &l->a, &l->p, NULL, &l->ap));
-    spmv_multiply_pattern(l->ap, &ap);
+    TRY(spmv_spgemm_plan_create(amg->ctx, &l->a, &l->p, NULL, &l->ap));
+    spmv_spgemm_pattern(l->ap, &ap);
     ap = amg_with_values(amg, ap, l->p_values); /* not a pattern; the plan reads no values */
-    TRY(spmv_multiply_plan_create(amg->ctx, &l->r, &ap, NULL, &l->rap));
-    spmv_multiply_pattern(l->rap, &next->a);
+    TRY(spmv_spgemm_plan_create(amg->ctx, &l->r, &ap, NULL, &l->rap));
+    spmv_spgemm_pattern(l->rap, &next->a);
     TRY(amg_alloc_vector(amg, &next->pool, next->a.nnz, &next->values));
     next->a = amg_with_values(amg, next->a, next->values);
     TRY(find_product_values(amg, l));
     if (!amg->updates) {
-        spmv_multiply_plan_destroy(l->ap);
+        spmv_spgemm_plan_destroy(l->ap);
         l->ap = NULL;
     }
 done:

@@ -5,7 +5,7 @@
 #ifndef AMG_INTERNAL_H
 #define AMG_INTERNAL_H
 
-#include <spmv/multiply.h>
+#include <spmv/spgemm.h>
 
 #include "solvers/amg/amg_rows.h"
 #include "solvers/precond/precond_internal.h"
@@ -56,13 +56,13 @@ struct amg_level {
     double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c) */
     spmv_csr p0, p;        /* tentative and smoothed interpolation (amg_prolong.c) */
     void *p0_values, *p_values;
-    double omega;            /* of p */
-    spmv_multiply_plan *fp0; /* NULL if P is made without it */
-    spmv_csr r;              /* P' (amg_galerkin.c) */
+    double omega;          /* of p */
+    spmv_spgemm_plan *fp0; /* NULL if P is made without it */
+    spmv_csr r;            /* P' (amg_galerkin.c) */
     void *r_values;
     spmv_matrix *transpose; /* the pattern of R */
     void *entry;            /* the number in P of each entry of R */
-    spmv_multiply_plan *ap, *rap;
+    spmv_spgemm_plan *ap, *rap;
     struct amg_pool pool;
 
     /* while the transfer is computed */

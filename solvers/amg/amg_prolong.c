@@ -46,7 +46,7 @@ static spmv_status find_values(struct amg *amg, struct amg_level *l, enum amg_st
     const struct amg_prolongation s = arguments_of(l, NULL);
     if (l->fp0 == NULL)
         return amg_run_polled(amg, step, &s, l->rows);
-    const spmv_status st = spmv_multiply_values(l->fp0, l->f.val, l->p0.val, l->p_values);
+    const spmv_status st = spmv_spgemm_values(l->fp0, l->f.val, l->p0.val, l->p_values);
     return st != SPMV_OK ? st : run_tentative_smooth(amg, &s, l->rows);
 }
 
@@ -59,8 +59,8 @@ spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l)
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
-    TRY(spmv_multiply_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
-    spmv_multiply_pattern(l->fp0, &l->p);
+    TRY(spmv_spgemm_plan_create(amg->ctx, &l->f, &l->p0, NULL, &l->fp0));
+    spmv_spgemm_pattern(l->fp0, &l->p);
     TRY(amg_alloc_vector(amg, &l->pool, l->p.nnz, &l->p_values));
     l->p = amg_with_values(amg, l->p, l->p_values);
     TRY(find_values(amg, l, AMG_PROLONG_FILL));

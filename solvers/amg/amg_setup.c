@@ -180,9 +180,9 @@ void amg_clear(struct amg *amg)
         spmv_plan_destroy(l->plan);
         spmv_plan_destroy(l->plan_p);
         spmv_plan_destroy(l->plan_r);
-        spmv_multiply_plan_destroy(l->rap);
-        spmv_multiply_plan_destroy(l->ap);
-        spmv_multiply_plan_destroy(l->fp0);
+        spmv_spgemm_plan_destroy(l->rap);
+        spmv_spgemm_plan_destroy(l->ap);
+        spmv_spgemm_plan_destroy(l->fp0);
         spmv_matrix_destroy(l->transpose);
         amg_release(&l->pool);
         amg_release(&l->work);

@@ -75,10 +75,10 @@ static int64_t bytes_of_plan(const spmv_plan *plan)
     return spmv_plan_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
 }
 
-static int64_t bytes_of_product(const spmv_multiply_plan *plan)
+static int64_t bytes_of_product(const spmv_spgemm_plan *plan)
 {
-    spmv_multiply_info info;
-    return spmv_multiply_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
+    spmv_spgemm_info info;
+    return spmv_spgemm_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
 }
 
 static void describe(struct amg *amg)

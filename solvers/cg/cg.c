@@ -1,6 +1,6 @@
-/* Conjugate gradients, a method like the others (struct krylov_method): the checks that are
+/* Conjugate gradients, a solver like the others (struct krylov_solver): the checks that are
  * specific to it, and the choice of a rung. krylov.c does everything around the recurrence. The
- * rungs: cg_1_textbook.c and following. spmv_cg is the method itself, for a plan of the caller.
+ * rungs: cg_1_textbook.c and following. spmv_cg is the solver itself, for a plan of the caller.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
@@ -13,19 +13,18 @@
 #include "solvers/precond/precond_internal.h"
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
-static const struct cg_method *const methods[] = {
+static const struct cg_rung *const ladder[] = {
 #ifdef SPMV_HAVE_CUDA
     &cg_persistent_cuda, &cg_graph,    &cg_graph_columns, &cg_fused_cuda, &cg_fused_columns_cuda,
 #endif
     &cg_fused_omp,       &cg_textbook,
 };
 
-enum { METHODS = sizeof methods / sizeof *methods };
+enum { RUNGS = sizeof ladder / sizeof *ladder };
 
-static bool is_for(const struct cg_method *method, spmv_backend backend, int columns)
+static bool is_for(const struct cg_rung *rung, spmv_backend backend, int columns)
 {
-    return (method->backends & 1u << backend) != 0 && method->least_columns <= columns &&
-           columns <= method->most_columns;
+    return (rung->backends & 1u << backend) != 0 && rung->least_columns <= columns && columns <= rung->most_columns;
 }
 
 void spmv_cg_options_init(spmv_cg_options *options, size_t size)
@@ -34,11 +33,11 @@ void spmv_cg_options_init(spmv_cg_options *options, size_t size)
     result_write(options, size, &defaults, sizeof defaults);
 }
 
-const char *spmv_cg_method_name(spmv_backend backend, int index)
+const char *spmv_cg_rung_name(spmv_backend backend, int index)
 {
-    for (int m = 0; m < METHODS && index >= 0 && (unsigned)backend <= SPMV_BACKEND_CUDA; m++)
-        if (is_for(methods[m], backend, 1) && index-- == 0)
-            return methods[m]->name;
+    for (int m = 0; m < RUNGS && index >= 0 && (unsigned)backend <= SPMV_BACKEND_CUDA; m++)
+        if (is_for(ladder[m], backend, 1) && index-- == 0)
+            return ladder[m]->name;
     return NULL;
 }
 
@@ -86,7 +85,7 @@ spmv_status cg_run(struct krylov *s)
         TRY(krylov_start(s));
     if (cg->continues) /* + M^-1 new r */
         TRY(move_p(cg, 1));
-    TRY(cg->method->run(cg));
+    TRY(cg->rung->run(cg));
     for (int v = 0; v < s->columns; v++)
         if (krylov_is_open(s, v))
             s->result[v].error_estimate = cg_error_estimate(&cg->column[v].error, cg->column[v].rz);
@@ -150,20 +149,19 @@ static spmv_status check_inner(const struct cg *cg, spmv_plan_info *inner)
     return SPMV_OK;
 }
 
-/* Whether the rung supports the solve; see supports in struct cg_method. */
-static spmv_status supports(const struct cg *cg, const struct cg_method *method)
+/* Whether the rung supports the solve; see supports in struct cg_rung. */
+static spmv_status supports(const struct cg *cg, const struct cg_rung *rung)
 {
-    if (cg->s.on_iterate != NULL && !method->shows_x)
+    if (cg->s.on_iterate != NULL && !rung->shows_x)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method %s reports iterations when x has moved on; for on_iterate take textbook",
-                            method->name);
-    if (type_is_complex(cg->s.info.type) && method != &cg_textbook)
-        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: method %s is for real types only",
-                            method->name);
-    if (cg->s.plan->ranks != NULL && !method->for_ranks)
+                            "spmv_cg: rung %s reports iterations when x has moved on; for on_iterate take textbook",
+                            rung->name);
+    if (type_is_complex(cg->s.info.type) && rung != &cg_textbook)
+        return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED, "spmv_cg: rung %s is for real types only", rung->name);
+    if (cg->s.plan->ranks != NULL && !rung->for_ranks)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method %s is for one rank only; textbook is for several", method->name);
-    return method->supports != NULL ? method->supports(cg) : SPMV_OK;
+                            "spmv_cg: rung %s is for one rank only; textbook is for several", rung->name);
+    return rung->supports != NULL ? rung->supports(cg) : SPMV_OK;
 }
 
 /* The rungs of a backend for so many right-hand sides, after "auto". */
@@ -171,9 +169,9 @@ static struct names rungs_for(spmv_backend backend, int columns)
 {
     struct names names = {.on = spmv_backend_name(backend)};
     names_add(&names, "auto");
-    for (int m = 0; m < METHODS; m++)
-        if (is_for(methods[m], backend, columns))
-            names_add(&names, methods[m]->name);
+    for (int m = 0; m < RUNGS; m++)
+        if (is_for(ladder[m], backend, columns))
+            names_add(&names, ladder[m]->name);
     return names;
 }
 
@@ -193,11 +191,11 @@ static spmv_status fail_columns(const struct cg *cg)
     const struct names rungs = rungs_for(cg->s.ctx->backend->id, cg->s.info.vectors);
     names_join(&rungs, list, sizeof list);
     return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                        "spmv_cg: method %s is not for several right-hand sides on %s; there are: %s", cg->s.rung,
+                        "spmv_cg: rung %s is not for several right-hand sides on %s; there are: %s", cg->s.rung,
                         rungs.on, list);
 }
 
-/* Sets cg->method: the named rung, or the backend's first that supports the solve. why: the reason
+/* Sets cg->rung: the named rung, or the backend's first that supports the solve. why: the reason
  * why the rung before it was rejected, or else the rung's own sentence. */
 static spmv_status choose(struct cg *cg)
 {
@@ -206,14 +204,14 @@ static spmv_status choose(struct cg *cg)
     const bool named = !choice_is_auto(cg->s.rung);
     spmv_context *ctx = cg->s.ctx;
     char why[sizeof cg->s.result->why] = "";
-    TRY(cg_check_rung(ctx, "spmv_cg", "method", cg->s.rung));
-    for (int m = 0; m < METHODS && cg->method == NULL; m++) {
-        if (!is_for(methods[m], ctx->backend->id, cg->s.info.vectors) ||
-            (named && strcmp(methods[m]->name, cg->s.rung) != 0))
+    TRY(cg_check_rung(ctx, "spmv_cg", "rung", cg->s.rung));
+    for (int m = 0; m < RUNGS && cg->rung == NULL; m++) {
+        if (!is_for(ladder[m], ctx->backend->id, cg->s.info.vectors) ||
+            (named && strcmp(ladder[m]->name, cg->s.rung) != 0))
             continue;
-        st = supports(cg, methods[m]);
+        st = supports(cg, ladder[m]);
         if (st == SPMV_OK) {
-            cg->method = methods[m];
+            cg->rung = ladder[m];
         } else if (named || st != SPMV_ERROR_UNSUPPORTED) {
             return st;
         } else {
@@ -222,13 +220,13 @@ static spmv_status choose(struct cg *cg)
             snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, refused);
         }
     }
-    if (cg->method == NULL)
+    if (cg->rung == NULL)
         return named ? fail_columns(cg) : st;
     ctx->error[0] = '\0'; /* rejected rungs are no failure */
     if (named || refused == NULL)
-        snprintf(why, sizeof why, "%s", named ? CHOICE_NAMED : cg->method->why);
+        snprintf(why, sizeof why, "%s", named ? CHOICE_NAMED : cg->rung->why);
     for (int v = 0; v < cg->s.info.vectors; v++) {
-        cg->s.result[v].method = cg->method->name;
+        cg->s.result[v].rung = cg->rung->name;
         memcpy(cg->s.result[v].why, why, sizeof why);
     }
 done:
@@ -245,15 +243,15 @@ spmv_status cg_open(struct cg *cg)
     s->run = cg_run;
     s->fail_broken = fail_broken;
     if (cg->s.inner != NULL)
-        cg->method = &cg_inner; /* cg_inner chooses the rung */
+        cg->rung = &cg_inner; /* cg_inner chooses the rung */
     else
         TRY(choose(cg));
-    s->measures = cg->method->measures;
+    s->measures = cg->rung->measures;
     TRY(krylov_open(s));
     TRY(krylov_lend(s, s->part, s->count, &cg->p));
     TRY(host_alloc(s->ctx, k * (int64_t)sizeof *cg->column, s->call, (void **)&cg->column));
     memset(cg->column, 0, (size_t)k * sizeof *cg->column);
-    TRY(cg->method->prepare(cg));
+    TRY(cg->rung->prepare(cg));
 done:
     return st;
 }
@@ -261,7 +259,7 @@ done:
 void cg_close(struct cg *cg)
 {
     if (cg->state != NULL)
-        cg->method->release(cg);
+        cg->rung->release(cg);
     host_free(cg->state);
     krylov_take_back(&cg->s, cg->s.part, cg->p);
     host_free(cg->column);
@@ -300,13 +298,13 @@ done:
     return st;
 }
 
-const struct krylov_method krylov_cg = {.name = "cg", .solve = cg_solve, .symmetric = true, .columns = true};
+const struct krylov_solver krylov_cg = {.name = "cg", .solve = cg_solve, .symmetric = true, .columns = true};
 
 /* ------------------------------------------------------------- the public function */
 
 /* The initial value of a result. */
 static const spmv_cg_result unsolved = {
-    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .method = "", .precond = "none", .error_estimate = -1};
+    .size = sizeof unsolved, .status = SPMV_ERROR_ARGUMENT, .rung = "", .precond = "none", .error_estimate = -1};
 
 /* spmv_cg on a context that this thread holds. */
 static spmv_status solve_for_caller(spmv_plan *plan, const void *b, void *x, const spmv_cg_options *options,
@@ -315,7 +313,7 @@ static spmv_status solve_for_caller(spmv_plan *plan, const void *b, void *x, con
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = spmv_plan_context(plan);
     spmv_cg_options o;
-    struct krylov s = {.call = "spmv_cg", .method = &krylov_cg, .ctx = ctx, .plan = plan, .b = b, .x = x};
+    struct krylov s = {.call = "spmv_cg", .solver = &krylov_cg, .ctx = ctx, .plan = plan, .b = b, .x = x};
     TRY(spmv_plan_describe(plan, &s.info, sizeof s.info));
     TRY(host_alloc(ctx, s.info.vectors * (int64_t)sizeof *s.result, "conjugate gradients", (void **)&s.result));
     for (int v = 0; v < s.info.vectors; v++)
@@ -339,7 +337,7 @@ static spmv_status solve_for_caller(spmv_plan *plan, const void *b, void *x, con
         s.on_iterate = o.on_iterate;
         s.user = o.user;
         s.symmetry_check = o.symmetry_check;
-        s.rung = o.method;
+        s.rung = o.rung;
         s.inner = o.inner;
         plan_begin_use(plan);
         plan_begin_use(o.inner);

@@ -288,13 +288,13 @@ done:
     return st;
 }
 
-const struct cg_method cg_textbook = {.name = "textbook",
-                                      .why = "runs on every backend, with every plan and preconditioner",
-                                      .backends = ~0u,
-                                      .least_columns = 1,
-                                      .most_columns = CG_ANY_COLUMNS,
-                                      .prepare = prepare,
-                                      .run = run,
-                                      .release = release,
-                                      .shows_x = true,
-                                      .for_ranks = true};
+const struct cg_rung cg_textbook = {.name = "textbook",
+                                    .why = "runs on every backend, with every plan and preconditioner",
+                                    .backends = ~0u,
+                                    .least_columns = 1,
+                                    .most_columns = CG_ANY_COLUMNS,
+                                    .prepare = prepare,
+                                    .run = run,
+                                    .release = release,
+                                    .shows_x = true,
+                                    .for_ranks = true};

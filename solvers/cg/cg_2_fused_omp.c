@@ -175,10 +175,10 @@ static spmv_status supports(const struct cg *cg)
     const char *plan = cg->s.info.method;
     if (strcmp(plan, "tiles") != 0)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method fused needs a plan of the method tiles, not %s", plan);
+                            "spmv_cg: rung fused needs a plan of the method tiles, not %s", plan);
     if (cg->s.precond != NULL && precond_inverse_diagonal(cg->s.precond) == NULL)
         return context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                            "spmv_cg: method fused supports only the preconditioner jacobi; textbook supports all");
+                            "spmv_cg: rung fused supports only the preconditioner jacobi; textbook supports all");
     return SPMV_OK;
 }
 
@@ -268,7 +268,7 @@ static spmv_status run(struct cg *cg)
     return ((const struct workspace *)cg->state)->failed;
 }
 
-const struct cg_method cg_fused_omp = {
+const struct cg_rung cg_fused_omp = {
     .name = "fused",
     .why = "one parallel region for the whole solve: the plan is of the method tiles, the "
            "preconditioner none or jacobi",

@@ -444,7 +444,7 @@ spmv_status supports(const struct cg *cg)
     return ranks == nullptr || ranks->queue_sum != nullptr
                ? SPMV_OK
                : context_fail(cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-                              "spmv_cg: method %s of several ranks needs an exchange between GPUs: peer or nccl",
+                              "spmv_cg: rung %s of several ranks needs an exchange between GPUs: peer or nccl",
                               cg->s.rung != nullptr ? cg->s.rung : "graph");
 }
 
@@ -514,7 +514,7 @@ spmv_status prepare(struct cg *cg)
         st = lend_direction(cg, own);
     if (st != SPMV_OK)
         return st;
-    st = cg_blocks::open(&own->queue, cg, own->memory, cg->method == &cg_graph);
+    st = cg_blocks::open(&own->queue, cg, own->memory, cg->rung == &cg_graph);
     return st != SPMV_OK ? st : on_device(cg->s.ctx, [&] {
         /* the host copies all of it, also members that no kernel wrote */
         return cuda_check(
@@ -533,13 +533,12 @@ void release(struct cg *cg)
     krylov_take_back(&cg->s, cg->s.part, own->other);
 }
 
-constexpr cg_method method(const char *name, const char *why)
+constexpr cg_rung rung(const char *name, const char *why)
 {
     return {name, why, 1u << SPMV_BACKEND_CUDA, 1, 1, false, supports, prepare, run, release, false, true};
 }
 
 } // namespace
 
-extern "C" const struct cg_method cg_fused_cuda = method("fused", "few kernels per step, launched in advance");
-extern "C" const struct cg_method cg_graph =
-    method("graph", "few kernels per step, replayed in groups as one CUDA graph");
+extern "C" const struct cg_rung cg_fused_cuda = rung("fused", "few kernels per step, launched in advance");
+extern "C" const struct cg_rung cg_graph = rung("graph", "few kernels per step, replayed in groups as one CUDA graph");

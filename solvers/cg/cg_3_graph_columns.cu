@@ -178,7 +178,7 @@ spmv_status prepare(struct cg *cg)
     if (st != SPMV_OK)
         return st;
     memset(w->begun, 0, (size_t)w->pq_at);
-    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, cg->method == &cg_graph_columns);
+    return cg_blocks::open(&w->queue, cg, (char *)w->memory + w->columns_at, cg->rung == &cg_graph_columns);
 }
 
 void release(struct cg *cg)
@@ -194,12 +194,12 @@ spmv_status supports(const struct cg *cg)
     if (cg->s.precond != nullptr && precond_inverse_diagonal(cg->s.precond) == nullptr)
         return context_fail(
             cg->s.ctx, SPMV_ERROR_UNSUPPORTED,
-            "spmv_cg: for several right-hand sides, methods graph and fused support only the preconditioner "
+            "spmv_cg: for several right-hand sides, rungs graph and fused support only the preconditioner "
             "jacobi; textbook supports all");
     return SPMV_OK;
 }
 
-constexpr cg_method method(const char *name, const char *why)
+constexpr cg_rung rung(const char *name, const char *why)
 {
     return {name,  why,  1u << SPMV_BACKEND_CUDA, 2, CG_ANY_COLUMNS, false, supports, prepare, run, release,
             false, false};
@@ -207,7 +207,7 @@ constexpr cg_method method(const char *name, const char *why)
 
 } // namespace
 
-extern "C" const struct cg_method cg_graph_columns =
-    method("graph", "three or four kernels per step for all right-hand sides, replayed in groups as one CUDA graph");
-extern "C" const struct cg_method cg_fused_columns_cuda =
-    method("fused", "three or four kernels per step for all right-hand sides, launched in advance");
+extern "C" const struct cg_rung cg_graph_columns =
+    rung("graph", "three or four kernels per step for all right-hand sides, replayed in groups as one CUDA graph");
+extern "C" const struct cg_rung cg_fused_columns_cuda =
+    rung("fused", "three or four kernels per step for all right-hand sides, launched in advance");

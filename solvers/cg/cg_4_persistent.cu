@@ -279,7 +279,7 @@ void release(struct cg *cg)
 
 } // namespace
 
-extern "C" const struct cg_method cg_persistent_cuda = {
+extern "C" const struct cg_rung cg_persistent_cuda = {
     "persistent",
     "the system fits in the multiprocessors: one kernel for all steps",
     1u << SPMV_BACKEND_CUDA,

@@ -64,7 +64,7 @@ static spmv_status prepare(struct cg *cg)
     TRY(cg_open(&in->cg));
     TRY(host_alloc(s->ctx, s->n * (int64_t)sizeof(double), "conjugate gradients", (void **)&in->f64));
     TRY(host_alloc(s->ctx, s->n * (int64_t)sizeof(float), "conjugate gradients", (void **)&in->f32));
-    s->result->method = in->result.method;
+    s->result->rung = in->result.rung;
     memcpy(s->result->why, in->result.why, sizeof s->result->why);
 done:
     return st;
@@ -217,11 +217,11 @@ done:
     return st;
 }
 
-const struct cg_method cg_inner = {.name = "inner",
-                                   .why = "",
-                                   .backends = 0,
-                                   .least_columns = 1,
-                                   .most_columns = 1,
-                                   .prepare = prepare,
-                                   .run = run,
-                                   .release = release};
+const struct cg_rung cg_inner = {.name = "inner",
+                                 .why = "",
+                                 .backends = 0,
+                                 .least_columns = 1,
+                                 .most_columns = 1,
+                                 .prepare = prepare,
+                                 .run = run,
+                                 .release = release};

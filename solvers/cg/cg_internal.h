@@ -21,13 +21,13 @@ struct cg_column {
     struct cg_error error;
 };
 
-struct cg_method;
+struct cg_rung;
 
 /* One solve. */
 struct cg {
-    struct krylov s;                /* must be first: a pointer to one is a pointer to the other */
-    const struct cg_method *method; /* the rung */
-    void *p;                        /* the direction; q = A p is in s */
+    struct krylov s;            /* must be first: a pointer to one is a pointer to the other */
+    const struct cg_rung *rung; /* the rung */
+    void *p;                    /* the direction; q = A p is in s */
     struct cg_column *column;
     /* start from r and p of the run before: r becomes b - A x, and p changes by the change of M^-1
      * r */
@@ -38,7 +38,7 @@ struct cg {
 
 enum { CG_ANY_COLUMNS = INT_MAX };
 
-struct cg_method {
+struct cg_rung {
     const char *name;
     const char *why;                 /* one sentence, for solves where "auto" takes the rung */
     unsigned backends;               /* the backends: bits 1 << SPMV_BACKEND_... */
@@ -69,14 +69,14 @@ struct cg_method {
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for
  * several. */
-extern const struct cg_method cg_textbook;
-extern const struct cg_method cg_fused_omp;
-extern const struct cg_method cg_fused_cuda, cg_fused_columns_cuda;
-extern const struct cg_method cg_graph, cg_graph_columns;
-extern const struct cg_method cg_persistent_cuda;
+extern const struct cg_rung cg_textbook;
+extern const struct cg_rung cg_fused_omp;
+extern const struct cg_rung cg_fused_cuda, cg_fused_columns_cuda;
+extern const struct cg_rung cg_graph, cg_graph_columns;
+extern const struct cg_rung cg_persistent_cuda;
 
 /* Not in the table: runs another rung in f32, for the option inner. */
-extern const struct cg_method cg_inner;
+extern const struct cg_rung cg_inner;
 
 /* Checks the name of a rung for one right-hand side; what: "rung" in the words of the caller. */
 spmv_status cg_check_rung(spmv_context *ctx, const char *caller, const char *what, const char *name);

@@ -4,9 +4,9 @@
  *     R A C = A',  P A' = L U,  x = C U^-1 L^-1 P R b,  then one step of refinement
  *
  * R and C are powers of two that make the largest entry of each row and column about 1
- * (general_equilibrate): the pivots and the estimate of the condition then do not depend on the units of
- * rows and columns. A matrix is singular to rounding if the estimated reciprocal condition number of A' is
- * below n units of roundoff.
+ * (prepare_equilibrate): the pivots and the estimate of the condition then do not depend on the
+ * units of rows and columns. A matrix is singular to rounding if the estimated reciprocal condition
+ * number of A' is below n units of roundoff.
  *
  * Everything is in f64 or c128, on the host, by one thread, so all backends have the same bits.
  *
@@ -27,7 +27,7 @@
 #include "core/runtime.h"
 #include "solvers/direct/direct.h"
 #include "solvers/modules/direct_module.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 
 struct dense {
     struct direct_problem problem;
@@ -96,7 +96,7 @@ static spmv_status equilibrate(const struct dense *d)
         }
     }
     m.ptr[d->n] = at;
-    TRY(general_equilibrate(NULL, &m, d->col, d->row));
+    TRY(prepare_equilibrate(NULL, &m, d->col, d->row));
     for (int64_t i = 0; i < d->n; i++) {
         d->row[i] = rint(d->row[i]);
         d->col[i] = rint(d->col[i]);

@@ -1,4 +1,4 @@
-/* The method direct: LU factors by a module (direct.h), with iterative refinement.
+/* The solver direct: LU factors by a module (direct.h), with iterative refinement.
  *
  *     e = U^-1 L^-1 r,  x = x + e
  *
@@ -12,9 +12,9 @@
 #include <spmv/primitives.h>
 
 #include "solvers/direct/direct.h"
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 
-static int vectors(const struct general *g)
+static int vectors(const struct krylov_loop *g)
 {
     (void)g;
     return 1;
@@ -23,9 +23,9 @@ static int vectors(const struct general *g)
 static spmv_status run(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
-    struct general *const g = (struct general *)s;
+    struct krylov_loop *const g = (struct krylov_loop *)s;
     struct krylov_column *const c = s->column;
-    void *const e = general_vector(g, 0);
+    void *const e = krylov_loop_vector(g, 0);
     TRY(krylov_start(s));
     TRY(krylov_norms(s, s->r, &c->start_residual));
     c->residual = c->start_residual;
@@ -49,4 +49,5 @@ done:
     return st;
 }
 
-const struct krylov_method krylov_direct = {.name = "direct", .solve = general_solve, .vectors = vectors, .run = run};
+const struct krylov_solver krylov_direct = {
+    .name = "direct", .solve = krylov_loop_solve, .vectors = vectors, .run = run};

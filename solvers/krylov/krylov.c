@@ -413,7 +413,7 @@ static spmv_status fail_first(const struct krylov *s)
 
 /* ------------------------------------------------------------- the solve */
 
-/* The front's part before a run, for methods that do not measure. */
+/* The front's part before a run, for solvers that do not measure. */
 static spmv_status measure(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
@@ -503,7 +503,7 @@ static bool open_columns(struct krylov *s)
 
 /* Whether a run that ended like this must return to its start. This undoes steps that made the
  * residual worse: overflow, or a restart beyond the precision of the type. Without most_growth, a
- * larger residual at the limit or with an indefinite A is kept, since a method may reduce another
+ * larger residual at the limit or with an indefinite A is kept, since a solver may reduce another
  * norm than that of the residual. */
 static bool must_return(const struct krylov *s, spmv_status stop, double start, double residual)
 {

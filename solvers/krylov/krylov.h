@@ -1,7 +1,7 @@
 /* Shared by all Krylov methods, for one or several right-hand sides: checks of the arguments, the
  * true residual, tolerances, restarts from the true residual, the choice of the returned x, the
  * callback, statuses and their messages, and scaling. Nothing here depends on the recurrence: a
- * method is a function that runs it.
+ * solver is a function that runs it.
  *
  * A vector holds k columns: row i of column v is element i * k + v, as in the plan. One right-hand
  * side is k = 1.
@@ -19,7 +19,7 @@
 enum column_stop { COLUMN_RUNS, COLUMN_DONE, COLUMN_BROKEN, COLUMN_LIMIT };
 
 /* One right-hand side in one run of the recurrence. The front sets tolerance, limit and stop
- * (COLUMN_RUNS: to be solved), the method the other members. */
+ * (COLUMN_RUNS: to be solved), the solver the other members. */
 struct krylov_column {
     double tolerance;
     /* norms: of the first residual; of a residual that ends the run (krylov_enough) */
@@ -31,7 +31,7 @@ struct krylov_column {
 };
 
 struct direct;
-struct krylov_method;
+struct krylov_solver;
 
 /* One solve. Vectors have rows times columns elements of the type, in the context's memory. */
 struct krylov {
@@ -48,15 +48,15 @@ struct krylov {
     int64_t n, count; /* rows; real numbers of a vector: rows times columns, times 2 if complex */
     const void *b;
     void *x;
-    void *r;       /* b - A x at the start of a run; then private to the method */
-    void *q;       /* private to the method during a run, to the front between runs */
+    void *r;       /* b - A x at the start of a run; then private to the solver */
+    void *q;       /* private to the solver during a run, to the front between runs */
     void *start_x; /* x at the start of the run */
 
     double rtol, atol;
     int64_t max_iterations;
     int64_t iterations_before; /* of other solves that led to this x; the callback counts on */
     bool zero_start;
-    /* For solves with several methods, which return the best x of all. If a run ends without
+    /* For solves with several solvers, which return the best x of all. If a run ends without
      * success, x returns to its start if that has a smaller true residual; at the limit of
      * iterations only if the residual has grown by more than the first factor, and where A or M is
      * not positive definite by more than the second. 0: as the public functions say. */
@@ -64,9 +64,9 @@ struct krylov {
     spmv_cg_fn on_iteration;
     spmv_iterate_fn on_iterate; /* only with one right-hand side */
     void *user;
-    int symmetry_check; /* a spmv_symmetry_check, for methods for symmetric matrices */
+    int symmetry_check; /* a spmv_symmetry_check, for solvers for symmetric matrices */
 
-    /* What single methods need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,
+    /* What single solvers need. cg: the name of a rung, NULL or "auto": any; a plan of type f32,
      * for inner iterations (spmv_cg_options). gmres: steps of a cycle; else 0. direct: the
      * factors. */
     const char *rung;
@@ -74,11 +74,11 @@ struct krylov {
     int restart;
     struct direct *direct;
 
-    const struct krylov_method *method;
+    const struct krylov_solver *solver;
     spmv_cg_result *result;       /* one for each column */
     struct krylov_column *column; /* one for each column */
 
-    /* Set by the method.
+    /* Set by the solver.
      * - run: runs the columns whose stop is COLUMN_RUNS from x until all have stopped or the
      *   callback cancels (told). It adds to iterations. It returns SPMV_OK; a failure of class 7 or
      *   more, with its message, which ends the columns that still run; or another failure, which
@@ -86,13 +86,13 @@ struct krylov {
      * - fail_broken: returns the status of a column that is COLUMN_BROKEN, with its message. */
     spmv_status (*run)(struct krylov *);
     spmv_status (*fail_broken)(const struct krylov *, int v);
-    /* For one right-hand side: the method also does the front's part: x = 0 with from_zero, ||b||,
+    /* For one right-hand side: the solver also does the front's part: x = 0 with from_zero, ||b||,
      * the tolerance, start_x, and the true residual unless cancelled. If b'b is 0, it returns
      * SPMV_OK and does nothing else. */
     bool measures;
 
     bool from_zero;      /* x must become 0, and no run has started yet */
-    bool knows_residual; /* result->true_residual is that of x, set by a method that measures */
+    bool knows_residual; /* result->true_residual is that of x, set by a solver that measures */
     int64_t iterations;  /* of all runs, as reported to the callback */
     /* SPMV_CANCELLED: the callback cancelled the solve, at iteration told_at */
     spmv_status told;
@@ -115,7 +115,7 @@ struct krylov {
     char first_sentence[1024];
 };
 
-/* ------------------------------------------------------------- for a method's front */
+/* ------------------------------------------------------------- for a solver's front */
 
 /* Checks the plan, b and x. */
 spmv_status krylov_check(const struct krylov *s);
@@ -148,7 +148,7 @@ spmv_status krylov_solve(struct krylov *s);
 /* The same for a system without rows, which needs no workspace. */
 spmv_status krylov_solve_empty(struct krylov *s);
 
-/* ------------------------------------------------------------- for a method's recurrence */
+/* ------------------------------------------------------------- for a solver's recurrence */
 
 /* start_x = x, r = b - A x */
 spmv_status krylov_start(const struct krylov *s);
@@ -241,44 +241,44 @@ bool krylov_squares_vanish(spmv_type type, double norm_b, double tolerance);
 spmv_status krylov_unscaled_x(const struct krylov *s, const void **x);
 
 /* Sets wanted_scale if b must be scaled so that squares fit, for one right-hand side. ran: the
- * method measures, so it has already run, with success or without; x is then restored. */
+ * solver measures, so it has already run, with success or without; x is then restored. */
 spmv_status krylov_find_scale(struct krylov *s, bool ran, bool success);
 
 /* Solves with wanted_scale. solve: the solve without scaling. */
 spmv_status krylov_solve_scaled(struct krylov *s, spmv_status (*solve)(struct krylov *));
 
-/* ------------------------------------------------------------- the methods */
+/* ------------------------------------------------------------- the solvers */
 
-struct general;
+struct krylov_loop;
 struct krylov_persistent_vectors;
 
-/* A method: a row in the table of solver_choose.c. */
-struct krylov_method {
+/* A solver: a row in the table of solver_choose.c. */
+struct krylov_solver {
     const char *name;
     /* Solves A x = b and fills in the results. asked: from ctx to result, but type, columns and
-     * workspace, must be set; the method works on a copy. */
+     * workspace, must be set; the solver works on a copy. */
     spmv_status (*solve)(const struct krylov *asked);
     bool symmetric; /* for symmetric, of complex types Hermitian A, with a symmetric M */
     bool columns;   /* solves several right-hand sides together */
 
-    /* The other members are for general_solve (krylov_general.h): vectors of the workspace;
+    /* The other members are for krylov_loop_solve (krylov_loop.h): vectors of the workspace;
      * s.precond and s.restart are set. */
-    int (*vectors)(const struct general *g);
+    int (*vectors)(const struct krylov_loop *g);
     /* As in struct krylov, in place of the common run and all below; NULL: none. */
     spmv_status (*run)(struct krylov *s);
     /* Queues the start of a run or of another cycle: r = b - A x is given. */
-    spmv_status (*begin)(struct general *g);
+    spmv_status (*begin)(struct krylov_loop *g);
     /* Queues step number k of a cycle. */
-    spmv_status (*step)(struct general *g, int64_t k);
+    spmv_status (*step)(struct krylov_loop *g, int64_t k);
     /* Queues what follows the last step of a cycle. NULL: nothing. */
-    spmv_status (*end)(struct general *g);
+    spmv_status (*end)(struct krylov_loop *g);
     /* *x = the present iterate. NULL: x itself. */
-    spmv_status (*iterate)(struct general *g, const void **x);
+    spmv_status (*iterate)(struct krylov_loop *g, const void **x);
     /* Fills in the vectors. NULL: no kernel of many steps. */
-    void (*persistent)(const struct general *g, struct krylov_persistent_vectors *at);
+    void (*persistent)(const struct krylov_loop *g, struct krylov_persistent_vectors *at);
     bool two_steps; /* steps alternate: a group has an even number */
 };
 
-extern const struct krylov_method krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;
+extern const struct krylov_solver krylov_cg, krylov_minres, krylov_gmres, krylov_bicgstab, krylov_direct;
 
 #endif

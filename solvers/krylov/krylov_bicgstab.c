@@ -1,4 +1,4 @@
-/* BiCGStab: a short recurrence for general matrices, with right preconditioning.
+/* BiCGStab: a short recurrence for matrices that are not symmetric, with right preconditioning.
  *
  *     v = A M^-1 p             alpha = rho / (r0, v)
  *     s = r - alpha v
@@ -16,46 +16,48 @@
  * it has halved the residual, the front begins another one with a new r0.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 
 enum { R, R0, P, V, S, T, P_HAT, VECTORS };
 
 enum { NEW = KRYLOV_MOST_INPUTS };
 
-static int vectors(const struct general *g)
+static int vectors(const struct krylov_loop *g)
 {
     return g->s.precond != NULL ? VECTORS : VECTORS - 1;
 }
 
-static spmv_status begin(struct general *g)
+static spmv_status begin(struct krylov_loop *g)
 {
-    return krylov_combine(&g->v, &(const struct krylov_combination){
-                                     .inputs = 1,
-                                     .outputs = 3,
-                                     .sums = 1,
-                                     .in = {g->s.r},
-                                     .out = {general_vector(g, R), general_vector(g, R0), general_vector(g, P)},
-                                     .c = {{C_ONE}, {C_ONE}, {C_ONE}},
-                                     .finish = BICGSTAB_BEGIN,
-                                     .always = true});
+    return krylov_combine(&g->v,
+                          &(const struct krylov_combination){
+                              .inputs = 1,
+                              .outputs = 3,
+                              .sums = 1,
+                              .in = {g->s.r},
+                              .out = {krylov_loop_vector(g, R), krylov_loop_vector(g, R0), krylov_loop_vector(g, P)},
+                              .c = {{C_ONE}, {C_ONE}, {C_ONE}},
+                              .finish = BICGSTAB_BEGIN,
+                              .always = true});
 }
 
 /* M^-1 r in `to`, or r without M */
-static spmv_status hat(const struct general *g, const void *r, void *to, const void **z)
+static spmv_status hat(const struct krylov_loop *g, const void *r, void *to, const void **z)
 {
     *z = g->s.precond != NULL ? to : r;
     return g->s.precond != NULL ? spmv_preconditioner_apply(g->s.precond, r, to) : SPMV_OK;
 }
 
-static spmv_status step(struct general *g, int64_t k)
+static spmv_status step(struct krylov_loop *g, int64_t k)
 {
     spmv_status st = SPMV_OK;
-    void *const r = general_vector(g, R), *const r0 = general_vector(g, R0), *const p = general_vector(g, P);
-    void *const v = general_vector(g, V), *const s = general_vector(g, S), *const t = general_vector(g, T);
+    void *const r = krylov_loop_vector(g, R), *const r0 = krylov_loop_vector(g, R0),
+                *const p = krylov_loop_vector(g, P);
+    void *const v = krylov_loop_vector(g, V), *const s = krylov_loop_vector(g, S), *const t = krylov_loop_vector(g, T);
     const void *p_hat = NULL, *s_hat = NULL;
     (void)k;
-    TRY(hat(g, p, general_vector(g, P_HAT), &p_hat));
-    TRY(general_multiply(g, p_hat, v));
+    TRY(hat(g, p, krylov_loop_vector(g, P_HAT), &p_hat));
+    TRY(krylov_loop_multiply(g, p_hat, v));
     TRY(krylov_combine(
         &g->v, &(const struct krylov_combination){
                    .inputs = 2, .sums = 1, .in = {r0, v}, .left = {0}, .right = {1}, .finish = BICGSTAB_ALPHA}));
@@ -66,7 +68,7 @@ static spmv_status step(struct general *g, int64_t k)
                                                                  .c = {{C_ONE, C_MINUS_ALPHA}},
                                                                  .finish = FINISH_NOTHING}));
     TRY(hat(g, s, g->z, &s_hat));
-    TRY(general_multiply(g, s_hat, t));
+    TRY(krylov_loop_multiply(g, s_hat, t));
     TRY(krylov_combine(
         &g->v, &(const struct krylov_combination){
                    .inputs = 2, .sums = 2, .in = {t, s}, .left = {0, 0}, .right = {1, 0}, .finish = BICGSTAB_OMEGA}));
@@ -94,16 +96,16 @@ done:
     return st;
 }
 
-static void persistent(const struct general *g, struct krylov_persistent_vectors *at)
+static void persistent(const struct krylov_loop *g, struct krylov_persistent_vectors *at)
 {
-    at->r = general_vector(g, R);
-    at->r0 = general_vector(g, R0);
-    at->p = general_vector(g, P);
-    at->v = general_vector(g, V);
+    at->r = krylov_loop_vector(g, R);
+    at->r0 = krylov_loop_vector(g, R0);
+    at->p = krylov_loop_vector(g, P);
+    at->v = krylov_loop_vector(g, V);
 }
 
-const struct krylov_method krylov_bicgstab = {.name = "bicgstab",
-                                              .solve = general_solve,
+const struct krylov_solver krylov_bicgstab = {.name = "bicgstab",
+                                              .solve = krylov_loop_solve,
                                               .vectors = vectors,
                                               .begin = begin,
                                               .step = step,

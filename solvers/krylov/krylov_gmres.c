@@ -21,50 +21,51 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <spmv/primitives.h>
 
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 
 /* The vectors: p, the last basis vector; w; the basis of m; with M, as many M^-1 v. */
 enum { P, W, BASIS };
 
-static int vectors(const struct general *g)
+static int vectors(const struct krylov_loop *g)
 {
     return BASIS + g->s.restart * (g->s.precond != NULL ? 2 : 1);
 }
 
 /* M^-1 of the basis, or the basis itself without M */
-static void *directions(const struct general *g)
+static void *directions(const struct krylov_loop *g)
 {
-    return general_vector(g, g->s.precond != NULL ? BASIS + g->s.restart : BASIS);
+    return krylov_loop_vector(g, g->s.precond != NULL ? BASIS + g->s.restart : BASIS);
 }
 
 /* The first vector of the basis, which is also the next p. */
-static spmv_status begin(struct general *g)
+static spmv_status begin(struct krylov_loop *g)
 {
     spmv_status st = SPMV_OK;
     TRY(krylov_combine(&g->v, &(const struct krylov_combination){
                                   .inputs = 1, .sums = 1, .in = {g->s.r}, .finish = GMRES_BEGIN, .always = true}));
     TRY(krylov_store(&g->v, &(const struct krylov_storing){.factor = C_NORM,
                                                            .from = g->s.r,
-                                                           .basis = general_vector(g, BASIS),
-                                                           .copy = general_vector(g, P),
+                                                           .basis = krylov_loop_vector(g, BASIS),
+                                                           .copy = krylov_loop_vector(g, P),
                                                            .stride = g->stride}));
 done:
     return st;
 }
 
-static spmv_status step(struct general *g, int64_t k)
+static spmv_status step(struct krylov_loop *g, int64_t k)
 {
     spmv_status st = SPMV_OK;
-    void *const p = general_vector(g, P), *const w = general_vector(g, W), *const basis = general_vector(g, BASIS);
+    void *const p = krylov_loop_vector(g, P), *const w = krylov_loop_vector(g, W),
+                *const basis = krylov_loop_vector(g, BASIS);
     struct krylov_projection pass = {
         .basis = basis, .stride = g->stride, .most = g->s.restart, .w = w, .finish = GMRES_FIRST};
     const void *z = NULL;
     (void)k;
-    TRY(general_precondition(g, p, &z));
+    TRY(krylov_loop_precondition(g, p, &z));
     if (g->s.precond != NULL)
         TRY(krylov_store(&g->v, &(const struct krylov_storing){
                                     .factor = C_ONE, .from = z, .basis = directions(g), .stride = g->stride}));
-    TRY(general_multiply(g, z, w));
+    TRY(krylov_loop_multiply(g, z, w));
     TRY(krylov_project(&g->v, &pass));
     pass.subtracts = true;
     pass.finish = GMRES_SECOND;
@@ -76,7 +77,7 @@ done:
     return st;
 }
 
-static spmv_status end(struct general *g)
+static spmv_status end(struct krylov_loop *g)
 {
     spmv_status st = SPMV_OK;
     TRY(krylov_solve_triangle(&g->v));
@@ -86,7 +87,7 @@ done:
 }
 
 /* The iterate of the last step: solves for a copy of g. */
-static spmv_status iterate(struct general *g, const void **x)
+static spmv_status iterate(struct krylov_loop *g, const void **x)
 {
     spmv_status st = SPMV_OK;
     const int64_t bytes = (g->s.restart + 1) * (int64_t)sizeof(struct krylov_scalar);
@@ -102,15 +103,15 @@ done:
     return st;
 }
 
-static void persistent(const struct general *g, struct krylov_persistent_vectors *at)
+static void persistent(const struct krylov_loop *g, struct krylov_persistent_vectors *at)
 {
-    at->p = general_vector(g, P);
-    at->basis = general_vector(g, BASIS);
+    at->p = krylov_loop_vector(g, P);
+    at->basis = krylov_loop_vector(g, BASIS);
     at->directions = g->s.precond != NULL ? directions(g) : NULL;
 }
 
-const struct krylov_method krylov_gmres = {.name = "gmres",
-                                           .solve = general_solve,
+const struct krylov_solver krylov_gmres = {.name = "gmres",
+                                           .solve = krylov_loop_solve,
                                            .vectors = vectors,
                                            .begin = begin,
                                            .step = step,

@@ -16,56 +16,56 @@
  * Steps alternate between two places for v and w.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 
 enum { V0, V1, W0, W1, Z, Q, R, VECTORS };
 
 enum { NEW = KRYLOV_MOST_INPUTS };
 
-static int vectors(const struct general *g)
+static int vectors(const struct krylov_loop *g)
 {
     return g->s.precond != NULL ? VECTORS : VECTORS - 1;
 }
 
-static spmv_status begin(struct general *g)
+static spmv_status begin(struct krylov_loop *g)
 {
     spmv_status st = SPMV_OK;
     const bool plain = g->s.precond == NULL;
     const void *z = NULL;
-    TRY(general_clear(g, V0, 4));
-    TRY(general_precondition(g, g->s.r, &z));
+    TRY(krylov_loop_clear(g, V0, 4));
+    TRY(krylov_loop_precondition(g, g->s.r, &z));
     /* the first v and r; sums r'z and r'r */
-    TRY(krylov_combine(
-        &g->v, &(const struct krylov_combination){.inputs = 2,
-                                                  .outputs = plain ? 1 : 2,
-                                                  .sums = 2,
-                                                  .in = {g->s.r, z},
-                                                  .out = {general_vector(g, V0), plain ? NULL : general_vector(g, R)},
-                                                  .c = {{C_ONE}, {C_ONE}},
-                                                  .left = {0, 0},
-                                                  .right = {1, 0},
-                                                  .finish = MINRES_BEGIN,
-                                                  .always = true}));
+    TRY(krylov_combine(&g->v, &(const struct krylov_combination){
+                                  .inputs = 2,
+                                  .outputs = plain ? 1 : 2,
+                                  .sums = 2,
+                                  .in = {g->s.r, z},
+                                  .out = {krylov_loop_vector(g, V0), plain ? NULL : krylov_loop_vector(g, R)},
+                                  .c = {{C_ONE}, {C_ONE}},
+                                  .left = {0, 0},
+                                  .right = {1, 0},
+                                  .finish = MINRES_BEGIN,
+                                  .always = true}));
     TRY(krylov_combine(&g->v, &(const struct krylov_combination){.inputs = 1,
                                                                  .outputs = 1,
                                                                  .in = {z},
-                                                                 .out = {general_vector(g, Z)},
+                                                                 .out = {krylov_loop_vector(g, Z)},
                                                                  .c = {{C_SCALE}},
                                                                  .finish = FINISH_NOTHING}));
 done:
     return st;
 }
 
-static spmv_status step(struct general *g, int64_t k)
+static spmv_status step(struct krylov_loop *g, int64_t k)
 {
     spmv_status st = SPMV_OK;
     const int even = k % 2 == 0;
-    void *const v = general_vector(g, even ? V0 : V1), *const other_v = general_vector(g, even ? V1 : V0);
-    void *const w = general_vector(g, even ? W0 : W1), *const other_w = general_vector(g, even ? W1 : W0);
-    void *const z = general_vector(g, Z), *const q = general_vector(g, Q), *const x = g->s.x;
+    void *const v = krylov_loop_vector(g, even ? V0 : V1), *const other_v = krylov_loop_vector(g, even ? V1 : V0);
+    void *const w = krylov_loop_vector(g, even ? W0 : W1), *const other_w = krylov_loop_vector(g, even ? W1 : W0);
+    void *const z = krylov_loop_vector(g, Z), *const q = krylov_loop_vector(g, Q), *const x = g->s.x;
     const bool plain = g->s.precond == NULL;
     const void *next = NULL;
-    TRY(general_multiply(g, z, q));
+    TRY(krylov_loop_multiply(g, z, q));
     TRY(krylov_combine(&g->v,
                        &(const struct krylov_combination){
                            .inputs = 2, .sums = 1, .in = {z, q}, .left = {0}, .right = {1}, .finish = MINRES_DELTA}));
@@ -79,7 +79,7 @@ static spmv_status step(struct general *g, int64_t k)
                                                                  .left = {NEW},
                                                                  .right = {NEW},
                                                                  .finish = plain ? MINRES_GAMMA : FINISH_NOTHING}));
-    TRY(general_precondition(g, other_v, &next));
+    TRY(krylov_loop_precondition(g, other_v, &next));
     if (!plain)
         TRY(krylov_combine(
             &g->v,
@@ -99,27 +99,28 @@ static spmv_status step(struct general *g, int64_t k)
             &g->v, &(const struct krylov_combination){.inputs = 6,
                                                       .outputs = 3,
                                                       .sums = 0,
-                                                      .in = {z, other_w, w, next, general_vector(g, R), other_v},
-                                                      .out = {other_w, z, general_vector(g, R)},
+                                                      .in = {z, other_w, w, next, krylov_loop_vector(g, R), other_v},
+                                                      .out = {other_w, z, krylov_loop_vector(g, R)},
                                                       .c = {{C_W_Z, C_W_OLD, C_W},
                                                             {C_ZERO, C_ZERO, C_ZERO, C_SCALE},
                                                             {C_ZERO, C_ZERO, C_ZERO, C_ZERO, C_R, C_R_V}},
                                                       .finish = FINISH_NOTHING}));
-    TRY(krylov_combine(&g->v, &(const struct krylov_combination){.inputs = 3,
-                                                                 .outputs = 1,
-                                                                 .sums = plain ? 0 : 1,
-                                                                 .in = {x, other_w, plain ? x : general_vector(g, R)},
-                                                                 .out = {x},
-                                                                 .c = {{C_ONE, C_X}},
-                                                                 .left = {2},
-                                                                 .right = {2},
-                                                                 .finish = MINRES_STEP}));
+    TRY(krylov_combine(&g->v,
+                       &(const struct krylov_combination){.inputs = 3,
+                                                          .outputs = 1,
+                                                          .sums = plain ? 0 : 1,
+                                                          .in = {x, other_w, plain ? x : krylov_loop_vector(g, R)},
+                                                          .out = {x},
+                                                          .c = {{C_ONE, C_X}},
+                                                          .left = {2},
+                                                          .right = {2},
+                                                          .finish = MINRES_STEP}));
 done:
     return st;
 }
 
-const struct krylov_method krylov_minres = {.name = "minres",
-                                            .solve = general_solve,
+const struct krylov_solver krylov_minres = {.name = "minres",
+                                            .solve = krylov_loop_solve,
                                             .symmetric = true,
                                             .vectors = vectors,
                                             .begin = begin,

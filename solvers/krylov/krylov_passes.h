@@ -1,4 +1,4 @@
-/* Passes over vectors of the methods minres, gmres and bicgstab: linear combinations and dot
+/* Passes over vectors of the solvers minres, gmres and bicgstab: linear combinations and dot
  * products, with coefficients from the state in the context's memory, and a function of the sums at
  * the end (krylov_scalars.h). All are queued. Each returns without effect while state->ending is
  * not 0, unless stated otherwise.

@@ -26,7 +26,7 @@
  * Launches:   gmres: one a cycle; bicgstab: one for MOST_STEPS steps.
  * Wins when:  the time of a step is that of launches, not of bytes. `fits` has the limits.
  * Bits:       the number of blocks, the rows of a block and the order of all sums depend on n, the
- *             mean length of the rows, and on whether the method runs here.
+ *             mean length of the rows, and on whether the solver runs here.
  * Source:     gmres: D. Bielich, J. Langou, S. Thomas, K. Swirydowicz, I. Yamazaki, E. G. Boman,
  *             "Low-synch Gram-Schmidt with delayed reorthogonalization for Krylov solvers", Parallel
  *             Computing 112, 2022. Merging a sum with the exchange for the next product: S. Cools,
@@ -43,7 +43,7 @@
 #include "solvers/krylov/krylov_basis.cuh"
 
 extern "C" {
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 #include "solvers/precond/precond_internal.h"
 }
 
@@ -611,14 +611,14 @@ int lanes_for(int64_t rows, int64_t nnz)
     return lanes;
 }
 
-bool is_gmres(const struct general *g)
+bool is_gmres(const struct krylov_loop *g)
 {
-    return g->s.method == &krylov_gmres;
+    return g->s.solver == &krylov_gmres;
 }
 
 /* Whether the system fits: all vectors of bicgstab, and u and w of gmres. The matrix comes next, then as
  * many basis vectors as there is room for. */
-bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
+bool fits(const struct krylov_loop *g, int shared_most, int most_blocks, shape *how)
 {
     enum { BICGSTAB_VECTORS = 6, GMRES_VECTORS = 2 };
     const spmv_csr *const a = &g->s.plan->a;
@@ -650,7 +650,7 @@ bool fits(const struct general *g, int shared_most, int most_blocks, shape *how)
 }
 
 /* M^-1, or NULL */
-const void *scale_of(const struct general *g)
+const void *scale_of(const struct krylov_loop *g)
 {
     return g->s.precond != nullptr ? precond_inverse_diagonal(g->s.precond) : nullptr;
 }
@@ -669,7 +669,7 @@ struct krylov_persistent {
 namespace
 {
 
-template <typename T, typename Stored> dealt_rows<T, Stored> deal_rows(const struct general *g)
+template <typename T, typename Stored> dealt_rows<T, Stored> deal_rows(const struct krylov_loop *g)
 {
     const spmv_csr *const a = &g->s.plan->a;
     const shape &how = g->persistent->how;
@@ -683,7 +683,8 @@ template <typename T, typename Stored> dealt_rows<T, Stored> deal_rows(const str
             how.cells};
 }
 
-template <auto Kernel, typename Run> spmv_status start(struct general *g, const char *name, const Run &run, int shared)
+template <auto Kernel, typename Run>
+spmv_status start(struct krylov_loop *g, const char *name, const Run &run, int shared)
 {
     static uint64_t known;
     const shape &how = g->persistent->how;
@@ -696,7 +697,7 @@ template <auto Kernel, typename Run> spmv_status start(struct general *g, const 
     return st == SPMV_OK ? launch_shaped(g->s.ctx, name, as, Kernel, run) : st;
 }
 
-template <typename T, typename Stored> spmv_status run_typed(struct general *g, bool begins)
+template <typename T, typename Stored> spmv_status run_typed(struct krylov_loop *g, bool begins)
 {
     const krylov_persistent *const own = g->persistent;
     char *const memory = (char *)own->memory;
@@ -707,7 +708,7 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
     if (st != SPMV_OK)
         return st;
     struct krylov_persistent_vectors at;
-    g->s.method->persistent(g, &at);
+    g->s.solver->persistent(g, &at);
     if (is_gmres(g)) {
         gmres_run<T, Stored> run = {};
         run.a = deal_rows<T, Stored>(g);
@@ -736,12 +737,12 @@ template <typename T, typename Stored> spmv_status run_typed(struct general *g, 
 
 } // namespace
 
-extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_persistent **persistent)
+extern "C" spmv_status krylov_persistent_open(struct krylov_loop *g, struct krylov_persistent **persistent)
 {
     *persistent = nullptr;
     const spmv_plan *const plan = g->s.plan;
     const bool scaled = g->s.precond != nullptr;
-    if (g->s.method->persistent == nullptr || type_is_complex(g->s.type) || (scaled && scale_of(g) == nullptr) ||
+    if (g->s.solver->persistent == nullptr || type_is_complex(g->s.type) || (scaled && scale_of(g) == nullptr) ||
         g->s.on_iterate != nullptr || plan->longest_row < 0 || plan->longest_row > LONGEST_ROW ||
         plan->a.row_ptr_bits != 32)
         return SPMV_OK;
@@ -765,14 +766,14 @@ extern "C" spmv_status krylov_persistent_open(struct general *g, struct krylov_p
                         &own->memory);
 }
 
-extern "C" void krylov_persistent_close(struct general *g, struct krylov_persistent *persistent)
+extern "C" void krylov_persistent_close(struct krylov_loop *g, struct krylov_persistent *persistent)
 {
     if (persistent != nullptr)
         context_take_back(g->s.ctx, persistent->memory);
     host_free(persistent);
 }
 
-extern "C" spmv_status krylov_persistent_steps(struct general *g, bool begins)
+extern "C" spmv_status krylov_persistent_steps(struct krylov_loop *g, bool begins)
 {
     return on_device(g->s.ctx, [&] {
         return with_types(g->s.plan, [&](auto sum, auto value) -> spmv_status {

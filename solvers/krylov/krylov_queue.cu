@@ -1,21 +1,21 @@
 /* The queue of steps of minres, gmres and bicgstab on CUDA: groups of steps are captured once, by
  * their length, and replayed as CUDA graphs. A group does not depend on the number of its first
- * step beyond its parity, and groups of methods whose steps alternate have an even length, so that
+ * step beyond its parity, and groups of solvers whose steps alternate have an even length, so that
  * all begin with the same one. Capture and copies of the state: cg_blocks.cuh.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "solvers/cg/cg_blocks.cuh"
 
 extern "C" {
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 }
 
 struct krylov_queue {
     cg_blocks::queue blocks;
-    struct general *g;
+    struct krylov_loop *g;
 };
 
-extern "C" spmv_status krylov_queue_open(struct general *g, struct krylov_queue **queue)
+extern "C" spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_queue **queue)
 {
     krylov_queue *q = nullptr;
     const spmv_status st = host_alloc(g->s.ctx, (int64_t)sizeof *q, "a solve", (void **)&q);
@@ -45,7 +45,7 @@ extern "C" spmv_status krylov_queue_steps(struct krylov_queue *q, int64_t first,
     int64_t k = first;
     q->blocks.steps[length] = steps;
     return cg_blocks::queue_block(
-        &q->blocks, [&] { return q->g->s.method->step(q->g, k++); }, length, which);
+        &q->blocks, [&] { return q->g->s.solver->step(q->g, k++); }, length, which);
 }
 
 extern "C" spmv_status krylov_queue_await(struct krylov_queue *q, int which, struct krylov_state *state)

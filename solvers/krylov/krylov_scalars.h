@@ -1,4 +1,4 @@
-/* The scalars of the methods minres, gmres and bicgstab: their state, and the functions that turn
+/* The scalars of the solvers minres, gmres and bicgstab: their state, and the functions that turn
  * sums over vectors into the coefficients of the next pass. The same functions run on the host and,
  * on cuda, at the end of a kernel, so the host need not wait for a sum.
  *

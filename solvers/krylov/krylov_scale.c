@@ -1,5 +1,5 @@
 /* Scaling for one right-hand side. Where squares of numbers between ||b|| and the tolerance would
- * overflow or lose digits, the method works on b and x times a power of two, which changes no
+ * overflow or lose digits, the solver works on b and x times a power of two, which changes no
  * digit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */

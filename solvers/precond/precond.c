@@ -18,8 +18,8 @@
 
 static const struct precond_kind kinds[] = {
     {"none", PRECOND_NOTHING, precond_make_none, SIGNS_ANY, false, false, NULL},
-    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_GENERAL, false, false, NULL},
-    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_GENERAL, false, false, NULL},
+    {"jacobi", PRECOND_DIAGONAL, precond_make_jacobi, SIGNS_UNSYMMETRIC, false, false, NULL},
+    {"block-jacobi", PRECOND_MATRIX, precond_make_block_jacobi, SIGNS_UNSYMMETRIC, false, false, NULL},
     {"chebyshev", PRECOND_MATRIX, precond_make_chebyshev, SIGNS_POSITIVE, false, false, NULL},
     {"ic0", PRECOND_MATRIX, precond_make_ic0, SIGNS_POSITIVE, false, true,
      "its triangular solves wait for each other level by level, some 6 microseconds each: take jacobi or amg"},
@@ -57,11 +57,11 @@ static spmv_status find(spmv_context *ctx, const char *name, const struct precon
     return st;
 }
 
-bool precond_is_general(const char *name)
+bool precond_is_unsymmetric(const char *name)
 {
     for (int k = 0; k < KINDS; k++)
         if (name != NULL && strcmp(kinds[k].name, name) == 0)
-            return kinds[k].general;
+            return kinds[k].unsymmetric;
     return false;
 }
 
@@ -368,18 +368,18 @@ static spmv_status new_one(spmv_context *ctx, const char *name, spmv_type type, 
 
 static bool takes_any_sign(const struct precond_kind *kind, const spmv_preconditioner_options *o)
 {
-    return kind->signs == SIGNS_ANY || (kind->signs == SIGNS_GENERAL && o->general);
+    return kind->signs == SIGNS_ANY || (kind->signs == SIGNS_UNSYMMETRIC && o->general);
 }
 
-/* Factors of a general matrix may be so unstable that solves with them overflow, though each entry is
- * finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the norm of (LU)^-1 by one
- * solve. Here its right-hand side has the largest modulus of each row, so the scale of a row does not
- * matter. The limit is set by hand: factors of nearly singular matrices help with norms of up to 1e57
- * (mhda416 of SuiteSparse); useless ones of poisson2d:120 minus 3.9 I reach 3e69. In f32, squares of such vectors
- * overflow before. */
+/* Factors of a matrix that is not symmetric may be so unstable that solves with them overflow,
+ * though each entry is finite. E. Chow and Y. Saad (J. Comput. Appl. Math. 86, 1997) estimate the
+ * norm of (LU)^-1 by one solve. Here its right-hand side has the largest modulus of each row, so
+ * the scale of a row does not matter. The limit is set by hand: factors of nearly singular matrices
+ * help with norms of up to 1e57 (mhda416 of SuiteSparse); useless ones of poisson2d:120 minus 3.9 I
+ * reach 3e69. In f32, squares of such vectors overflow before. */
 static const double MOST_OF_FACTORS = 1e60;
 
-/* Refuses factors whose solves are not finite, or, of a general matrix, explode. */
+/* Refuses factors whose solves are not finite, or, of a matrix that is not symmetric, explode. */
 static spmv_status check_factors(const spmv_preconditioner *m, const struct precond_kind *kind,
                                  const struct precond_source *source)
 {
@@ -410,7 +410,7 @@ static spmv_status check_factors(const spmv_preconditioner *m, const struct prec
             break;
     }
     const double most = fmin(MOST_OF_FACTORS, sqrt(real_limits_of(m->type).greatest));
-    if (!isfinite(largest) || (kind->general && largest > most))
+    if (!isfinite(largest) || (kind->unsymmetric && largest > most))
         st =
             context_fail(m->ctx, SPMV_ERROR_NOT_FINITE,
                          "preconditioner %s: its factors are unstable: a solve with them turns a vector of the size of "
@@ -546,7 +546,7 @@ done:
 }
 
 spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t rows,
-                                     const spmv_preconditioner_class *methods, void *self,
+                                     const spmv_preconditioner_class *functions, void *self,
                                      spmv_preconditioner **preconditioner)
 {
     spmv_preconditioner_class c = {.size = sizeof c};
@@ -554,7 +554,7 @@ spmv_status spmv_preconditioner_wrap(spmv_context *ctx, spmv_type type, int64_t 
     if (missing != SPMV_OK)
         return missing;
     *preconditioner = NULL;
-    if (methods == NULL || !options_read(&c, sizeof c, methods) || c.name == NULL || c.apply == NULL)
+    if (functions == NULL || !options_read(&c, sizeof c, functions) || c.name == NULL || c.apply == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT,
                             "spmv_preconditioner_wrap: a class needs its size, a name and apply");
     if (!type_is_real(type))

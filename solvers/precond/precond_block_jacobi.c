@@ -66,15 +66,15 @@ static void destroy(void *self)
     host_free(j);
 }
 
-/* The block of rows and columns first to first + n - 1 of A; unless it is general, only its lower
- * triangle. */
-static void take_block(const spmv_csr *a, int64_t first, int n, bool general, double *block)
+/* The block of rows and columns first to first + n - 1 of A; unless it is unsymmetric, only its
+ * lower triangle. */
+static void take_block(const spmv_csr *a, int64_t first, int n, bool unsymmetric, double *block)
 {
     memset(block, 0, (size_t)(n * n) * sizeof *block);
     for (int i = 0; i < n; i++)
         for (int64_t k = row_first(a, first + i); k < row_first(a, first + i + 1); k++) {
             const int64_t j = a->col[k] - first;
-            if (j >= 0 && j < (general ? n : i + 1))
+            if (j >= 0 && j < (unsymmetric ? n : i + 1))
                 block[i * n + j] += precond_value(a, k);
         }
 }
@@ -124,7 +124,7 @@ static void swap_rows(double *a, int n, int i, int j)
 
 /* inverse = a^-1: the factors of P a = L U replace a, then L and U are solved for the rows of P.
  * Returns false if a pivot is within the rounding error (u) of 0. */
-static bool invert_general(double *a, int n, double u, double *inverse)
+static bool invert_unsymmetric(double *a, int n, double u, double *inverse)
 {
     double largest[MOST] = {0};
     for (int i = 0; i < n; i++)
@@ -176,16 +176,17 @@ static void invert_block(void *state, int64_t b)
     const int block = inversion->blocks.block;
     const int64_t first = b * block;
     const int n = (int)min_i64(block, inversion->blocks.rows - first);
-    const bool general = inversion->source->options->general;
-    double a[MOST * MOST], general_inverse[MOST * MOST];
+    const bool unsymmetric = inversion->source->options->general;
+    double a[MOST * MOST], unsymmetric_inverse[MOST * MOST];
     double *to = inversion->inverse + first * block;
-    take_block(&inversion->source->host, first, n, general, a);
-    inversion->fell[b] = general ? !invert_general(a, n, inversion->u, general_inverse) : !invert(a, n, inversion->u);
+    take_block(&inversion->source->host, first, n, unsymmetric, a);
+    inversion->fell[b] =
+        unsymmetric ? !invert_unsymmetric(a, n, inversion->u, unsymmetric_inverse) : !invert(a, n, inversion->u);
     for (int j = 0; j < block; j++)
         for (int i = 0; i < block; i++)
             to[j * block + i] = i >= n || j >= n     ? 0
                                 : inversion->fell[b] ? (i == j ? 1 / inversion->source->diagonal[first + i] : 0)
-                                : general            ? general_inverse[i * n + j]
+                                : unsymmetric        ? unsymmetric_inverse[i * n + j]
                                                      : a[i >= j ? i * n + j : j * n + i];
 }
 

@@ -18,7 +18,7 @@
 
 #include "formats/matrix_internal.h"
 #include "solvers/precond/precond_triangles.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 
 /* Partial sums of a dot product, so that additions need not wait for each other. */
 enum { LANES = 8 };
@@ -89,7 +89,7 @@ static spmv_status reorder(spmv_context *ctx, const struct precond_source *sourc
     for (int64_t i = 0; i < n; i++)
         place[i] = (int32_t)i;
     const struct magnitudes pattern = {.rows = n, .ptr = lower.ptr, .col = lower.col};
-    TRY(general_order(ctx, &pattern, place, e->order));
+    TRY(prepare_order(ctx, &pattern, place, e->order));
     for (int64_t p = 0; p < n; p++)
         place[e->order[p]] = (int32_t)p;
     measure(&source->host, place, e);

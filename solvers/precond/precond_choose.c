@@ -261,14 +261,14 @@ static bool for_minres(const struct system_facts *f)
     return f->purpose == PRECOND_FOR_MINRES;
 }
 
-static bool for_general_on_cpu(const struct system_facts *f)
+static bool for_unsymmetric_on_cpu(const struct system_facts *f)
 {
-    return f->purpose == PRECOND_FOR_GENERAL && !f->gpu;
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC && !f->gpu;
 }
 
-static bool for_general(const struct system_facts *f)
+static bool for_unsymmetric(const struct system_facts *f)
 {
-    return f->purpose == PRECOND_FOR_GENERAL;
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC;
 }
 
 static bool for_ranks(const struct system_facts *f)
@@ -381,9 +381,10 @@ static const struct rule {
     const char *reason;
 } rules[] = {
     {"jacobi", STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
-    {"ilut", STAGE_GIVEN, for_general_on_cpu,
-     "an incomplete factor with fill-in: of the preconditioners for general matrices it solves the most systems"},
-    {"jacobi", STAGE_GIVEN, for_general, "on a GPU, triangular solves cost more than the iterations they save"},
+    {"ilut", STAGE_GIVEN, for_unsymmetric_on_cpu,
+     "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
+     "systems"},
+    {"jacobi", STAGE_GIVEN, for_unsymmetric, "on a GPU, triangular solves cost more than the iterations they save"},
     {"jacobi", STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */
     {"none", STAGE_GIVEN, no_rows, "the matrix has no rows"},

@@ -103,17 +103,18 @@ struct precond_kind {
     spmv_status (*make)(spmv_preconditioner *m, struct precond_source *source);
 
     /* For which matrices a diagonal entry may be zero or negative; for others it is an error. */
-    enum precond_signs { SIGNS_POSITIVE, SIGNS_GENERAL /* with the option general */, SIGNS_ANY } signs;
+    enum precond_signs { SIGNS_POSITIVE, SIGNS_UNSYMMETRIC /* with the option general */, SIGNS_ANY } signs;
 
-    bool general; /* M is not symmetric: for methods for general matrices only */
-    bool factors; /* triangular factors, which are checked by a solve */
+    bool unsymmetric; /* M is not symmetric: for solvers of matrices that are not symmetric only */
+    bool factors;     /* triangular factors, which are checked by a solve */
 
     /* Why it does not exist on cuda, and what to take there; NULL: it does. */
     const char *not_on_cuda;
 };
 
-/* Whether the preconditioner of this name (NULL: none is named) is for general matrices only. */
-bool precond_is_general(const char *name);
+/* Whether the preconditioner of this name (NULL: none is named) is for matrices that are not
+ * symmetric only. */
+bool precond_is_unsymmetric(const char *name);
 
 /* Sets source->host, diagonal and bad, and checks the matrix. SPMV_ERROR_NOT_POSITIVE names the bad
  * row. name: the preconditioner. */
@@ -152,7 +153,7 @@ spmv_status precond_make_amg(spmv_preconditioner *, struct precond_source *);
 
 /* What a preconditioner is for: cg; minres, so M must be positive definite; gmres and bicgstab; cg
  * of several ranks. */
-enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_GENERAL, PRECOND_FOR_RANKS };
+enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC, PRECOND_FOR_RANKS };
 
 struct precond_choice {
     const char *name;           /* of a kind */

@@ -211,7 +211,7 @@ static void *solve_and_meet(void *user)
     spmv_cg_options options = support_cg_options();
     options.on_iteration = meet;
     options.user = m;
-    options.method = "textbook";
+    options.rung = "textbook";
     options.zero_start = 1;
     options.symmetry_check = SPMV_SYMMETRY_TRUST;
     const int64_t bytes = 400 * (int64_t)sizeof(double);

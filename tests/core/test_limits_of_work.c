@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "formats/matrix_internal.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 #include "tests/support/support.h"
 #include "tests/support/support_precond.h"
 
@@ -166,7 +166,7 @@ static void matching_takes_linear_work(void **state)
             logs[k] = log2(r.val[k]);
         const struct magnitudes m = {.rows = r.n, .ptr = r.ptr, .col = r.col, .log2 = logs};
         assert_ok(ctx, spmv_context_set_cancel(ctx, poll, &polls));
-        assert_ok(ctx, general_match(ctx, &m, row_of, &rank, row, col));
+        assert_ok(ctx, prepare_match(ctx, &m, row_of, &rank, row, col));
         assert_ok(ctx, spmv_context_set_cancel(ctx, NULL, NULL));
         work[i] = polls.count;
         assert_int_equal(rank, r.n);
@@ -233,7 +233,7 @@ static void cancelled_at_each_call(void **state)
         spmv_solver_options o;
         spmv_solver_result result;
         spmv_solver_options_init(&o, sizeof o);
-        o.method = "gmres";
+        o.solver = "gmres";
         o.precond = "ilut";
         o.rtol = 1e-12;
         o.zero_start = 1;
@@ -358,7 +358,7 @@ static void auto_takes_what_fits(void **state)
     for (int64_t i = 0; i < view.rows; i++)
         b[i] = 1;
     spmv_solver_options_init(&o, sizeof o);
-    o.method = "bicgstab";
+    o.solver = "bicgstab";
     o.zero_start = 1;
     assert_ok(ctx, spmv_solve(ctx, &view, b, x, &o, &result, sizeof result));
     assert_string_equal(result.precond, "ilut");
@@ -383,18 +383,18 @@ static void working_memory_before_it_is_made(void **state)
     spmv_context *ctx = *state;
     spmv_matrix *a = NULL, *b = NULL, *m = NULL;
     spmv_csr va, vb;
-    spmv_multiply_options o;
+    spmv_spgemm_options o;
     assert_ok(ctx, spmv_matrix_generate(ctx, "dense:1500,1", SPMV_F64, &a));
     assert_ok(ctx, spmv_matrix_generate(ctx, "dense:1,1500", SPMV_F64, &b));
     spmv_matrix_view(a, &va);
     spmv_matrix_view(b, &vb);
     static const char *const names[] = {"expand", "rows"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        spmv_multiply_options_init(&o, sizeof o);
+        spmv_spgemm_options_init(&o, sizeof o);
         o.method = names[i];
         o.max_bytes = i == 0 ? 20000 : 1 << 20;
         spmv_memory_limit(in_use(ctx) + (4 << 20));
-        const spmv_status st = spmv_multiply(ctx, &va, &vb, &o, &m);
+        const spmv_status st = spmv_spgemm(ctx, &va, &vb, &o, &m);
         spmv_memory_limit(0);
         assert_int_equal(st, SPMV_ERROR_MEMORY);
         if (strstr(spmv_last_error(ctx), "are allowed") == NULL)

@@ -11,7 +11,7 @@
 
 #include "core/runtime.h"
 #include "formats/matrix_internal.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 #include "tests/support/support.h"
 
 void *__real_malloc(size_t size);
@@ -277,16 +277,16 @@ static spmv_status make_nodes(spmv_context *ctx)
 }
 
 /* Prepares a general system, of which the matching needs searches. */
-static spmv_status general_system(spmv_context *ctx)
+static spmv_status prepared_system(spmv_context *ctx)
 {
     static const int32_t row_ptr[] = {0, 3, 6, 9}, col[] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
     static const double val[] = {1, 1, 0.5, 1, 0.5, 0.25, 1, 0.5, 0.25};
     const spmv_csr a = support_csr(3, 3, row_ptr, col, val);
-    const struct general_system_options options = {.matching = MATCHING_ON};
-    struct general_system *s = (void *)ctx;
-    const spmv_status st = general_system_create(ctx, &a, &options, &s);
+    const struct prepared_system_options options = {.matching = MATCHING_ON};
+    struct prepared_system *s = (void *)ctx;
+    const spmv_status st = prepared_system_create(ctx, &a, &options, &s);
     assert_made(st, s, "a system");
-    general_system_destroy(s);
+    prepared_system_destroy(s);
     return st;
 }
 
@@ -490,7 +490,7 @@ static void each_allocation(void **state)
     fail_preconditioners(ctx);
     preconditioner_name = support_backend == SPMV_BACKEND_CUDA ? "block-jacobi" : "ic0";
     assert_true(fail_each_allocation("make_and_solve", make_and_solve, ctx) > 0);
-    assert_true(fail_each_allocation("general_system", general_system, ctx) > 0);
+    assert_true(fail_each_allocation("prepared_system", prepared_system, ctx) > 0);
     assert_true(fail_each_allocation("verify", verify, ctx) > 0);
     assert_true(fail_each_allocation("write_matrix", write_matrix, ctx) > 0);
     assert_true(fail_each_allocation("read_matrix", read_matrix, ctx) > 0);
@@ -579,7 +579,7 @@ static int nothing_allocated(int64_t iteration, double residual, void *user)
     if (iteration == 0)
         allocations = 0;
     else if (allocations != 0)
-        fail_msg("%s: %ld allocations before iteration %lld", cg_options.method, allocations, (long long)iteration);
+        fail_msg("%s: %ld allocations before iteration %lld", cg_options.rung, allocations, (long long)iteration);
     *(int64_t *)user = iteration;
     return 0;
 }
@@ -608,17 +608,17 @@ static void solves_allocate_before_the_loop(void **state)
     assert_ok(ctx, spmv_plan_create(ctx, &narrow_view, NULL, &plan[2]));
     for (int i = 0; i < 3 * 900; i++)
         cg_b[i] = 1 + i % 7;
-    for (int i = 0; spmv_cg_method_name(support_backend, i) != NULL; i++)
+    for (int i = 0; spmv_cg_rung_name(support_backend, i) != NULL; i++)
         for (int form = 0; form < 5; form++) {
             int64_t last = 0;
             spmv_cg_options_init(&cg_options, sizeof cg_options);
-            cg_options.method = spmv_cg_method_name(support_backend, i);
+            cg_options.rung = spmv_cg_rung_name(support_backend, i);
             cg_options.zero_start = 1;
             cg_options.precond = form == 1 || form == 4 ? jacobi : NULL;
             cg_options.inner = form == 2 ? plan[2] : NULL;
             cg_plan = plan[form >= 3];
             assert_ok(ctx, solve(ctx)); /* the scratch of the context stays */
-            assert_true(fail_each_allocation(cg_options.method, solve, ctx) >= 4);
+            assert_true(fail_each_allocation(cg_options.rung, solve, ctx) >= 4);
             cg_options.on_iteration = nothing_allocated;
             cg_options.user = &last;
             assert_ok(ctx, solve(ctx));

@@ -17,7 +17,7 @@ enum { N = 4 };
 /* Shared by the calls. The arrays are in the memory of the context, except `host`. */
 static spmv_context *ctx;
 static spmv_plan *plan;
-static spmv_multiply_plan *squared; /* of csr with itself */
+static spmv_spgemm_plan *squared; /* of csr with itself */
 static spmv_preconditioner *jacobi, *renewed;
 static spmv_solver *solver;
 static spmv_context *reference;
@@ -153,11 +153,11 @@ CALL(matrix_statistics, C, arg(1, &csr), arg(2, host), sizeof(size_t))
 CALL(matrix_generate, C, arg(1, "diagonal:4"), SPMV_F64, arg(2, &made))
 CALL(matrix_generate_within, C, arg(1, "diagonal:4"), arg(3, NULL), arg(2, &made))
 
-CALL(multiply_plan_create, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
-CALL(multiply_describe, arg(0, squared), arg(1, host), sizeof(size_t))
-CALL(multiply_values, arg(0, squared), arg(1, x), arg(2, y), arg(3, z))
-CALL(multiply, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
-CALL(multiply_triple, C, arg(1, &csr), arg(2, &csr), arg(3, &csr), arg(5, NULL), arg(4, &made))
+CALL(spgemm_plan_create, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
+CALL(spgemm_describe, arg(0, squared), arg(1, host), sizeof(size_t))
+CALL(spgemm_values, arg(0, squared), arg(1, x), arg(2, y), arg(3, z))
+CALL(spgemm, C, arg(1, &csr), arg(2, &csr), arg(4, NULL), arg(3, &made))
+CALL(spgemm_triple, C, arg(1, &csr), arg(2, &csr), arg(3, &csr), arg(5, NULL), arg(4, &made))
 
 CALL(plan_create, C, arg(1, &csr), arg(3, NULL), arg(2, &made))
 CALL(plan_update_values, arg(0, plan), arg(1, x))
@@ -305,11 +305,11 @@ static const struct function functions[] = {
     ROW(matrix_statistics, 3, 0),
     ROW(matrix_generate, 3, 0),
     ROW(matrix_generate_within, 3, 1),
-    ROW(multiply_plan_create, 4, 1),
-    ROW(multiply_describe, 2, 0),
-    ROW(multiply_values, 4, 0),
-    ROW(multiply, 4, 1),
-    ROW(multiply_triple, 5, 1),
+    ROW(spgemm_plan_create, 4, 1),
+    ROW(spgemm_describe, 2, 0),
+    ROW(spgemm_values, 4, 0),
+    ROW(spgemm, 4, 1),
+    ROW(spgemm_triple, 5, 1),
     ROW(plan_create, 3, 1),
     ROW(plan_update_values, 2, 0),
     ROW(apply, 3, 2),
@@ -404,10 +404,10 @@ static void release_made(const char *name)
         spmv_matrix_destroy(made);
     else if (strcmp(name, "spmv_group_matrix_create") == 0 || strcmp(name, "spmv_group_matrix_read") == 0)
         spmv_group_matrix_destroy(made);
-    else if (strcmp(name, "spmv_multiply") == 0 || strcmp(name, "spmv_multiply_triple") == 0)
+    else if (strcmp(name, "spmv_spgemm") == 0 || strcmp(name, "spmv_spgemm_triple") == 0)
         spmv_matrix_destroy(made);
-    else if (strcmp(name, "spmv_multiply_plan_create") == 0)
-        spmv_multiply_plan_destroy(made);
+    else if (strcmp(name, "spmv_spgemm_plan_create") == 0)
+        spmv_spgemm_plan_destroy(made);
     else if (strstr(name, "plan_create"))
         spmv_plan_destroy(made);
     else if (strstr(name, "preconditioner"))
@@ -482,7 +482,7 @@ static void check_options(void)
     spmv_write_options_init(NULL, sizeof(spmv_write_options));
     spmv_generate_options_init(NULL, sizeof(spmv_generate_options));
     spmv_plan_options_init(NULL, sizeof(spmv_plan_options));
-    spmv_multiply_options_init(NULL, sizeof(spmv_multiply_options));
+    spmv_spgemm_options_init(NULL, sizeof(spmv_spgemm_options));
     spmv_epilogue_init(NULL, sizeof(spmv_epilogue));
     spmv_preconditioner_options_init(NULL, sizeof(spmv_preconditioner_options));
     spmv_pieces_options_init(NULL, sizeof(spmv_pieces_options));
@@ -545,9 +545,9 @@ static void check_objects(void)
     spmv_host_free(NULL);
     spmv_matrix_destroy(NULL);
     spmv_plan_destroy(NULL);
-    spmv_multiply_plan_destroy(NULL);
-    spmv_multiply_pattern(NULL, NULL);
-    spmv_multiply_pattern(NULL, &product_view);
+    spmv_spgemm_plan_destroy(NULL);
+    spmv_spgemm_pattern(NULL, NULL);
+    spmv_spgemm_pattern(NULL, &product_view);
     assert_true(product_view.rows == 0 && product_view.row_ptr == NULL && product_view.col == NULL);
     spmv_preconditioner_destroy(NULL);
     spmv_solver_destroy(NULL);
@@ -577,7 +577,7 @@ static void check_objects(void)
     assert_true(result.size == sizeof result && result.status == SPMV_ERROR_ARGUMENT);
     spmv_solver_info seen = {.size = 1, .bytes = 5};
     assert_int_equal(spmv_solver_describe(NULL, &seen, sizeof seen), SPMV_ERROR_ARGUMENT);
-    assert_true(seen.size == sizeof seen && seen.bytes == 0 && seen.method == NULL);
+    assert_true(seen.size == sizeof seen && seen.bytes == 0 && seen.solver == NULL);
     spmv_solver_result solved = {.size = 1, .status = SPMV_OK};
     assert_int_equal(spmv_solver_solve(NULL, x, y, &solved, sizeof solved), SPMV_ERROR_ARGUMENT);
     assert_true(solved.size == sizeof solved && solved.status == SPMV_ERROR_ARGUMENT);
@@ -611,9 +611,9 @@ static void check_names(void)
         }
         for (int index = -1; index < 2; index++) {
             assert_null(spmv_method_name((spmv_backend)w, index));
-            assert_null(spmv_multiply_method_name((spmv_backend)w, index));
-            assert_null(spmv_cg_method_name((spmv_backend)w, index));
-            assert_null(spmv_compact_method_name((spmv_backend)w, index));
+            assert_null(spmv_spgemm_method_name((spmv_backend)w, index));
+            assert_null(spmv_cg_rung_name((spmv_backend)w, index));
+            assert_null(spmv_compact_rung_name((spmv_backend)w, index));
             assert_null(spmv_reduce_rung_name((spmv_backend)w, index));
             assert_null(spmv_scan_rung_name((spmv_backend)w, index));
             assert_null(spmv_segscan_rung_name((spmv_backend)w, index));
@@ -623,16 +623,16 @@ static void check_names(void)
         if (w > 0 && w < 99)
             continue;
         const char *const names[] = {spmv_method_name(support_backend, w),
-                                     spmv_multiply_method_name(support_backend, w),
-                                     spmv_cg_method_name(support_backend, w),
-                                     spmv_compact_method_name(support_backend, w),
+                                     spmv_spgemm_method_name(support_backend, w),
+                                     spmv_cg_rung_name(support_backend, w),
+                                     spmv_compact_rung_name(support_backend, w),
                                      spmv_reduce_rung_name(support_backend, w),
                                      spmv_scan_rung_name(support_backend, w),
                                      spmv_segscan_rung_name(support_backend, w),
                                      spmv_sort_rung_name(support_backend, w),
                                      spmv_histogram_rung_name(support_backend, w),
                                      spmv_preconditioner_name(w),
-                                     spmv_solver_method_name(w),
+                                     spmv_solver_name(w),
                                      spmv_spec_form(w, NULL)};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             assert_null(names[k]);
@@ -651,7 +651,7 @@ static const struct {
     {"spmv_write_options_init", 1, check_options},
     {"spmv_generate_options_init", 1, check_options},
     {"spmv_plan_options_init", 1, check_options},
-    {"spmv_multiply_options_init", 1, check_options},
+    {"spmv_spgemm_options_init", 1, check_options},
     {"spmv_epilogue_init", 1, check_options},
     {"spmv_preconditioner_options_init", 1, check_options},
     {"spmv_pieces_options_init", 1, check_options},
@@ -691,8 +691,8 @@ static const struct {
     {"spmv_spec_known", 1, check_objects},
     {"spmv_spec_form", 1, check_objects},
     {"spmv_plan_destroy", 1, check_objects},
-    {"spmv_multiply_plan_destroy", 1, check_objects},
-    {"spmv_multiply_pattern", 2, check_objects},
+    {"spmv_spgemm_plan_destroy", 1, check_objects},
+    {"spmv_spgemm_pattern", 2, check_objects},
     {"spmv_plan_context", 1, check_objects},
     {"spmv_plan_passed_over", 2, check_objects},
     {"spmv_preconditioner_destroy", 1, check_objects},
@@ -700,7 +700,7 @@ static const struct {
     {"spmv_backend_name", 0, check_names},
     {"spmv_backend_built", 0, check_names},
     {"spmv_method_name", 0, check_names},
-    {"spmv_multiply_method_name", 0, check_names},
+    {"spmv_spgemm_method_name", 0, check_names},
     {"spmv_op_name", 0, check_names},
     {"spmv_function_name", 0, check_names},
     {"spmv_predicate_name", 0, check_names},
@@ -709,14 +709,14 @@ static const struct {
     {"spmv_function_takes", 0, check_names},
     {"spmv_predicate_takes", 0, check_names},
     {"spmv_preconditioner_name", 0, check_names},
-    {"spmv_solver_method_name", 0, check_names},
-    {"spmv_compact_method_name", 0, check_names},
+    {"spmv_solver_name", 0, check_names},
+    {"spmv_compact_rung_name", 0, check_names},
     {"spmv_reduce_rung_name", 0, check_names},
     {"spmv_scan_rung_name", 0, check_names},
     {"spmv_segscan_rung_name", 0, check_names},
     {"spmv_sort_rung_name", 0, check_names},
     {"spmv_histogram_rung_name", 0, check_names},
-    {"spmv_cg_method_name", 0, check_names},
+    {"spmv_cg_rung_name", 0, check_names},
     {"spmv_status_name", 0, check_names},
     {"spmv_status_text", 0, check_names},
     {"spmv_status_class", 0, check_names},
@@ -777,6 +777,9 @@ static int check_header(const char *path)
     fclose(f);
     assert_true(length < sizeof text - 1);
     text[length] = '\0';
+    char *const old_names = strstr(text, "\n#ifndef SPMV_NO_OLD_NAMES"); /* the last section: see test_old_names.c */
+    if (old_names != NULL)
+        *old_names = '\0';
     int found = 0;
     for (const char *p = text; (p = strstr(p, "\nSPMV_API ")) != NULL; found++) {
         const char *const end = strchr(p, ';');
@@ -934,7 +937,7 @@ static int begin(void **state)
     spmv_plan_options_init(&options, sizeof options);
     options.update_values = 1;
     assert_ok(ctx, spmv_plan_create(ctx, &csr, &options, &plan));
-    assert_ok(ctx, spmv_multiply_plan_create(ctx, &csr, &csr, NULL, &squared));
+    assert_ok(ctx, spmv_spgemm_plan_create(ctx, &csr, &csr, NULL, &squared));
     assert_ok(ctx, spmv_preconditioner_create(ctx, "jacobi", &csr, NULL, &jacobi));
     spmv_preconditioner_options renewing;
     spmv_preconditioner_options_init(&renewing, sizeof renewing);
@@ -962,7 +965,7 @@ static int end(void **state)
     spmv_preconditioner_destroy(renewed);
     spmv_solver_destroy(solver);
     spmv_plan_destroy(plan);
-    spmv_multiply_plan_destroy(squared);
+    spmv_spgemm_plan_destroy(squared);
     spmv_context_destroy(ctx);
     remove(file);
     remove(vector_file);

@@ -16,7 +16,7 @@ union options {
     spmv_cg_options cg;
     spmv_preconditioner_options precond;
     spmv_plan_options plan;
-    spmv_multiply_options multiply;
+    spmv_spgemm_options spgemm;
     spmv_generate_options generate;
     spmv_read_options read;
     spmv_write_options write;
@@ -72,9 +72,9 @@ static spmv_status make_plan(spmv_context *ctx, const spmv_csr *a, const union o
 
 static spmv_status make_product(spmv_context *ctx, const spmv_csr *a, const union options *o)
 {
-    spmv_multiply_plan *plan = NULL;
-    const spmv_status st = spmv_multiply_plan_create(ctx, a, a, &o->multiply, &plan);
-    spmv_multiply_plan_destroy(plan);
+    spmv_spgemm_plan *plan = NULL;
+    const spmv_status st = spmv_spgemm_plan_create(ctx, a, a, &o->spgemm, &plan);
+    spmv_spgemm_plan_destroy(plan);
     return st == SPMV_ERROR_MEMORY ? SPMV_OK : st; /* a limit of one byte is in the range */
 }
 
@@ -144,7 +144,7 @@ static spmv_status make_context(spmv_context *ctx, const spmv_csr *a, const unio
     X(plan, make_plan, compression, int, -2, 3, -1, 0)                                                                 \
     X(plan, make_plan, x_stride, int64_t, -1, NAN, 0, 4)                                                               \
     X(plan, make_plan, y_stride, int64_t, -1, NAN, 0, 4)                                                               \
-    X(multiply, make_product, max_bytes, int64_t, -1, NAN, 0, 9e15)                                                    \
+    X(spgemm, make_product, max_bytes, int64_t, -1, NAN, 0, 9e15)                                                      \
     X(generate, make_matrix, max_bytes, int64_t, -1, NAN, 0, 9e15)                                                     \
     X(generate, make_matrix, part, int, -1, 1, 0, 0)                                                                   \
     X(generate, make_matrix, parts, int, -1, NAN, 0, 2)                                                                \
@@ -242,7 +242,7 @@ static void callers_plan(void **state)
         for (int m = 0; m < 5; m++) {
             spmv_solver_options options = support_solver_options();
             spmv_solver *solver = NULL;
-            options.method = methods[m];
+            options.solver = methods[m];
             options.vectors = cases[i].solver_vectors;
             options.plan = plan;
             const spmv_status st = spmv_solver_create(ctx, &a, &options, &solver);

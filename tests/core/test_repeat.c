@@ -284,7 +284,7 @@ static void compactions_repeat(void **state)
     (void)state;
     FOR_DATA(d)
     {
-        FOR_NAMES(name, spmv_compact_method_name)
+        FOR_NAMES(name, spmv_compact_rung_name)
         check(d, "compact", name, compact);
         check(d, "expand", "scatter", expand);
         check(d, "expand", "gather", expand);

@@ -153,7 +153,7 @@ static spmv_status solve(const struct run *run, spmv_group_matrix *m, const void
     options.rtol = run->matrix->sums == SPMV_F32 ? fmax(1e-5, RTOL) : RTOL;
     options.zero_start = 1;
     options.precond = precond;
-    options.method = run->method;
+    options.rung = run->method;
     options.on_iteration = keep_history;
     options.user = run->outcome->history[p];
     spmv_cg_result result;

@@ -2,7 +2,7 @@
 """Computes products with every matrix of a folder of SuiteSparse files (on ref and omp: with a
 third of them each, others; with SPMV_TEST_ALL=1, as in check.sh: with all): by every method of a
 backend, in every type, with several vectors, transposed, and with an epilogue. Each product must
-pass its check on another backend. Also runs `spmv mul` on a tenth of the matrices.
+pass its check on another backend. Also runs `spmv matvec` on a tenth of the matrices.
 
 usage: matrices.py PRODUCTS SPMV FOLDER BACKEND
 PRODUCTS is tests/matrices/products.c, SPMV the program. FOLDER holds NAME.mtx.xz files and
@@ -79,11 +79,11 @@ def all_methods(products, backend, paths):
 
 
 def through_the_program(program, backend, path, row):
-    """Runs `spmv mul` on the file: an error message, or None."""
-    done = subprocess.run([program, "mul", path, "--backend", backend, "--json"], capture_output=True, text=True,
+    """Runs `spmv matvec` on the file: an error message, or None."""
+    done = subprocess.run([program, "matvec", path, "--backend", backend, "--json"], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     if done.returncode != 0:
-        return f"{row['file']}: spmv mul: exit {done.returncode}: {done.stderr.strip()}"
+        return f"{row['file']}: spmv matvec: exit {done.returncode}: {done.stderr.strip()}"
     result = json.loads(done.stdout)
     matrix, verify = result["matrix"], result["verify"]
     wrong = wrong_sizes(row, matrix["rows"], matrix["cols"], matrix["nnz"])
@@ -93,7 +93,7 @@ def through_the_program(program, backend, path, row):
         wrong = "checked against itself"
     if not verify["worst_error_over_bound"] <= 1:
         wrong = f"{verify['worst_error_over_bound']} of the bound in row {verify['worst_row']}"
-    return f"{row['file']}: spmv mul: {wrong}" if wrong else None
+    return f"{row['file']}: spmv matvec: {wrong}" if wrong else None
 
 
 def main():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares several ranks with one, bit by bit, on files of a folder of SuiteSparse matrices and on
-generated matrices: y of spmv mul; x and the history of spmv solve for symmetric positive definite
-ones. Ranks are threads, and processes of an MPI: of each in turn, because its start takes longer
-than the work.
+generated matrices: y of spmv matvec; x and the history of spmv solve for symmetric positive
+definite ones. Ranks are threads, and processes of an MPI: of each in turn, because its start takes
+longer than the work.
 
 usage: ranks_files.py SPMV FOLDER BACKEND MPIS
 SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU
@@ -44,7 +44,7 @@ def outputs(program, backend, matrix, solves, ranks, mpi, folder):
     start = ["mpirun." + mpi, "-n", str(ranks), program] if mpi else [program]
     more = [] if mpi else ["--ranks", str(ranks)]
     found = []
-    jobs = [["mul", matrix]]
+    jobs = [["matvec", matrix]]
     if solves:
         jobs.append(["solve", matrix, "--max-iterations", "300", "--history", os.path.join(folder, "history")])
     for job in jobs:
@@ -75,7 +75,7 @@ def main(program, folder, backend, mpis):
     rows = rows_of(folder)
     if rows is None:
         return SKIPPED
-    if subprocess.run([program, "mul", "diagonal:1", "-q", "--backend", backend, "-o", os.devnull]).returncode == 6:
+    if subprocess.run([program, "matvec", "diagonal:1", "-q", "--backend", backend, "-o", os.devnull]).returncode == 6:
         print(f"skipped: no {backend}")
         return SKIPPED
     mpis = [mpi for mpi in mpis.split(",") if mpi and shutil.which("mpirun." + mpi)]

@@ -165,8 +165,8 @@ static void check_flags(spmv_context *ctx, const struct pair *p, enum flag_kind 
 static void flags_at_the_seams(void **state)
 {
     spmv_context *ctx = *state;
-    for (int m = 0; spmv_compact_method_name(support_backend, m) != NULL; m++) {
-        const char *const method = spmv_compact_method_name(support_backend, m);
+    for (int m = 0; spmv_compact_rung_name(support_backend, m) != NULL; m++) {
+        const char *const method = spmv_compact_rung_name(support_backend, m);
         FOR_TYPES(p)
         {
             FOR_SEAM_SIZES(n)
@@ -484,8 +484,8 @@ static void statuses(void **state)
     assert_ok(ctx, spmv_expand_offsets(ctx, NULL, 32, r, 0));
     assert_int_equal(take_count(ctx, r), 0);
     assert_ok(ctx, spmv_expand(ctx, SPMV_EXPAND_SCATTER, SPMV_F64, NULL, NULL, 0, 64, NULL, NULL, NULL, 0));
-    assert_null(spmv_compact_method_name(support_backend, support_backend == SPMV_BACKEND_CUDA ? 3 : 2));
-    assert_null(spmv_compact_method_name((spmv_backend)77, 0));
+    assert_null(spmv_compact_rung_name(support_backend, support_backend == SPMV_BACKEND_CUDA ? 3 : 2));
+    assert_null(spmv_compact_rung_name((spmv_backend)77, 0));
     spmv_free(ctx, m);
 }
 
@@ -494,9 +494,9 @@ static void each_kernel(void **state)
 {
     spmv_context *ctx = *state;
     const int64_t n = 3 * 4096 + 77;
-    for (int m = 0; spmv_compact_method_name(support_backend, m) != NULL; m++)
+    for (int m = 0; spmv_compact_rung_name(support_backend, m) != NULL; m++)
         FOR_TYPES(p)
-    check_flags(ctx, p, HALF, spmv_compact_method_name(support_backend, m), n, m % 2);
+    check_flags(ctx, p, HALF, spmv_compact_rung_name(support_backend, m), n, m % 2);
     for (int r = 0; r < PREDICATE_ROWS; r++)
         check_predicate(ctx, &predicate_rows[r], r % 2, n);
     for (int form = SPMV_EXPAND_SCATTER; form <= SPMV_EXPAND_GATHER; form++)

@@ -119,7 +119,7 @@ class Bench(unittest.TestCase):
     def test_conjugate_gradients(self):
         table = self.path("a.csv")
         done = self.ok(
-            "poisson2d:40", "poisson3d:9", "--op", "cg", "--method", "all", "--peers", "eigen", "--json", f"--csv={table}"
+            "poisson2d:40", "poisson3d:9", "--op", "cg", "--rung", "all", "--peers", "eigen", "--json", f"--csv={table}"
         )
         results = [json.loads(line) for line in done.stdout.splitlines()]
         with open(table, encoding="ascii", newline="") as file:
@@ -156,7 +156,7 @@ class Bench(unittest.TestCase):
         self.assertRegex(text, r"\nsystem .* iterations .*\npoisson2d:40 f32\nauto .*\n    converged")
         self.fails(8, "not symmetric", "uniform:9,9,2", "--op", "cg", "--peers", "none")
         self.fails(8, "9 rows and 8 columns", "uniform:9,8,2", "--op", "cg", "--peers", "none")
-        self.fails(1, "unknown method \"none\"", "poisson2d:9", "--op", "cg", "--method", "none", "--peers", "none")
+        self.fails(1, "unknown rung \"none\"", "poisson2d:9", "--op", "cg", "--rung", "none", "--peers", "none")
 
     def test_csv_agrees_with_json_and_summary(self):
         table, lines = self.path("a.csv"), self.path("a.json")
@@ -323,9 +323,9 @@ class Bench(unittest.TestCase):
         self.fails(1, "--size 0: must be an integer of at least 1", "--op", "scan", "--size", "0")
         self.fails(1, "both JSON and CSV", "poisson2d:9", "--json", "--csv")
         self.fails(1, 'unknown method "nothing"', "poisson2d:9", "--method", "auto,nothing", "--peers", "none")
-        self.fails(1, 'unknown method "nothing"', "--op", "map", "--method", "nothing")
-        self.fails(1, 'unknown method "nothing"; there are: auto, all, tiles', "--op", "scan", "--method", "nothing")
-        self.fails(1, 'unknown method "nothing"; there are: auto, all, tiles', "--op", "segscan", "--method", "nothing")
+        self.fails(1, 'unknown rung "nothing"', "--op", "map", "--rung", "nothing")
+        self.fails(1, 'unknown rung "nothing"; there are: auto, all, tiles', "--op", "scan", "--rung", "nothing")
+        self.fails(1, 'unknown rung "nothing"; there are: auto, all, tiles', "--op", "segscan", "--rung", "nothing")
         self.fails(1, "poisson2d:N", "poisson2d:x", "--peers", "none")
         self.fails(1, "no generator has the name", "poisson9d:4", "--peers", "none")
         done = subprocess.run(

@@ -385,12 +385,12 @@ class Pages(Explain):
                 top = TOP.format(pad=" " * width, rest=" " * (width - 2))
                 title = f"inclusive scan of 8 values (f64) with the operator add, by the rung {rung}"
                 first, costs, rest = re.fullmatch(
-                    r"(?s)(.*?)\n(.*?\n)(\*.*)", self.explain("--op", "scan", "--method", rung, *LECTURE)
+                    r"(?s)(.*?)\n(.*?\n)(\*.*)", self.explain("--op", "scan", "--rung", rung, *LECTURE)
                 ).groups()
                 self.assertEqual((first, rest), (title, top + SCANS[rung]))
                 self.assertRegex(costs, rf"(?s)^{rung}: work .*, depth .*;\s+primitives/scan/scan_\w+\.cuh\n$")
         self.assertEqual(
-            self.explain("--op", "scan", *LECTURE), self.explain("--op", "scan", "--method", "blelloch", *LECTURE)
+            self.explain("--op", "scan", *LECTURE), self.explain("--op", "scan", "--rung", "blelloch", *LECTURE)
         )
 
     def test_exclusive_padded_fractions_and_negative_values(self):
@@ -404,15 +404,15 @@ class Pages(Explain):
         self.assertEqual(self.explain("--op", "segscan", *bars), SEGMENTED)
 
     def test_reduce(self):
-        self.assertEqual(self.explain("--op", "reduce", "--method", "tree", "1", "2", "3"), REDUCE)
+        self.assertEqual(self.explain("--op", "reduce", "--rung", "tree", "1", "2", "3"), REDUCE)
 
     def test_compact(self):
-        page = self.explain("--op", "compact", "--keep", "greater:2", "--method", "hillis-steele-double", *LECTURE[:4])
+        page = self.explain("--op", "compact", "--keep", "greater:2", "--rung", "hillis-steele-double", *LECTURE[:4])
         self.assertEqual(page, COMPACT)
 
     def test_product(self):
         path = "data/lecture3x3.mtx"
-        words = ["explain", path, self.data("lecture3x3_x.txt"), "--method", "hillis-steele-double"]
+        words = ["explain", path, self.data("lecture3x3_x.txt"), "--rung", "hillis-steele-double"]
         done = run(*words, cwd=test_program.SOURCE)
         self.assertEqual((done.returncode, done.stdout), (0, PRODUCT.format(path=path)))
 
@@ -420,24 +420,24 @@ class Pages(Explain):
         self.assertNotIn("-1:", self.explain(self.data("symmetric4.mtx")))
 
     def test_expand(self):
-        self.assertEqual(self.explain("--op", "expand", "--method", "sequential", "2", "0", "3"), EXPAND)
+        self.assertEqual(self.explain("--op", "expand", "--rung", "sequential", "2", "0", "3"), EXPAND)
 
     def test_gather(self):
         words = ["10", "20", "30", "|", "2", "-1", "0", "2"]
         self.assertEqual(self.explain("--op", "gather", "--keep", "greater:15", *words), GATHER)
 
     def test_sort(self):
-        self.assertEqual(self.explain("--op", "sort", "--method", "definition", "7", "5", "7"), SORT)
+        self.assertEqual(self.explain("--op", "sort", "--rung", "definition", "7", "5", "7"), SORT)
 
     def test_histogram(self):
         self.assertEqual(self.explain("--op", "histogram", "2", "0", "2", "-1", "2"), HISTOGRAM)
-        self.assertEqual(self.explain("--op", "histogram", "--method", "private:2", "1", "1", "0"), PRIVATE)
+        self.assertEqual(self.explain("--op", "histogram", "--rung", "private:2", "1", "1", "0"), PRIVATE)
 
     def test_steps_that_work_on_nothing_are_not_shown(self):
         self.assertEqual(self.explain("--op", "reduce", "1", "2", "3"), REDUCE_PARTS.replace("   6\n", "   6\n"))
         for rung in ("divergent", "sequential", "chunked", "atomic"):
             for n in (1, 2, 5, 8, 9, 300):
-                words = ["--op", "reduce", "--method", rung, "--size", "300", *["1"] * n]
+                words = ["--op", "reduce", "--rung", rung, "--size", "300", *["1"] * n]
                 steps = self.json_of(*words)["steps"]
                 idle = [step for step in steps if "idle" in step]
                 for block in {step["block"] for step in steps}:
@@ -454,12 +454,12 @@ class Pages(Explain):
     def test_no_line_exceeds_100_columns(self):
         whole = [str(i * 37 % 32) for i in range(32)]
         broken = [str(1 / (i + 3)) for i in range(32)]
-        pages = [["--op", op, "--method", rung, *broken] for op in ("scan", "segscan") for rung in RUNGS]
-        pages += [["--op", "reduce", "--method", rung, *broken] for rung in ("tree", "divergent", "atomic")]
-        pages += [["--op", "compact", "--keep", "greater:0.1", "--method", rung, *broken] for rung in RUNGS]
+        pages = [["--op", op, "--rung", rung, *broken] for op in ("scan", "segscan") for rung in RUNGS]
+        pages += [["--op", "reduce", "--rung", rung, *broken] for rung in ("tree", "divergent", "atomic")]
+        pages += [["--op", "compact", "--keep", "greater:0.1", "--rung", rung, *broken] for rung in RUNGS]
         pages += [["--op", op, *whole] for op in ("sort", "histogram")] + [["--op", "expand", *["1"] * 32]]
         pages += [["--op", "gather", *broken, "|", *whole, "--keep", "less:0.2"]]
-        pages += [[self.data("symmetric4.mtx"), "--method", rung] for rung in RUNGS]
+        pages += [[self.data("symmetric4.mtx"), "--rung", rung] for rung in RUNGS]
         for words in pages:
             page = self.explain(*words)
             self.assertLessEqual(max(map(len, page.split("\n"))), 100, words)
@@ -507,7 +507,7 @@ class Steps(Explain):
             for n in (1, 2, 3, 4, 7, 8, 9, 17, 32):
                 for kind in ([], ["--exclusive"]):
                     values = [rng.randrange(-9, 10) for _ in range(n)]
-                    got = self.json_of("--op", "scan", "--method", rung, *kind, *map(str, values))
+                    got = self.json_of("--op", "scan", "--rung", rung, *kind, *map(str, values))
                     sums = list(itertools.accumulate(values))
                     self.assertEqual(got["out"], ([0] + sums[:-1]) if kind else sums)
                     self.assertEqual((got["in"], got["rung"], got["n"]), (values, rung, n))
@@ -532,7 +532,7 @@ class Steps(Explain):
                     got = self.json_of(
                         "--op",
                         "segscan",
-                        "--method",
+                        "--rung",
                         rung,
                         "--heads",
                         ",".join(map(str, heads)),
@@ -557,7 +557,7 @@ class Steps(Explain):
     def test_reduce_by_every_rung(self):
         for rung in ("tree", "divergent", "sequential", "chunked", "atomic"):
             for n in (1, 2, 5, 32):
-                got = self.json_of("--op", "reduce", "--method", rung, *map(str, range(1, n + 1)))
+                got = self.json_of("--op", "reduce", "--rung", rung, *map(str, range(1, n + 1)))
                 self.assertEqual(got["out"], [n * (n + 1) / 2])
                 self.assertEqual(got["rung"], rung)
                 if n > 1:  # a tree of one cell has no steps
@@ -594,8 +594,8 @@ class Steps(Explain):
             for vector in ([], [x]):
                 for kind in ("f64", "f32"):
                     for rung in ("auto", "chained:2"):
-                        got = self.json_of(path, *vector, "--type", kind, "--method", rung)
-                        y = self.ok("mul", path, *vector, "--type", kind, "-q").stdout
+                        got = self.json_of(path, *vector, "--type", kind, "--rung", rung)
+                        y = self.ok("matvec", path, *vector, "--type", kind, "-q").stdout
                         rounded = [
                             struct.unpack("f", struct.pack("f", v))[0] if kind == "f32" else v
                             for v in test_program.numbers(y)
@@ -614,7 +614,7 @@ class Steps(Explain):
         self.assertEqual(got["flags"], [1, 0, 1, 0, 0, 1, 0, 0, 1, 0])
         self.assertEqual(got["S"], [4, 3, -1, 3, 2, -1, 3, 2, -1, 3])
         self.assertEqual((got["last"], got["y"]), ([1, 4, 7, 9], [3, 2, 2, 3]))
-        self.assertEqual(self.ok("mul", self.data("symmetric4.mtx"), "-q").stdout, "3\n2\n2\n3\n")
+        self.assertEqual(self.ok("matvec", self.data("symmetric4.mtx"), "-q").stdout, "3\n2\n2\n3\n")
 
 
 class Costs(Explain):
@@ -636,20 +636,20 @@ class Costs(Explain):
     def test_every_page_names_rungs_whose_sources_exist(self):
         for rung in RUNGS:
             for op in ("scan", "segscan"):
-                (cost,) = self.costs_of("--op", op, "--method", rung, "1", "2")
+                (cost,) = self.costs_of("--op", op, "--rung", rung, "1", "2")
                 self.assertEqual((cost["primitive"], cost["rung"]), (op, rung))
                 self.assert_source_names(rung, cost["source"])
         for rung in ("tree", "divergent", "sequential", "chunked", "atomic"):
-            (cost,) = self.costs_of("--op", "reduce", "--method", rung, "1", "2")
+            (cost,) = self.costs_of("--op", "reduce", "--rung", rung, "1", "2")
             self.assert_source_names(rung, cost["source"])
         names = lambda *words: [(c["primitive"], c["rung"]) for c in self.costs_of("--op", *words)]
         self.assertEqual(names("compact", "1"), [("scan", "blelloch")])
-        self.assertEqual(names("multiply", "dense:2,3", "dense:3,2"), [("scan", "blelloch")])
+        self.assertEqual(names("spgemm", "dense:2,3", "dense:3,2"), [("scan", "blelloch")])
         self.assertEqual(names("sort", "1"), [("sort", "split"), ("scan", "blelloch")])
         self.assertEqual(names("expand", "1"), [("expand", "scatter"), ("expand", "gather"), ("scan", "blelloch")])
         self.assertEqual(names("gather", "1", "|", "0"), [("gather", "direct")])
         self.assertEqual(names("histogram", "1"), [("histogram", "atomic")])
-        self.assertEqual(names("histogram", "1", "--method", "private:8"), [("histogram", "private:8")])
+        self.assertEqual(names("histogram", "1", "--rung", "private:8"), [("histogram", "private:8")])
         self.assertEqual([c["rung"] for c in self.costs_of(self.data("symmetric4.mtx"))], ["blelloch"])
 
     def test_the_document_says_the_same(self):
@@ -657,7 +657,7 @@ class Costs(Explain):
             lines = [line.strip("|\n ").split(" | ") for line in file if line.startswith("| `")]
         table = {line[0].strip("` "): line for line in lines if "scan_" in line[1]}
         for rung in RUNGS:
-            (cost,) = self.costs_of("--op", "scan", "--method", rung, "1")
+            (cost,) = self.costs_of("--op", "scan", "--rung", rung, "1")
             name, source, work, depth = table[rung][:4]
             self.assertEqual((cost["work"], cost["depth"]), (work, depth))
             self.assertEqual(cost["source"], "primitives/scan/" + source.strip("`"))
@@ -694,7 +694,7 @@ class Moves(Explain):
         for rung in ("atomic", "private", "private:1", "private:3", "private:64"):
             for n in (1, 5, 32):
                 values = [rng.randrange(-2, 7) for _ in range(n)]
-                got = self.json_of("--op", "histogram", "--method", rung, *map(str, values))
+                got = self.json_of("--op", "histogram", "--rung", rung, *map(str, values))
                 self.assertEqual(got["out"], [values.count(b) for b in range(max(max(values), 0) + 1)])
                 inside = sum(value >= 0 for value in values)
                 if rung == "atomic":
@@ -713,17 +713,17 @@ class Moves(Explain):
         rng = random.Random(6)
         for values in [[0], [0, 0, 0], [4], [0, 2, 0, 0, 1]] + [[rng.randrange(4) for _ in range(n)] for n in (7, 15)]:
             for rung in ("blelloch", "chained:2"):
-                got = self.json_of("--op", "expand", "--method", rung, "--size", "64", *map(str, values))
+                got = self.json_of("--op", "expand", "--rung", rung, "--size", "64", *map(str, values))
                 self.assertEqual(got["offsets"], [0] + list(itertools.accumulate(values)))
                 pairs = [(i, k) for i, value in enumerate(values) for k in range(value)]
                 self.assertEqual(list(zip(got["source"], got["rank"])), pairs)
                 self.assertEqual(got["out"], [values[i] for i, _ in pairs])
 
-    def test_multiply(self):
+    def test_spgemm(self):
         """The steps of a product of two small matrices of whole numbers, and its sums."""
         for a, b in (("dense:3,4", "dense:4,2"), ("poisson2d:2", "poisson2d:2"), ("diagonal:5", "dense:5,2"),
                      ("empty:6,0.5,1", "dense:6,2")):
-            got = self.json_of("--op", "multiply", "--size", "200", a, b)
+            got = self.json_of("--op", "spgemm", "--size", "200", a, b)
             rows_a, rows_b = got["A_row_ptr"], got["B_row_ptr"]
             products = [
                 (i, got["B_col"][l], got["A_val"][k] * got["B_val"][l])
@@ -742,10 +742,10 @@ class Moves(Explain):
             self.assertEqual(got["C_val"], list(sums.values()))
             self.assertEqual(got["C_row_ptr"], [sum(i < row for i, _ in sums) for row in range(len(rows_a))])
             self.assertEqual(sum(got["heads"]), len(sums))
-        self.fails(1, "explain", "--op", "multiply", "dense:2,2", says="two matrices")
-        self.fails(4, "explain", "--op", "multiply", "dense:2,3", "dense:2,3", says="columns of A must be the rows of B")
-        self.fails(3, "explain", "--op", "multiply", "dense:5,5", "dense:5,5", says="125 products")
-        self.fails(1, "explain", "--op", "multiply", "dense:2,2", "dense:2,2", "--type", "f32", says="computes in f64")
+        self.fails(1, "explain", "--op", "spgemm", "dense:2,2", says="two matrices")
+        self.fails(4, "explain", "--op", "spgemm", "dense:2,3", "dense:2,3", says="columns of A must be the rows of B")
+        self.fails(3, "explain", "--op", "spgemm", "dense:5,5", "dense:5,5", says="125 products")
+        self.fails(1, "explain", "--op", "spgemm", "dense:2,2", "dense:2,2", "--type", "f32", says="computes in f64")
 
     def test_gather(self):
         rng = random.Random(7)
@@ -809,19 +809,19 @@ class Mistakes(Explain):
 
     def test_rungs_and_operations(self):
         for op in ("scan", "segscan"):
-            self.fails(1, "explain", "--op", op, "--method", "zig", "1", says=['"zig"', *RUNGS])
-            self.fails(1, "explain", "--op", op, "--method", "blelloch:3", "1", says="power of two")
-        self.fails(1, "explain", "--op", "reduce", "--method", "zig", "1", says=["zig", "tree", "divergent", "atomic"])
-        self.fails(1, "explain", "--op", "compact", "--method", "zig", "1", says=['"zig"', "blelloch"])
-        self.fails(1, "explain", self.data("symmetric4.mtx"), "--method", "zig", says=['"zig"', "blelloch"])
-        self.fails(1, "explain", "--op", "segscan", "--method", "serial", "1", says="no steps to show")
+            self.fails(1, "explain", "--op", op, "--rung", "zig", "1", says=['"zig"', *RUNGS])
+            self.fails(1, "explain", "--op", op, "--rung", "blelloch:3", "1", says="power of two")
+        self.fails(1, "explain", "--op", "reduce", "--rung", "zig", "1", says=["zig", "tree", "divergent", "atomic"])
+        self.fails(1, "explain", "--op", "compact", "--rung", "zig", "1", says=['"zig"', "blelloch"])
+        self.fails(1, "explain", self.data("symmetric4.mtx"), "--rung", "zig", says=['"zig"', "blelloch"])
+        self.fails(1, "explain", "--op", "segscan", "--rung", "serial", "1", says="no steps to show")
         self.fails(1, "explain", "--op", "sorted", "1", says=["sorted", "gather, sort, histogram"])
         for op in ("sort", "expand"):
-            self.fails(1, "explain", "--op", op, "--method", "zig", "1", says=['"zig"', "blelloch"])
-        self.fails(1, "explain", "--op", "histogram", "--method", "privates", "1", says="atomic and private")
+            self.fails(1, "explain", "--op", op, "--rung", "zig", "1", says=['"zig"', "blelloch"])
+        self.fails(1, "explain", "--op", "histogram", "--rung", "privates", "1", says="atomic and private")
         for block in ("0", "x", "", "1025"):
-            self.fails(1, "explain", "--op", "histogram", "--method", "private:" + block, "1", says="from 1 to 1024")
-        self.fails(1, "explain", "--op", "gather", "--method", "blelloch", "1", "|", "0", says="rung direct")
+            self.fails(1, "explain", "--op", "histogram", "--rung", "private:" + block, "1", says="from 1 to 1024")
+        self.fails(1, "explain", "--op", "gather", "--rung", "blelloch", "1", "|", "0", says="rung direct")
         self.fails(1, "explain", "--op", "scan", "--operator", "plus", "1", says="plus")
         self.fails(4, "explain", "--op", "segscan", "--operator", "max", "1", says="add and last")
 
@@ -865,7 +865,7 @@ class Mistakes(Explain):
         self.fails(1, "explain", "--op", "scan", "--heads", "0", "1", says="--heads is not for")
         self.fails(1, "explain", "--op", "scan", "--keep", "nonzero", "1", says="--keep is not for")
         self.fails(1, "explain", "--operator", "max", self.data("symmetric4.mtx"), says="--operator is not for")
-        self.fails(1, "mul", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain accepts it")
+        self.fails(1, "matvec", "--exclusive", self.data("symmetric4.mtx"), says="spmv explain accepts it")
         self.fails(1, "explain", "--op", "scan", "--size", "1025", "1", says="at most 1024")
         self.fails(1, "explain", "--op", "scan", "--backend", "ref", "1", says="--backend is not for explain")
         self.fails(1, "explain", "--op", "scan", "--cache", "1", says="--cache has no effect")

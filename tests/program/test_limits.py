@@ -102,15 +102,15 @@ class Memory(LimitsCase):
         rows, columns = self.write("rows.mtx", ROWS), self.write("columns.mtx", COLUMNS)
         out = os.path.join(self.folder, "out.mtx")
         needed = {}
-        for command in ("info", "mul", "solve", "spy", "explain"):
+        for command in ("info", "matvec", "solve", "spy", "explain"):
             done = self.refused(5, command, rows, "--max-memory", "1G", says=["rows.mtx:2:1:", "2147483647 x 3", "--max-memory SIZE"])
             needed[command] = int(done.stderr.split("the whole job needs ")[1].split(" MB")[0])
         self.refused(5, "convert", rows, out, "--max-memory", "1G", says=["the whole job needs"])
         # bench: test_bench_command.py, whose program does not measure a bandwidth for seconds first
         # Row offsets take 17 GB, vectors 17 GB each.
         self.assertGreater(needed["info"], 17_000)
-        self.assertGreater(needed["mul"], needed["info"] + 2 * 17_000)
-        self.assertGreater(needed["solve"], needed["mul"] + 4 * 17_000)
+        self.assertGreater(needed["matvec"], needed["info"] + 2 * 17_000)
+        self.assertGreater(needed["solve"], needed["matvec"] + 4 * 17_000)
         self.refused(5, columns, "--max-memory", "1G", says=["3 x 2147483647"])
         self.refused(5, "info", columns, "--max-memory", "1G", says=["3 x 2147483647"])
         self.assertFalse(os.path.exists(out))
@@ -124,7 +124,7 @@ class Memory(LimitsCase):
     def test_limits_of_the_system(self):
         needs_plain_program(self)
         rows = self.write("rows.mtx", ROWS)
-        for command in ("info", "mul", "solve"):
+        for command in ("info", "matvec", "solve"):
             self.refused(5, command, rows, **space(8 * GIGA), says=["the limit of the address space, ulimit -v"])
         # The option overrides the limit, so the allocation itself fails.
         done = self.refused(5, "info", rows, "--max-memory", "off", **space(8 * GIGA))
@@ -161,7 +161,7 @@ class Memory(LimitsCase):
             to.write(text.read())
         for i, a in enumerate((file, packed, "poisson2d:400", "uniform:200000,200000,8", "uniform:1000,300000,500",
                                "longrows:1,2000000,1000000", "diagonal:300000", "rmat:15,8")):
-            for command in (["info"], ["mul"]) if i < 2 else (["info"],) if i % 2 else (["mul"],):
+            for command in (["info"], ["matvec"]) if i < 2 else (["info"],) if i % 2 else (["matvec"],):
                 estimate, peak = self.estimate(*command, a, "--threads", "2")
                 self.assertTrue(0.6 < estimate / peak < 1.5, (command, a, estimate, peak))
         for a in ("poisson2d:400", "poisson3d:40"):
@@ -176,7 +176,7 @@ class Memory(LimitsCase):
     def test_hostile_headers(self):
         for name, text in HOSTILE:
             path = self.write("A.mtx", text)
-            for command in ["info"], ["mul"], ["solve", "--max-iterations", "20"]:
+            for command in ["info"], ["matvec"], ["solve", "--max-iterations", "20"]:
                 code, last, peak = peak_of([test_program.PROGRAM, *command, path, "-q", "--max-memory", "1G"])
                 self.assertIn(code, (3, 5), (name, command, last))
                 self.assertLess(peak, 500_000_000, (name, command))
@@ -203,7 +203,7 @@ class Threads(LimitsCase):
         for name, size in (("OMP_STACKSIZE", "32k"), ("OMP_STACKSIZE", "32768B"), ("OMP_STACKSIZE", " 32 "), ("GOMP_STACKSIZE", "100")):
             self.refused(1, "solve", "poisson2d:200", "--threads", "4", env={name: size}, says=[f"({name}), at least 131072 are needed"])
         for size in ("1M", " 1024 k ", "200", "not a size"):
-            self.answer("mul", "poisson2d:200", "-q", "--threads", "4", env={"OMP_STACKSIZE": size})
+            self.answer("matvec", "poisson2d:200", "-q", "--threads", "4", env={"OMP_STACKSIZE": size})
         self.answer("poisson2d:200", "-q", "--threads", "1", env={"OMP_STACKSIZE": "32k"})
 
     def test_the_affinity_mask(self):

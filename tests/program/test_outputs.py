@@ -70,16 +70,16 @@ class Inputs(Case):
 
     def test_every_name_of_the_matrix(self):
         for name in "a.mtx", "link.mtx", "hard.mtx", "../" + os.path.basename(self.folder) + "/a.mtx":
-            self.refused("mul", self.a, "-o", self.path(name))
+            self.refused("matvec", self.a, "-o", self.path(name))
             self.refused("solve", self.a, "-o", self.path(name))
             self.refused("convert", self.path(name), self.a)
             self.refused("convert", self.a, self.path(name))
 
     def test_every_input_and_every_output(self):
         a, x = self.a, self.x
-        self.refused("mul", a, x, "-o", x)
-        self.refused("mul", a, "--y0", x, "--beta", "1", "-o", x)
-        self.refused("mul", a, x, f"--json={x}")
+        self.refused("matvec", a, x, "-o", x)
+        self.refused("matvec", a, "--y0", x, "--beta", "1", "-o", x)
+        self.refused("matvec", a, x, f"--json={x}")
         self.refused(a, x, f"--json={a}")
         self.refused("solve", a, x, "-o", x)
         self.refused("solve", a, "--x0", x, "--history", x)
@@ -100,10 +100,10 @@ class Inputs(Case):
             files[command] = named
         written = {"output", "history", "plot", "json", "csv"}
         self.assertEqual(set(sum(files.values(), [])) - written, {"x0", "y0", "near-null", "right", "project"})
-        for command in "mul", "solve", "bench", "multiply", "convert", "spy", "info", "explain":
+        for command in "matvec", "solve", "bench", "spgemm", "convert", "spy", "info", "explain":
             for option in files[command]:
                 if option in written:
-                    self.refused(command, self.a, *["poisson2d:3"] * (command == "multiply"), f"--{option}={self.a}")
+                    self.refused(command, self.a, *["poisson2d:3"] * (command == "spgemm"), f"--{option}={self.a}")
                     continue
                 for output in written & set(files[command]):
                     self.refused(command, "poisson2d:3", f"--{option}={self.x}", f"--{output}={self.x}")
@@ -115,7 +115,7 @@ class Inputs(Case):
 
     def test_standard_streams(self):
         with open(self.a, encoding="utf-8") as stdin:
-            done = subprocess.run([test_program.PROGRAM, "mul", "-", "-o", self.a], stdin=stdin, capture_output=True, check=False)
+            done = subprocess.run([test_program.PROGRAM, "matvec", "-", "-o", self.a], stdin=stdin, capture_output=True, check=False)
         self.assertEqual((done.returncode, self.read("a.mtx")), (1, SYMMETRIC))
         with open(self.a, "a", encoding="utf-8") as stdout:
             self.fails(1, self.a, stdout=stdout, says="standard output is an input")
@@ -125,8 +125,8 @@ class Inputs(Case):
         # gen reads no file, a SPEC is not a file, and a device may be input and output.
         self.write("poisson2d:2", "old\n")
         self.ok("gen", "poisson2d:2", "-o", "poisson2d:2", cwd=self.folder)
-        self.ok("mul", self.a, "-o", self.path("y.txt"), f"--json={os.devnull}")
-        self.ok("mul", self.a, self.x, "-o", os.devnull)
+        self.ok("matvec", self.a, "-o", self.path("y.txt"), f"--json={os.devnull}")
+        self.ok("matvec", self.a, self.x, "-o", os.devnull)
 
 
 class Kept(Case):
@@ -150,7 +150,7 @@ class Kept(Case):
         cache = self.path("cache")
         text = "\n".join(["old"] * 3)
         jobs = [["convert", a, self.path("b.mtx")], ["convert", a, self.path("b.spmv")],
-                ["gen", "poisson2d:40", "-o", self.path("g.mtx")], ["mul", a, "-o", self.path("y.mtx"), "--format", "%.90f"],
+                ["gen", "poisson2d:40", "-o", self.path("g.mtx")], ["matvec", a, "-o", self.path("y.mtx"), "--format", "%.90f"],
                 ["solve", "poisson2d:40", "--history", self.path("h.csv"), "-o", os.devnull],
                 ["solve", "poisson2d:2", "--json=" + self.path("r.json")]]  # fmt: skip
         # Blocks of 512 bytes. With less than two, LLVM's OpenMP fails before main() begins.
@@ -194,7 +194,7 @@ class Kept(Case):
         a = self.write("a.mtx", SYMMETRIC)
         long = lambda ending: self.path("n" * (255 - len(ending)) + ending)
         jobs = [["solve", a, "--json=" + long(".json")], ["solve", a, "--history", long(".csv")],
-                ["mul", a, "-o", long(".txt")], ["convert", a, long(".mtx")], ["gen", "poisson2d:3", "-o", long(".spmv")],
+                ["matvec", a, "-o", long(".txt")], ["convert", a, long(".mtx")], ["gen", "poisson2d:3", "-o", long(".spmv")],
                 ["bench", "poisson2d:3", "--peers", "none", "--csv=" + long(".csv")]]  # fmt: skip
         drawn = run("spy", a, "-o", self.path("probe.svg"))
         if drawn.returncode == 0:
@@ -209,7 +209,7 @@ class Kept(Case):
             os.unlink(self.path(name))
 
     def test_set_id_bits_owner_and_group(self):
-        for name, job in ("y.txt", ["mul", "poisson2d:3", "-o"]), ("r.json", ["mul", "poisson2d:3", "--json"]):
+        for name, job in ("y.txt", ["matvec", "poisson2d:3", "-o"]), ("r.json", ["matvec", "poisson2d:3", "--json"]):
             path = self.write(name, "old\n")
             if os.geteuid() == 0:
                 os.chown(path, 1234, 2345)
@@ -285,7 +285,7 @@ class Signals(Case):
         fifo, cache = self.path("fifo"), self.path("cache")
         os.mkfifo(fifo)
         for env in os.environ, dict(os.environ, SPMV_CACHE=cache):
-            self.ends_by_one(-signal.SIGINT, "mul", fifo, "-o", self.path("y.txt"), env=env)
+            self.ends_by_one(-signal.SIGINT, "matvec", fifo, "-o", self.path("y.txt"), env=env)
             self.ends_by_one(-signal.SIGINT, "info", "-", stdin=subprocess.PIPE, env=env)
             self.ends_by_one(-signal.SIGINT, "convert", fifo, self.path("b.mtx"), env=env)
             # bench ends regularly, with the results so far.
@@ -313,13 +313,13 @@ class Forms(Case):
         answer = self.ok(a, self.vector("y", Y)).stdout
         for stem, text in ("y.txt", plain), ("y", plain), ("y.mtx", mtx), ("Y.MTX", mtx):
             for packing in packings:
-                self.ok("mul", a, "-o", self.path(stem + packing))
+                self.ok("matvec", a, "-o", self.path(stem + packing))
                 self.assertIn(self.unpacked(stem + packing), (text, None))
                 self.assertEqual(self.ok(a, self.path(stem + packing)).stdout, answer)
         self.ok("solve", "poisson2d:2", "-o", self.path("s.mtx"))
         self.assertTrue(self.read("s.mtx").startswith("%%MatrixMarket matrix array real general\n4 1\n"))
         # Several right-hand sides are columns.
-        self.ok("mul", "diagonal:2,values=constant", self.write("k.txt", "1 2 3\n4 5 6\n"), "-o", self.path("k.mtx"))
+        self.ok("matvec", "diagonal:2,values=constant", self.write("k.txt", "1 2 3\n4 5 6\n"), "-o", self.path("k.mtx"))
         self.assertEqual(self.read("k.mtx").split("\n", 1)[1], "2 3\n1\n4\n2\n5\n3\n6\n")
 
     def test_generated(self):
@@ -331,10 +331,10 @@ class Forms(Case):
 
     def test_refused_before_any_work(self):
         for name in "y.zip", "y.tar.gz", "y.tgz", "y.lz4", "y.spmv.xz", "y.gz.bz2":
-            for job in ["mul", "nowhere.mtx"], ["solve", "nowhere.mtx"], ["gen", "nothing:3"]:
+            for job in ["matvec", "nowhere.mtx"], ["solve", "nowhere.mtx"], ["gen", "nothing:3"]:
                 self.fails(1, *job, "-o", self.path(name), says=name)
             self.fails(1, "convert", "nowhere.mtx", self.path(name), says=name)
-        self.fails(1, "mul", "nowhere.mtx", "-o", self.path("y.mtx"), "--format", "%g;", says="can contain only numbers")
+        self.fails(1, "matvec", "nowhere.mtx", "-o", self.path("y.mtx"), "--format", "%g;", says="can contain only numbers")
         self.assertEqual(self.files(), [])
 
     def test_convert_keeps_symmetry_and_comments(self):

@@ -31,7 +31,7 @@ for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
 
-COMMANDS = ["mul", "multiply", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
+COMMANDS = ["matvec", "spgemm", "solve", "bench", "info", "explain", "gen", "convert", "spy", "doctor", "help"]
 
 
 def read_terminal(leader):
@@ -207,9 +207,9 @@ class MainJob(Case):
     def test_existing_file_wins_over_spec_and_command_needs_folder(self):
         self.write("poisson2d:2", "%%MatrixMarket matrix array real general\n1 1\n7\n")
         self.assertEqual(self.ok("poisson2d:2", cwd=self.folder).stdout, "7\n")
-        shutil.copy(os.path.join(self.folder, "poisson2d:2"), os.path.join(self.folder, "mul"))
-        self.assertEqual(self.ok("./mul", cwd=self.folder).stdout, "7\n")
-        self.fails(1, "mul", cwd=self.folder, says=["argument is missing", "spmv mul A"])
+        shutil.copy(os.path.join(self.folder, "poisson2d:2"), os.path.join(self.folder, "matvec"))
+        self.assertEqual(self.ok("./matvec", cwd=self.folder).stdout, "7\n")
+        self.fails(1, "matvec", cwd=self.folder, says=["argument is missing", "spmv matvec A"])
 
     def test_no_rows_no_columns(self):
         empty = "%%MatrixMarket matrix coordinate real general\n{} {} 0\n"
@@ -227,11 +227,11 @@ class MainJob(Case):
         x = self.vector("x.txt", [1, 1e-12])
         rounded = struct.unpack("f", struct.pack("f", 0.1))[0]
         self.assertEqual(float(self.ok("-", x, "--type", "mixed", stdin=text).stdout), rounded + 1e-12)
-        done = self.ok("mul", "-", x, "--type", "mixed", "--transpose", "--json", stdin=text.replace("1 2", "2 1"))
+        done = self.ok("matvec", "-", x, "--type", "mixed", "--transpose", "--json", stdin=text.replace("1 2", "2 1"))
         document = json.loads(done.stdout)
         self.assertEqual((document["result"]["type"], document["result"]["value_type"]), ("f64", "f32"))
         self.assertLessEqual(document["verify"]["worst_error_over_bound"], 1)
-        self.assertNotIn("value_type", json.loads(self.ok("mul", "-", x, "--json", stdin=text).stdout)["result"])
+        self.assertNotIn("value_type", json.loads(self.ok("matvec", "-", x, "--json", stdin=text).stdout)["result"])
         self.assertIn("f32 with vectors and sums in f64", self.ok("poisson2d:3", "--type", "mixed").stderr)
         self.ok("info", "poisson2d:3", "--type", "mixed")
         for backend in ("ref", "omp"):
@@ -275,7 +275,7 @@ class SeveralVectors(Case):
             self.usable_backends(), ["f64", "f32", "mixed"], [False, True], [0, 1]
         ):
             n, m = (8, 5) if transpose else (5, 8)
-            words = ["mul", self.path, files[n][form], "--backend", backend, "--type", kind] + ["--transpose"] * transpose
+            words = ["matvec", self.path, files[n][form], "--backend", backend, "--type", kind] + ["--transpose"] * transpose
             with self.subTest(words):
                 products = [self.a.times(x, transpose) for x in self.columns[n]]
                 done = self.ok(*words)
@@ -299,14 +299,14 @@ class SeveralVectors(Case):
         unit = "diagonal:8,values=constant"
         for ending in "txt", "spmv", "gz":
             y = os.path.join(self.folder, "y." + ending)
-            done = run("mul", self.path, x, "-o", y)
+            done = run("matvec", self.path, x, "-o", y)
             if ending == "gz" and done.returncode == 4 and "libarchive" in done.stderr:
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.ok(unit, y).stdout, text, ending)
         with open(os.path.join(self.folder, "y.spmv"), "rb") as file:
             self.assertEqual(file.read(8), b"\x89SPVC\r\n\x1a")
-        self.fails(1, "mul", self.path, x, "-o", os.path.join(self.folder, "z.spmv"), "--format", "%g", says="has no format of numbers")
+        self.fails(1, "matvec", self.path, x, "-o", os.path.join(self.folder, "z.spmv"), "--format", "%g", says="has no format of numbers")
         self.fails(3, "info", os.path.join(self.folder, "y.spmv"), says="the binary form of a vector, not of a matrix")
 
     def test_one_row_is_a_vector_or_several(self):
@@ -335,7 +335,7 @@ class SeveralVectors(Case):
     def test_sizes_that_do_not_fit(self):
         x, y = self.write("x.txt", self.rows(self.columns[5])), self.write("y.txt", self.rows(self.columns[8][:2]))
         self.fails(4, self.path, y, says=["y.txt has 8 x 2 numbers, x needs 5 rows"])
-        self.fails(4, "mul", self.path, x, "--beta", "1", "--y0", y, says=["y.txt has 2 vectors, y0 needs 3"])
+        self.fails(4, "matvec", self.path, x, "--beta", "1", "--y0", y, says=["y.txt has 2 vectors, y0 needs 3"])
         self.fails(4, self.path, self.write("none.mtx", "%%MatrixMarket matrix array real general\n5 0\n"),
                    says=["none.mtx has 0 vectors"])
 
@@ -354,7 +354,7 @@ class Mul(Case):
             n, m = (8, 5) if transpose else (5, 8)
             product = self.a.times(self.vectors[n], transpose)
             for method in ["auto", *methods]:
-                common = ["mul", self.path, self.files[n], "--backend", backend, "--method", method]
+                common = ["matvec", self.path, self.files[n], "--backend", backend, "--method", method]
                 common += ["--type", type_name] + ["--transpose"] * transpose
                 with self.subTest(common):
                     done = self.ok(*common)
@@ -366,34 +366,34 @@ class Mul(Case):
 
     def test_output_file_is_replaced_and_kept_on_failure(self):
         out = self.write("y.txt", "old\n")
-        done = self.ok("mul", self.path, self.files[5], "-o", out)
+        done = self.ok("matvec", self.path, self.files[5], "-o", out)
         self.assertEqual(done.stdout, "")
         expected = self.read("y.txt")
         self.assertEqual(numbers(expected), self.a.times(self.vectors[5]))
         missing = os.path.join(self.folder, "no", "y.txt")
-        self.fails(2, "mul", self.path, "-o", missing, says=missing)
+        self.fails(2, "matvec", self.path, "-o", missing, says=missing)
 
         before = sorted(os.listdir(self.folder))
-        self.fails(2, "mul", "poisson2d:100", "-o", out, says="y.txt", **limit_files(4096))
+        self.fails(2, "matvec", "poisson2d:100", "-o", out, says="y.txt", **limit_files(4096))
         self.assertEqual(self.read("y.txt"), expected)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_options_that_need_each_other(self):
-        self.fails(1, "mul", self.path, "--beta", "2", says="--y0")
-        self.fails(1, "mul", self.path, "--y0", self.files[8], says="--beta")
-        self.fails(1, "mul", "-", "--beta", "2", "--y0", "-", says="once")
+        self.fails(1, "matvec", self.path, "--beta", "2", says="--y0")
+        self.fails(1, "matvec", self.path, "--y0", self.files[8], says="--beta")
+        self.fails(1, "matvec", "-", "--beta", "2", "--y0", "-", says="once")
 
     def test_order_of_options_and_end_of_options(self):
-        expected = numbers(self.ok("mul", self.path, self.files[5], "--alpha", "3").stdout)
+        expected = numbers(self.ok("matvec", self.path, self.files[5], "--alpha", "3").stdout)
         self.assertEqual(expected, [3 * v for v in self.a.times(self.vectors[5])])
-        for order in itertools.permutations(["mul", self.path, self.files[5]]):
-            if not (order.index("mul") < order.index(self.path) < order.index(self.files[5])):
+        for order in itertools.permutations(["matvec", self.path, self.files[5]]):
+            if not (order.index("matvec") < order.index(self.path) < order.index(self.files[5])):
                 continue
             for place in range(4):
                 words = [*order[:place], "--alpha", "3", *order[place:]]
                 self.assertEqual(numbers(self.ok(*words).stdout), expected, words)
         os.rename(self.path, os.path.join(self.folder, "-a.mtx"))
-        self.assertEqual(numbers(self.ok("mul", "--alpha=3", "--", "-a.mtx", "v5.txt", cwd=self.folder).stdout), expected)
+        self.assertEqual(numbers(self.ok("matvec", "--alpha=3", "--", "-a.mtx", "v5.txt", cwd=self.folder).stdout), expected)
 
 
 class Complex(Case):
@@ -427,7 +427,7 @@ class Complex(Case):
             text, a = self.matrix(symmetry)
             path = self.write("a.mtx", text)
             for (backend, _), kind, transpose in itertools.product(self.usable_backends(), ([], ["--type", "c64"]), (False, True)):
-                words = ["mul", path, x_path, "--backend", backend, *kind] + ["--transpose"] * transpose
+                words = ["matvec", path, x_path, "--backend", backend, *kind] + ["--transpose"] * transpose
                 with self.subTest(words, symmetry=symmetry):
                     product = [sum((a[j][i] if transpose else a[i][j]) * x[j] for j in range(9)) for i in range(9)]
                     done = self.ok(*words)
@@ -702,7 +702,7 @@ class Checks(Case):
         self.assertIn("not checked", done.stderr)
 
     def test_last_bit_is_found_by_bitwise_alone(self):
-        arguments = ["mul", "poisson3d:5", "--verify"]
+        arguments = ["matvec", "poisson3d:5", "--verify"]
         self.ok(*arguments, **self.plant("bit:7"))
         done = run("poisson3d:5", "--verify=bitwise", **self.plant("bit:7"))
         self.assertEqual(done.returncode, 9)
@@ -712,7 +712,7 @@ class Checks(Case):
 
     def test_bitwise_with_beta_repeats_from_the_same_y0(self):
         y0 = self.vector("y0.txt", [0.1 * i for i in range(25)])
-        done = self.ok("mul", "poisson2d:5", "--alpha", "0.3", "--beta", "0.7", "--y0", y0, "--verify=bitwise")
+        done = self.ok("matvec", "poisson2d:5", "--alpha", "0.3", "--beta", "0.7", "--y0", y0, "--verify=bitwise")
         self.assertIn("same bits", done.stderr)
 
     def test_not_finite_values_pass_where_both_are(self):
@@ -748,9 +748,9 @@ class ExitCodes(Case):
         self.fails(1, "doctor", "poisson2d:3", says="unexpected argument")
         self.fails(1, "help", "nothing", says=["nothing", *COMMANDS])
         self.fails(1, "info", "poisson2d:3", "--transpose", says=["--transpose", "info"])
-        self.fails(1, "mul", "poisson2d:3", "--alpha", "two", says="two")
+        self.fails(1, "matvec", "poisson2d:3", "--alpha", "two", says="two")
         self.fails(1, "poisson2d:3", "--rtol", "1", says=["--rtol", "spmv solve"])
-        self.fails(1, "solve", "poisson2d:3", "--alpha", "2", says=["--alpha", "solve", "spmv mul"])
+        self.fails(1, "solve", "poisson2d:3", "--alpha", "2", says=["--alpha", "solve", "spmv matvec"])
         for option, bad in [
             ("--backend", "tpu"), ("--type", "f65"), ("--threads", "-1"), ("--threads", "many"),
             ("--threads", "99999999999"), ("--device", "1x"), ("--verify", "=maybe"), ("--json", "="),
@@ -763,17 +763,17 @@ class ExitCodes(Case):
                       ["bench", "--op", "scan", "--seed", "9" * 20], ["bench", "--op", "scan", "--size", "9" * 20]):  # fmt: skip
             self.fails(1, *words, says=[f"{words[-2]} {words[-1]}: too large", "at most"])
         self.fails(1, "bench", "--op", "scan", "--seed", "-" + "9" * 20, says="at least 0")
-        for words in (["mul", "--alpha", "1e400"], ["mul", "--beta", "-1e400"], ["solve", "--rtol", "1e400"],
+        for words in (["matvec", "--alpha", "1e400"], ["matvec", "--beta", "-1e400"], ["solve", "--rtol", "1e400"],
                       ["solve", "--atol", "1e400"]):  # fmt: skip
             self.fails(1, *words, "poisson2d:3", says=[f"{words[1]} {words[2]}: too large for f64"])
         for type_name in ("f32", "c64"):
-            self.fails(1, "mul", "poisson2d:3", "--alpha", "1e300", "--type", type_name,
+            self.fails(1, "matvec", "poisson2d:3", "--alpha", "1e300", "--type", type_name,
                        says=["--alpha 1e+300", f"too large for {type_name}"])  # fmt: skip
         y0 = self.vector("y0.txt", [0.0] * 9)
-        self.fails(1, "mul", "poisson2d:3", "--type", "f32", "--beta", "-1e39", "--y0", y0, says="too large for f32")
+        self.fails(1, "matvec", "poisson2d:3", "--type", "f32", "--beta", "-1e39", "--y0", y0, says="too large for f32")
         for type_name in ("f64", "mixed", "c128"):
-            self.ok("mul", "poisson2d:3", "--alpha", "1e300", "--type", type_name)
-        self.ok("mul", "poisson2d:3", "--alpha", "3e38", "--type", "f32")
+            self.ok("matvec", "poisson2d:3", "--alpha", "1e300", "--type", type_name)
+        self.ok("matvec", "poisson2d:3", "--alpha", "3e38", "--type", "f32")
 
     def test_1_options_that_would_do_nothing(self):
         b = os.path.join(self.folder, "b.mtx")
@@ -809,10 +809,10 @@ class ExitCodes(Case):
     def test_4_things_that_do_not_fit(self):
         x = self.vector("x.txt", [1.0, 2.0])
         self.fails(4, "poisson2d:3", x, says=["x.txt", "2 numbers", "9"])
-        self.fails(4, "mul", "poisson2d:3", "--beta", "1", "--y0", x, says=["x.txt", "2 numbers", "9"])
+        self.fails(4, "matvec", "poisson2d:3", "--beta", "1", "--y0", x, says=["x.txt", "2 numbers", "9"])
         wide = self.write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 0\n")
         self.fails(4, wide, x, says=["2 numbers", "3", "2 x 3"])
-        self.ok("mul", "--transpose", wide, x)
+        self.ok("matvec", "--transpose", wide, x)
         complex_file = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n"
         self.fails(4, "-", "--type", "f64", stdin=complex_file, says=["standard input:1:34: ", "complex", "not as f64"])
         self.fails(4, "-", "--type", "mixed", stdin=complex_file, says=["complex", "not as f32"])
@@ -843,12 +843,12 @@ class Outputs(Case):
 
     def test_bad_formats_are_refused_before_any_work(self):
         x, j = self.path("x.txt"), self.path("r.json")
-        for command in (["poisson2d:3"], ["mul", "poisson2d:3"], ["solve", "poisson2d:3"]):
+        for command in (["poisson2d:3"], ["matvec", "poisson2d:3"], ["solve", "poisson2d:3"]):
             self.fails(1, *command, "--json", "--format", "%g", says=["--format has no effect", "-o"])
             for bad in ("%d", "%s", "%g%g", "none", "%"):
                 self.fails(1, *command, "--json", "-o", x, "--format", bad, says=["format", "%.6g"])
                 self.fails(1, *command, f"--json={j}", "--format", bad)
-        for command in ("mul", "solve"):
+        for command in ("matvec", "solve"):
             done = self.fails(1, command, "poisson2d:3", "-o", x, "--format", "%d")
             self.assertNotIn("9 x 9", done.stderr)
             self.fails(1, command, "nowhere.mtx", "--format", "%d", says="%d")
@@ -858,7 +858,7 @@ class Outputs(Case):
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_x_is_written_when_the_json_is_not(self):
         x, history = self.path("x.txt"), self.path("h.csv")
-        for command in (["solve", "poisson2d:4", "--history", history], ["mul", "poisson2d:4"],
+        for command in (["solve", "poisson2d:4", "--history", history], ["matvec", "poisson2d:4"],
                         ["solve", "poisson2d:4", "--precond", "all", "--history", history]):  # fmt: skip
             expected = self.ok(*command, "-q").stdout
             for words, stdout in ((["--json=/dev/full"], os.devnull), (["--json"], "/dev/full")):
@@ -881,7 +881,7 @@ class Outputs(Case):
         cg = json.loads(self.read("r.json"))["result"]["cg"]
         self.assertEqual(len(self.read("h.csv").splitlines()), cg["iterations"] + 2)
         y = self.path("y.txt")
-        done = run("mul", "uniform:3000,3000,2", "-o", y, f"--json={j}", **limit_files(8192))
+        done = run("matvec", "uniform:3000,3000,2", "-o", y, f"--json={j}", **limit_files(8192))
         self.assertEqual(done.returncode, 2)
         self.assertFalse(os.path.exists(y))
         self.assertEqual(json.loads(self.read("r.json"))["result"]["op"], "spmv")
@@ -893,7 +893,7 @@ class Outputs(Case):
                (lost, "a link to a missing file"), ("", "No such file")]  # fmt: skip
         before = sorted(os.listdir(self.folder))
         for path, reason in bad:
-            for words in (["mul", "nowhere.mtx", "-o", path], ["solve", "nowhere.mtx", "-o", path],
+            for words in (["matvec", "nowhere.mtx", "-o", path], ["solve", "nowhere.mtx", "-o", path],
                           ["solve", "nowhere.mtx", "-o", path, "--json=" + self.path("k.json")]):  # fmt: skip
                 self.fails(2, *words, says=["cannot write " + path, reason])
             if path:
@@ -929,7 +929,7 @@ class Outputs(Case):
             self.fails(1, "solve", "poisson2d:3", *words, says=["both.svg", "two outputs"])
         self.fails(1, "solve", "poisson2d:3", "-o", both, "--plot", both, says=["both.svg", "two outputs"])
         self.fails(1, "bench", "poisson2d:3", f"--csv={both}", f"--json={both}", says=["both.svg", "two outputs"])
-        self.fails(1, "mul", "poisson2d:3", "-o", both, f"--json={both}", says=["both.svg", "two outputs"])
+        self.fails(1, "matvec", "poisson2d:3", "-o", both, f"--json={both}", says=["both.svg", "two outputs"])
         self.fails(1, "gen", "poisson2d:3", "-o", both, f"--json={both}", says=["both.svg", "two outputs"])
         mtx = self.path("b.mtx")
         self.fails(1, "convert", "poisson2d:3", mtx, f"--json={mtx}", says=["b.mtx", "two outputs"])
@@ -1016,9 +1016,9 @@ class Json(Case):
         done = self.ok("poisson2d:3", f"--json={j}")
         self.assertEqual(numbers(done.stdout), poisson2d(3))
         self.assertEqual(json.loads(self.read("r.json"))["matrix"]["rows"], 9)
-        self.one("mul", "poisson2d:3", "--json", "-o", y)
+        self.one("matvec", "poisson2d:3", "--json", "-o", y)
         self.assertEqual(numbers(self.read("y.txt")), poisson2d(3))
-        self.fails(1, "mul", "poisson2d:3", "--json", "-o", "-", says="--json=FILE")
+        self.fails(1, "matvec", "poisson2d:3", "--json", "-o", "-", says="--json=FILE")
 
     def test_json_file_is_replaced_or_kept(self):
         j = self.write("r.json", "old\n")
@@ -1178,7 +1178,7 @@ class Solve(Case):
         self.assertEqual(
             list(cg),
             ["solver", "why_solver", "precond", "precision", "status", "iterations", "rtol", "recurrence_residual",
-             "true_residual", "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "largest_error",
+             "true_residual", "setup_seconds", "seconds_per_iteration", "method", "why", "restarts", "rung", "largest_error",
              "estimated_error_energy_norm", "backward_error", "backward_row", "energy_norm"],
         )  # fmt: skip
         self.assertEqual((cg["precond"], cg["precision"], cg["status"], cg["rtol"]), ("none", "f64", "ok", 1e-8))
@@ -1279,9 +1279,11 @@ class Solve(Case):
         self.fails(1, "solve", says="argument is missing")
         for backend, methods in self.usable_backends():
             self.fails(1, "solve", "poisson2d:3", "--backend", backend, "--method", "sparkle",
-                       says=[*methods, "unknown rung or method", "textbook"])  # fmt: skip
-        self.fails(1, "solve", "poisson2d:3", "--backend", "ref", "--method", "fused", says=["there are: textbook, auto"])
-        self.fails(1, "solve", "poisson2d:3", "--backend", "omp", "--method", "sparkle", says=["fused, textbook, auto"])
+                       says=[*methods, "unknown method"])  # fmt: skip
+            self.fails(1, "solve", "poisson2d:3", "--backend", backend, "--rung", "sparkle",
+                       says=["unknown rung", "textbook"])  # fmt: skip
+        self.fails(1, "solve", "poisson2d:3", "--backend", "ref", "--rung", "fused", says=["there are: auto, textbook"])
+        self.fails(1, "solve", "poisson2d:3", "--backend", "omp", "--rung", "sparkle", says=["auto, fused, textbook"])
 
     def test_9_planted_errors_are_found(self):
         plant = Checks.plant("5")
@@ -1312,7 +1314,17 @@ class Solve(Case):
         self.assertEqual([name for name, _ in parts], ["load", "plan", "solve", "check"])
         self.assertLess(abs(sum(float(share) for _, share in parts) - 100), 0.21)
 
-    def test_methods_of_solver_and_product(self):
+    def test_rung_and_method(self):
+        for words, rung, product in [
+            (["--rung", "textbook"], "textbook", "tiles"), (["--rung", "fused"], "fused", "tiles"),
+            (["--rung", "textbook", "--method", "staged"], "textbook", "staged"), (["--method", "staged"], "textbook", "staged"),
+            (["--method", "tiles"], "fused", "tiles"), (["--rung", "auto"], "fused", "tiles"),
+        ]:  # fmt: skip
+            result = self.cg("poisson2d:20", *words, *self.quick)
+            self.assertEqual((result["cg"]["rung"], result["method"]), (rung, product), words)
+
+    def test_rungs_in_method(self):
+        """The spelling until 0.11."""
         for words, rung, product in [
             ("textbook", "textbook", "tiles"), ("fused", "fused", "tiles"), ("textbook:staged", "textbook", "staged"),
             ("staged", "textbook", "staged"), ("tiles", "fused", "tiles"), ("auto", "fused", "tiles"),
@@ -1519,7 +1531,7 @@ class SolveSeveral(Case):
         array = self.write("b.mtx", f"%%MatrixMarket matrix array real general\n{self.n**2} 4\n" +
                            "".join(f"{v!r}\n" for column in self.b for v in column))  # fmt: skip
         binary = os.path.join(self.folder, "b.spmv")
-        self.ok("mul", f"diagonal:{self.n**2},values=constant", self.path, "-o", binary)
+        self.ok("matvec", f"diagonal:{self.n**2},values=constant", self.path, "-o", binary)
         text = self.ok("solve", self.spec, self.path).stdout
         for form in array, binary:
             self.assertEqual(self.ok("solve", self.spec, form).stdout, text)
@@ -1646,7 +1658,7 @@ class SolveSeveral(Case):
         self.fails(4, "solve", self.spec, self.path, "--x0", three, says=["three.txt has 3 vectors, x0 needs 4"])
         self.fails(4, "solve", self.spec, "--vectors", "2", "--x0", three, says=["three.txt has 3 vectors, x0 needs 2"])
         self.fails(4, "solve", "poisson2d:3", self.path, says=["b.txt has 144 x 4 numbers, b needs 9 rows"])
-        self.fails(4, "solve", self.spec, self.path, "--method", "fused", "--precond", "ic0", "--backend", "omp", says="fused")
+        self.fails(4, "solve", self.spec, self.path, "--rung", "fused", "--precond", "ic0", "--backend", "omp", says="fused")
 
 
 class Info(Case):
@@ -1736,11 +1748,11 @@ class Info(Case):
             for how in ["auto", "values"]:
                 layout = json.loads(run_with("info", 9, backend, how, "--json"))["result"]["layout"]
                 self.assertEqual(says in layout, how == "values", layout)
-            self.assertEqual(*(run_with("mul", 9, backend, how) for how in ["auto", "values"]))
+            self.assertEqual(*(run_with("matvec", 9, backend, how) for how in ["auto", "values"]))
         if "cuda" in dict(self.usable_backends()):
             layout = json.loads(run_with("info", 600, "cuda", "values", "--json"))["result"]["layout"]
             self.assertIn("a table of 2 values, 1 byte per nonzero", layout)
-            for command in ["mul", "solve"]:
+            for command in ["matvec", "solve"]:
                 first, *others = (run_with(command, 600, "cuda", how) for how in ["off", "auto", "columns", "values"])
                 for other in others:
                     self.assertEqual(first, other)
@@ -1884,7 +1896,7 @@ class Help(Case):
             text = self.ok("help", command).stdout
             self.assertIn(f"spmv {command}", text)
             self.assertEqual(self.ok(command, "--help").stdout, text)
-            self.assertEqual("--transpose" in text, command == "mul")
+            self.assertEqual("--transpose" in text, command == "matvec")
             self.assertEqual("--rtol" in text, command == "solve")
 
     def test_every_default_is_shown(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests spmv mul and spmv solve on several ranks: --ranks N, and mpirun with each MPI whose module
-was built.
+"""Tests spmv matvec and spmv solve on several ranks: --ranks N, and mpirun with each MPI whose
+module was built.
 
 test_ranks.py PROGRAM SOURCE_DIR MPIS [unittest arguments]. MPIS: the modules, such as
 "openmpi,mpich", or "". Python's standard library only.
@@ -77,17 +77,17 @@ class Bits(Case):
     def test_products_have_the_bits_of_one_rank(self):
         files = [self.matrix("powerlaw:4000,9,2.1,2000", "power.mtx"), "uniform:3000,4000,5", "arrow:3000"]
         for file in files:
-            one = self.answer("one", "mul", file, ranks=1)
+            one = self.answer("one", "matvec", file, ranks=1)
             self.assertGreater(len(one.split()), 2999)
             for mpi, ranks in ways(mpi=file == files[0]):
                 with self.subTest(file=file, mpi=mpi, ranks=ranks):
-                    self.assertEqual(self.answer("y", "mul", file, mpi=mpi, ranks=ranks), one)
+                    self.assertEqual(self.answer("y", "matvec", file, mpi=mpi, ranks=ranks), one)
 
     def test_vectors_scalars_and_types(self):
         x, y0 = self.path("x.txt"), self.path("y0.txt")
         pathlib.Path(x).write_text("".join(f"{i % 7 - 3}.5\n" for i in range(900)))
         pathlib.Path(y0).write_text("".join(f"{i % 5}.25\n" for i in range(900)))
-        wish = ["mul", "poisson2d:30", x, "--alpha", "0.3", "--beta", "-2", "--y0", y0]
+        wish = ["matvec", "poisson2d:30", x, "--alpha", "0.3", "--beta", "-2", "--y0", y0]
         for kind in ("f64", "f32", "mixed"):
             one = self.answer("one", *wish, "--type", kind, ranks=1)
             for mpi, ranks in few_ways() if kind == "mixed" else ways(mpi=False):
@@ -96,7 +96,7 @@ class Bits(Case):
 
     def test_solutions_and_histories_have_the_bits_of_one_rank(self):
         file = self.matrix("diffusion2d:45,100", "diffusion.mtx")
-        for more in ([], ["--precond", "none"], ["--method", "textbook"], ["--backend", "ref"],
+        for more in ([], ["--precond", "none"], ["--rung", "textbook"], ["--backend", "ref"],
                      ["--backend", "omp", "--precond", "chebyshev"]):
             history = ["--history", self.path("history")]
             one = self.answer("one", "solve", file, *more, *history, ranks=1)
@@ -134,10 +134,10 @@ class Reading(Case):
         whole = self.path("whole.spmv")
         done = subprocess.run([PROGRAM, "convert", file, whole], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        one = self.answer("one", "mul", whole, ranks=1)
+        one = self.answer("one", "matvec", whole, ranks=1)
         for n in counts:
-            self.assertEqual(self.answer("y", "mul", file, ranks=n), one, f"{file} on {n} ranks")
-            self.assertEqual(self.answer("y", "mul", whole, ranks=n), one, f"{whole} on {n} ranks")
+            self.assertEqual(self.answer("y", "matvec", file, ranks=n), one, f"{file} on {n} ranks")
+            self.assertEqual(self.answer("y", "matvec", whole, ranks=n), one, f"{whole} on {n} ranks")
 
     def test_fields_and_symmetries(self):
         def value(field, i, j):
@@ -159,10 +159,10 @@ class Reading(Case):
         self.agrees(self.write("b.mtx", self.entries("real general", 7000, 3, lines)))
         lines = [f"{k % 7 + 1} {k % 3 + 1} {(-1) ** k * 1.0001 ** (k % 99991):.17g}" for k in range(150000)]
         text = self.entries("real general", 7, 3, lines) # dealt in several turns
-        one = self.answer("one", "mul", self.write("c.mtx", text), ranks=1)
+        one = self.answer("one", "matvec", self.write("c.mtx", text), ranks=1)
         for ranks in (1, 2, 3):
             with open(self.path("c.mtx"), "rb") as file:
-                done = subprocess.run([PROGRAM, "mul", "-", "-o", self.path("y"), "--ranks", str(ranks)], stdin=file,
+                done = subprocess.run([PROGRAM, "matvec", "-", "-o", self.path("y"), "--ranks", str(ranks)], stdin=file,
                                       capture_output=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(pathlib.Path(self.path("y")).read_bytes(), one, ranks)
@@ -179,7 +179,7 @@ class Reading(Case):
     def test_packed_files_and_standard_input_are_dealt_in_turns(self):
         file = self.matrix("powerlaw:12000,16,2.1,6000", "a.mtx") # several turns
         self.assertGreater(os.path.getsize(file), 3 << 20)
-        one = self.answer("one", "mul", file, ranks=1)
+        one = self.answer("one", "matvec", file, ranks=1)
         data = pathlib.Path(file).read_bytes()
         packed = {"a.mtx.gz": gzip.compress(data, 1), "a.mtx.xz": lzma.compress(data, preset=0),
                   "a.mtx.bz2": bz2.compress(data, 1)}
@@ -189,14 +189,14 @@ class Reading(Case):
             self.write(name, content)
         for name in [*packed, "a.tar.gz"]:
             for mpi, ranks in few_ways() if name == "a.mtx.gz" else [(None, 3)]:
-                done = run("mul", self.path(name), "-o", self.path("y"), mpi=mpi, ranks=ranks)
+                done = run("matvec", self.path(name), "-o", self.path("y"), mpi=mpi, ranks=ranks)
                 if done.returncode == 4 and "libarchive" in done.stderr:
                     self.skipTest("no libarchive")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(pathlib.Path(self.path("y")).read_bytes(), one, (name, mpi, ranks))
         for ranks in (1, 3):
             with open(file, "rb") as text:
-                done = subprocess.run([PROGRAM, "mul", "-", "-o", self.path("y"), "--ranks", str(ranks)], stdin=text,
+                done = subprocess.run([PROGRAM, "matvec", "-", "-o", self.path("y"), "--ranks", str(ranks)], stdin=text,
                                       capture_output=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(pathlib.Path(self.path("y")).read_bytes(), one)
@@ -205,10 +205,10 @@ class Reading(Case):
         numbers = "".join(f"{k % 5 - 2}\n" for k in range(60 * 61 // 2))
         self.agrees(self.write("a.mtx", f"%%MatrixMarket matrix array real symmetric\n60 60\n{numbers}"))
         file = self.matrix("poisson2d:20", "b.mtx")
-        one = self.answer("one", "mul", file, ranks=1)
+        one = self.answer("one", "matvec", file, ranks=1)
         environ = dict(environment(), SPMV_CACHE=self.path("cache"))
         for _ in range(2):
-            done = subprocess.run([PROGRAM, "mul", file, "-o", self.path("y"), "--ranks", "2"], env=environ,
+            done = subprocess.run([PROGRAM, "matvec", file, "-o", self.path("y"), "--ranks", "2"], env=environ,
                                   stdin=subprocess.DEVNULL, capture_output=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(pathlib.Path(self.path("y")).read_bytes(), one)
@@ -219,17 +219,17 @@ class Reading(Case):
             subprocess.run([PROGRAM, "convert", file, self.path("a.spmv"), "--type", kind], check=True,
                            capture_output=True)
             for more in ("f64", "f32", "mixed"):
-                one = self.answer("one", "mul", self.path("a.spmv"), "--type", more, ranks=1)
-                self.assertEqual(self.answer("y", "mul", self.path("a.spmv"), "--type", more, ranks=3), one)
+                one = self.answer("one", "matvec", self.path("a.spmv"), "--type", more, ranks=1)
+                self.assertEqual(self.answer("y", "matvec", self.path("a.spmv"), "--type", more, ranks=3), one)
 
     def same_words(self, file, counts=(1, 2, 3, 8), mpi=False):
         """Ranks end as one reader does, with the same message or warnings."""
         def said(done):
             return [line for line in done.stderr.replace("\nspmv:  ", " ").splitlines() if ".mtx:" in line or ".spmv:" in line]
-        alone = run("mul", file, "-o", self.path("y"))
+        alone = run("matvec", file, "-o", self.path("y"))
         self.assertTrue(said(alone), alone.stderr)
         for way in [(None, n) for n in counts] + ([(m, 2) for m in MPIS] if mpi else []):
-            done = run("mul", file, "-o", self.path("y"), mpi=way[0], ranks=way[1])
+            done = run("matvec", file, "-o", self.path("y"), mpi=way[0], ranks=way[1])
             self.assertEqual((done.returncode, said(done)), (alone.returncode, said(alone)), way)
         return said(alone)[0]
 
@@ -258,10 +258,10 @@ class Reading(Case):
         text = pathlib.Path(self.matrix("poisson2d:300", "whole.mtx")).read_text() # some turns
         for at in (len(text) // 7, len(text) * 6 // 7):
             self.write("a.mtx", text[:at] + "x" + text[at:])
-            expected = [line for line in run("mul", spoilt).stderr.splitlines() if "a.mtx:" in line]
+            expected = [line for line in run("matvec", spoilt).stderr.splitlines() if "a.mtx:" in line]
             self.write("a.mtx.gz", gzip.compress(pathlib.Path(spoilt).read_bytes(), 1))
             for ranks in (2, 3):
-                done = run("mul", self.path("a.mtx.gz"), "-o", self.path("y"), ranks=ranks)
+                done = run("matvec", self.path("a.mtx.gz"), "-o", self.path("y"), ranks=ranks)
                 if "libarchive" in done.stderr:
                     self.skipTest("no libarchive")
                 self.assertEqual(done.returncode, 3)
@@ -286,7 +286,7 @@ class Reading(Case):
     def test_complex_files_are_refused(self):
         for name in ("a.mtx", "a.mtx.gz"):
             text = "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1 2\n".encode()
-            done = run("mul", self.write(name, gzip.compress(text) if name.endswith("gz") else text), ranks=2)
+            done = run("matvec", self.write(name, gzip.compress(text) if name.endswith("gz") else text), ranks=2)
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertIn("complex matrices are not supported on several ranks", done.stderr)
 
@@ -298,7 +298,7 @@ class Reading(Case):
         code = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
                 "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
         def peak(path, mpi):
-            done = subprocess.run(["mpirun." + mpi, "-n", str(ranks), sys.executable, "-c", code, PROGRAM, "mul", path, "-q",
+            done = subprocess.run(["mpirun." + mpi, "-n", str(ranks), sys.executable, "-c", code, PROGRAM, "matvec", path, "-q",
                                    "--verify=off", "--backend", "omp", "--threads", "1", "-o", self.path("y.spmv")],
                                   capture_output=True, text=True, timeout=120, env=environment(), stdin=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -316,13 +316,13 @@ class Reading(Case):
 
     def test_a_file_that_one_host_lacks_is_dealt(self):
         file = self.matrix("diffusion2d:60,100", "a.mtx")
-        one = self.answer("one", "mul", file, ranks=1)
+        one = self.answer("one", "matvec", file, ranks=1)
         for mpi in MPIS:
             number = "OMPI_COMM_WORLD_RANK" if mpi == "openmpi" else "PMI_RANK"
             other = self.path("elsewhere")
             os.makedirs(other, exist_ok=True)
             script = f'[ "${number}" = 0 ] || cd {other}; exec "$0" "$@"'
-            done = subprocess.run(["mpirun." + mpi, "-n", "2", "sh", "-c", script, PROGRAM, "mul", "a.mtx", "-o",
+            done = subprocess.run(["mpirun." + mpi, "-n", "2", "sh", "-c", script, PROGRAM, "matvec", "a.mtx", "-o",
                                    self.path("y")], capture_output=True, text=True, timeout=120, env=environment(),
                                   stdin=subprocess.DEVNULL, cwd=self.folder.name)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -360,7 +360,7 @@ class Reports(Case):
                 return {path}
             return {name for key in value for name in members(value[key], f"{path}.{key}")}
 
-        for command in (["mul", "poisson2d:20", "--type", "mixed"], ["solve", "poisson2d:20"]):
+        for command in (["matvec", "poisson2d:20", "--type", "mixed"], ["solve", "poisson2d:20"]):
             alone, ranks = (json.loads(run(*command, "--json", "-q", "-o", self.path("y"), ranks=n).stdout) for n in (0, 2))
             lost = {name for name in members(alone) - members(ranks)
                     if "row_nnz" not in name and not name.endswith("energy_norm")}
@@ -392,9 +392,9 @@ class Reports(Case):
                 self.assertEqual(result["cg"]["iterations"], 60)
 
     def test_unsuitable_ranks_are_named(self):
-        done = run("mul", "poisson2d:5", "-o", self.path("y"), ranks=3)
+        done = run("matvec", "poisson2d:5", "-o", self.path("y"), ranks=3)
         self.assertIn("note: the matrix has 1 chunk of rows for 3 ranks: 2 have no rows", done.stderr)
-        done = run("mul", "arrow:30000", "-o", self.path("y"), ranks=8)
+        done = run("matvec", "arrow:30000", "-o", self.path("y"), ranks=8)
         self.assertIn("a long row makes the share of one rank", done.stderr)
 
     def test_blocks_of_ranks_say_that_iterations_depend_on_them(self):
@@ -420,7 +420,7 @@ class Failures(Case):
         short = self.path("short.mtx")
         pathlib.Path(short).write_text(text[: len(text) // 2])
         self.fails(3, "short.mtx", "solve", short, with_mpi=True)
-        self.fails(3, "short.mtx", "mul", short)
+        self.fails(3, "short.mtx", "matvec", short)
 
     def test_matrices_that_do_not_suit(self):
         self.fails(8, "needs a square matrix", "solve", "uniform:30,40,3")
@@ -451,17 +451,17 @@ class Failures(Case):
 
     def test_ranks_with_different_jobs_end_alike(self):
         for mpi in MPIS:
-            for first, second in ((["mul", "poisson2d:9"], ["solve", "poisson2d:9"]),
+            for first, second in ((["matvec", "poisson2d:9"], ["solve", "poisson2d:9"]),
                                   (["solve", "poisson2d:9"], ["solve", "poisson2d:9", "--x0", "nowhere"]),
-                                  (["mul", "poisson2d:9"], ["mul", "poisson2d:8"])):
+                                  (["matvec", "poisson2d:9"], ["matvec", "poisson2d:8"])):
                 out = ["-o", self.path("out")]
                 done = subprocess.run(["mpirun." + mpi, "-n", "1", PROGRAM, *first, *out, ":", "-n", "1", PROGRAM, *second, *out],
                                       capture_output=True, text=True, timeout=60, env=environment(), stdin=subprocess.DEVNULL)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertEqual(done.stderr.count("spmv: rank 1 has another command or other options than rank 0"), 1, done.stderr)
                 self.assertEqual(os.listdir(self.folder.name), [])
-            done = subprocess.run(["mpirun." + mpi, "-n", "1", PROGRAM, "mul", "poisson2d:9", "--threads", "1", *out, ":",
-                                   "-n", "1", PROGRAM, "mul", "poisson2d:9", *out, "-q"],
+            done = subprocess.run(["mpirun." + mpi, "-n", "1", PROGRAM, "matvec", "poisson2d:9", "--threads", "1", *out, ":",
+                                   "-n", "1", PROGRAM, "matvec", "poisson2d:9", *out, "-q"],
                                   capture_output=True, text=True, timeout=60, env=environment(), stdin=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 0, done.stderr)
             os.remove(self.path("out"))
@@ -474,14 +474,14 @@ class Failures(Case):
     def test_wrong_vectors(self):
         short = self.path("short.txt")
         pathlib.Path(short).write_text("1\n2\n")
-        self.fails(4, "short.txt", "mul", "poisson2d:4", short)
+        self.fails(4, "short.txt", "matvec", "poisson2d:4", short)
         self.fails(2, "nowhere.txt", "solve", "poisson2d:4", self.path("nowhere.txt"))
 
     def test_too_little_memory_on_one_rank(self):
         for mpi in MPIS:
             number = "OMPI_COMM_WORLD_RANK" if mpi == "openmpi" else "PMI_RANK"
             script = f'[ "${number}" != 1 ] || ulimit -v 250000; exec "$0" "$@"'
-            done = subprocess.run(["mpirun." + mpi, "-n", "2", "sh", "-c", script, PROGRAM, "mul", "poisson2d:1800",
+            done = subprocess.run(["mpirun." + mpi, "-n", "2", "sh", "-c", script, PROGRAM, "matvec", "poisson2d:1800",
                                    "--threads", "1", "--verify=off", "-o", self.path("out")], capture_output=True,
                                   text=True, timeout=120, env=environment(), stdin=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 5, done.stderr)
@@ -500,7 +500,7 @@ class Failures(Case):
 
     def test_what_ranks_do_not_do_is_refused(self):
         for more in (["--transpose"], ["--verify=bitwise"]):
-            done = run("mul", "poisson2d:4", *more, ranks=2)
+            done = run("matvec", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("not supported on several ranks", done.stderr)
         for more in (["--inner"], ["--plot", self.path("p.svg")], ["--solver", "gmres"],
@@ -515,20 +515,20 @@ class Failures(Case):
             done = run("bench", "poisson2d:4", *more, ranks=2)
             self.assertEqual(done.returncode, 4, more)
             self.assertIn("several ranks", done.stderr)
-        done = run("mul", "poisson2d:4", "--ranks", "0")
+        done = run("matvec", "poisson2d:4", "--ranks", "0")
         self.assertEqual(done.returncode, 1)
         for more, why in ((["--gpus", "2", "--backend", "omp"], "--gpus has no effect"),
                           (["--gpus", "3", "--ranks", "2"], "each GPU needs a rank"),
                           (["--exchange", "peer", "--backend", "omp", "--ranks", "2"], "--exchange has no effect"),
                           (["--exchange", "post", "--ranks", "2"], "auto, peer, nccl, host")):
-            done = run("mul", "poisson2d:4", *more)
+            done = run("matvec", "poisson2d:4", *more)
             self.assertEqual(done.returncode, 1, more)
             self.assertIn(why, done.stderr)
-        done = run("mul", "poisson2d:4", "--gpus", "200", "-o", self.path("y"))  # no host has as many
+        done = run("matvec", "poisson2d:4", "--gpus", "200", "-o", self.path("y"))  # no host has as many
         self.assertEqual(done.returncode, 6)
         self.assertRegex(done.stderr, "no CUDA device 199|no usable CUDA device|no backend cuda")
         for mpi in MPIS[:1]:
-            done = run("mul", "poisson2d:4", "--ranks", "2", mpi=mpi, ranks=1)
+            done = run("matvec", "poisson2d:4", "--ranks", "2", mpi=mpi, ranks=1)
             self.assertEqual(done.returncode, 1)
             self.assertIn("--ranks has no effect under mpirun", done.stderr)
 
@@ -536,7 +536,7 @@ class Failures(Case):
         environ = dict(environment(), SPMV_MPI="openmpi", SPMV_MODULE_PATH="/nowhere")
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(PROGRAM, folder)
-            done = subprocess.run([alone, "mul", "poisson2d:4"], capture_output=True, text=True, env=environ)
+            done = subprocess.run([alone, "matvec", "poisson2d:4"], capture_output=True, text=True, env=environ)
         self.assertEqual(done.returncode, 4)
         self.assertIn("spmv_transport_openmpi.so", done.stderr)
 

@@ -191,7 +191,7 @@ def unsolvable(name, a, b, least, says, *options):
 
 def multiplied(name, a, y, x=None, warns=None):
     """a: text or bytes; y: A x, exact."""
-    row(name, "multiply", a=a, x=x, y=y, warns=warns)
+    row(name, "spgemm", a=a, x=x, y=y, warns=warns)
 
 
 def solved_complex(name, a, x, b, *options):
@@ -536,7 +536,7 @@ def check_least(folder, a, b, least, says, options):
 def check_multiply(folder, a, x, y, warns):
     out = os.path.join(folder.path, "x.txt")
     vectors = [folder.put("b.txt", x)] if x is not None else []
-    code, said, _ = folder.run("mul", folder.put("a.mtx", a), *vectors, "-o", out)
+    code, said, _ = folder.run("matvec", folder.put("a.mtx", a), *vectors, "-o", out)
     expect(code == 0, f"exit status {code}", said)
     got = folder.answer()
     expect([Fraction(v) for v in got] == [Fraction(float(v)) for v in y], f"y: {got}", said)
@@ -560,7 +560,7 @@ def check_refuse(folder, a, b, code, says, options, ending, command, x0):
     expect(re.search(says, said), f"it does not say {says}", said)
 
 
-CHECKS = {"solve": check_solve, "honest": check_honest, "complex": check_complex, "residual": check_residual, "least": check_least, "multiply": check_multiply,
+CHECKS = {"solve": check_solve, "honest": check_honest, "complex": check_complex, "residual": check_residual, "least": check_least, "spgemm": check_multiply,
           "refuse": check_refuse}
 
 

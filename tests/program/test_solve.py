@@ -95,9 +95,9 @@ class Memory(Solve):
             (30, "solve", "convdiff2d:150,1", "--precond", "ilut"),
             (40, "solve", "convdiff2d:200,1", "--solver", "direct"),
             (40, "solve", "poisson3d:30", "--precond", "ic0"),
-            (50, "multiply", "dense:10000,1", "dense:1,10000", "--method", "expand"),
-            (50, "multiply", "dense:3000,1", "dense:1,3000", "--method", "expand"),
-            (200, "multiply", "dense:60000,1", "dense:1,60000"),
+            (50, "spgemm", "dense:10000,1", "dense:1,10000", "--method", "expand"),
+            (50, "spgemm", "dense:3000,1", "dense:1,3000", "--method", "expand"),
+            (200, "spgemm", "dense:60000,1", "dense:1,60000"),
         ):
             with self.subTest(arguments=arguments):
                 code, said, peak = self.peak(*arguments, "--max-memory", f"{limit}M")
@@ -305,10 +305,10 @@ class Named(Solve):
     def test_mul_and_multiply_name_each_other(self):
         big = self.write("big.mtx", "%%MatrixMarket matrix coordinate real general\n30 30 1\n1 1 1\n")
         numbers = self.write("numbers.txt", "1\n2\n")
-        self.fails(4, "mul", "poisson2d:2", big, says="spmv multiply A B")
-        self.fails(2, "mul", "poisson2d:2", "poisson2d:2", says="spmv multiply A B")
-        self.fails(3, "multiply", "poisson2d:2", numbers, says="spmv mul A x")
-        self.assertNotIn("multiply", self.fails(4, "mul", "poisson2d:2", numbers).stderr)
+        self.fails(4, "matvec", "poisson2d:2", big, says="spmv spgemm A B")
+        self.fails(2, "matvec", "poisson2d:2", "poisson2d:2", says="spmv spgemm A B")
+        self.fails(3, "spgemm", "poisson2d:2", numbers, says="spmv matvec A x")
+        self.assertNotIn("spgemm", self.fails(4, "matvec", "poisson2d:2", numbers).stderr)
 
     def test_json_has_a_neutral_name(self):
         for solver in "cg", "gmres":

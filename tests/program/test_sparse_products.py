@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of spmv multiply: products of small matrices against sums in Python, the triple product,
+"""Tests of spmv spgemm: products of small matrices against sums in Python, the triple product,
 types, output, JSON, and refused arguments.
 
 test_sparse_products.py PROGRAM [unittest arguments]. Python's standard library only.
@@ -71,7 +71,7 @@ class SparseProductsTest(unittest.TestCase):
         return os.path.join(self.folder, name + ".mtx")
 
     def ok(self, *arguments):
-        done = run("multiply", *arguments)
+        done = run("spgemm", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -124,7 +124,7 @@ class SparseProductsTest(unittest.TestCase):
         self.assertEqual(parse(done.stdout)[:2], (10, 50))
 
     def refused(self, code, sentence, *arguments):
-        done = run("multiply", *arguments)
+        done = run("spgemm", *arguments)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(sentence, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -139,7 +139,7 @@ class SparseProductsTest(unittest.TestCase):
         self.refused(1, "unknown method", a, b, "--method", "tiles")
         self.refused(4, "columns of A must be the rows of B", b, a)
         self.refused(4, "--type c128", a, self.path("z"))
-        self.refused(1, "--alpha is not for multiply", a, b, "--alpha", "2")
+        self.refused(1, "--alpha is not for spgemm", a, b, "--alpha", "2")
         self.refused(2, "none.mtx", a, self.path("none"))
         self.refused(5, "", "arrow:1000000", "arrow:1000000")
         self.refused(5, "--max-memory", "poisson3d:60", "poisson3d:60", "--max-memory", "60M", "--method", "rows")

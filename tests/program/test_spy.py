@@ -429,7 +429,7 @@ class Usage(Case):
         self.fails(1, "spy", path, "--size", "100", says=["--size", "-o"])
         self.fails(1, "spy", says="argument is missing")
         self.fails(1, "spy", path, path, says="unexpected argument")
-        self.fails(1, "mul", path, "--size", "100", says="spmv bench, spmv explain and spmv spy accept it")
+        self.fails(1, "matvec", path, "--size", "100", says="spmv bench, spmv explain and spmv spy accept it")
         self.fails(1, "spy", path, "--alpha", "2", says="--alpha")
         self.fails(1, "spy", "poisson2d:x", says="poisson2d")
         self.assertEqual(os.listdir(self.folder), [])

@@ -45,7 +45,7 @@ class TrustTest(unittest.TestCase):
     def load(self, cache=None, path=None, **more):
         """Runs a product, whose result must be right, and returns the source of its matrix and the
         run."""
-        done = run("mul", "--json", path or self.a, "-o", os.path.join(self.folder, "y.txt"),
+        done = run("matvec", "--json", path or self.a, "-o", os.path.join(self.folder, "y.txt"),
                    env={"SPMV_CACHE": cache or self.cache}, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.folder, "y.txt"), encoding="ascii") as file:
@@ -206,7 +206,7 @@ class Variable(TrustTest):
 
     def test_neither_a_flag_nor_a_path(self):
         for value in "mycache", "yes", "2", "...":
-            done = run("mul", self.a, env={"SPMV_CACHE": value, "HOME": self.folder}, cwd=self.folder)
+            done = run("matvec", self.a, env={"SPMV_CACHE": value, "HOME": self.folder}, cwd=self.folder)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(f"SPMV_CACHE is {value}: must be 0, 1 or a path with a slash (./{value})", done.stderr)
             self.assertEqual(done.stdout, "")

@@ -494,7 +494,7 @@ static spmv_solver_options options_of(const char *method, const char *precond)
 {
     spmv_solver_options o;
     spmv_solver_options_init(&o, sizeof o);
-    o.method = method;
+    o.solver = method;
     o.precond = precond;
     o.zero_start = 1;
     return o;
@@ -595,9 +595,9 @@ static void two_rows(void **state)
             assert_ok(ctx, solve(ctx, &a.view, &o, b, x, &result));
             assert_near(x[0], 1, 1e-7);
             assert_near(x[2], 0.5, 1e-7);
-            assert_string_equal(result.method, w == 0 ? "cg" : "direct");
+            assert_string_equal(result.solver, w == 0 ? "cg" : "direct");
             if (w == 0)
-                assert_non_null(strstr(result.why_method, "scaled rows and columns"));
+                assert_non_null(strstr(result.why_solver, "scaled rows and columns"));
             release(&a);
         }
 }
@@ -650,7 +650,7 @@ static void point_source(void **state)
     spmv_solver_options o = options_of("cg", "none");
     spmv_solver_result result;
     assert_ok(ctx, solve(ctx, &a.view, &o, b, x, &result));
-    assert_null(strstr(result.why_method, "scaled"));
+    assert_null(strstr(result.why_solver, "scaled"));
     assert_true(fabs(x[2 * (POINTS - 1)]) < 1e-12);
     release(&a);
 }
@@ -860,8 +860,8 @@ static void dense_systems(void **state)
             spmv_solver_result result;
             o.rtol = wide ? 1e-8 : 1e-4;
             assert_ok(ctx, solve(ctx, &a.view, &o, b, found, &result));
-            assert_string_equal(result.method, "direct");
-            assert_non_null(strstr(result.why_method, "dense"));
+            assert_string_equal(result.solver, "direct");
+            assert_non_null(strstr(result.why_solver, "dense"));
             assert_int_equal(result.iterations, 1);
             assert_true(largest_error(found, x, n) < (wide ? 1e-13 : 1e-5));
             assert_true(result.backward_error < (wide ? 1e-14 : 1e-6));
@@ -891,14 +891,14 @@ static void not_dense(void **state)
         spmv_solver_options o = options_of(ways[w][0], ways[w][1]);
         spmv_solver_result result;
         assert_ok(ctx, solve(ctx, &a.view, &o, b, x, &result));
-        assert_string_equal(result.method, w == 0 ? "direct" : "cg");
+        assert_string_equal(result.solver, w == 0 ? "direct" : "cg");
         /* Neumann: rows sum to 0; a consistent b is solved by an iterative method */
         a.val[0] = a.val[2 * (a.nnz - 1)] = 1;
         finish(&a, SPMV_F64);
         for (int64_t i = 0; i < n; i++)
             b[2 * i] = i == 0 ? 1 : i == n - 1 ? -1 : 0;
         assert_ok(ctx, solve(ctx, &a.view, &o, b, x, &result));
-        assert_string_not_equal(result.method, "direct");
+        assert_string_not_equal(result.solver, "direct");
         free(b);
         free(x);
         release(&a);

@@ -249,7 +249,7 @@ static void error_estimates(void **state)
     static const double rtols[] = {1e-2, 1e-5, 1e-8};
     const char *rung = NULL;
     for (size_t p = 0; p < sizeof specs / sizeof specs[0] && !(SLOW && p > 0); p++)
-        for (int i = 0; (rung = spmv_cg_method_name(support_backend, i)) != NULL; i++)
+        for (int i = 0; (rung = spmv_cg_rung_name(support_backend, i)) != NULL; i++)
             for (size_t m = 0; m < (SLOW ? 1 : sizeof preconds / sizeof preconds[0]); m++) {
                 struct system s = system_ones(ctx, SLOW ? "poisson2d:9" : specs[p], SPMV_F64);
                 double *const u = random_solution(&s, 1);
@@ -259,7 +259,7 @@ static void error_estimates(void **state)
                 spmv_matrix_view(s.matrix, &a);
                 spmv_cg_options options = support_cg_options();
                 options.zero_start = 1;
-                options.method = rung;
+                options.rung = rung;
                 assert_ok(ctx, spmv_preconditioner_create(ctx, preconds[m], &a, NULL, &options.precond));
                 for (size_t t = 0; t < sizeof rtols / sizeof rtols[0]; t++) {
                     spmv_cg_result result;
@@ -283,7 +283,7 @@ static void ends_of_error_estimates(void **state)
     spmv_context *ctx = *state;
     struct system s = system_ones(ctx, "poisson2d:12", SPMV_F64);
     spmv_cg_options options = support_cg_options();
-    options.method = "textbook";
+    options.rung = "textbook";
     options.zero_start = 1;
     spmv_cg_result result;
     double of_one = 0;
@@ -444,13 +444,13 @@ static void callback_reads_iterates(void **state)
         for (int i = 0; i < N && scaled; i++)
             b[i] *= 0x1p-600;
         assert_ok(ctx, spmv_upload(ctx, b, s.b, sizeof b));
-        for (int m = 0; m < 8 && spmv_cg_method_name(support_backend, m) != NULL; m++) {
-            const char *method = spmv_cg_method_name(support_backend, m);
+        for (int m = 0; m < 8 && spmv_cg_rung_name(support_backend, m) != NULL; m++) {
+            const char *method = spmv_cg_rung_name(support_backend, m);
             const bool shows = strcmp(method, "textbook") == 0 ||
                                (support_backend == SPMV_BACKEND_OMP && strcmp(method, "fused") == 0);
             for (int64_t k = 0; k <= 10; k += 5) {
                 spmv_cg_options_init(&options, sizeof options);
-                options.method = method;
+                options.rung = method;
                 options.zero_start = 1;
                 options.on_iterate = read_iterate;
                 options.user = &seen;
@@ -553,7 +553,7 @@ static void nothing_gets_worse(void **state)
     spmv_context *ctx = *state;
     spmv_cg_options options = support_cg_options();
     options.rtol = 0;
-    for (int i = 0; (options.method = spmv_cg_method_name(support_backend, i)) != NULL; i++) {
+    for (int i = 0; (options.rung = spmv_cg_rung_name(support_backend, i)) != NULL; i++) {
         struct system s = system_ones(ctx, SLOW ? "poisson2d:7" : "poisson2d:30", SPMV_F64);
         double *b = malloc((size_t)s.n * sizeof *b), before = INFINITY;
         int64_t restarts = 0;
@@ -565,9 +565,9 @@ static void nothing_gets_worse(void **state)
             spmv_cg_result result;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
             if (st != SPMV_ERROR_STAGNATION)
-                fail_msg("%s: %s (%s)", options.method, spmv_status_name(st), spmv_last_error(ctx));
+                fail_msg("%s: %s (%s)", options.rung, spmv_status_name(st), spmv_last_error(ctx));
             if (!(result.true_residual <= before) || result.true_residual > 1e-12 * result.norm_b)
-                fail_msg("%s: a true residual of %g, after %g", options.method, result.true_residual, before);
+                fail_msg("%s: a true residual of %g, after %g", options.rung, result.true_residual, before);
             before = result.true_residual;
             restarts += result.restarts;
         }

@@ -134,8 +134,8 @@ static void ask_for_ones(const struct system *s)
 
 static bool is_rung(const char *name)
 {
-    for (int i = 0; spmv_cg_method_name(support_backend, i) != NULL; i++)
-        if (strcmp(spmv_cg_method_name(support_backend, i), name) == 0)
+    for (int i = 0; spmv_cg_rung_name(support_backend, i) != NULL; i++)
+        if (strcmp(spmv_cg_rung_name(support_backend, i), name) == 0)
             return true;
     return false;
 }
@@ -154,16 +154,16 @@ static void names_and_choice(void **state)
     spmv_cg_options_init(&options, sizeof options);
     options.zero_start = 1;
     assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
-    assert_true(is_rung(result.method) && strlen(result.why) > 10 && result.status == SPMV_OK);
+    assert_true(is_rung(result.rung) && strlen(result.why) > 10 && result.status == SPMV_OK);
     assert_string_equal(result.precond, "none");
     if (support_backend == SPMV_BACKEND_OMP)
-        assert_string_equal(result.method, "fused");
+        assert_string_equal(result.rung, "fused");
     for (int i = 0; with_rung(i, &options); i++) {
         assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result));
-        assert_string_equal(result.method, options.method);
+        assert_string_equal(result.rung, options.rung);
         assert_string_equal(result.why, "requested by name");
     }
-    options.method = "no-such-rung";
+    options.rung = "no-such-rung";
     assert_fails(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_METHOD, "textbook");
     assert_true(result.status == SPMV_ERROR_METHOD);
     release(&s);
@@ -177,9 +177,9 @@ static void names_and_choice(void **state)
         spmv_cg_options_init(&options, sizeof options);
         ask_for_ones(&s);
         assert_ok(ctx, spmv_cg(plan, s.b, s.x, &options, &result, sizeof result));
-        assert_string_equal(result.method, "textbook");
+        assert_string_equal(result.rung, "textbook");
         assert_non_null(strstr(result.why, "staged"));
-        options.method = "fused";
+        options.rung = "fused";
         assert_fails(ctx, spmv_cg(plan, s.b, s.x, &options, &result, sizeof result), SPMV_ERROR_UNSUPPORTED, "staged");
         spmv_plan_destroy(plan);
         release(&s);
@@ -307,16 +307,16 @@ static void check_ending(const struct ending *e, const spmv_cg_options *options,
     const spmv_status st = spmv_cg(s->plan, s->b, s->x, &o, &result, sizeof result);
     const char *sentence = spmv_last_error(s->ctx);
     if (st != e->status || (st != SPMV_OK && strstr(sentence, e->words) == NULL))
-        fail_msg("%s by %s: %s (%s)", e->name, o.method, spmv_status_name(st), st != SPMV_OK ? sentence : "");
+        fail_msg("%s by %s: %s (%s)", e->name, o.rung, spmv_status_name(st), st != SPMV_OK ? sentence : "");
     if ((e->iterations >= 0 && result.iterations != e->iterations) || (e->iterations == -2 && result.iterations < 1))
-        fail_msg("%s by %s: %lld iterations", e->name, o.method, (long long)result.iterations);
+        fail_msg("%s by %s: %lld iterations", e->name, o.rung, (long long)result.iterations);
     assert_true(result.status == st);
     for (int64_t i = 0; i < e->n; i++) {
         const double x = at(s, s->x, i);
         if (e->same_x && x != e->start[i])
-            fail_msg("%s by %s: x[%d] is %g", e->name, o.method, (int)i, x);
+            fail_msg("%s by %s: x[%d] is %g", e->name, o.rung, (int)i, x);
         if (st == SPMV_OK && !(fabs(x - e->x[i]) <= 1e-6 * fabs(e->x[i])))
-            fail_msg("%s by %s: x[%d] is %g instead of %g", e->name, o.method, (int)i, x, e->x[i]);
+            fail_msg("%s by %s: x[%d] is %g instead of %g", e->name, o.rung, (int)i, x, e->x[i]);
         if (st != SPMV_ERROR_NOT_FINITE)
             assert_true(isfinite(x));
     }
@@ -479,7 +479,7 @@ static void counts_as_scipy(void **state)
             assert_ok(ctx, st);
             assert_string_equal(result.precond, known[k].jacobi ? "jacobi" : "none");
             if (llabs(result.iterations - known[k].count) > 2 + known[k].count / 50)
-                fail_msg("%s by %s: %lld iterations, expected %lld", known[k].spec, options.method,
+                fail_msg("%s by %s: %lld iterations, expected %lld", known[k].spec, options.rung,
                          (long long)result.iterations, (long long)known[k].count);
             release(&s);
         }
@@ -508,7 +508,7 @@ static void error_bound(void **state)
             /* b and b - A x have rounding errors: 10 terms per row */
             const double rounding = 10 * 0x1p-53 * 8 * sqrt((double)s.count);
             if (!(sqrt(square) <= (result.true_residual + rounding) / lowest))
-                fail_msg("%s, rtol %g: the error is %g, its bound %g", options.method, options.rtol, sqrt(square),
+                fail_msg("%s, rtol %g: the error is %g, its bound %g", options.rung, options.rtol, sqrt(square),
                          result.true_residual / lowest);
             /* so that the bound is not trivial */
             assert_true(sqrt(square) > 0.01 * result.true_residual);
@@ -565,7 +565,7 @@ static void bits(void **state)
                 const uint64_t now = fingerprint(&s, &results[0]);
                 first = run == 0 ? now : first;
                 if (run < repeats && now != first)
-                    fail_msg("%s, form %d, repeat %d on %d threads: other bits", options.method, form, run,
+                    fail_msg("%s, form %d, repeat %d on %d threads: other bits", options.rung, form, run,
                              threads[run % 5]);
                 release(&s);
                 spmv_context_destroy(ctx);
@@ -647,7 +647,7 @@ static void same_steps(void **state)
             options.max_iterations = 9;
             options.zero_start = 1;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
-            if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.method, "persistent") == 0)
+            if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.rung, "persistent") == 0)
                 continue;
             assert_int_equal(st, SPMV_ERROR_ITERATIONS);
             assert_int_equal(result.iterations, 9);
@@ -655,12 +655,12 @@ static void same_steps(void **state)
                 const double now = at(&s, s.x, k * (s.a.rows - 1) / 2);
                 x[k] = begun ? x[k] : now;
                 if (!(fabs(now - x[k]) <= 1e-10 * fabs(x[k])))
-                    fail_msg("form %d, %s: element %d is %.17g, not %.17g", form, result.method, k, now, x[k]);
+                    fail_msg("form %d, %s: element %d is %.17g, not %.17g", form, result.rung, k, now, x[k]);
             }
             begun = true;
-            if (strcmp(result.method, "fused") == 0)
+            if (strcmp(result.rung, "fused") == 0)
                 bits_of_fused = fingerprint(&s, &result);
-            if (strcmp(result.method, "graph") == 0 && bits_of_fused != 0)
+            if (strcmp(result.rung, "graph") == 0 && bits_of_fused != 0)
                 assert_true(fingerprint(&s, &result) == bits_of_fused);
         }
         spmv_preconditioner_destroy(jacobi);
@@ -722,17 +722,16 @@ static void far_scales(void **state)
                 options.zero_start = 1;
                 options.max_iterations = 12;
                 const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
-                if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.method, "persistent") == 0)
+                if (st == SPMV_ERROR_UNSUPPORTED || strcmp(result.rung, "persistent") == 0)
                     continue; /* the squares of persistent overflow */
                 if (st != SPMV_ERROR_ITERATIONS)
-                    fail_msg("type %d, scale %d, %s: %s (%s)", type, e, result.method, spmv_status_name(st),
+                    fail_msg("type %d, scale %d, %s: %s (%s)", type, e, result.rung, spmv_status_name(st),
                              spmv_last_error(ctx));
                 assert_true(i < 8);
                 const double fall = result.true_residual / result.norm_b;
                 usual[i] = e == 0 ? fall : usual[i];
                 if (!(fabs(fall - usual[i]) <= 0.2 * usual[i]))
-                    fail_msg("type %d, scale %d, %s: residual %g instead of %g", type, e, result.method, fall,
-                             usual[i]);
+                    fail_msg("type %d, scale %d, %s: residual %g instead of %g", type, e, result.rung, fall, usual[i]);
             }
             release(&s);
         }
@@ -773,7 +772,7 @@ static void long_rows(void **state)
             ask_for_ones(&s);
             options.rtol = 1e-12;
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results);
-            const bool fits = options.method == NULL || strcmp(options.method, "persistent") != 0;
+            const bool fits = options.rung == NULL || strcmp(options.rung, "persistent") != 0;
             assert_true(fits || SLOW || st == SPMV_ERROR_UNSUPPORTED); /* a row has 30011 entries */
             if (fits && !(columns > 1 && st == SPMV_ERROR_UNSUPPORTED)) {
                 assert_ok(ctx, st);
@@ -828,7 +827,7 @@ static void bad_preconditioners(void **state)
         if (st != cases[i].status || (st != SPMV_OK && strstr(spmv_last_error(ctx), cases[i].words) == NULL))
             fail_msg("factor %g: %s (%s)", cases[i].factor, spmv_status_name(st), spmv_last_error(ctx));
         assert_string_equal(result.precond, "own");
-        assert_string_equal(result.method, support_backend == SPMV_BACKEND_CUDA ? "graph" : "textbook");
+        assert_string_equal(result.rung, support_backend == SPMV_BACKEND_CUDA ? "graph" : "textbook");
         assert_true(st == SPMV_OK || result.iterations == 0);
         spmv_preconditioner_destroy(options.precond);
     }
@@ -887,7 +886,7 @@ static void precisions(void **state)
             const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, &result, sizeof result);
             if (st != SPMV_ERROR_UNSUPPORTED) {
                 assert_ok(ctx, st);
-                assert_string_equal(result.method, options.method);
+                assert_string_equal(result.rung, options.rung);
                 assert_true(result.true_residual <= 1e-12 * result.norm_b && result.restarts == 0);
                 assert_true(result.iterations >= plain - 2 && result.iterations <= 3 * plain + 5);
                 for (int64_t j = 0; j < s.count; j += 11)
@@ -970,7 +969,7 @@ static void unlike_columns(void **state)
         set(&s, s.x, x);
         const spmv_status st = spmv_cg(s.plan, s.b, s.x, &options, results, sizeof *results);
         if (st == SPMV_ERROR_UNSUPPORTED) {
-            assert_true(strcmp(options.method, "textbook") != 0 && support_backend == SPMV_BACKEND_CUDA);
+            assert_true(strcmp(options.rung, "textbook") != 0 && support_backend == SPMV_BACKEND_CUDA);
         } else {
             assert_ok(ctx, st);
             assert_ok(ctx, spmv_cg(one.plan, one.b, one.x, &options, &alone, sizeof alone));

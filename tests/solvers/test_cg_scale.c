@@ -110,7 +110,7 @@ static int tell(int64_t iteration, double residual, void *user)
 /* The rung persistent also adds squares of A r, which lose digits in f32 if A is this small. */
 static bool sums_lose_digits(const spmv_cg_options *options, spmv_type type, int a)
 {
-    return strcmp(options->method, "persistent") == 0 && type == SPMV_F32 && a < -45;
+    return strcmp(options->rung, "persistent") == 0 && type == SPMV_F32 && a < -45;
 }
 
 /* With A scaled by 2^a, and b and the start by 2^b, x is scaled by 2^(b - a). */
@@ -157,14 +157,14 @@ static void powers_of_two_change_nothing(void **state)
                     release(&s);
                 }
                 if (result[0].iterations != result[1].iterations || result[0].restarts != result[1].restarts)
-                    fail_msg("%s, case %zu: %lld and %lld iterations", options.method, c,
-                             (long long)result[0].iterations, (long long)result[1].iterations);
+                    fail_msg("%s, case %zu: %lld and %lld iterations", options.rung, c, (long long)result[0].iterations,
+                             (long long)result[1].iterations);
                 if (sums_lose_digits(&options, cases[c].type, cases[c].a))
                     continue; /* but the checks of the residual hold */
                 if (memcmp(x[0], x[1], sizeof *x) != 0)
-                    fail_msg("%s, case %zu: x differs", options.method, c);
+                    fail_msg("%s, case %zu: x differs", options.rung, c);
                 if (told[0].first != told[1].first || told[0].last != told[1].last)
-                    fail_msg("%s, case %zu: told of %.17g ... %.17g and %.17g ... %.17g", options.method, c,
+                    fail_msg("%s, case %zu: told of %.17g ... %.17g and %.17g ... %.17g", options.rung, c,
                              told[0].first, told[0].last, told[1].first, told[1].last);
             }
 }
@@ -334,13 +334,13 @@ static void solutions_out_of_range(void **state)
                 }
                 if (st != SPMV_ERROR_NOT_FINITE ||
                     (columns == 1 && strstr(sentence, cases[c].words) == NULL && strstr(sentence, "p'Ap") == NULL))
-                    fail_msg("%s by %s, %d columns: %s (%s)", cases[c].name, options.method, columns,
+                    fail_msg("%s by %s, %d columns: %s (%s)", cases[c].name, options.rung, columns,
                              spmv_status_name(st), sentence);
                 assert_true(result[0].status == st);
                 assert_ok(ctx, spmv_download(ctx, there_x, x, bytes));
                 for (int k = 0; k < ROWS * columns; k++)
                     if ((double)element(type, x, k).re != 0)
-                        fail_msg("%s by %s: x[%d] is %g", cases[c].name, options.method, k,
+                        fail_msg("%s by %s: x[%d] is %g", cases[c].name, options.rung, k,
                                  (double)element(type, x, k).re);
                 if (columns == 1 && strstr(cases[c].words, "1e+") != NULL)
                     assert_true(result[0].true_residual == result[0].norm_b && isfinite(result[0].norm_b));
@@ -380,7 +380,7 @@ static void inner_with_preconditioners(void **state)
                 if (st != SPMV_ERROR_UNSUPPORTED) {
                     /* else this rung does not support it */
                     if (st != SPMV_OK)
-                        fail_msg("%s with %s at 2^%d: %s", options.method, spmv_preconditioner_name(p), exponent,
+                        fail_msg("%s with %s at 2^%d: %s", options.rung, spmv_preconditioner_name(p), exponent,
                                  spmv_last_error(ctx));
                     assert_true(residual_of(&s, &norm_b) <= 1.01L * rtol * norm_b);
                     assert_true(iterations < 0 || iterations == result.iterations);
@@ -513,7 +513,7 @@ static void no_preconditioner(void **state)
             if (object)
                 assert_ok(ctx, spmv_preconditioner_create(ctx, "none", &s.a, NULL, &options.precond));
             assert_ok(ctx, spmv_cg(s.plan, s.b, s.x, &options, &result[object], sizeof *result));
-            assert_string_equal(result[object].method, options.method);
+            assert_string_equal(result[object].rung, options.rung);
             assert_string_equal(result[object].precond, "none");
             read_scaled(&s, 0, x[object]);
         }

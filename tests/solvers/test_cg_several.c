@@ -169,10 +169,10 @@ static bool with_rung(int i, spmv_cg_options *options)
 {
     spmv_cg_options_init(options, sizeof *options);
     options->zero_start = 1;
-    options->method = spmv_cg_method_name(support_backend, i);
-    if (options->method == NULL && i > 0 && spmv_cg_method_name(support_backend, i - 1) != NULL)
-        options->method = "auto";
-    return options->method != NULL;
+    options->rung = spmv_cg_rung_name(support_backend, i);
+    if (options->rung == NULL && i > 0 && spmv_cg_rung_name(support_backend, i - 1) != NULL)
+        options->rung = "auto";
+    return options->rung != NULL;
 }
 
 /* Whether the rung must support several right-hand sides with this preconditioner. */
@@ -190,7 +190,7 @@ static spmv_cg_result solve_one(const struct system *s, int v, const spmv_cg_opt
 {
     spmv_cg_result result;
     spmv_cg_options single = *options;
-    single.method = "textbook";
+    single.rung = "textbook";
     make_b(s, v, 1, 0);
     assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b_one, bytes_of(s, s->n)));
     const spmv_status st = spmv_cg(s->one, s->b_one, s->x_one, &single, &result, sizeof result);
@@ -211,18 +211,18 @@ static void compare(const struct system *s, const spmv_cg_options *options, cons
     make_all_b(s);
     const spmv_status st = spmv_cg(s->several, s->b, s->x, options, results, sizeof *results);
     if (st != SPMV_OK)
-        fail_msg("%s, %s: %s", options->method, name, spmv_last_error(s->ctx));
+        fail_msg("%s, %s: %s", options->rung, name, spmv_last_error(s->ctx));
     fetch_x(s, x);
     for (int v = 0; v < K; v++) {
         const spmv_cg_result one = solve_one(s, v, options, x_one);
         assert_string_equal(results[v].precond, name);
         assert_true(results[v].status == SPMV_OK && results[v].true_residual <= results[v].tolerance);
         if (llabs(results[v].iterations - one.iterations) > 1 || one.iterations < 1)
-            fail_msg("%s, %s, column %d: %lld iterations, alone %lld", options->method, name, v,
+            fail_msg("%s, %s, column %d: %lld iterations, alone %lld", options->rung, name, v,
                      (long long)results[v].iterations, (long long)one.iterations);
         for (int64_t i = 0; i < s->n; i++)
             if (!(fabs(x[i * K + v] - x_one[i]) <= 2 * options->rtol * one.norm_b))
-                fail_msg("%s, %s, column %d: x[%lld] = %g, alone %g", options->method, name, v, (long long)i,
+                fail_msg("%s, %s, column %d: x[%lld] = %g, alone %g", options->rung, name, v, (long long)i,
                          x[i * K + v], x_one[i]);
     }
     support_free(x, x_one);
@@ -242,14 +242,14 @@ static void every_kind(void **state)
             for (int i = 0; m != NULL && with_rung(i, &options); i++) {
                 options.precond = m;
                 options.rtol = type == 0 ? 1e-10 : 1e-4;
-                if (must_run(options.method, name)) {
+                if (must_run(options.rung, name)) {
                     compare(&s, &options, name);
                     done++;
                     continue;
                 }
                 spmv_cg_result results[K];
                 assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, results, sizeof *results),
-                             SPMV_ERROR_UNSUPPORTED, options.method);
+                             SPMV_ERROR_UNSUPPORTED, options.rung);
                 assert_true(results[0].status == SPMV_ERROR_UNSUPPORTED &&
                             results[K - 1].status == SPMV_ERROR_UNSUPPORTED);
             }
@@ -375,7 +375,7 @@ static void steps_taken_back(void **state)
         void *there_b = support_upload(ctx, b, sizeof b), *there_x = support_upload(ctx, start, sizeof start);
         options.zero_start = 0;
         const spmv_status st = spmv_cg(plan, there_b, there_x, &options, r, sizeof *r);
-        assert_int_equal(st, must_run(options.method, "jacobi") ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_UNSUPPORTED);
+        assert_int_equal(st, must_run(options.rung, "jacobi") ? SPMV_ERROR_NOT_FINITE : SPMV_ERROR_UNSUPPORTED);
         assert_ok(ctx, spmv_download(ctx, there_x, x, sizeof x));
         if (st != SPMV_ERROR_UNSUPPORTED) { /* 1 / 1e-310 overflows */
             assert_true(x[0] == 5 && x[2] == 0 && r[0].iterations == 1 && r[0].true_residual == 1);
@@ -395,7 +395,7 @@ static void steps_taken_back(void **state)
             for (int64_t j = 0; j < s.n * K; j++)
                 real_set(s.type, s.host, j, support_uniform(&seed));
             assert_ok(ctx, spmv_upload(ctx, s.host, s.b, bytes_of(&s, s.n * K)));
-            for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.method, "jacobi"); solve++) {
+            for (int solve = 0; solve < (SIDE < 10 ? 4 : 12) && must_run(options.rung, "jacobi"); solve++) {
                 spmv_cg_result r[K];
                 options.zero_start = solve == 0;
                 /* column 0 starts again, while the others have converged */
@@ -407,8 +407,8 @@ static void steps_taken_back(void **state)
                 assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_STAGNATION);
                 for (int v = 0; v < K; v++) {
                     if (!(r[v].true_residual <= before[v]) || r[v].true_residual > 1e-12 * r[v].norm_b)
-                        fail_msg("%s, column %d: a true residual of %g, after %g", options.method, v,
-                                 r[v].true_residual, before[v]);
+                        fail_msg("%s, column %d: a true residual of %g, after %g", options.rung, v, r[v].true_residual,
+                                 before[v]);
                     before[v] = r[v].true_residual;
                 }
             }
@@ -465,7 +465,7 @@ static void same_bits(void **state)
             spmv_cg_options_init(&options, sizeof options);
             options.precond = m;
             options.zero_start = 1;
-            options.method = "textbook";
+            options.rung = "textbook";
             make_all_b(&s);
             assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
             fetch_x(&s, x);
@@ -523,7 +523,7 @@ static bool is_repetition(const char *rung)
 /* Sets the next rung that supports several right-hand sides. */
 static bool with_rung_of_several(int *i, spmv_cg_options *options)
 {
-    while (with_rung(*i, options) && (!must_run(options->method, "jacobi") || is_repetition(options->method)))
+    while (with_rung(*i, options) && (!must_run(options->rung, "jacobi") || is_repetition(options->rung)))
         ++*i;
     return with_rung((*i)++, options);
 }
@@ -561,7 +561,7 @@ static void put_right_hand_sides(const struct system *s)
 static void solve_each(const struct system *s, const spmv_cg_options *options, spmv_cg_result *one, double *x)
 {
     spmv_cg_options single = *options;
-    single.method = "textbook";
+    single.rung = "textbook";
     for (int v = 0; v < s->k; v++) {
         make_b(s, v % 4, 1, 0);
         assert_ok(s->ctx, spmv_upload(s->ctx, s->host, s->b_one, bytes_of(s, s->n)));
@@ -587,7 +587,7 @@ static void compare_starts(const struct system *s, spmv_preconditioner *m)
     options.precond = m;
     solve_each(s, &options, one, x_one);
     for (int i = 0; with_rung_of_several(&i, &options);) {
-        if (SIDE < 10 && s->k > 4 && strcmp(options.method, "textbook") == 0)
+        if (SIDE < 10 && s->k > 4 && strcmp(options.rung, "textbook") == 0)
             continue; /* too long */
         options.rtol = s->type == SPMV_F64 ? 1e-10 : 1e-4;
         options.precond = m;
@@ -596,17 +596,17 @@ static void compare_starts(const struct system *s, spmv_preconditioner *m)
         put_starts(s);
         const spmv_status st = spmv_cg(s->several, s->b, s->x, &options, r, sizeof *r);
         if (st != SPMV_OK)
-            fail_msg("%s, %d columns of %lld: %s", options.method, s->k, (long long)s->n, spmv_last_error(s->ctx));
+            fail_msg("%s, %d columns of %lld: %s", options.rung, s->k, (long long)s->n, spmv_last_error(s->ctx));
         fetch_x(s, x);
         for (int v = 0; v < s->k; v++) {
             assert_true(r[v].status == SPMV_OK && r[v].true_residual <= r[v].tolerance && r[v].restarts == 0);
-            assert_true(s->k == 1 || strcmp(r[v].method, rung_of(options.method)) == 0);
+            assert_true(s->k == 1 || strcmp(r[v].rung, rung_of(options.rung)) == 0);
             if (llabs(r[v].iterations - one[v].iterations) > (s->n > 1))
-                fail_msg("%s, column %d of %d of %lld: %lld iterations, alone %lld", options.method, v, s->k,
+                fail_msg("%s, column %d of %d of %lld: %lld iterations, alone %lld", options.rung, v, s->k,
                          (long long)s->n, (long long)r[v].iterations, (long long)one[v].iterations);
             for (int64_t j = v; j < (int64_t)count; j += s->k)
                 if (!(fabs(x[j] - x_one[j]) <= 2 * options.rtol * one[v].norm_b))
-                    fail_msg("%s, column %d of %d: x[%lld] = %g, alone %g", options.method, v, s->k,
+                    fail_msg("%s, column %d of %d: x[%lld] = %g, alone %g", options.rung, v, s->k,
                              (long long)(j / s->k), x[j], x_one[j]);
         }
     }
@@ -693,7 +693,7 @@ static void stands_still(void **state)
             for (int i = 0; with_rung_of_several(&i, &options);) {
                 spmv_cg_result r[MANY], r_again[MANY];
                 int64_t least = INT64_MAX, most = 0;
-                if (SIDE < 10 && strcmp(options.method, "textbook") == 0)
+                if (SIDE < 10 && strcmp(options.rung, "textbook") == 0)
                     continue; /* too long */
                 options.precond = kind == 0 ? NULL : jacobi;
                 options.rtol = type == 0 ? 1e-10 : 1e-4;
@@ -723,7 +723,7 @@ static void stands_still(void **state)
                         assert_int_equal(r_again[v].iterations, done ? r[v].iterations : limit);
                         for (int64_t j = v; j < s.n * MANY && done; j += MANY)
                             if (x[j] != again[j])
-                                fail_msg("%s, column %d at limit %lld: x[%lld] = %g, not %g", options.method, v,
+                                fail_msg("%s, column %d at limit %lld: x[%lld] = %g, not %g", options.rung, v,
                                          (long long)limit, (long long)(j / MANY), again[j], x[j]);
                     }
                 }
@@ -762,7 +762,7 @@ static void breaks_late(void **state)
     assert_ok(ctx, spmv_upload(ctx, column, s.b_one, bytes_of(&s, s.n)));
     spmv_cg_options_init(&options, sizeof options);
     options.zero_start = 1;
-    options.method = "textbook";
+    options.rung = "textbook";
     assert_int_equal(spmv_cg(s.one, s.b_one, s.x_one, &options, &one, sizeof one), SPMV_ERROR_NOT_POSITIVE);
     assert_ok(ctx, spmv_download(ctx, s.x_one, x_one, bytes_of(&s, s.n)));
     for (int i = 0; with_rung_of_several(&i, &options);) {
@@ -829,7 +829,7 @@ static void told(void **state)
         options.rtol = 1e-12;
         options.on_iteration = note_iteration;
         options.user = first;
-        options.method = "textbook";
+        options.rung = "textbook";
         *first = (struct history){.cancel_at = -1};
         put_other_starts(&s);
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
@@ -856,8 +856,8 @@ static void told(void **state)
             for (int64_t t = 0; t < h->next && t < first->next; t++)
                 if (!(fabs(h->residual[t] - first->residual[t]) <=
                       1e-3 * first->residual[t] + 1e-11 * first->residual[0]))
-                    fail_msg("%s, iteration %lld: a residual of %g, not %g", options.method, (long long)t,
-                             h->residual[t], first->residual[t]);
+                    fail_msg("%s, iteration %lld: a residual of %g, not %g", options.rung, (long long)t, h->residual[t],
+                             first->residual[t]);
         }
         *h = (struct history){.cancel_at = 3};
         options.max_iterations = 0;
@@ -962,7 +962,7 @@ static void many_rows(void **state)
             plain_steps(&s, v, STEPS, plain + v * s.n);
         put_right_hand_sides(&s);
         for (int i = 0; with_rung_of_several(&i, &options);) {
-            if (k > 2 && strcmp(rung_of(options.method), "textbook") == 0)
+            if (k > 2 && strcmp(rung_of(options.rung), "textbook") == 0)
                 continue; /* too slow: one call of a primitive per column */
             options.max_iterations = STEPS;
             assert_int_equal(spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_ITERATIONS);
@@ -970,8 +970,8 @@ static void many_rows(void **state)
             for (int64_t j = 0; j < s.n * k; j++) {
                 const int v = (int)(j % k);
                 if (!(fabs(x[j] - plain[v % 4 * s.n + j / k]) <= 1e-11 * pow(10, v % 4)))
-                    fail_msg("%s, column %d of %d: x[%lld] = %g, not %g", options.method, v, k, (long long)(j / k),
-                             x[j], plain[v % 4 * s.n + j / k]);
+                    fail_msg("%s, column %d of %d: x[%lld] = %g, not %g", options.rung, v, k, (long long)(j / k), x[j],
+                             plain[v % 4 * s.n + j / k]);
             }
             for (int v = 0; v < k; v++)
                 assert_int_equal(r[v].iterations, STEPS);
@@ -1012,7 +1012,7 @@ static void long_row(void **state)
             for (int j = 0; j < N; j++)
                 x_one[j] = b[j * K + v];
             void *one_b = support_upload(ctx, x_one, sizeof x_one), *one_x = support_upload(ctx, x_one, sizeof x_one);
-            options.method = "textbook";
+            options.rung = "textbook";
             options.zero_start = 1;
             assert_ok(ctx, spmv_cg(s.one, one_b, one_x, &options, &one, sizeof one));
             assert_ok(ctx, spmv_download(ctx, one_x, x_one, sizeof x_one));
@@ -1046,21 +1046,21 @@ static void choice(void **state)
         options.zero_start = 1;
         make_all_b(&s);
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
-        assert_string_equal(r[K - 1].method, kind == 2 ? "textbook" : rung_of("auto"));
+        assert_string_equal(r[K - 1].rung, kind == 2 ? "textbook" : rung_of("auto"));
         const char *const words = support_backend == SPMV_BACKEND_REF   ? "on every backend"
                                   : kind == 2                           ? "textbook supports all"
                                   : support_backend == SPMV_BACKEND_OMP ? "one parallel region"
                                                                         : "all right-hand sides";
         assert_non_null(strstr(r[K - 1].why, words));
-        options.method = "textbook";
+        options.rung = "textbook";
         assert_ok(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r));
-        assert_string_equal(r[0].method, "textbook");
+        assert_string_equal(r[0].rung, "textbook");
         assert_string_equal(r[0].why, "requested by name");
-        options.method = "persistent"; /* a rung for one right-hand side, or of another backend */
+        options.rung = "persistent"; /* a rung for one right-hand side, or of another backend */
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r),
                      support_backend == SPMV_BACKEND_CUDA ? SPMV_ERROR_UNSUPPORTED : SPMV_ERROR_METHOD,
                      "there are: auto");
-        options.method = "none such";
+        options.rung = "none such";
         assert_fails(ctx, spmv_cg(s.several, s.b, s.x, &options, r, sizeof *r), SPMV_ERROR_METHOD, "there are: auto");
         spmv_preconditioner_destroy(m);
     }

@@ -11,7 +11,7 @@ static spmv_solver_options options_of(const char *method, const char *precond)
 {
     spmv_solver_options o;
     spmv_solver_options_init(&o, sizeof o);
-    o.method = method;
+    o.solver = method;
     o.precond = precond;
     return o;
 }
@@ -85,7 +85,7 @@ static void rest_of_the_iterations(void **state)
     o.zero_start = 1;
     assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
     assert_ok(ctx, spmv_solver_solve(solver, there, x, &r, sizeof r));
-    assert_string_equal(r.method, "minres");
+    assert_string_equal(r.solver, "minres");
     assert_true(r.iterations > 2000);
     spmv_solver_destroy(solver);
     support_free(row_ptr, col, val, b);
@@ -105,7 +105,7 @@ static void several(void **state)
     set_image(&g);
     g.b[3] += 1;
     assert_ok(ctx, grid_solve(ctx, &g, &o, x, r));
-    assert_string_equal(r->method, "minres");
+    assert_string_equal(r->solver, "minres");
     o.vectors = VECTORS;
     assert_ok(ctx, grid_solve(ctx, &g, &o, x, r));
     for (int v = 0; v < VECTORS; v++) {
@@ -148,7 +148,7 @@ static void negative_definite(void **state)
             }
             assert_memory_equal(x, y, (size_t)(8 * vectors * g.n));
             assert_int_equal(r->iterations, of->iterations);
-            assert_string_equal(of->method, "cg");
+            assert_string_equal(of->solver, "cg");
         }
     support_free(x, y);
     grid_free(&g);
@@ -185,8 +185,8 @@ static void new_signs(void **state)
             assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
             assert_true(turn > 0 || info.bytes >= before + 8 * g.view.nnz); /* the values of -A */
             assert_ok(ctx, spmv_solver_solve(solver, b, there, &r, sizeof r));
-            assert_string_equal(r.method, "cg");
-            assert_true((strstr(r.why_method, "-A x = -b") != NULL) == (turn % 2 == 0));
+            assert_string_equal(r.solver, "cg");
+            assert_true((strstr(r.why_solver, "-A x = -b") != NULL) == (turn % 2 == 0));
             support_fetch_as(ctx, SPMV_F64, there, g.n, x);
             assert_true((x[g.n / 2] < 0) == (turn % 2 == 0));
         }
@@ -234,7 +234,7 @@ static void at_the_rounding_errors(void **state)
         g.b[i] = 1;
     o.rtol = 1e-7;
     assert_fails(ctx, grid_solve(ctx, &g, &o, x, &r), SPMV_ERROR_STAGNATION, "at the rounding errors of b - A x");
-    assert_string_equal(r.method, "cg");
+    assert_string_equal(r.solver, "cg");
     assert_true(grid_residual(&g, x, NULL) < 1e-2 * r.norm_b);
     free(x);
     grid_free(&g);
@@ -278,7 +278,7 @@ static void below_the_rounding_errors(void **state)
     assert_ok(ctx, spmv_solver_create(ctx, &a, &o, &solver));
     assert_fails(ctx, spmv_solver_solve(solver, there, x, &r, sizeof r), SPMV_ERROR_STAGNATION,
                  "rounding errors of b - A x");
-    assert_string_equal(r.method, "cg");
+    assert_string_equal(r.solver, "cg");
     if (support_backend == SPMV_BACKEND_OMP) /* others round otherwise */
         assert_true(r.recurrence_residual <= r.tolerance && r.true_residual > 100 * r.tolerance);
     spmv_solver_destroy(solver);

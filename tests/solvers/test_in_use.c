@@ -171,7 +171,7 @@ static void solve_with(struct scene *s, int which, bool shows, bool given, doubl
     spmv_solver_options o = support_solver_options();
     spmv_preconditioner_options precond = support_preconditioner_options();
     precond.update_values = strcmp(solvers[which].precond, "amg") == 0;
-    o.method = solvers[which].method;
+    o.solver = solvers[which].method;
     o.precond = solvers[which].precond;
     o.inner = solvers[which].inner;
     o.precond_options = &precond;
@@ -192,7 +192,7 @@ static void solve_with(struct scene *s, int which, bool shows, bool given, doubl
     spmv_solver_result result;
     const spmv_status st = spmv_solver_solve(s->solver, s->b, s->x, &result, sizeof result);
     if (st != SPMV_OK || s->calls < 2)
-        fail_msg("%s with %s: %s, %d calls of the callback: %s", o.method, o.precond, spmv_status_name(st), s->calls,
+        fail_msg("%s with %s: %s, %d calls of the callback: %s", o.solver, o.precond, spmv_status_name(st), s->calls,
                  spmv_last_error(s->ctx));
     assert_int_equal(result.status, SPMV_OK);
     if (s->act != destroy_solver)
@@ -321,7 +321,7 @@ static void own_preconditioner(void **state)
             s.calls = 0;
             s.act = destroys ? destroy_precond : nothing;
             assert_ok(s.ctx, spmv_preconditioner_wrap(s.ctx, SPMV_F64, N, &class, &s, &s.own));
-            o.method = methods[m];
+            o.solver = methods[m];
             o.rung = m == 0 ? "textbook" : NULL;
             o.own_precond = s.own;
             o.zero_start = 1;
@@ -367,7 +367,7 @@ static void callbacks_of_a_call(void **state)
         spmv_solver_options o = support_solver_options();
         spmv_solver *solver = NULL;
         int seen = 0, shown = 0;
-        o.method = solvers[which].method;
+        o.solver = solvers[which].method;
         o.precond = solvers[which].precond;
         o.zero_start = 1;
         assert_ok(s.ctx, spmv_solver_create(s.ctx, &s.a, &o, &solver));

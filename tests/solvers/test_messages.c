@@ -86,7 +86,7 @@ static void fails_by(spmv_context *ctx, const char *method, const char *rung, in
     spmv_solver_options options;
     spmv_solver *solver = NULL;
     spmv_solver_options_init(&options, sizeof options);
-    options.method = method;
+    options.solver = method;
     options.rung = rung;
     options.precond = method != NULL ? "none" : NULL;
     options.vectors = vectors;

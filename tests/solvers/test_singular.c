@@ -12,7 +12,7 @@ static spmv_solver_options options_of(const char *method, const char *precond)
 {
     spmv_solver_options o;
     spmv_solver_options_init(&o, sizeof o);
-    o.method = method;
+    o.solver = method;
     o.precond = precond;
     return o;
 }
@@ -286,7 +286,7 @@ static void zero_right_side(void **state)
             assert_ok(ctx, spmv_solver_solve(solver, b, there, &r, sizeof r));
             support_fetch_as(ctx, SPMV_F64, there, g.n, x);
             assert_true(largest_of(x, g.n) == 0 && r.norm_b == 0 && r.true_residual == 0);
-            const char *const said = strstr(r.why_method, "b is 0, so x is 0 whatever the start; any other x with "
+            const char *const said = strstr(r.why_solver, "b is 0, so x is 0 whatever the start; any other x with "
                                                           "A x = 0 is an eigenvector for the eigenvalue 0");
             assert_true((said != NULL) == !from_zero);
             spmv_solver_destroy(solver);

@@ -155,8 +155,8 @@ static void bits_of_cg(void **state)
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind += SLOW ? 3 : 1) {
         struct system s = make(ctx, kinds[kind].stored, kinds[kind].type, kinds[kind].bits);
         for (int vectors = 1; vectors <= K; vectors += K - 1)
-            for (int rung = -1; rung < 0 || spmv_cg_method_name(support_backend, rung) != NULL; rung++) {
-                const char *const name = rung < 0 ? NULL : spmv_cg_method_name(support_backend, rung);
+            for (int rung = -1; rung < 0 || spmv_cg_rung_name(support_backend, rung) != NULL; rung++) {
+                const char *const name = rung < 0 ? NULL : spmv_cg_rung_name(support_backend, rung);
                 if (SLOW && (kind == 0) != ((rung + vectors) % 4 < 2)) /* the two kinds take turns */
                     continue;
                 spmv_plan_options plan_options = support_plan_options();
@@ -166,7 +166,7 @@ static void bits_of_cg(void **state)
                 assert_ok(ctx, spmv_plan_create(ctx, &s.host, &plan_options, &plan));
                 spmv_cg_options cg = support_cg_options();
                 cg.rtol = rtol;
-                cg.method = name;
+                cg.rung = name;
                 spmv_cg_result expected[K];
                 set_x(&s, 0.5);
                 const spmv_status st = spmv_cg(plan, s.b, s.x, &cg, expected, sizeof *expected);
@@ -200,7 +200,7 @@ static void bits_of_cg(void **state)
                             assert_true(kinds[kind].type == SPMV_F64
                                             ? r->true_residual == e->true_residual
                                             : fabs(r->true_residual - e->true_residual) <= 0.1 * e->tolerance);
-                            assert_string_equal(r->rung, e->method);
+                            assert_string_equal(r->rung, e->rung);
                             assert_string_equal(r->why_rung, e->why);
                             assert_string_equal(r->precond, "none");
                             assert_true(r->setup_seconds >= 0 && r->solve_seconds >= 0);
@@ -403,9 +403,9 @@ static void every_preconditioner(void **state)
             assert_ok(ctx, spmv_preconditioner_describe(info.precond, &made, sizeof made));
             assert_ok(ctx, spmv_plan_describe(info.plan, &plan, sizeof plan));
             const bool general = strcmp(name, "ilu0") == 0 || strcmp(name, "ilut") == 0;
-            assert_string_equal(info.method, general ? "gmres" : "cg");
-            assert_string_equal(result->method, info.method);
-            assert_string_equal(result->why_method, info.why);
+            assert_string_equal(info.solver, general ? "gmres" : "cg");
+            assert_string_equal(result->solver, info.solver);
+            assert_string_equal(result->why_solver, info.why);
             assert_string_equal(result->precond, made.name);
             assert_string_equal(result->why_precond, made.why);
             assert_true(kind < 0 || strcmp(made.name, name) == 0);
@@ -580,7 +580,7 @@ static void new_values_that_fail(void **state)
     for (int run = 0; run < 2; run++) {
         assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE,
                      "row 0 (counted from 0) is -5");
-        assert_true(result.status == SPMV_ERROR_NOT_POSITIVE && result.iterations == 0 && result.method[0] == '\0');
+        assert_true(result.status == SPMV_ERROR_NOT_POSITIVE && result.iterations == 0 && result.solver[0] == '\0');
     }
     spmv_solver_info info;
     assert_ok(ctx, spmv_solver_describe(solver, &info, sizeof info));
@@ -594,16 +594,16 @@ static void new_values_that_fail(void **state)
     solver = solver_of(ctx, &s.host, NULL);
     assert_ok(ctx, spmv_solver_update_values(solver, bad));
     assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-    assert_string_equal(result.method, "minres");
-    assert_non_null(strstr(result.why_method, "-5"));
+    assert_string_equal(result.solver, "minres");
+    assert_non_null(strstr(result.why_solver, "-5"));
     assert_string_equal(result.precond, "none");
     assert_non_null(strstr(result.why_precond, "row 0 (counted from 0) is -5"));
     assert_ok(ctx, spmv_solver_update_values(solver, good));
     assert_ok(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result));
-    assert_string_equal(result.method, "cg");
+    assert_string_equal(result.solver, "cg");
     spmv_solver_destroy(solver);
     o.precond = "none";
-    o.method = "cg";
+    o.solver = "cg";
     solver = solver_of(ctx, &s.host, &o);
     assert_ok(ctx, spmv_solver_update_values(solver, bad));
     assert_fails(ctx, spmv_solver_solve(solver, s.b, s.x, &result, sizeof result), SPMV_ERROR_NOT_POSITIVE, "p'Ap");
@@ -679,15 +679,15 @@ static void kept_aggregates(void **state)
  * library's functions. */
 static int symbolic;
 
-spmv_status __real_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
-spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                             const spmv_multiply_options *options, spmv_multiply_plan **plan);
-spmv_status __wrap_spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                             const spmv_multiply_options *options, spmv_multiply_plan **plan)
+spmv_status __real_spmv_spgemm_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                           const spmv_spgemm_options *options, spmv_spgemm_plan **plan);
+spmv_status __wrap_spmv_spgemm_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                           const spmv_spgemm_options *options, spmv_spgemm_plan **plan);
+spmv_status __wrap_spmv_spgemm_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                           const spmv_spgemm_options *options, spmv_spgemm_plan **plan)
 {
     symbolic++;
-    return __real_spmv_multiply_plan_create(ctx, a, b, options, plan);
+    return __real_spmv_spgemm_plan_create(ctx, a, b, options, plan);
 }
 
 spmv_status __real_spmv_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_plan_options *options,
@@ -860,7 +860,7 @@ static void from_jacobi_to_none(void **state)
     const double tiny[] = {1, 1e-310}, zeros[] = {0, 0};
     const spmv_csr a = support_csr(2, 2, row_ptr, col, tiny);
     spmv_solver_options o = defaults();
-    o.method = "cg"; /* auto would take a dense factor */
+    o.solver = "cg"; /* auto would take a dense factor */
     spmv_solver_result result;
     void *const b = support_upload(ctx, zeros, sizeof zeros), *const x = support_upload(ctx, zeros, sizeof zeros);
     spmv_solver *solver = solver_of(ctx, &a, &o);
@@ -908,7 +908,7 @@ static void one_call(void **state)
         /* A solver that cannot be made: x is unchanged, and every result has the status. */
         set_x(&s, 3);
         void *const before = take_x(&s, vectors);
-        o.method = "gauss";
+        o.solver = "gauss";
         assert_fails(ctx, spmv_solve(ctx, &s.host, s.b, s.x, &o, result, sizeof *result), SPMV_ERROR_METHOD,
                      "there are: auto, cg");
         for (int v = 0; v < vectors; v++)
@@ -1020,11 +1020,11 @@ static void refusals(void **state)
         spmv_solver_options o;
         spmv_status status;
         const char *text;
-    } wrong[] = {{{.method = "gmres2"},
+    } wrong[] = {{{.solver = "gmres2"},
                   SPMV_ERROR_METHOD,
-                  "unknown method \"gmres2\"; did you mean gmres? There are: auto, cg, minres"},
-                 {{.method = "gmres", .rung = "textbook"}, SPMV_ERROR_UNSUPPORTED, "rung are for the method cg"},
-                 {{.method = "direct", .precond = "ilut"}, SPMV_ERROR_UNSUPPORTED, "no preconditioner"},
+                  "unknown solver \"gmres2\"; did you mean gmres? There are: auto, cg, minres"},
+                 {{.solver = "gmres", .rung = "textbook"}, SPMV_ERROR_UNSUPPORTED, "rung are for the solver cg"},
+                 {{.solver = "direct", .precond = "ilut"}, SPMV_ERROR_UNSUPPORTED, "no preconditioner"},
                  {{.restart = 256}, SPMV_ERROR_ARGUMENT, "restart 256"},
                  {{.precond = "ilu"},
                   SPMV_ERROR_METHOD,
@@ -1036,7 +1036,7 @@ static void refusals(void **state)
                  {{.inner = 1, .vectors = 2}, SPMV_ERROR_UNSUPPORTED, "one right-hand side"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         o = defaults();
-        o.method = wrong[i].o.method;
+        o.solver = wrong[i].o.solver;
         o.precond = wrong[i].o.precond;
         o.rung = wrong[i].o.rung;
         o.type = wrong[i].o.type;

@@ -165,7 +165,7 @@ static int64_t products_of(const struct matrix *a, const struct matrix *b)
     return products;
 }
 
-static void release_plan(struct spmv_multiply_plan *plan)
+static void release_plan(struct spmv_spgemm_plan *plan)
 {
     spgemm_rows_destroy_cuda(plan);
     support_free_in(ctx, plan->row_ptr, plan->col);
@@ -181,7 +181,7 @@ static int64_t first_difference(const void *x, const void *y, int64_t n, int64_t
 }
 
 /* The products of each row, and of all, that the survey has counted for a plan. */
-static void check_survey(const struct spmv_multiply_plan *plan, const struct matrix *a, const struct matrix *b)
+static void check_survey(const struct spmv_spgemm_plan *plan, const struct matrix *a, const struct matrix *b)
 {
     int64_t *const counted = support_zeros(a->rows, 8);
     if (a->rows > 0)
@@ -205,7 +205,7 @@ static void check_as(const struct matrix *a, const struct matrix *b, spmv_type t
     struct product c = multiply(a, b, type, a_values, b_values);
     struct uploaded ua = upload(a, a_bits, type, a_pattern ? NULL : a_values);
     struct uploaded ub = upload(b, b_bits, type, b_pattern ? NULL : b_values);
-    struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = type};
+    struct spmv_spgemm_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = type};
     bool valid = false;
     assert_ok(ctx, spgemm_survey_cuda(&plan, &valid));
     assert_int_equal(valid, a->rows > 0 && b->rows > 0);
@@ -508,7 +508,7 @@ static void test_survey(void **state)
     struct matrix a = make_rows(lengths, ROWS, INNER, 0, INNER, 3), b = make_random(INNER, 50, 0, 4, 4);
     for (int bits = 32; bits <= 64; bits += 32) {
         struct uploaded ua = upload(&a, bits, SPMV_F64, NULL), ub = upload(&b, 96 - bits, SPMV_F64, NULL);
-        struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
+        struct spmv_spgemm_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
         bool valid = false;
         assert_ok(ctx, spgemm_survey_cuda(&plan, &valid));
         assert_true(valid);
@@ -530,7 +530,7 @@ static void test_memory(void **state)
     struct matrix a = make_random(30, 3 * LONGEST, 0, 3 * LONGEST, 1);
     struct matrix b = make_random(3 * LONGEST, 900, 0, 4, 2);
     struct uploaded ua = upload(&a, 64, SPMV_F64, a.val), ub = upload(&b, 64, SPMV_F64, b.val);
-    struct spmv_multiply_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
+    struct spmv_spgemm_plan plan = {.ctx = ctx, .a = ua.view, .b = ub.view, .type = SPMV_F64};
     const size_t most = host_cuda.most_bytes;
     bool valid = false;
     assert_ok(ctx, spgemm_survey_cuda(&plan, &valid)); /* the context keeps its working memory */

@@ -12,8 +12,8 @@
 static inline bool with_rung(int i, spmv_cg_options *options)
 {
     spmv_cg_options_init(options, sizeof *options);
-    options->method = spmv_cg_method_name(support_backend, i);
-    return options->method != NULL;
+    options->rung = spmv_cg_rung_name(support_backend, i);
+    return options->rung != NULL;
 }
 
 #endif

@@ -70,7 +70,7 @@ static inline void support_factors(spmv_context *ctx, const struct peer *peer, s
     if (specs[1] != NULL)
         other = support_factor(ctx, ref, type, specs[1]);
     const struct support_factor *const b = specs[1] != NULL ? &other : &a;
-    assert_ok(ref, spmv_multiply(ref, &a.view, &b->view, NULL, &c));
+    assert_ok(ref, spmv_spgemm(ref, &a.view, &b->view, NULL, &c));
     spmv_matrix_view(c, &right);
     void *const got = support_zeros(right.nnz, (size_t)size);
     void *const result = support_upload(ctx, got, (right.nnz + 1) * size);

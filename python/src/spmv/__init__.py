@@ -17,7 +17,6 @@ from . import _library  # noqa: F401  the first to load the library
 from ._context import Context, cuda_built
 from ._files import generate, read, write
 from ._matrix import CSR
-from ._multiply import MultiplyPlan, multiply, multiply_triple
 from ._plan import Plan
 from ._primitives import (
     combine,
@@ -35,6 +34,7 @@ from ._primitives import (
     sort,
 )
 from ._solve import Result, Solver, cg, solve
+from ._spgemm import MultiplyPlan, SpgemmPlan, multiply, multiply_triple, spgemm, spgemm_triple
 from ._version import __version__
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Plan",
     "Result",
     "Solver",
+    "SpgemmPlan",
     "__version__",
     "cg",
     "combine",
@@ -65,5 +66,7 @@ __all__ = [
     "segmented_scan",
     "solve",
     "sort",
+    "spgemm",
+    "spgemm_triple",
     "write",
 ]

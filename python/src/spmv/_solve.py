@@ -54,7 +54,7 @@ class Result:
     recurrence_residual: float
     norm_b: float
     restarts: int
-    method: str
+    solver: str
     rung: str
     why_rung: str
     preconditioner: str
@@ -70,13 +70,20 @@ class Result:
         """Another name of ``preconditioner``, that of the program and the C library."""
         return self.preconditioner
 
+    @property
+    def method(self) -> str:
+        """The old name of ``solver``, until 0.11."""
+        return self.solver
+
 
 def _result(x: Any, status: str, message: str, rows: list[dict[str, Any]]) -> Result:
     worst = max(rows, key=lambda r: (r["status"] != "SPMV_OK", r["true_residual"]))
     row = dict(worst)
     row["status"] = status
     converged = status == "SPMV_OK"
-    return Result(x=x, converged=converged, message=message, columns=tuple(rows) if len(rows) > 1 else (), **row)
+    columns = tuple({**r, "method": r["solver"]} for r in rows) if len(rows) > 1 else ()  # method: the old name
+    row.pop("method", None)
+    return Result(x=x, converged=converged, message=message, columns=columns, **row)
 
 
 def _shown(context: Context, n: int, dtype: np.dtype, like: View, callback: Callable[[Any], Any]) -> Any:
@@ -105,11 +112,11 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         ``"auto"`` (the default), ``"none"``, ``"jacobi"``, ``"block-jacobi"``, ``"chebyshev"``,
         ``"ic0"``, ``"cholesky"`` or ``"amg"``; for matrices that are not symmetric also ``"ilu0"``
         and ``"ilut"``. Or an approximation M of the inverse of A: anything that multiplies with
-        ``@`` or as a function, called in each iteration. With the methods cg and minres, M must be
+        ``@`` or as a function, called in each iteration. With the solvers cg and minres, M must be
         symmetric (Hermitian) positive definite and the same in each iteration, and with bicgstab
         the same in each iteration. Only gmres allows an M that changes, such as another iterative
         solver. A solver as M need not reach its tolerance.
-    method : str, optional
+    solver : str, optional
         ``"auto"`` (the default), ``"cg"``, ``"minres"``, ``"gmres"``, ``"bicgstab"`` or ``"direct"``.
     rtol, atol : float, optional
         The solve ends when ``norm(b - A x) <= max(rtol * norm(b), atol)``. Default 1e-8 and 0.
@@ -123,12 +130,12 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         that is made on first use.
     vectors : int, optional
         Right-hand sides that are solved at once; default 1. ``solve`` takes any number of them.
-    mixed : bool, optional
+    inner : bool, optional
         True: iterate in float32 and correct x in float64.
     check_symmetry : bool, optional
         False: do not sample whether A is symmetric.
     rung : str, optional
-        The implementation of the method; default ``"auto"``.
+        How conjugate gradients runs; default ``"auto"``.
     options : dict, optional
         Of the preconditioner (``docs/preconditioners.md``):
         ``block`` (block-jacobi: rows of a block; amg: rows of a node), ``degree`` (chebyshev, amg),
@@ -140,6 +147,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         As for ``Plan``.
     precond
         Another name of ``preconditioner``, that of the program and the C library.
+    method, mixed
+        The old names of ``solver`` and ``inner``, until 0.11.
 
     Examples
     --------
@@ -157,7 +166,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self,
         A: Any,
         preconditioner: Any = "auto",
-        method: str = "auto",
+        solver: str = "auto",
         *,
         rtol: float = 1e-8,
         atol: float = 0.0,
@@ -165,7 +174,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         restart: int | None = None,
         dtype: Any = None,
         vectors: int = 1,
-        mixed: bool = False,
+        inner: bool = False,
         check_symmetry: bool = True,
         rung: str = "auto",
         options: dict[str, Any] | None = None,
@@ -173,11 +182,17 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         shape: tuple[int, int] | None = None,
         copy: bool = False,
         precond: Any = None,
+        method: str | None = None,
+        mixed: bool | None = None,
     ) -> None:
         if precond is not None:
             if not (isinstance(preconditioner, str) and preconditioner == "auto"):
                 raise TypeError("preconditioner and precond are two names of one argument: pass one of them")
             preconditioner = precond
+        if method is not None and solver not in ("auto", method):
+            raise TypeError("method is the old name of solver: pass solver only")
+        solver = solver if method is None else method
+        inner = bool(inner if mixed is None else mixed)
         vectors = whole(vectors, "vectors", 1)
         given = {**_OPTIONS, "near_null": None}
         for name, value in (options or {}).items():
@@ -198,23 +213,23 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._dtype, self._free_type, self._copy = of_b, dtype is None, copy
         self._matrix, self._context, self._vectors = matrix, context, vectors
         self._settings = dict(
-            preconditioner=preconditioner, method=method, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
-            mixed=mixed, check_symmetry=check_symmetry, rung=rung, options=options,
+            preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
+            inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_near_null(given["near_null"])
         # kind: of the arrays that an operator as preconditioner gets
         self._calling = calling = threading.local()
         own = None
         if not isinstance(preconditioner, str):
-            in_m = np.dtype("float32") if mixed else of_b
+            in_m = np.dtype("float32") if inner else of_b
             own = _wrapped(preconditioner, matrix.shape[0], in_m, lambda: calling.kind, context)
         self._args = (
-            None if method == "auto" else str(method),
+            None if solver == "auto" else str(solver),
             "none" if own is not None else preconditioner,
             None if rung == "auto" else str(rung),
             CODES[of_b],
             vectors,
-            int(bool(mixed)),
+            int(inner),
             number(rtol, "rtol"),
             number(atol, "atol"),
             0 if maxiter is None else whole(maxiter, "maxiter", 1, 2**63 - 1),
@@ -279,7 +294,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         Result
             Its x is of the kind of b. If the solver stops early, ``converged`` is False and
             ``message`` says why. With several right-hand sides, ``columns`` has a dictionary for each.
-            A b, x0 or A with a NaN is a ValueError. With ``method="cg"`` or ``"minres"``, a matrix
+            A b, x0 or A with a NaN is a ValueError. With ``solver="cg"`` or ``"minres"``, a matrix
             that is not symmetric is one too.
         """
         context, n = self._context, self.shape[0]
@@ -535,7 +550,7 @@ def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Result:
     Examples
     --------
     >>> import numpy as np, spmv
-    >>> spmv.solve(spmv.generate("convdiff2d:20,5"), np.ones(400)).method
+    >>> spmv.solve(spmv.generate("convdiff2d:20,5"), np.ones(400)).solver
     'gmres'
     >>> import numpy as np, spmv
     >>> result = spmv.solve(spmv.generate("poisson2d:20"), np.ones(400), rtol=1e-10)
@@ -603,7 +618,7 @@ def cg(
             b,
             x0,
             preconditioner="none" if M is None else M,
-            method="cg",
+            solver="cg",
             rtol=rtol,
             atol=atol,
             maxiter=maxiter,

@@ -1,4 +1,4 @@
-/* The preparation of a general square system A x = b for iterative methods: scaling of rows and
+/* The preparation of a square system A x = b for iterative methods: scaling of rows and
  * columns, a permutation that brings large entries to the diagonal, and an order that keeps
  * neighbours near each other.
  *
@@ -8,22 +8,22 @@
  * are from 0.5 to 2 in absolute value and no entry is above 2, unless a factor is at its limit.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef GENERAL_SYSTEM_H
-#define GENERAL_SYSTEM_H
+#ifndef PREPARED_SYSTEM_H
+#define PREPARED_SYSTEM_H
 
 #include <spmv/matrix.h>
 
 #include "core/backend.h"
 #include "core/reals.h"
 
-struct general_system;
+struct prepared_system;
 
 /* Which steps are on. All zeros are the defaults. */
-struct general_system_options {
+struct prepared_system_options {
     spmv_type type; /* of b and x: f64 or f32; SPMV_TYPE_DEFAULT: that of the matrix */
     bool no_equilibration;
     /* auto: if a diagonal entry of the scaled matrix is tiny or missing */
-    enum general_matching { MATCHING_AUTO, MATCHING_ON, MATCHING_OFF } matching;
+    enum prepare_matching { MATCHING_AUTO, MATCHING_ON, MATCHING_OFF } matching;
     bool no_order;
 };
 
@@ -36,22 +36,22 @@ struct general_system_options {
  * message has the structural rank), SPMV_ERROR_NOT_FINITE, SPMV_ERROR_NOT_SQUARE, SPMV_ERROR_TYPE,
  * SPMV_ERROR_SIZE, SPMV_ERROR_ARGUMENT, SPMV_ERROR_LIMIT, SPMV_ERROR_MEMORY.
  * Determinism: the same bits every run, on every backend and for any number of threads. */
-spmv_status general_system_create(spmv_context *ctx, const spmv_csr *a, const struct general_system_options *options,
-                                  struct general_system **system);
-void general_system_destroy(struct general_system *s);
+spmv_status prepared_system_create(spmv_context *ctx, const spmv_csr *a, const struct prepared_system_options *options,
+                                   struct prepared_system **system);
+void prepared_system_destroy(struct prepared_system *s);
 
 /* C, in host memory, of the matrix's type (f64 for a pattern), columns ascending. It is valid until
  * the system is destroyed. */
-spmv_csr general_system_matrix(const struct general_system *s);
+spmv_csr prepared_system_matrix(const struct prepared_system *s);
 
 /* One sentence: which steps were done. */
-const char *general_system_describe(const struct general_system *s);
+const char *prepared_system_describe(const struct prepared_system *s);
 
 /* Vectors of rows elements in the context's memory, which do not overlap. Queued.
  *   rhs       c = P R b
  *   solution  x = S Q y */
-spmv_status general_system_rhs(const struct general_system *s, const void *b, void *c);
-spmv_status general_system_solution(const struct general_system *s, const void *y, void *x);
+spmv_status prepared_system_rhs(const struct prepared_system *s, const void *b, void *c);
+spmv_status prepared_system_solution(const struct prepared_system *s, const void *y, void *x);
 
 /* ------------------------------------------------------------ the steps, for tests as well */
 
@@ -67,16 +67,16 @@ struct magnitudes {
 /* Scale factors 2^row[i] and 2^col[j] with which the largest entry of each row and column is near
  * 1. D. Ruiz, "A scaling algorithm to equilibrate both rows and columns norms in matrices", report
  * RAL-TR-2001-034. */
-spmv_status general_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col);
+spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col);
 
 /* A matching of rows and columns whose product of absolute values is the largest. row_of[j]: the
  * row matched to column j, -1 without one. *rank: how many are matched. If all are, row and col
  * are scale factors as above with which matched entries are 1 and all others at most 1. */
-spmv_status general_match(spmv_context *ctx, const struct magnitudes *a, int32_t *row_of, int64_t *rank, double *row,
+spmv_status prepare_match(spmv_context *ctx, const struct magnitudes *a, int32_t *row_of, int64_t *rank, double *row,
                           double *col);
 
 /* The reverse Cuthill-McKee order of the pattern of B + B', where row j of B is row row_of[j] of A:
  * order[k] is the row of B at place k. */
-spmv_status general_order(spmv_context *ctx, const struct magnitudes *a, const int32_t *row_of, int32_t *order);
+spmv_status prepare_order(spmv_context *ctx, const struct magnitudes *a, const int32_t *row_of, int32_t *order);
 
 #endif

@@ -10,11 +10,11 @@
 #include "spgemm/spgemm_internal.h"
 
 /* The factors in messages. */
-static const char A_NAME[] = "spmv_multiply: A", B_NAME[] = "spmv_multiply: B";
+static const char A_NAME[] = "spmv_spgemm: A", B_NAME[] = "spmv_spgemm: B";
 
-void spmv_multiply_options_init(spmv_multiply_options *options, size_t size)
+void spmv_spgemm_options_init(spmv_spgemm_options *options, size_t size)
 {
-    const spmv_multiply_options defaults = {.size = sizeof defaults};
+    const spmv_spgemm_options defaults = {.size = sizeof defaults};
     result_write(options, size, &defaults, sizeof defaults);
 }
 
@@ -37,13 +37,13 @@ static const struct spgemm_method *methods_of(spmv_backend backend)
     return NULL;
 }
 
-const char *spmv_multiply_method_name(spmv_backend backend, int index)
+const char *spmv_spgemm_method_name(spmv_backend backend, int index)
 {
     const struct spgemm_method *const methods = methods_of(backend);
     return names_at(methods, sizeof *methods, index);
 }
 
-static spmv_status choose_method(struct spmv_multiply_plan *plan, const char *name)
+static spmv_status choose_method(struct spmv_spgemm_plan *plan, const char *name)
 {
     const struct spgemm_method *const methods = methods_of(plan->ctx->backend->id);
     const char *const backend = spmv_backend_name(plan->ctx->backend->id);
@@ -51,7 +51,7 @@ static spmv_status choose_method(struct spmv_multiply_plan *plan, const char *na
     const void *method = NULL;
     names_add_row(&names, "auto", methods);
     names_add_table(&names, methods, sizeof *methods);
-    const spmv_status st = choice_take(plan->ctx, SPMV_ERROR_METHOD, "spmv_multiply", "method", &names, name, &method);
+    const spmv_status st = choice_take(plan->ctx, SPMV_ERROR_METHOD, "spmv_spgemm", "method", &names, name, &method);
     if (st != SPMV_OK)
         return st;
     plan->method = method;
@@ -69,12 +69,12 @@ static spmv_status check_memories(spmv_context *ctx, const spmv_csr *a, const sp
     if (a->memory == b->memory)
         return SPMV_OK;
     return context_fail(ctx, SPMV_ERROR_ARGUMENT,
-                        "spmv_multiply: one factor is in host memory, the other in the context's memory: copy one "
+                        "spmv_spgemm: one factor is in host memory, the other in the context's memory: copy one "
                         "(spmv_matrix_copy)");
 }
 
 /* The types and sizes of A and B; fills plan->type. */
-static spmv_status check_pair(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+static spmv_status check_pair(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b)
 {
     spmv_context *ctx = plan->ctx;
     const spmv_type a_type = a->val != NULL ? a->type : SPMV_TYPE_DEFAULT;
@@ -82,15 +82,14 @@ static spmv_status check_pair(struct spmv_multiply_plan *plan, const spmv_csr *a
     plan->type = a_type != SPMV_TYPE_DEFAULT ? a_type : b_type != SPMV_TYPE_DEFAULT ? b_type : SPMV_F64;
     if (a->cols != b->rows)
         return context_fail(ctx, SPMV_ERROR_SIZE,
-                            "spmv_multiply: A is %lld x %lld and B is %lld x %lld: the columns of A must be the rows "
+                            "spmv_spgemm: A is %lld x %lld and B is %lld x %lld: the columns of A must be the rows "
                             "of B",
                             (long long)a->rows, (long long)a->cols, (long long)b->rows, (long long)b->cols);
     if (!type_is_floating(plan->type))
-        return context_fail(ctx, SPMV_ERROR_TYPE,
-                            "spmv_multiply: no products in type %s, only in f64, f32, c128 and c64",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_spgemm: no products in type %s, only in f64, f32, c128 and c64",
                             spmv_type_name(plan->type));
     if (a_type != b_type && a_type != SPMV_TYPE_DEFAULT && b_type != SPMV_TYPE_DEFAULT)
-        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_multiply: A has type %s and B type %s: they must be equal",
+        return context_fail(ctx, SPMV_ERROR_TYPE, "spmv_spgemm: A has type %s and B type %s: they must be equal",
                             spmv_type_name(a_type), spmv_type_name(b_type));
     return SPMV_OK;
 }
@@ -118,7 +117,7 @@ static bool same_pattern(const spmv_csr *a, const spmv_csr *b)
            a->nnz == b->nnz;
 }
 
-static spmv_status check_arrays(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b)
+static spmv_status check_arrays(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b)
 {
     spmv_status st = csr_check_anywhere(plan->ctx, A_NAME, a, CSR_SORTED);
     if (st == SPMV_OK && !same_pattern(a, b))
@@ -128,7 +127,7 @@ static spmv_status check_arrays(struct spmv_multiply_plan *plan, const spmv_csr 
 
 /* Whether the products need no count: rows of B have about equal lengths, so that there cannot be many
  * more products than with rows of the mean length. */
-static bool bound_suffices(const struct spmv_multiply_plan *plan)
+static bool bound_suffices(const struct spmv_spgemm_plan *plan)
 {
     const spmv_csr *const b = &plan->b;
     int64_t rows_times_longest = 0, most = 0;
@@ -138,7 +137,7 @@ static bool bound_suffices(const struct spmv_multiply_plan *plan)
 
 /* Arrays on a device are checked later, with the count of the products, and on the host the columns
  * of A, if the products are counted. at_once: the pattern and values of C are wanted together. */
-static spmv_status take_matrices(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, bool at_once)
+static spmv_status take_matrices(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b, bool at_once)
 {
     spmv_status st = SPMV_OK;
     const bool same = same_pattern(a, b);
@@ -171,7 +170,7 @@ spmv_status spgemm_differences(spmv_context *ctx, const void *from, int bits, vo
     return st != SPMV_OK ? st : spmv_map_binary(ctx, SPMV_ADD, type, (const char *)from + bits / 8, to, to, n);
 }
 
-spmv_status spgemm_entry_offsets(struct spmv_multiply_plan *plan, int64_t **offsets)
+spmv_status spgemm_entry_offsets(struct spmv_spgemm_plan *plan, int64_t **offsets)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
@@ -198,7 +197,7 @@ done:
 
 /* SPMV_ERROR_MEMORY if the memory cannot hold even a lower bound of the columns of C: a row of C has at
  * least as many entries as the longest row of B that it needs. */
-static spmv_status check_room(struct spmv_multiply_plan *plan)
+static spmv_status check_room(struct spmv_spgemm_plan *plan)
 {
     const spmv_csr *const a = &plan->a, *const b = &plan->b;
     int64_t least = 0;
@@ -216,7 +215,7 @@ static spmv_status check_room(struct spmv_multiply_plan *plan)
 
 /* counts[i] = the products of row i. Returns whether the columns of A exist and ascend. bits: those of
  * the offsets of B, a constant where it is called. */
-static inline bool count_rows(const struct spmv_multiply_plan *plan, int bits, int64_t *counts)
+static inline bool count_rows(const struct spmv_spgemm_plan *plan, int bits, int64_t *counts)
 {
     const spmv_csr *const a = &plan->a;
     const void *const b_row_ptr = plan->b.row_ptr;
@@ -241,7 +240,7 @@ static inline bool count_rows(const struct spmv_multiply_plan *plan, int bits, i
 }
 
 /* Checks the columns of A and counts the products: on the host, of each row, unless a bound suffices. */
-static spmv_status count_products(struct spmv_multiply_plan *plan)
+static spmv_status count_products(struct spmv_spgemm_plan *plan)
 {
     const spmv_csr *const a = &plan->a;
     spmv_status st = SPMV_OK;
@@ -269,7 +268,7 @@ done:
     return st;
 }
 
-spmv_status spgemm_alloc_row_ptr(struct spmv_multiply_plan *plan)
+spmv_status spgemm_alloc_row_ptr(struct spmv_spgemm_plan *plan)
 {
     return plan->row_ptr != NULL
                ? SPMV_OK
@@ -277,7 +276,7 @@ spmv_status spgemm_alloc_row_ptr(struct spmv_multiply_plan *plan)
 }
 
 /* The pattern of a product without entries. */
-static spmv_status no_entries(struct spmv_multiply_plan *plan)
+static spmv_status no_entries(struct spmv_spgemm_plan *plan)
 {
     const int64_t zero = 0;
     const spmv_status st = spgemm_alloc_row_ptr(plan);
@@ -286,7 +285,7 @@ static spmv_status no_entries(struct spmv_multiply_plan *plan)
 
 /* The pattern of C. values not NULL: *values are those of C if the method computes them at the same
  * time, otherwise *values stays NULL. */
-static spmv_status find_pattern(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
+static spmv_status find_pattern(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
 {
     if (plan->products == 0)
         return no_entries(plan);
@@ -295,17 +294,17 @@ static spmv_status find_pattern(struct spmv_multiply_plan *plan, const spmv_csr 
     return plan->method->symbolic(plan);
 }
 
-/* As spmv_multiply_plan_create; values: as find_pattern. */
+/* As spmv_spgemm_plan_create; values: as find_pattern. */
 static spmv_status create_plan(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                               const spmv_multiply_options *options, void **values, spmv_multiply_plan **plan_out)
+                               const spmv_spgemm_options *options, void **values, spmv_spgemm_plan **plan_out)
 {
-    spmv_multiply_options o;
-    spmv_multiply_plan *plan = NULL;
+    spmv_spgemm_options o;
+    spmv_spgemm_plan *plan = NULL;
     const double begin = monotonic_seconds();
     spmv_status st = SPMV_OK;
-    spmv_multiply_options_init(&o, sizeof o);
+    spmv_spgemm_options_init(&o, sizeof o);
     TRY(options_take(ctx, "multiply", &o, sizeof o, options));
-    TRY(OPTIONS_CHECK(ctx, "spmv_multiply", {"max_bytes", (double)o.max_bytes, 0, INFINITY}));
+    TRY(OPTIONS_CHECK(ctx, "spmv_spgemm", {"max_bytes", (double)o.max_bytes, 0, INFINITY}));
     TRY(csr_check_shape(ctx, A_NAME, a));
     TRY(csr_check_shape(ctx, B_NAME, b));
     TRY(host_alloc(ctx, sizeof *plan, "a plan", (void **)&plan));
@@ -326,24 +325,24 @@ done:
         plan->products_before = NULL;
     }
     if (st != SPMV_OK) {
-        spmv_multiply_plan_destroy(plan);
+        spmv_spgemm_plan_destroy(plan);
         plan = NULL;
     }
     *plan_out = plan;
     return st;
 }
 
-spmv_status spmv_multiply_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                      const spmv_multiply_options *options, spmv_multiply_plan **plan_out)
+spmv_status spmv_spgemm_plan_create(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
+                                    const spmv_spgemm_options *options, spmv_spgemm_plan **plan_out)
 {
-    const spmv_status st = context_need(ctx, "spmv_multiply_plan_create", "plan", plan_out);
+    const spmv_status st = context_need(ctx, "spmv_spgemm_plan_create", "plan", plan_out);
     if (st != SPMV_OK)
         return st;
     *plan_out = NULL;
     return create_plan(ctx, a, b, options, NULL, plan_out);
 }
 
-void spmv_multiply_plan_destroy(spmv_multiply_plan *plan)
+void spmv_spgemm_plan_destroy(spmv_spgemm_plan *plan)
 {
     if (plan == NULL)
         return;
@@ -363,29 +362,29 @@ static int64_t copied_bytes(const spmv_matrix *copy)
     return copy != NULL ? matrix_arrays_bytes(copy->rows, copy->nnz, 0) : 0;
 }
 
-spmv_status spmv_multiply_describe(const spmv_multiply_plan *plan, spmv_multiply_info *info, size_t size)
+spmv_status spmv_spgemm_describe(const spmv_spgemm_plan *plan, spmv_spgemm_info *info, size_t size)
 {
-    const spmv_status st = result_begin(plan != NULL ? plan->ctx : NULL, "spmv_multiply_describe", info, size);
+    const spmv_status st = result_begin(plan != NULL ? plan->ctx : NULL, "spmv_spgemm_describe", info, size);
     if (st != SPMV_OK)
         return st;
-    const spmv_multiply_info full = {.size = sizeof full,
-                                     .method = plan->method->name,
-                                     .why = plan->why,
-                                     .type = plan->type,
-                                     .rows = plan->a.rows,
-                                     .cols = plan->b.cols,
-                                     .nnz = plan->nnz,
-                                     .products = plan->products,
-                                     .bytes = (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr +
-                                              plan->nnz * (int64_t)sizeof *plan->col + plan->state_bytes +
-                                              copied_bytes(plan->copied[0]) + copied_bytes(plan->copied[1]),
-                                     .working_bytes = plan->working_bytes,
-                                     .seconds = plan->seconds};
+    const spmv_spgemm_info full = {.size = sizeof full,
+                                   .method = plan->method->name,
+                                   .why = plan->why,
+                                   .type = plan->type,
+                                   .rows = plan->a.rows,
+                                   .cols = plan->b.cols,
+                                   .nnz = plan->nnz,
+                                   .products = plan->products,
+                                   .bytes = (plan->a.rows + 1) * (int64_t)sizeof *plan->row_ptr +
+                                            plan->nnz * (int64_t)sizeof *plan->col + plan->state_bytes +
+                                            copied_bytes(plan->copied[0]) + copied_bytes(plan->copied[1]),
+                                   .working_bytes = plan->working_bytes,
+                                   .seconds = plan->seconds};
     result_write(info, size, &full, sizeof full);
     return SPMV_OK;
 }
 
-void spmv_multiply_pattern(const spmv_multiply_plan *plan, spmv_csr *view)
+void spmv_spgemm_pattern(const spmv_spgemm_plan *plan, spmv_csr *view)
 {
     if (view == NULL)
         return;
@@ -404,7 +403,7 @@ void spmv_multiply_pattern(const spmv_multiply_plan *plan, spmv_csr *view)
 
 /* --------------------------------------------------------------------- the numeric phase */
 
-spmv_status spmv_multiply_values(spmv_multiply_plan *plan, const void *a_values, const void *b_values, void *c_values)
+spmv_status spmv_spgemm_values(spmv_spgemm_plan *plan, const void *a_values, const void *b_values, void *c_values)
 {
     if (plan == NULL)
         return SPMV_ERROR_ARGUMENT;
@@ -417,13 +416,13 @@ spmv_status spmv_multiply_values(spmv_multiply_plan *plan, const void *a_values,
         return SPMV_OK;
     for (int i = 0; i < 3; i++) {
         if (needed[i] && arrays[i] == NULL)
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: %s is NULL", names[i]);
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_spgemm_values: %s is NULL", names[i]);
         if (!values_aligned(ctx, plan->type, arrays[i]))
-            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: %s is not aligned to %zu bytes",
+            return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_spgemm_values: %s is not aligned to %zu bytes",
                                 names[i], spmv_type_size(plan->type));
     }
     if (c_values == a || c_values == b)
-        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_multiply_values: c_values and %s are the same array",
+        return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_spgemm_values: c_values and %s are the same array",
                             c_values == a ? names[0] : names[1]);
     return plan->method->numeric(plan, a, b, c_values);
 }
@@ -463,10 +462,10 @@ static spmv_status take_home(spmv_context *ctx, spmv_memory memory, spmv_matrix 
 }
 
 /* Makes the matrix C of a plan and its values, which both go over to it. */
-static spmv_status adopt(struct spmv_multiply_plan *plan, void *values, spmv_matrix **c)
+static spmv_status adopt(struct spmv_spgemm_plan *plan, void *values, spmv_matrix **c)
 {
     spmv_csr view;
-    spmv_multiply_pattern(plan, &view);
+    spmv_spgemm_pattern(plan, &view);
     view.val = values;
     const spmv_status st = matrix_adopt(plan->ctx, &view, c);
     if (st == SPMV_OK) {
@@ -478,7 +477,7 @@ static spmv_status adopt(struct spmv_multiply_plan *plan, void *values, spmv_mat
 }
 
 /* The numeric phase, into new memory. */
-static spmv_status new_values(struct spmv_multiply_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
+static spmv_status new_values(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
 {
     spmv_context *const ctx = plan->ctx;
     const bool host = ctx->backend->id != SPMV_BACKEND_CUDA;
@@ -486,21 +485,21 @@ static spmv_status new_values(struct spmv_multiply_plan *plan, const spmv_csr *a
     if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
         bytes = INT64_MAX;
     if (host && !spgemm_host_has(bytes))
-        return context_fail_memory(ctx, "spmv_multiply: the values of C", bytes);
+        return context_fail_memory(ctx, "spmv_spgemm: the values of C", bytes);
     const spmv_status st = context_alloc(ctx, bytes, values);
     if (st != SPMV_OK)
         return st;
     if (host)
         pages_ask_large(*values, bytes);
-    return spmv_multiply_values(plan, a->val, b->val, *values);
+    return spmv_spgemm_values(plan, a->val, b->val, *values);
 }
 
 /* C = A B with all arrays in the context's memory. */
 static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b,
-                                  const spmv_multiply_options *options, spmv_matrix **c)
+                                  const spmv_spgemm_options *options, spmv_matrix **c)
 {
     spmv_status st = SPMV_OK;
-    struct spmv_multiply_plan *plan = NULL;
+    struct spmv_spgemm_plan *plan = NULL;
     void *values = NULL;
     TRY(create_plan(ctx, a, b, options, &values, &plan));
     if (values == NULL)
@@ -509,16 +508,16 @@ static spmv_status multiply_there(spmv_context *ctx, const spmv_csr *a, const sp
     values = NULL;
 done:
     spmv_free(ctx, values);
-    spmv_multiply_plan_destroy(plan);
+    spmv_spgemm_plan_destroy(plan);
     return st;
 }
 
-spmv_status spmv_multiply(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, const spmv_multiply_options *options,
-                          spmv_matrix **c)
+spmv_status spmv_spgemm(spmv_context *ctx, const spmv_csr *a, const spmv_csr *b, const spmv_spgemm_options *options,
+                        spmv_matrix **c)
 {
     spmv_csr there[2];
     spmv_matrix *owned[2] = {NULL, NULL};
-    spmv_status st = context_need(ctx, "spmv_multiply", "c", c);
+    spmv_status st = context_need(ctx, "spmv_spgemm", "c", c);
     if (st != SPMV_OK)
         return st;
     *c = NULL;
@@ -535,15 +534,14 @@ done:
     return st;
 }
 
-spmv_status spmv_multiply_triple(spmv_context *ctx, const spmv_csr *r, const spmv_csr *a, const spmv_csr *p,
-                                 const spmv_multiply_options *options, spmv_matrix **c)
+spmv_status spmv_spgemm_triple(spmv_context *ctx, const spmv_csr *r, const spmv_csr *a, const spmv_csr *p,
+                               const spmv_spgemm_options *options, spmv_matrix **c)
 {
     const spmv_csr *const views[3] = {r, a, p};
-    static const char *const names[3] = {"spmv_multiply_triple: R", "spmv_multiply_triple: A",
-                                         "spmv_multiply_triple: P"};
+    static const char *const names[3] = {"spmv_spgemm_triple: R", "spmv_spgemm_triple: A", "spmv_spgemm_triple: P"};
     spmv_csr there[3], ap;
     spmv_matrix *owned[3] = {NULL, NULL, NULL}, *inner = NULL;
-    spmv_status st = context_need(ctx, "spmv_multiply_triple", "c", c);
+    spmv_status st = context_need(ctx, "spmv_spgemm_triple", "c", c);
     if (st != SPMV_OK)
         return st;
     *c = NULL;
@@ -553,7 +551,7 @@ spmv_status spmv_multiply_triple(spmv_context *ctx, const spmv_csr *r, const spm
     TRY(check_memories(ctx, a, p));
     if (r->cols != a->rows)
         TRY(context_fail(ctx, SPMV_ERROR_SIZE,
-                         "spmv_multiply_triple: R is %lld x %lld and A is %lld x %lld: the columns of R must be the "
+                         "spmv_spgemm_triple: R is %lld x %lld and A is %lld x %lld: the columns of R must be the "
                          "rows of A",
                          (long long)r->rows, (long long)r->cols, (long long)a->rows, (long long)a->cols));
     for (int i = 0; i < 3; i++)

@@ -15,7 +15,7 @@ from ._matrix import CONTEXT_MEMORY, CSR, HOST_MEMORY, Taken, assembled, made, p
 from ._plan import _writable
 
 
-def multiply(A: Any, B: Any, *, method: str = "auto", device: Any = "auto") -> Any:
+def spgemm(A: Any, B: Any, *, method: str = "auto", device: Any = "auto") -> Any:
     """The product of two sparse matrices, C = A B.
 
     Parameters
@@ -37,24 +37,24 @@ def multiply(A: Any, B: Any, *, method: str = "auto", device: Any = "auto") -> A
     --------
     >>> import spmv
     >>> A = spmv.generate("poisson2d:2")
-    >>> spmv.multiply(A, A).toarray()[0]
+    >>> spmv.spgemm(A, A).toarray()[0]
     array([18., -8., -8.,  2.])
     """
     (first, second), context = _taken_together((A, B), device)
     return made(_product(context, first, second, method), context, first.kind)
 
 
-def multiply_triple(R: Any, A: Any, P: Any, *, method: str = "auto", device: Any = "auto") -> Any:
+def spgemm_triple(R: Any, A: Any, P: Any, *, method: str = "auto", device: Any = "auto") -> Any:
     """The product of three sparse matrices, R (A P), such as P' A P of multigrid; A P is made first.
 
-    The parameters and the result are as for ``multiply``.
+    The parameters and the result are as for ``spgemm``.
 
     Examples
     --------
     >>> import numpy as np, spmv
     >>> from scipy.sparse import csr_array
     >>> P = csr_array(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]))
-    >>> spmv.multiply_triple(P.T, spmv.generate("poisson2d:2"), P).toarray()
+    >>> spmv.spgemm_triple(P.T, spmv.generate("poisson2d:2"), P).toarray()
     array([[ 6., -2.],
            [-2.,  6.]])
     """
@@ -63,7 +63,7 @@ def multiply_triple(R: Any, A: Any, P: Any, *, method: str = "auto", device: Any
     return made(_product(context, r, take(half, lambda where: context)[0], method), context, r.kind)
 
 
-class MultiplyPlan:
+class SpgemmPlan:
     """A product of two or three sparse matrices that is repeated with new values.
 
     It keeps the pattern of the product; ``multiply`` computes its values only.
@@ -75,13 +75,13 @@ class MultiplyPlan:
         must ascend without repeats; ``A.sum_duplicates()`` of SciPy does that. The arrays of a
         matrix on a GPU are used as they are and must not change.
     method, device
-        As for ``multiply``.
+        As for ``spgemm``.
 
     Examples
     --------
     >>> import numpy as np, spmv
     >>> A = spmv.generate("poisson2d:2")
-    >>> plan = spmv.MultiplyPlan(A, A)
+    >>> plan = spmv.SpgemmPlan(A, A)
     >>> plan.multiply(2 * A.data, None).toarray()[0]
     array([ 36., -16., -16.,   4.])
     """
@@ -101,16 +101,16 @@ class MultiplyPlan:
         self._last = self._plan(self._matrices[-2], self._matrices[-1])
         self._plans, self._half = [self._last], None
         if len(matrices) == 3:  # A P, whose values are computed into memory of the plan
-            _, cols, nnz, *_ = _core.multiply_pattern(self._last)
+            _, cols, nnz, *_ = _core.spgemm_pattern(self._last)
             self._half = on_device(view(np.zeros(nnz, self._dtype), "A P"), "A P", context)
-            parts = list(_core.multiply_pattern(self._last))
+            parts = list(_core.spgemm_pattern(self._last))
             parts[6] = self._half.address
-            last = _core.multiply_plan(
+            last = _core.spgemm_plan(
                 context._handle, self._parts(first), tuple(parts), self._method, (first.keep, self._last)
             )
             self._plans.append(last)
             self._last = last
-        rows, cols, nnz, *_ = _core.multiply_pattern(self._last)
+        rows, cols, nnz, *_ = _core.spgemm_pattern(self._last)
         self.shape, self.nnz = (rows, cols), nnz
 
     def _parts(self, m: Taken) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class MultiplyPlan:
 
     def _plan(self, a: Taken, b: Taken) -> Any:
         with _repeats_named(a):
-            return _core.multiply_plan(
+            return _core.spgemm_plan(
                 self._context._handle, self._parts(a), self._parts(b), self._method, (a.keep, b.keep)
             )
 
@@ -152,9 +152,9 @@ class MultiplyPlan:
             raise ValueError("out overlaps the values of a matrix")
         addresses = [v.address for v in sources]
         if self._half is not None:
-            _core.multiply_values(self._plans[0], addresses[1], addresses[2], self._half.address)
+            _core.spgemm_values(self._plans[0], addresses[1], addresses[2], self._half.address)
             addresses = [addresses[0], self._half.address]
-        _core.multiply_values(self._last, *addresses, target.address)
+        _core.spgemm_values(self._last, *addresses, target.address)
         if target is not result and result.bytes:
             _core.download(context._handle, target.address, _writable(result))
         return result.array if out is None else out
@@ -163,18 +163,22 @@ class MultiplyPlan:
         """The product as a matrix of its own, of the kind of the first one; values as for ``values``."""
         data = self.values(*values)
         first = self._matrices[0]
-        indptr, indices = pattern_arrays(self._last, _core.multiply_pattern(self._last), self._context, first)
+        indptr, indices = pattern_arrays(self._last, _core.spgemm_pattern(self._last), self._context, first)
         return assembled(data, indices, indptr, self.shape, first.kind)
 
     def describe(self) -> list[dict[str, Any]]:
         """For each of the products: method and why, sizes, products of entries, bytes, seconds."""
-        return [_core.multiply_info(plan) for plan in self._plans]
+        return [_core.spgemm_info(plan) for plan in self._plans]
 
     def __repr__(self) -> str:
-        return f"<spmv.MultiplyPlan: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self._dtype}>"
+        return f"<spmv.SpgemmPlan: {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self._dtype}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a plan cannot be pickled or copied: make one where it is needed")
+
+
+# Old names, until 0.11.
+multiply, multiply_triple, MultiplyPlan = spgemm, spgemm_triple, SpgemmPlan
 
 
 def _taken_together(matrices: tuple[Any, ...], device: Any) -> tuple[list[Taken], Any]:
@@ -205,7 +209,7 @@ def _product(context: Any, first: Taken, second: Taken, method: str) -> Any:
     memory = HOST_MEMORY if first.device == "cpu" else CONTEXT_MEMORY
     a, b = (_sorted(context, m, memory) for m in (first, second))
     with _repeats_named(first):
-        return _core.matrix_multiply(context._handle, a[0], b[0], None if method == "auto" else str(method))
+        return _core.matrix_spgemm(context._handle, a[0], b[0], None if method == "auto" else str(method))
 
 
 def _cast(A: Any, dtype: np.dtype) -> Any:

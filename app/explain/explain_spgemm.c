@@ -5,7 +5,7 @@
  * without the steps. The result is checked with the library's default method.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/multiply.h>
+#include <spmv/spgemm.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static spmv_status check(struct explain_job *job, const struct expansion *e)
 {
     spmv_matrix *c = NULL;
     spmv_csr view;
-    spmv_status st = explain_status(job, spmv_multiply(job->ctx, e->a, e->b, NULL, &c));
+    spmv_status st = explain_status(job, spmv_spgemm(job->ctx, e->a, e->b, NULL, &c));
     spmv_matrix_view(c, &view);
     if (st == SPMV_OK &&
         (view.nnz != e->entries || (view.nnz > 0 && memcmp(view.val, e->sum, (size_t)view.nnz * sizeof *e->sum) != 0)))
@@ -177,13 +177,13 @@ static spmv_status check(struct explain_job *job, const struct expansion *e)
     return st;
 }
 
-spmv_status explain_multiply(struct explain_job *job, const char *const *words, int count)
+spmv_status explain_spgemm(struct explain_job *job, const char *const *words, int count)
 {
     struct input second = {0};
     struct expansion *e = NULL;
     spmv_status st = SPMV_OK;
     if (count != 2)
-        st = report(SPMV_ERROR_ARGUMENT, "explain --op multiply needs two matrices: spmv explain --op multiply A B");
+        st = report(SPMV_ERROR_ARGUMENT, "explain --op spgemm needs two matrices: spmv explain --op spgemm A B");
     if (st == SPMV_OK)
         st = check_standard_input(job->o, words, count);
     if (st == SPMV_OK)

@@ -1,9 +1,9 @@
-/* spmv multiply: C = A B of sparse matrices; with --triple C = R (A P).
+/* spmv spgemm: C = A B of sparse matrices; with --triple C = R (A P).
  *
  * Steps: load, symbolic phase, numeric phase, write; the first two phases once for each product.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include <spmv/multiply.h>
+#include <spmv/spgemm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@ enum { MATRICES_MOST = 3, PRODUCTS_MOST = 2 };
 
 /* One product of two matrices. */
 struct step {
-    spmv_multiply_plan *plan;
-    spmv_multiply_info info; /* strings live as long as the plan */
-    void *values;            /* in the context's memory */
-    spmv_csr c;              /* in the context's memory */
+    spmv_spgemm_plan *plan;
+    spmv_spgemm_info info; /* strings live as long as the plan */
+    void *values;          /* in the context's memory */
+    spmv_csr c;            /* in the context's memory */
     double numeric_seconds;
 };
 
@@ -57,7 +57,7 @@ static spmv_status load(struct job *job, const char *const *arguments)
     for (int i = 0; i < job->matrices && st == SPMV_OK; i++) {
         st = input_load(job->ctx, job->o, JOB_LOOK, arguments[i], &job->in[i]);
         if (spmv_status_class(st) == 3 && looks_like_numbers(arguments[i]))
-            complain("%s has plain numbers: spmv mul A x multiplies a matrix by a vector", arguments[i]);
+            complain("%s has plain numbers: spmv matvec A x multiplies a matrix by a vector", arguments[i]);
         job->there[i] = job->in[i].view;
     }
     for (int i = 1; i < job->matrices && st == SPMV_OK; i++) {
@@ -86,7 +86,7 @@ static spmv_status send(struct job *job)
     return SPMV_OK;
 }
 
-/* ------------------------------------------------------------------------------ multiply */
+/* ------------------------------------------------------------------------------ spgemm */
 
 /* Memory that C takes after the symbolic phase, and writing it: checked before it is allocated. */
 static spmv_status check_memory(const struct job *job, const struct step *step)
@@ -105,16 +105,16 @@ static spmv_status check_memory(const struct job *job, const struct step *step)
 
 static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *b, struct step *step)
 {
-    spmv_multiply_options options;
+    spmv_spgemm_options options;
     struct memory m;
     memory_limit(job->ctx, job->o, JOB_LOOK, &m);
-    spmv_multiply_options_init(&options, sizeof options);
+    spmv_spgemm_options_init(&options, sizeof options);
     options.method = job->o->method;
     if (job->o->max_memory > 0 && on_host(job))
         options.max_bytes = m.allowed;
-    spmv_status st = spmv_multiply_plan_create(job->ctx, a, b, &options, &step->plan);
+    spmv_status st = spmv_spgemm_plan_create(job->ctx, a, b, &options, &step->plan);
     if (st == SPMV_OK)
-        st = spmv_multiply_describe(step->plan, &step->info, sizeof step->info);
+        st = spmv_spgemm_describe(step->plan, &step->info, sizeof step->info);
     m.needed = options.max_bytes > 0 ? INT64_MAX : 0; /* with a limit the message names the option */
     if (st != SPMV_OK) {
         progress_end();
@@ -123,12 +123,12 @@ static spmv_status multiply(struct job *job, const spmv_csr *a, const spmv_csr *
     st = check_memory(job, step);
     if (st != SPMV_OK)
         return st;
-    spmv_multiply_pattern(step->plan, &step->c);
+    spmv_spgemm_pattern(step->plan, &step->c);
     const int64_t n = step->info.nnz > 0 ? step->info.nnz : 1;
     st = spmv_alloc(job->ctx, n * (int64_t)spmv_type_size(step->info.type), &step->values);
     const double began = monotonic_seconds();
     if (st == SPMV_OK)
-        st = spmv_multiply_values(step->plan, a->val, b->val, step->values);
+        st = spmv_spgemm_values(step->plan, a->val, b->val, step->values);
     if (st == SPMV_OK)
         st = spmv_synchronize(job->ctx);
     step->numeric_seconds = monotonic_seconds() - began;
@@ -248,7 +248,7 @@ static void release(struct job *job)
 {
     for (int i = 0; i < PRODUCTS_MOST; i++) {
         spmv_free(job->ctx, job->step[i].values);
-        spmv_multiply_plan_destroy(job->step[i].plan);
+        spmv_spgemm_plan_destroy(job->step[i].plan);
     }
     for (int i = 0; i < MATRICES_MOST; i++) {
         spmv_matrix_destroy(job->sent[i]);
@@ -263,14 +263,14 @@ static spmv_status check_wishes(const struct options *o, const char *const *argu
     const int wanted = o->triple ? 3 : 2;
     if (count != wanted) {
         complain("%d matrices: %s", count,
-                 o->triple ? "--triple needs three, R A P" : "spmv multiply needs two, A B; three with --triple");
+                 o->triple ? "--triple needs three, R A P" : "spmv spgemm needs two, A B; three with --triple");
         return SPMV_ERROR_ARGUMENT;
     }
     spmv_status st = check_standard_input(o, arguments, count);
     return st == SPMV_OK ? choose_answer(o, "the matrix", path) : st;
 }
 
-spmv_status run_multiply(const struct options *o, const char *const *arguments, int count)
+spmv_status run_spgemm(const struct options *o, const char *const *arguments, int count)
 {
     struct job job = {.o = o, .matrices = count, .products = o->triple ? 2 : 1};
     const char *path = NULL;

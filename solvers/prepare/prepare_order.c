@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/runtime.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 
 /* The neighbours of each row in B + B', without the row itself; each once. */
 struct graph {
@@ -140,7 +140,7 @@ static int32_t far_row(const struct graph *g, int32_t row, int32_t *mark, int32_
     }
 }
 
-spmv_status general_order(spmv_context *ctx, const struct magnitudes *a, const int32_t *row_of, int32_t *order)
+spmv_status prepare_order(spmv_context *ctx, const struct magnitudes *a, const int32_t *row_of, int32_t *order)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = a->rows;

@@ -1,4 +1,4 @@
-/* The preparation of general systems: equilibration, the matching of rows and columns, the order,
+/* The preparation of square systems: equilibration, the matching of rows and columns, the order,
  * and the system C y = c that they give.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/matrix_internal.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 #include "tests/support/support_dense.h"
 #include "tests/support/support_slow.h"
 
@@ -61,7 +61,7 @@ static void equilibration(void **state)
         double *const dense = random_regular(n, 0.2, 300, (uint64_t)n);
         struct magnitudes m = magnitudes_of(n, dense);
         double row[81], col[81], in_row[81], in_col[81];
-        assert_ok(ctx, general_equilibrate(ctx, &m, row, col));
+        assert_ok(ctx, prepare_equilibrate(ctx, &m, row, col));
         for (int i = 0; i < n; i++)
             in_row[i] = in_col[i] = -INFINITY;
         for (int i = 0; i < n; i++)
@@ -119,7 +119,7 @@ static int64_t check_matching(spmv_context *ctx, int64_t n, const double *dense)
     double *const row = support_zeros(n, sizeof *row), *const col = support_zeros(n, sizeof *col);
     bool *const used = support_zeros(n, sizeof *used);
     int64_t rank = -1, matched = 0;
-    assert_ok(ctx, general_match(ctx, &m, row_of, &rank, row, col));
+    assert_ok(ctx, prepare_match(ctx, &m, row_of, &rank, row, col));
     for (int64_t j = 0; j < n; j++)
         if (row_of[j] >= 0) {
             assert_true(row_of[j] < n && !used[row_of[j]] && dense[row_of[j] * n + j] != 0);
@@ -193,7 +193,7 @@ static void order(void **state)
             row[shuffled[i + SHORT]] = 1;
     }
     struct magnitudes m = magnitudes_of(N, dense);
-    assert_ok(ctx, general_order(ctx, &m, row_of, found));
+    assert_ok(ctx, prepare_order(ctx, &m, row_of, found));
     for (int i = 0; i < N; i++)
         place[i] = -1;
     for (int k = 0; k < N; k++) {
@@ -263,10 +263,10 @@ static void take_back(spmv_context *ctx, struct given *g)
     support_free(g->ptr, g->col, g->wide, g->val);
 }
 
-typedef spmv_status transformation(const struct general_system *, const void *, void *);
+typedef spmv_status transformation(const struct prepared_system *, const void *, void *);
 
 /* The transformed vector, by way of the context's memory. */
-static void transform(spmv_context *ctx, transformation *f, const struct general_system *s, spmv_type type, int64_t n,
+static void transform(spmv_context *ctx, transformation *f, const struct prepared_system *s, spmv_type type, int64_t n,
                       const double *in, double *out)
 {
     void *from = support_upload_as(ctx, type, in, n, 0), *to = support_upload_as(ctx, type, in, n, 0);
@@ -278,18 +278,18 @@ static void transform(spmv_context *ctx, transformation *f, const struct general
 /* C is P R A S Q with the permutations and factors that the vectors show: entry (k, l) of C is the
  * entry of A at the row from which c_k is taken and the column to which y_l goes, times both
  * factors. */
-static void check_system(spmv_context *ctx, const struct general_system *s, int64_t n, const double *dense,
+static void check_system(spmv_context *ctx, const struct prepared_system *s, int64_t n, const double *dense,
                          spmv_type type)
 {
     double *const v = support_zeros(n, 8), *const w = support_zeros(n, 8);
     double *const r = support_zeros(n, 8), *const q = support_zeros(n, 8);
     int64_t *const row = support_zeros(n, 8), *const col = support_zeros(n, 8);
-    const spmv_csr c = general_system_matrix(s);
+    const spmv_csr c = prepared_system_matrix(s);
     for (int side = 0; side < 2; side++) {
         /* odd numbers, so a power of two changes none to another */
         for (int64_t i = 0; i < n; i++)
             v[i] = (double)(2 * i + 1);
-        transform(ctx, side == 0 ? general_system_rhs : general_system_solution, s, type, n, v, w);
+        transform(ctx, side == 0 ? prepared_system_rhs : prepared_system_solution, s, type, n, v, w);
         for (int64_t k = 0; k < n; k++) {
             int exponent = 0;
             double odd = frexp(w[k], &exponent);
@@ -322,9 +322,9 @@ static void check_system(spmv_context *ctx, const struct general_system *s, int6
 }
 
 /* The largest entry of C, and the smallest on its diagonal. */
-static void sizes_of(const struct general_system *s, double *largest, double *diagonal)
+static void sizes_of(const struct prepared_system *s, double *largest, double *diagonal)
 {
-    const spmv_csr c = general_system_matrix(s);
+    const spmv_csr c = prepared_system_matrix(s);
     *largest = 0;
     *diagonal = INFINITY;
     for (int64_t i = 0; i < c.rows; i++) {
@@ -355,24 +355,24 @@ static void systems(void **state)
                 for (int k = 0; k < n * n && forms[f].values == SPMV_F32; k++)
                     dense[k] = (float)dense[k];
                 struct given g = give(ctx, n, dense, forms[f]);
-                const struct general_system_options o = {.type = forms[f].vectors,
-                                                         .no_equilibration = off & 1,
-                                                         .matching = off & 2 ? MATCHING_OFF : MATCHING_AUTO,
-                                                         .no_order = off & 4};
-                struct general_system *s = NULL;
-                assert_ok(ctx, general_system_create(ctx, &g.a, &o, &s));
+                const struct prepared_system_options o = {.type = forms[f].vectors,
+                                                          .no_equilibration = off & 1,
+                                                          .matching = off & 2 ? MATCHING_OFF : MATCHING_AUTO,
+                                                          .no_order = off & 4};
+                struct prepared_system *s = NULL;
+                assert_ok(ctx, prepared_system_create(ctx, &g.a, &o, &s));
                 check_system(ctx, s, n, dense, forms[f].vectors);
                 double largest = 0, diagonal = 0;
                 sizes_of(s, &largest, &diagonal);
                 if (!o.no_equilibration)
                     assert_true(largest >= 0.5 && largest <= (off & 2 ? 3 : 2));
                 if (!(off & 3))
-                    assert_true(diagonal >= (strstr(general_system_describe(s), "not matched") ? 4e-4 : 0.5));
+                    assert_true(diagonal >= (strstr(prepared_system_describe(s), "not matched") ? 4e-4 : 0.5));
                 if (!(off & 3) && n > 2)
-                    assert_non_null(strstr(general_system_describe(s), "rows matched to columns"));
-                assert_true((strstr(general_system_describe(s), "Cuthill") == NULL) == o.no_order);
-                assert_true((strstr(general_system_describe(s), "not scaled") != NULL) >= o.no_equilibration);
-                general_system_destroy(s);
+                    assert_non_null(strstr(prepared_system_describe(s), "rows matched to columns"));
+                assert_true((strstr(prepared_system_describe(s), "Cuthill") == NULL) == o.no_order);
+                assert_true((strstr(prepared_system_describe(s), "not scaled") != NULL) >= o.no_equilibration);
+                prepared_system_destroy(s);
                 take_back(ctx, &g);
                 free(dense);
             }
@@ -402,17 +402,17 @@ static void recovered(void **state)
         for (int k = 0; k < N * N; k++)
             dense[k] = narrow ? (float)dense[k] : dense[k];
         struct given g = give(ctx, N, dense, (struct form){narrow ? SPMV_F32 : SPMV_F64, SPMV_TYPE_DEFAULT, 0, 0});
-        struct general_system *s = NULL;
-        assert_ok(ctx, general_system_create(ctx, &g.a, NULL, &s));
+        struct prepared_system *s = NULL;
+        assert_ok(ctx, prepared_system_create(ctx, &g.a, NULL, &s));
         check_system(ctx, s, N, dense, narrow ? SPMV_F32 : SPMV_F64);
-        const spmv_csr c = general_system_matrix(s);
+        const spmv_csr c = prepared_system_matrix(s);
         for (int i = 0; i < N; i++)
             for (int64_t k = row_first(&c, i); k < row_first(&c, i + 1); k++) {
                 const double value = real_at(c.type, c.val, k);
                 if (!(value <= 2 && (c.col[k] != i || value >= 0.5)))
-                    fail_msg("C has %g at (%d, %d): %s", value, i, c.col[k], general_system_describe(s));
+                    fail_msg("C has %g at (%d, %d): %s", value, i, c.col[k], prepared_system_describe(s));
             }
-        general_system_destroy(s);
+        prepared_system_destroy(s);
         take_back(ctx, &g);
         free(dense);
     }
@@ -424,67 +424,67 @@ static void patterns_and_empty(void **state)
     const int32_t row_ptr[] = {0, 1, 3, 4}, col[] = {1, 0, 2, 0};
     spmv_csr a = support_csr(3, 3, row_ptr, col, NULL);
     const double ones[] = {0, 1, 0, 1, 0, 1, 1, 0, 0};
-    struct general_system *s = NULL;
-    assert_ok(ctx, general_system_create(ctx, &a, NULL, &s));
+    struct prepared_system *s = NULL;
+    assert_ok(ctx, prepared_system_create(ctx, &a, NULL, &s));
     check_system(ctx, s, 3, ones, SPMV_F64);
     double largest = 0, diagonal = 0;
     sizes_of(s, &largest, &diagonal);
     assert_true(largest == 1 && diagonal == 1);
-    assert_non_null(strstr(general_system_describe(s), "not scaled; rows matched to columns (diagonal entries missing "
-                                                       "or tiny: 3); reverse Cuthill-McKee order"));
+    assert_non_null(strstr(prepared_system_describe(s), "not scaled; rows matched to columns (diagonal entries missing "
+                                                        "or tiny: 3); reverse Cuthill-McKee order"));
     void *const v = support_upload(ctx, ones, 24);
-    assert_fails(ctx, general_system_rhs(s, v, v), SPMV_ERROR_ARGUMENT, "same");
-    assert_fails(ctx, general_system_solution(s, NULL, v), SPMV_ERROR_ARGUMENT, "NULL");
+    assert_fails(ctx, prepared_system_rhs(s, v, v), SPMV_ERROR_ARGUMENT, "same");
+    assert_fails(ctx, prepared_system_solution(s, NULL, v), SPMV_ERROR_ARGUMENT, "NULL");
     spmv_free(ctx, v);
-    general_system_destroy(s);
+    prepared_system_destroy(s);
     a = support_csr(0, 0, row_ptr, NULL, NULL);
-    assert_ok(ctx, general_system_create(ctx, &a, NULL, &s));
-    assert_true(general_system_matrix(s).rows == 0 && general_system_matrix(s).nnz == 0);
-    assert_ok(ctx, general_system_rhs(s, NULL, NULL));
-    general_system_destroy(s);
-    general_system_destroy(NULL);
+    assert_ok(ctx, prepared_system_create(ctx, &a, NULL, &s));
+    assert_true(prepared_system_matrix(s).rows == 0 && prepared_system_matrix(s).nnz == 0);
+    assert_ok(ctx, prepared_system_rhs(s, NULL, NULL));
+    prepared_system_destroy(s);
+    prepared_system_destroy(NULL);
 }
 
 static void refusals(void **state)
 {
     spmv_context *ctx = *state;
-    struct general_system *s = NULL;
-    const struct general_system_options off = {.matching = MATCHING_OFF};
+    struct prepared_system *s = NULL;
+    const struct prepared_system_options off = {.matching = MATCHING_OFF};
     /* rows 2 and 4 have column 1 only; an entry of 0, and two that cancel, are no entries */
     const int32_t row_ptr[] = {0, 3, 4, 8, 9}, col[] = {0, 2, 3, 0, 0, 1, 3, 3, 0};
     double val[] = {1, 2, 3, 4, 5, 0, 7, -7, 9};
     spmv_csr a = support_csr(4, 4, row_ptr, col, val);
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 2 of its rows");
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 2 of its rows");
     assert_null(s);
-    assert_ok(ctx, general_system_create(ctx, &a, &off, &s));
-    assert_true(general_system_matrix(s).nnz == 8);
+    assert_ok(ctx, prepared_system_create(ctx, &a, &off, &s));
+    assert_true(prepared_system_matrix(s).nnz == 8);
     val[0] = NAN;
-    general_system_destroy(s);
+    prepared_system_destroy(s);
     s = NULL;
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_FINITE,
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_FINITE,
                  "row 0, column 0 (counted from 0) is nan");
     val[0] = 1;
     /* an empty row; with the matching off its factor is 1 */
     const int32_t empty_ptr[] = {0, 2, 2}, empty_col[] = {0, 1};
     const double four[] = {4, 4, 0, 0};
     a = support_csr(2, 2, empty_ptr, empty_col, four);
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 1 of its rows");
-    assert_ok(ctx, general_system_create(ctx, &a, &off, &s));
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 1 of its rows");
+    assert_ok(ctx, prepared_system_create(ctx, &a, &off, &s));
     check_system(ctx, s, 2, four, SPMV_F64);
-    general_system_destroy(s);
+    prepared_system_destroy(s);
     s = NULL;
     a = support_csr(3, 3, (const int32_t[]){0, 0, 0, 0}, NULL, NULL);
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 0 of its rows");
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SINGULAR, "at most 0 of its rows");
     a.cols = 2;
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_SQUARE, "2 columns");
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_NOT_SQUARE, "2 columns");
     a = support_csr(2, 2, empty_ptr, empty_col, four);
     a.type = SPMV_C64;
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_TYPE, "c64");
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_TYPE, "c64");
     a.type = SPMV_F64;
-    const struct general_system_options narrow = {.type = SPMV_F32};
-    assert_fails(ctx, general_system_create(ctx, &a, &narrow, &s), SPMV_ERROR_TYPE, "f32");
+    const struct prepared_system_options narrow = {.type = SPMV_F32};
+    assert_fails(ctx, prepared_system_create(ctx, &a, &narrow, &s), SPMV_ERROR_TYPE, "f32");
     a = support_csr(2, 2, empty_ptr, (const int32_t[]){0, 2}, four);
-    assert_fails(ctx, general_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SIZE, "column 2");
+    assert_fails(ctx, prepared_system_create(ctx, &a, NULL, &s), SPMV_ERROR_SIZE, "column 2");
     assert_null(s);
 }
 

@@ -209,7 +209,7 @@ static spmv_solver_options options_of(const char *method, const char *precond)
 {
     spmv_solver_options o;
     spmv_solver_options_init(&o, sizeof o);
-    o.method = method;
+    o.solver = method;
     o.precond = precond;
     o.zero_start = 1;
     return o;
@@ -261,7 +261,7 @@ static void known_answers(void **state)
             assert_true(residual <= o.rtol + eps);
             assert_true(fabs(residual - result.true_residual / result.norm_b) <= eps);
             assert_true(largest_error(&s, x) <= 20 * o.rtol);
-            assert_string_equal(result.method, cases[c].method);
+            assert_string_equal(result.solver, cases[c].method);
             assert_true(result.iterations > 0 && result.status == SPMV_OK);
             free(x);
             close_system(&s);
@@ -402,7 +402,7 @@ static void exact_after_n_steps(void **state)
     s = new_system(ctx, &a);
     o = options_of("auto", "auto");
     assert_ok(ctx, solve(&s, &o, &result));
-    assert_string_equal(result.method, "gmres");
+    assert_string_equal(result.solver, "gmres");
     close_system(&s);
     release(&a);
 }
@@ -734,7 +734,7 @@ static void minres_needs(void **state)
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "preconditioner is not positive definite");
     assert_string_equal(result.precond, "minus");
     /* gmres takes it */
-    o.method = "gmres";
+    o.solver = "gmres";
     assert_ok(ctx, solve(&s, &o, &result));
     spmv_preconditioner_destroy(o.own_precond);
     close_system(&s);
@@ -761,8 +761,8 @@ static void choice(void **state)
         o.rtol = 1e-4;
         spmv_solver_result result;
         assert_ok(ctx, solve(&s, &o, &result));
-        assert_string_equal(result.method, cases[c].method);
-        assert_non_null(strstr(result.why_method, cases[c].why));
+        assert_string_equal(result.solver, cases[c].method);
+        assert_non_null(strstr(result.why_solver, cases[c].why));
         close_system(&s);
         release(&a);
     }
@@ -772,12 +772,12 @@ static void choice(void **state)
     spmv_solver_options o = options_of(NULL, "none");
     spmv_solver_result result;
     assert_ok(ctx, solve(&s, &o, &result));
-    assert_string_equal(result.method, "minres");
-    assert_non_null(strstr(result.why_method, "conjugate gradients found"));
+    assert_string_equal(result.solver, "minres");
+    assert_non_null(strstr(result.why_solver, "conjugate gradients found"));
     void *const x = take_x(&s);
     assert_true(relative_residual(&s, x) <= 1.001e-8);
     free(x);
-    o.method = "cg";
+    o.solver = "cg";
     assert_fails(ctx, solve(&s, &o, &result), SPMV_ERROR_NOT_POSITIVE, "not positive definite");
     close_system(&s);
     release(&a);

@@ -1,11 +1,11 @@
 /* What minres, gmres, bicgstab and direct share: the interface between their common run
- * (krylov_general.c) and the recurrences (krylov_minres.c, krylov_gmres.c, krylov_bicgstab.c,
- * krylov_direct.c). struct krylov_method: krylov.h.
+ * (krylov_loop.c) and the recurrences (krylov_minres.c, krylov_gmres.c, krylov_bicgstab.c,
+ * krylov_direct.c). struct krylov_solver: krylov.h.
  * Statuses, restarts, the true residual and scaling: krylov.c.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#ifndef KRYLOV_GENERAL_H
-#define KRYLOV_GENERAL_H
+#ifndef KRYLOV_LOOP_H
+#define KRYLOV_LOOP_H
 
 #include "solvers/krylov/krylov.h"
 #include "solvers/krylov/krylov_passes.h"
@@ -15,14 +15,14 @@ struct krylov_persistent;
 struct krylov_queue;
 
 /* One solve. */
-struct general {
+struct krylov_loop {
     struct krylov s; /* must be first: a pointer to one is a pointer to the other */
     struct krylov_vectors v;
     struct krylov_state host;   /* the last copy of the state */
     struct krylov_queue *queue; /* cuda; NULL with persistent */
     struct krylov_persistent *persistent;
     void *small;   /* memory of the state, its arrays and the parts of sums */
-    void *vectors; /* memory of the method's vectors, `stride` elements apart */
+    void *vectors; /* memory of the solver's vectors, `stride` elements apart */
     int64_t stride;
     void *z;     /* M^-1 of a vector; without M the vector itself is used */
     void *shown; /* gmres with on_iterate: the iterate */
@@ -35,22 +35,22 @@ struct krylov_persistent_vectors {
 };
 
 /* Vector number k of the workspace. */
-static inline void *general_vector(const struct general *g, int k)
+static inline void *krylov_loop_vector(const struct krylov_loop *g, int k)
 {
     return (char *)g->vectors + (size_t)(k * g->stride) * spmv_type_size(g->s.type);
 }
 
 /* y = A x, for a step */
-spmv_status general_multiply(const struct general *g, const void *x, void *y);
+spmv_status krylov_loop_multiply(const struct krylov_loop *g, const void *x, void *y);
 
 /* *z = M^-1 r in g->z, or r without M */
-spmv_status general_precondition(const struct general *g, const void *r, const void **z);
+spmv_status krylov_loop_precondition(const struct krylov_loop *g, const void *r, const void **z);
 
 /* Fills vectors first to first + count - 1 with 0. */
-spmv_status general_clear(const struct general *g, int first, int count);
+spmv_status krylov_loop_clear(const struct krylov_loop *g, int first, int count);
 
-/* The function solve of these methods. */
-spmv_status general_solve(const struct krylov *asked);
+/* The function solve of these solvers. */
+spmv_status krylov_loop_solve(const struct krylov *asked);
 
 /* ------------------------------------------------------------- krylov_queue.cu */
 
@@ -59,7 +59,7 @@ enum { KRYLOV_LONG_GROUP = 8, KRYLOV_SHORT_GROUP = 2 };
 
 /* Steps on cuda, queued ahead in groups of the same few lengths, which are replayed as CUDA graphs.
  * Each is followed by a copy of the state. */
-spmv_status krylov_queue_open(struct general *g, struct krylov_queue **queue);
+spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_queue **queue);
 void krylov_queue_close(struct krylov_queue *queue);
 
 /* Queues steps from number `first` (KRYLOV_LONG_GROUP, or always the same other number), and a copy of the state to place `which` (0 or 1). */
@@ -70,12 +70,12 @@ spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct kry
 
 /* ------------------------------------------------------------- krylov_persistent.cu */
 
-/* Many steps in one kernel. *persistent stays NULL if the method or the system is not suited. */
-spmv_status krylov_persistent_open(struct general *g, struct krylov_persistent **persistent);
-void krylov_persistent_close(struct general *g, struct krylov_persistent *persistent);
+/* Many steps in one kernel. *persistent stays NULL if the solver or the system is not suited. */
+spmv_status krylov_persistent_open(struct krylov_loop *g, struct krylov_persistent **persistent);
+void krylov_persistent_close(struct krylov_loop *g, struct krylov_persistent *persistent);
 
 /* Queues a kernel that runs until the end of the cycle, or for less than KRYLOV_RING steps. begins: the first one after
- * the method's begin. */
-spmv_status krylov_persistent_steps(struct general *g, bool begins);
+ * the solver's begin. */
+spmv_status krylov_persistent_steps(struct krylov_loop *g, bool begins);
 
 #endif

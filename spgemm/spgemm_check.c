@@ -8,13 +8,13 @@
 
 /* ------------------------------------------------------------------------------- memory */
 
-spmv_status spgemm_working_bytes(struct spmv_multiply_plan *plan, int64_t bytes)
+spmv_status spgemm_working_bytes(struct spmv_spgemm_plan *plan, int64_t bytes)
 {
     plan->working_bytes = max_i64(plan->working_bytes, bytes);
     if (plan->max_bytes == 0 || bytes <= plan->max_bytes)
         return SPMV_OK;
     return context_fail(plan->ctx, SPMV_ERROR_MEMORY,
-                        "spmv_multiply: the method %s needs %lld bytes (%.3g GB) of working memory, %lld are allowed",
+                        "spmv_spgemm: the method %s needs %lld bytes (%.3g GB) of working memory, %lld are allowed",
                         plan->method->name, (long long)bytes, (double)bytes * 1e-9, (long long)plan->max_bytes);
 }
 
@@ -24,7 +24,7 @@ bool spgemm_host_has(int64_t bytes)
     return bytes <= SMALL || bytes <= spmv_memory_available(NULL, NULL);
 }
 
-spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz)
+spmv_status spgemm_room_for_columns(struct spmv_spgemm_plan *plan, int64_t nnz)
 {
     int64_t bytes = 0;
     if (!multiply_fits(nnz, sizeof *plan->col, &bytes))
@@ -32,6 +32,6 @@ spmv_status spgemm_room_for_columns(struct spmv_multiply_plan *plan, int64_t nnz
     if (spgemm_host_has(bytes))
         return SPMV_OK;
     char what[128];
-    snprintf(what, sizeof what, "spmv_multiply: the columns of at least %lld entries of C", (long long)nnz);
+    snprintf(what, sizeof what, "spmv_spgemm: the columns of at least %lld entries of C", (long long)nnz);
     return context_fail_memory(plan->ctx, what, bytes);
 }

@@ -35,9 +35,9 @@ static spmv_csr view_of(const spmv_matrix *m)
     return view;
 }
 
-static spmv_multiply_options options_for(const char *method)
+static spmv_spgemm_options options_for(const char *method)
 {
-    spmv_multiply_options options = support_multiply_options();
+    spmv_spgemm_options options = support_spgemm_options();
     options.method = method;
     return options;
 }
@@ -61,14 +61,14 @@ static void small_by_hand(void **state)
     spmv_context *ctx = *state;
     const spmv_csr full_a = support_csr(3, 3, hand_a_ptr, hand_a_col, hand_a_val);
     const spmv_csr full_b = support_csr(3, 4, hand_b_ptr, hand_b_col, hand_b_val);
-    for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++)
+    for (int i = 0; spmv_spgemm_method_name(support_backend, i) != NULL; i++)
         for (int patterns = 0; patterns < 2; patterns++) {
-            const spmv_multiply_options options = options_for(spmv_multiply_method_name(support_backend, i));
+            const spmv_spgemm_options options = options_for(spmv_spgemm_method_name(support_backend, i));
             spmv_csr a = full_a, b = full_b;
             if (patterns)
                 a.val = b.val = NULL;
             spmv_matrix *m = NULL;
-            assert_ok(ctx, spmv_multiply(ctx, &a, &b, &options, &m));
+            assert_ok(ctx, spmv_spgemm(ctx, &a, &b, &options, &m));
             const spmv_csr c = view_of(m);
             assert_true(c.rows == 3 && c.cols == 4 && c.nnz == 6 && c.row_ptr_bits == 64);
             assert_int_equal(c.memory, SPMV_MEMORY_HOST);
@@ -87,10 +87,10 @@ static void order_of_sums(void **state)
     static const int32_t a_ptr[] = {0, 3}, a_col[] = {0, 1, 2}, b_ptr[] = {0, 2, 3, 4}, b_col[] = {0, 1, 0, 0};
     static const double a_val[] = {1, 1, 1}, b_val[] = {1e16, -0.0, 1, -1e16};
     const spmv_csr a = support_csr(1, 3, a_ptr, a_col, a_val), b = support_csr(3, 2, b_ptr, b_col, b_val);
-    for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++) {
-        const spmv_multiply_options options = options_for(spmv_multiply_method_name(support_backend, i));
+    for (int i = 0; spmv_spgemm_method_name(support_backend, i) != NULL; i++) {
+        const spmv_spgemm_options options = options_for(spmv_spgemm_method_name(support_backend, i));
         spmv_matrix *m = NULL;
-        assert_ok(ctx, spmv_multiply(ctx, &a, &b, &options, &m));
+        assert_ok(ctx, spmv_spgemm(ctx, &a, &b, &options, &m));
         const double *const val = view_of(m).val;
         assert_true(val[0] == 0 && val[1] == 0 && signbit(val[1]));
         spmv_matrix_destroy(m);
@@ -166,32 +166,32 @@ static void check_pair(spmv_context *ctx, spmv_context *ref, const spmv_csr *a, 
     spmv_matrix *first = NULL, *second = NULL, *there[2];
     turn++;
     spmv_csr a_other = *a, b_other = *b;
-    assert_ok(ref, spmv_multiply(ref, a, b, NULL, &first));
+    assert_ok(ref, spmv_spgemm(ref, a, b, NULL, &first));
     const spmv_csr expected = view_of(first);
     if (sums)
         assert_is_product(a, b, &expected);
     a_other.val = a_new;
     b_other.val = b_new;
-    assert_ok(ref, spmv_multiply(ref, &a_other, &b_other, NULL, &second));
+    assert_ok(ref, spmv_spgemm(ref, &a_other, &b_other, NULL, &second));
     const spmv_csr expected_new = view_of(second);
     assert_ok(ctx, spmv_matrix_copy(ctx, a, SPMV_MEMORY_CONTEXT, &there[0]));
     assert_ok(ctx, spmv_matrix_copy(ctx, b, SPMV_MEMORY_CONTEXT, &there[1]));
     const int64_t size = (int64_t)spmv_type_size(expected.type), bytes = max_i64(expected.nnz, 1) * size;
-    for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++) {
-        const spmv_multiply_options options = options_for(spmv_multiply_method_name(support_backend, i));
+    for (int i = 0; spmv_spgemm_method_name(support_backend, i) != NULL; i++) {
+        const spmv_spgemm_options options = options_for(spmv_spgemm_method_name(support_backend, i));
         spmv_matrix *m = NULL, *here = NULL;
         const spmv_csr a_there = view_of(there[0]), b_there = view_of(there[1]);
         /* host memory; without a real GPU one of the memories, in turns */
         const int memory = support_backend != SPMV_BACKEND_CUDA || support_host_plays(ctx) ? (turn + i) % 2 : -1;
         if (memory != 1) {
-            assert_ok(ctx, spmv_multiply(ctx, a, b, &options, &m));
+            assert_ok(ctx, spmv_spgemm(ctx, a, b, &options, &m));
             const spmv_csr c = view_of(m);
             assert_int_equal(c.memory, SPMV_MEMORY_HOST);
             assert_same_csr(&c, &expected);
             spmv_matrix_destroy(m);
         }
         if (memory != 0) { /* the context's memory */
-            assert_ok(ctx, spmv_multiply(ctx, &a_there, &b_there, &options, &m));
+            assert_ok(ctx, spmv_spgemm(ctx, &a_there, &b_there, &options, &m));
             spmv_csr c = view_of(m);
             assert_int_equal(c.memory, SPMV_MEMORY_CONTEXT);
             assert_ok(ctx, spmv_matrix_copy(ctx, &c, SPMV_MEMORY_HOST, &here));
@@ -201,19 +201,19 @@ static void check_pair(spmv_context *ctx, spmv_context *ref, const spmv_csr *a, 
             spmv_matrix_destroy(m);
         }
         /* a plan of host arrays, twice with values */
-        spmv_multiply_plan *plan = NULL;
-        assert_ok(ctx, spmv_multiply_plan_create(ctx, a, b, &options, &plan));
+        spmv_spgemm_plan *plan = NULL;
+        assert_ok(ctx, spmv_spgemm_plan_create(ctx, a, b, &options, &plan));
         void *const c_values = support_upload(ctx, expected.val, bytes), *const host = support_zeros(bytes, 1);
         void *const av = a_new != NULL ? support_upload(ctx, a_new, a->nnz * size) : NULL;
         void *const bv = b_new != NULL ? support_upload(ctx, b_new, b->nnz * size) : NULL;
-        assert_ok(ctx, spmv_multiply_values(plan, a_there.val, b_there.val, c_values));
-        assert_ok(ctx, spmv_multiply_values(plan, av, bv, c_values));
+        assert_ok(ctx, spmv_spgemm_values(plan, a_there.val, b_there.val, c_values));
+        assert_ok(ctx, spmv_spgemm_values(plan, av, bv, c_values));
         assert_ok(ctx, spmv_download(ctx, c_values, host, bytes));
         assert_memory_equal(host, expected_new.val, (size_t)(expected.nnz * size));
-        assert_ok(ctx, spmv_multiply_values(plan, a_there.val, b_there.val, c_values));
+        assert_ok(ctx, spmv_spgemm_values(plan, a_there.val, b_there.val, c_values));
         assert_ok(ctx, spmv_download(ctx, c_values, host, bytes));
         assert_memory_equal(host, expected.val, (size_t)(expected.nnz * size));
-        spmv_multiply_plan_destroy(plan);
+        spmv_spgemm_plan_destroy(plan);
         support_free_in(ctx, c_values, av, bv);
         free(host);
     }
@@ -302,7 +302,7 @@ static void same_bits_each_time(void **state)
     const spmv_csr view = view_of(there);
     for (int run = 0; run < (slow ? 3 : 50); run++) {
         spmv_matrix *c = NULL, *here = NULL;
-        assert_ok(ctx, spmv_multiply(ctx, &view, &view, NULL, &c));
+        assert_ok(ctx, spmv_spgemm(ctx, &view, &view, NULL, &c));
         const spmv_csr c_view = view_of(c);
         assert_ok(ctx, spmv_matrix_copy(ctx, &c_view, SPMV_MEMORY_HOST, &here));
         if (run > 0)
@@ -330,10 +330,10 @@ static void narrow_offsets(void **state)
         there[i].val = support_upload(ctx, there[i].val, 8 * there[i].nnz);
         there[i].memory = SPMV_MEMORY_CONTEXT;
     }
-    for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++) {
-        const spmv_multiply_options options = options_for(spmv_multiply_method_name(support_backend, i));
+    for (int i = 0; spmv_spgemm_method_name(support_backend, i) != NULL; i++) {
+        const spmv_spgemm_options options = options_for(spmv_spgemm_method_name(support_backend, i));
         spmv_matrix *m = NULL, *here = NULL;
-        assert_ok(ctx, spmv_multiply(ctx, &there[0], &there[1], &options, &m));
+        assert_ok(ctx, spmv_spgemm(ctx, &there[0], &there[1], &options, &m));
         const spmv_csr c = view_of(m);
         assert_ok(ctx, spmv_matrix_copy(ctx, &c, SPMV_MEMORY_HOST, &here));
         assert_memory_equal(here->row_ptr, hand_c_ptr, sizeof hand_c_ptr);
@@ -375,17 +375,17 @@ static void in_parts(void **state)
     spmv_matrix *a = make(ctx, "uniform:300,170,6", SPMV_F64, 3), *b = make(ctx, "uniform:170,400,5", SPMV_F64, 4);
     spmv_matrix *whole = NULL, *m = NULL;
     const spmv_csr va = view_of(a), vb = view_of(b);
-    spmv_multiply_options options = options_for("expand");
-    assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &whole));
+    spmv_spgemm_options options = options_for("expand");
+    assert_ok(ctx, spmv_spgemm(ctx, &va, &vb, &options, &whole));
     static const int64_t limits[] = {1 << 20, 200000, 60000, 45000};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         options.max_bytes = limits[i];
-        assert_ok(ctx, spmv_multiply(ctx, &va, &vb, &options, &m));
+        assert_ok(ctx, spmv_spgemm(ctx, &va, &vb, &options, &m));
         assert_same_matrix(m, whole);
         spmv_matrix_destroy(m);
     }
     options.max_bytes = 500; /* less than one row */
-    assert_fails(ctx, spmv_multiply(ctx, &va, &vb, &options, &m), SPMV_ERROR_MEMORY, "500 are allowed");
+    assert_fails(ctx, spmv_spgemm(ctx, &va, &vb, &options, &m), SPMV_ERROR_MEMORY, "500 are allowed");
     spmv_matrix_destroy(whole);
     spmv_matrix_destroy(a);
     spmv_matrix_destroy(b);
@@ -445,14 +445,14 @@ static void phases_apart(void **state)
 {
     static const char *const specs[] = {"poisson2d:40", "uniform:400,400,6", "rmat:8,6", "empty:500,0.8"};
     spmv_context *ctx = *state;
-    spmv_multiply_options options = options_for(NULL);
+    spmv_spgemm_options options = options_for(NULL);
     options.max_bytes = (int64_t)1 << 40;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
         for (int t = support_host_plays(ctx) ? (int)i % 2 : 0; t < TYPES; t += support_host_plays(ctx) ? 2 : 1) {
             spmv_matrix *a = make(ctx, specs[i], types[t], 5), *together = NULL, *apart = NULL;
             const spmv_csr va = view_of(a);
-            assert_ok(ctx, spmv_multiply(ctx, &va, &va, NULL, &together));
-            assert_ok(ctx, spmv_multiply(ctx, &va, &va, &options, &apart));
+            assert_ok(ctx, spmv_spgemm(ctx, &va, &va, NULL, &together));
+            assert_ok(ctx, spmv_spgemm(ctx, &va, &va, &options, &apart));
             assert_same_matrix(apart, together);
             spmv_matrix_destroy(a);
             spmv_matrix_destroy(together);
@@ -468,19 +468,19 @@ static void nothing_at_all(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         const spmv_csr a = support_csr(sizes[s][0], sizes[s][1], zeros, NULL, hand_a_val);
         const spmv_csr b = support_csr(sizes[s][1], sizes[s][2], zeros, NULL, hand_b_val);
-        for (int i = 0; spmv_multiply_method_name(support_backend, i) != NULL; i++) {
-            const spmv_multiply_options options = options_for(spmv_multiply_method_name(support_backend, i));
+        for (int i = 0; spmv_spgemm_method_name(support_backend, i) != NULL; i++) {
+            const spmv_spgemm_options options = options_for(spmv_spgemm_method_name(support_backend, i));
             spmv_matrix *m = NULL;
-            spmv_multiply_plan *plan = NULL;
-            assert_ok(ctx, spmv_multiply(ctx, &a, &b, &options, &m));
+            spmv_spgemm_plan *plan = NULL;
+            assert_ok(ctx, spmv_spgemm(ctx, &a, &b, &options, &m));
             const spmv_csr c = view_of(m);
             assert_true(c.rows == a.rows && c.cols == b.cols && c.nnz == 0 && c.val != NULL);
             for (int64_t r = 0; r <= c.rows; r++)
                 assert_int_equal(row_first(&c, r), 0);
             spmv_matrix_destroy(m);
-            assert_ok(ctx, spmv_multiply_plan_create(ctx, &a, &b, &options, &plan));
-            assert_ok(ctx, spmv_multiply_values(plan, NULL, NULL, NULL));
-            spmv_multiply_plan_destroy(plan);
+            assert_ok(ctx, spmv_spgemm_plan_create(ctx, &a, &b, &options, &plan));
+            assert_ok(ctx, spmv_spgemm_values(plan, NULL, NULL, NULL));
+            spmv_spgemm_plan_destroy(plan);
         }
     }
 }
@@ -492,7 +492,7 @@ static void no_products(void **state)
     static const int32_t a_ptr[] = {0, 1, 3}, a_col[] = {2, 0, 2}, b_ptr[] = {0, 0, 1, 1, 2}, b_col[] = {0, 2};
     const spmv_csr a = support_csr(2, 4, a_ptr, a_col, hand_a_val), b = support_csr(4, 3, b_ptr, b_col, hand_b_val);
     spmv_matrix *m = NULL;
-    assert_ok(ctx, spmv_multiply(ctx, &a, &b, NULL, &m));
+    assert_ok(ctx, spmv_spgemm(ctx, &a, &b, NULL, &m));
     const spmv_csr c = view_of(m);
     assert_true(c.rows == 2 && c.cols == 3 && c.nnz == 0 && c.val != NULL);
     for (int64_t i = 0; i <= c.rows; i++)
@@ -507,10 +507,10 @@ static void triple(void **state)
     spmv_matrix *r = make(ref, "uniform:60,400,20", SPMV_F64, 1), *a = make(ref, "poisson2d:20", SPMV_F64, 2);
     spmv_matrix *p = make(ref, "uniform:400,70,1", SPMV_F64, 3), *ap = NULL, *rap = NULL, *got = NULL, *here = NULL;
     const spmv_csr vr = view_of(r), va = view_of(a), vp = view_of(p);
-    assert_ok(ref, spmv_multiply(ref, &va, &vp, NULL, &ap));
+    assert_ok(ref, spmv_spgemm(ref, &va, &vp, NULL, &ap));
     const spmv_csr vap = view_of(ap);
-    assert_ok(ref, spmv_multiply(ref, &vr, &vap, NULL, &rap));
-    assert_ok(ctx, spmv_multiply_triple(ctx, &vr, &va, &vp, NULL, &got));
+    assert_ok(ref, spmv_spgemm(ref, &vr, &vap, NULL, &rap));
+    assert_ok(ctx, spmv_spgemm_triple(ctx, &vr, &va, &vp, NULL, &got));
     assert_int_equal(view_of(got).memory, SPMV_MEMORY_HOST);
     assert_same_matrix(got, rap);
     spmv_matrix_destroy(got);
@@ -521,15 +521,15 @@ static void triple(void **state)
         assert_ok(ctx, spmv_matrix_copy(ctx, views[i], SPMV_MEMORY_CONTEXT, &there[i]));
         moved[i] = view_of(there[i]);
     }
-    assert_ok(ctx, spmv_multiply_triple(ctx, &moved[0], &moved[1], &moved[2], NULL, &got));
+    assert_ok(ctx, spmv_spgemm_triple(ctx, &moved[0], &moved[1], &moved[2], NULL, &got));
     const spmv_csr c = view_of(got);
     assert_int_equal(c.memory, SPMV_MEMORY_CONTEXT);
     assert_ok(ctx, spmv_matrix_copy(ctx, &c, SPMV_MEMORY_HOST, &here));
     assert_same_matrix(here, rap);
     spmv_matrix_destroy(got);
-    assert_fails(ctx, spmv_multiply_triple(ctx, &moved[0], &va, &moved[2], NULL, &got), SPMV_ERROR_ARGUMENT, "memory");
+    assert_fails(ctx, spmv_spgemm_triple(ctx, &moved[0], &va, &moved[2], NULL, &got), SPMV_ERROR_ARGUMENT, "memory");
     assert_null(got);
-    assert_fails(ctx, spmv_multiply_triple(ctx, &va, &vr, &vp, NULL, &got), SPMV_ERROR_SIZE, "R is 400 x 400");
+    assert_fails(ctx, spmv_spgemm_triple(ctx, &va, &vr, &vp, NULL, &got), SPMV_ERROR_SIZE, "R is 400 x 400");
     for (int i = 0; i < 3; i++)
         spmv_matrix_destroy(there[i]);
     spmv_matrix *const all[] = {r, a, p, ap, rap, here};
@@ -576,7 +576,7 @@ static void wrong_arrays(void **state)
                     views[v]->memory = SPMV_MEMORY_CONTEXT;
                 }
                 spmv_matrix *m = NULL;
-                assert_fails(ctx, spmv_multiply(ctx, second ? &other : &wrong, second ? &wrong : &other, NULL, &m),
+                assert_fails(ctx, spmv_spgemm(ctx, second ? &other : &wrong, second ? &wrong : &other, NULL, &m),
                              SPMV_ERROR_SIZE, bad[t].text);
                 assert_null(m);
                 for (int v = 0; v < 2; v++)
@@ -592,42 +592,42 @@ static void wrong_arguments(void **state)
     const spmv_csr b = support_csr(3, 4, hand_b_ptr, hand_b_col, hand_b_val);
     spmv_csr odd = a;
     spmv_matrix *m = NULL;
-    spmv_multiply_plan *plan = NULL;
-    assert_fails(ctx, spmv_multiply(ctx, &b, &a, NULL, &m), SPMV_ERROR_SIZE, "A is 3 x 4 and B is 3 x 3");
+    spmv_spgemm_plan *plan = NULL;
+    assert_fails(ctx, spmv_spgemm(ctx, &b, &a, NULL, &m), SPMV_ERROR_SIZE, "A is 3 x 4 and B is 3 x 3");
     odd.type = SPMV_F32;
-    assert_fails(ctx, spmv_multiply(ctx, &odd, &b, NULL, &m), SPMV_ERROR_TYPE, "A has type f32 and B type f64");
+    assert_fails(ctx, spmv_spgemm(ctx, &odd, &b, NULL, &m), SPMV_ERROR_TYPE, "A has type f32 and B type f64");
     odd.type = SPMV_I32;
-    assert_fails(ctx, spmv_multiply(ctx, &odd, &odd, NULL, &m), SPMV_ERROR_TYPE, "no products in type i32");
+    assert_fails(ctx, spmv_spgemm(ctx, &odd, &odd, NULL, &m), SPMV_ERROR_TYPE, "no products in type i32");
     odd = a;
     odd.memory = SPMV_MEMORY_CONTEXT;
-    assert_fails(ctx, spmv_multiply(ctx, &odd, &b, NULL, &m), SPMV_ERROR_ARGUMENT, "spmv_matrix_copy");
-    assert_fails(ctx, spmv_multiply_plan_create(ctx, &a, &odd, NULL, &plan), SPMV_ERROR_ARGUMENT, "spmv_matrix_copy");
-    spmv_multiply_options options = options_for("no-such");
-    assert_fails(ctx, spmv_multiply(ctx, &a, &b, &options, &m), SPMV_ERROR_METHOD, "auto, ");
+    assert_fails(ctx, spmv_spgemm(ctx, &odd, &b, NULL, &m), SPMV_ERROR_ARGUMENT, "spmv_matrix_copy");
+    assert_fails(ctx, spmv_spgemm_plan_create(ctx, &a, &odd, NULL, &plan), SPMV_ERROR_ARGUMENT, "spmv_matrix_copy");
+    spmv_spgemm_options options = options_for("no-such");
+    assert_fails(ctx, spmv_spgemm(ctx, &a, &b, &options, &m), SPMV_ERROR_METHOD, "auto, ");
     options = options_for(NULL);
     options.max_bytes = -1;
-    assert_fails(ctx, spmv_multiply(ctx, &a, &b, &options, &m), SPMV_ERROR_ARGUMENT, "max_bytes");
+    assert_fails(ctx, spmv_spgemm(ctx, &a, &b, &options, &m), SPMV_ERROR_ARGUMENT, "max_bytes");
     options.max_bytes = 1;
-    assert_fails(ctx, spmv_multiply(ctx, &a, &b, &options, &m), SPMV_ERROR_MEMORY, "bytes");
+    assert_fails(ctx, spmv_spgemm(ctx, &a, &b, &options, &m), SPMV_ERROR_MEMORY, "bytes");
     assert_null(m);
     assert_null(plan);
-    assert_ok(ctx, spmv_multiply_plan_create(ctx, &a, &b, NULL, &plan));
-    spmv_multiply_info info;
-    assert_ok(ctx, spmv_multiply_describe(plan, &info, sizeof info));
-    assert_string_equal(info.method, spmv_multiply_method_name(support_backend, 0));
+    assert_ok(ctx, spmv_spgemm_plan_create(ctx, &a, &b, NULL, &plan));
+    spmv_spgemm_info info;
+    assert_ok(ctx, spmv_spgemm_describe(plan, &info, sizeof info));
+    assert_string_equal(info.method, spmv_spgemm_method_name(support_backend, 0));
     assert_true(info.rows == 3 && info.cols == 4 && info.nnz == 6 && info.products == 7);
     assert_true(info.type == SPMV_F64 && info.bytes > 0 && info.seconds >= 0 && strlen(info.why) > 0);
     spmv_csr pattern;
-    spmv_multiply_pattern(plan, &pattern);
+    spmv_spgemm_pattern(plan, &pattern);
     assert_true(pattern.rows == 3 && pattern.cols == 4 && pattern.nnz == 6 && pattern.val == NULL &&
                 pattern.memory == SPMV_MEMORY_CONTEXT);
     double *const values = support_upload(ctx, hand_c_val, sizeof hand_c_val);
-    assert_fails(ctx, spmv_multiply_values(plan, NULL, values, values), SPMV_ERROR_ARGUMENT, "a_values is NULL");
-    assert_fails(ctx, spmv_multiply_values(plan, values, NULL, values), SPMV_ERROR_ARGUMENT, "b_values is NULL");
-    assert_fails(ctx, spmv_multiply_values(plan, values, values, NULL), SPMV_ERROR_ARGUMENT, "c_values is NULL");
-    assert_fails(ctx, spmv_multiply_values(plan, values, values, values), SPMV_ERROR_ARGUMENT, "same array");
+    assert_fails(ctx, spmv_spgemm_values(plan, NULL, values, values), SPMV_ERROR_ARGUMENT, "a_values is NULL");
+    assert_fails(ctx, spmv_spgemm_values(plan, values, NULL, values), SPMV_ERROR_ARGUMENT, "b_values is NULL");
+    assert_fails(ctx, spmv_spgemm_values(plan, values, values, NULL), SPMV_ERROR_ARGUMENT, "c_values is NULL");
+    assert_fails(ctx, spmv_spgemm_values(plan, values, values, values), SPMV_ERROR_ARGUMENT, "same array");
     spmv_free(ctx, values);
-    spmv_multiply_plan_destroy(plan);
+    spmv_spgemm_plan_destroy(plan);
 }
 
 /* A product whose entries no memory holds is refused before the work: arrow times itself is dense,
@@ -639,7 +639,7 @@ static void too_large(void **state)
     spmv_context *ctx = *state;
     spmv_matrix *a = make(ctx, "arrow:1000000", SPMV_F64, 1), *c = NULL;
     const spmv_csr view = view_of(a);
-    assert_fails(ctx, spmv_multiply(ctx, &view, &view, NULL, &c), SPMV_ERROR_MEMORY, "bytes");
+    assert_fails(ctx, spmv_spgemm(ctx, &view, &view, NULL, &c), SPMV_ERROR_MEMORY, "bytes");
     assert_null(c);
     spmv_matrix_destroy(a);
 }
@@ -647,12 +647,12 @@ static void too_large(void **state)
 static void names(void **state)
 {
     (void)state;
-    assert_non_null(spmv_multiply_method_name(SPMV_BACKEND_REF, 0));
-    assert_string_equal(spmv_multiply_method_name(SPMV_BACKEND_OMP, 0), "rows");
-    assert_null(spmv_multiply_method_name(SPMV_BACKEND_OMP, 99));
-    assert_null(spmv_multiply_method_name(SPMV_BACKEND_OMP, -1));
-    assert_null(spmv_multiply_method_name(SPMV_BACKEND_AUTO, 0));
-    assert_null(spmv_multiply_method_name((spmv_backend)77, 0));
+    assert_non_null(spmv_spgemm_method_name(SPMV_BACKEND_REF, 0));
+    assert_string_equal(spmv_spgemm_method_name(SPMV_BACKEND_OMP, 0), "rows");
+    assert_null(spmv_spgemm_method_name(SPMV_BACKEND_OMP, 99));
+    assert_null(spmv_spgemm_method_name(SPMV_BACKEND_OMP, -1));
+    assert_null(spmv_spgemm_method_name(SPMV_BACKEND_AUTO, 0));
+    assert_null(spmv_spgemm_method_name((spmv_backend)77, 0));
 }
 
 SUPPORT_MAIN_OR_BRIEF((cmocka_unit_test(each_method)), with_context(small_by_hand), with_context(order_of_sums),

@@ -1,4 +1,4 @@
-/* spmv mul (the default command): y = alpha op(A) x + beta y0.
+/* spmv matvec (the default command): y = alpha op(A) x + beta y0.
  *
  * Steps: load, plan, multiply, check, write, in one context or on each rank. The answer is written
  * even if the check fails; the exit code and a message report the failure.
@@ -54,7 +54,7 @@ static spmv_status load_vectors(struct job *job, const char *x_path)
     if (x_path != NULL) {
         st = place_load_vectors(job->place, SPMV_GROUP_COLS, x_path, type, cols, "x", why, &job->x, &job->vectors);
         if (st != SPMV_OK && looks_like_matrix(x_path))
-            complain("%s is a sparse matrix: spmv multiply A B computes the product of two", x_path);
+            complain("%s is a sparse matrix: spmv spgemm A B computes the product of two", x_path);
     } else {
         job->vectors = 1;
         st = place_known_vector(job->place, type, cols, false, &job->ones);

@@ -6,7 +6,7 @@
  * the last return at once, and the host reads copies of the state while later steps run.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "solvers/krylov/krylov_general.h"
+#include "solvers/krylov/krylov_loop.h"
 
 #include <spmv/primitives.h>
 
@@ -18,23 +18,23 @@ static const double CYCLE_PROGRESS = 0.999;
 
 /* ------------------------------------------------------------- for the recurrences */
 
-spmv_status general_multiply(const struct general *g, const void *x, void *y)
+spmv_status krylov_loop_multiply(const struct krylov_loop *g, const void *x, void *y)
 {
     struct plan_product product = plan_product_of(g->s.plan, NULL, x, NULL, y);
     product.stop = &g->v.state->ending;
     return plan_multiply(g->s.plan, &product);
 }
 
-spmv_status general_precondition(const struct general *g, const void *r, const void **z)
+spmv_status krylov_loop_precondition(const struct krylov_loop *g, const void *r, const void **z)
 {
     *z = g->s.precond != NULL ? g->z : r;
     return g->s.precond != NULL ? spmv_preconditioner_apply(g->s.precond, r, g->z) : SPMV_OK;
 }
 
-spmv_status general_clear(const struct general *g, int first, int count)
+spmv_status krylov_loop_clear(const struct krylov_loop *g, int first, int count)
 {
     /* all bits 0, also as floats */
-    return spmv_map_index(g->s.ctx, g->s.part, &(const double){0}, NULL, general_vector(g, first),
+    return spmv_map_index(g->s.ctx, g->s.part, &(const double){0}, NULL, krylov_loop_vector(g, first),
                           count * g->stride * type_parts(g->s.type));
 }
 
@@ -63,7 +63,7 @@ static int64_t place_arrays(struct krylov_state *state, char *base, int64_t most
 }
 
 /* Writes the state of a new run. */
-static spmv_status write_state(struct general *g)
+static spmv_status write_state(struct krylov_loop *g)
 {
     const struct krylov_column *c = g->s.column;
     struct krylov_state *const state = &g->host;
@@ -86,15 +86,15 @@ static spmv_status write_state(struct general *g)
 
 /* Reports the iterations up to the last one made. *next: the first that was not reported; base
  * iterations came before the run. */
-static spmv_status tell(struct general *g, int64_t base, int64_t *next)
+static spmv_status tell(struct krylov_loop *g, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
     struct krylov *const s = &g->s;
     for (; *next <= g->host.iterations && s->told == SPMV_OK; ++*next) {
         void *const x = s->x;
         const void *iterate = x;
-        if (s->on_iterate != NULL && g->s.method->iterate != NULL)
-            TRY(g->s.method->iterate(g, &iterate));
+        if (s->on_iterate != NULL && g->s.solver->iterate != NULL)
+            TRY(g->s.solver->iterate(g, &iterate));
         s->x = (void *)iterate; /* on_iterate reads it */
         krylov_tell(s, base + *next, g->host.history[*next % KRYLOV_RING]);
         s->x = x;
@@ -104,7 +104,7 @@ done:
 }
 
 /* Steps until none follows, each one waited for. first: 1 if an odd number of steps came before. */
-static spmv_status run_each(struct general *g, int64_t first, int64_t base, int64_t *next)
+static spmv_status run_each(struct krylov_loop *g, int64_t first, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
     for (int64_t k = first;; k++) {
@@ -112,7 +112,7 @@ static spmv_status run_each(struct general *g, int64_t first, int64_t base, int6
         TRY(tell(g, base, next));
         if (g->host.ending || g->s.told != SPMV_OK)
             break;
-        TRY(g->s.method->step(g, k));
+        TRY(g->s.solver->step(g, k));
     }
 done:
     return st;
@@ -122,7 +122,7 @@ done:
 enum { AHEAD = 2 }; /* groups in flight */
 
 /* Whether the residuals predict that fewer steps are left than are queued at a time. */
-static bool near_end(const struct general *g, double before, int steps)
+static bool near_end(const struct krylov_loop *g, double before, int steps)
 {
     const struct krylov_state *const state = &g->host;
     const double fall = log(before / state->residual), left = log(state->residual / state->enough);
@@ -130,12 +130,12 @@ static bool near_end(const struct general *g, double before, int steps)
 }
 
 /* The same, queued ahead. A cycle of gmres has a known number of steps at most. */
-static spmv_status run_queued(struct general *g, int64_t base, int64_t *next)
+static spmv_status run_queued(struct krylov_loop *g, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
     const bool costly = g->s.precond != NULL && precond_inverse_diagonal(g->s.precond) == NULL;
     const int64_t most = g->s.restart > 0 ? g->s.restart : INT64_MAX;
-    const int few = costly && !g->s.method->two_steps ? 1 : KRYLOV_SHORT_GROUP;
+    const int few = costly && !g->s.solver->two_steps ? 1 : KRYLOV_SHORT_GROUP;
     int steps = costly ? few : KRYLOV_LONG_GROUP, before_steps = 0, last = 0;
     double before = 0;
     for (int64_t k = 0, group = 0; k < most; group++) {
@@ -161,7 +161,7 @@ done:
 }
 
 /* The same, many steps in each kernel. */
-static spmv_status run_persistent(struct general *g, int64_t base, int64_t *next)
+static spmv_status run_persistent(struct krylov_loop *g, int64_t base, int64_t *next)
 {
     spmv_status st = SPMV_OK;
     bool begins = true;
@@ -176,7 +176,7 @@ done:
 }
 #endif
 
-static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
+static spmv_status run_steps(struct krylov_loop *g, int64_t base, int64_t *next)
 {
 #ifdef SPMV_HAVE_CUDA
     if (g->persistent != NULL)
@@ -184,11 +184,11 @@ static spmv_status run_steps(struct general *g, int64_t base, int64_t *next)
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
 #endif
-    return run_each(g, g->s.method->two_steps ? g->host.iterations % 2 : 0, base, next);
+    return run_each(g, g->s.solver->two_steps ? g->host.iterations % 2 : 0, base, next);
 }
 
 /* The true residual of x. *follows: that of the recurrence says the same. */
-static spmv_status true_residual(const struct general *g, double *norm, bool *follows)
+static spmv_status true_residual(const struct krylov_loop *g, double *norm, bool *follows)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *const s = &g->s;
@@ -209,7 +209,7 @@ static bool is_better(double norm, bool follows, double best)
 /* After a pause of minres: compares the residual with the true one. *best: the smallest true residual
  * so far, that of start_x, which becomes x if that is better. Sets g->host.paused if the steps go on;
  * otherwise the true residual has not followed, and the run breaks. */
-static spmv_status look_at_residual(struct general *g, double *best)
+static spmv_status look_at_residual(struct krylov_loop *g, double *best)
 {
     spmv_status st = SPMV_OK;
     struct krylov *const s = &g->s;
@@ -236,7 +236,7 @@ done:
 }
 
 /* If the steps have paused, x becomes start_x unless x is better. */
-static spmv_status return_to_best(const struct general *g, double best)
+static spmv_status return_to_best(const struct krylov_loop *g, double best)
 {
     spmv_status st = SPMV_OK;
     const struct krylov *const s = &g->s;
@@ -254,7 +254,7 @@ done:
 static spmv_status run(struct krylov *s)
 {
     spmv_status st = SPMV_OK;
-    struct general *const g = (struct general *)s;
+    struct krylov_loop *const g = (struct krylov_loop *)s;
     struct krylov_column *const c = s->column;
     const int64_t base = s->iterations;
     int64_t next = base > 0; /* a restart has reported its first residual already */
@@ -263,7 +263,7 @@ static spmv_status run(struct krylov *s)
     TRY(write_state(g));
     double before = INFINITY;
     do {
-        TRY(g->s.method->begin(g));
+        TRY(g->s.solver->begin(g));
         TRY(run_steps(g, base, &next));
         double best = g->host.start;
         while (g->host.paused && s->told == SPMV_OK) {
@@ -273,8 +273,8 @@ static spmv_status run(struct krylov *s)
         }
         if (s->told == SPMV_OK)
             TRY(return_to_best(g, best));
-        if (g->s.method->end != NULL)
-            TRY(g->s.method->end(g));
+        if (g->s.solver->end != NULL)
+            TRY(g->s.solver->end(g));
         again = g->host.stop == KRYLOV_RUNS && !g->host.paused && s->told == SPMV_OK;
         if (again && g->host.residual > CYCLE_PROGRESS * before) { /* the next cycle would be like this one */
             g->host.stop = KRYLOV_DONE;
@@ -300,7 +300,7 @@ done:
 
 static spmv_status fail_broken(const struct krylov *s, int v)
 {
-    const struct general *const g = (const struct general *)s;
+    const struct krylov_loop *const g = (const struct krylov_loop *)s;
     const long long k = (long long)(s->iterations_before + s->result[v].iterations);
     const double culprit = krylov_unscaled_square(s, g->host.culprit);
     switch ((enum krylov_broken)g->host.broken) {
@@ -313,7 +313,7 @@ static spmv_status fail_broken(const struct krylov *s, int v)
         return context_fail(s->ctx, SPMV_ERROR_BREAKDOWN,
                             "%s: %s: the Krylov space ends at iteration %lld without a solution: the matrix is "
                             "singular, or the preconditioner is",
-                            s->call, g->s.method->name, k);
+                            s->call, g->s.solver->name, k);
     case BROKEN_LEAST_SQUARES:
         return context_fail(s->ctx, SPMV_ERROR_INCONSISTENT,
                             "%s: minres: A is singular, or nearly so, and b has a part that no x reaches: at iteration "
@@ -328,22 +328,22 @@ static spmv_status fail_broken(const struct krylov *s, int v)
                             s->call, k);
     default:
         return context_fail(s->ctx, SPMV_ERROR_NOT_FINITE, "%s: %s: a sum is %g at iteration %lld", s->call,
-                            g->s.method->name, culprit, k);
+                            g->s.solver->name, culprit, k);
     }
 }
 
 /* ------------------------------------------------------------- the solve */
 
-static spmv_status open(struct general *g)
+static spmv_status open(struct krylov_loop *g)
 {
     spmv_status st = SPMV_OK;
     struct krylov *const s = &g->s;
     const int64_t line = 32; /* elements, so that each vector is aligned like memory of its own */
-    s->run = g->s.method->run != NULL ? g->s.method->run : run;
+    s->run = g->s.solver->run != NULL ? g->s.solver->run : run;
     s->fail_broken = fail_broken;
     TRY(krylov_open(s));
     const int64_t size = (int64_t)spmv_type_size(s->type);
-    const int basis = g->s.restart > 0 ? g->s.restart + 1 : 0, vectors = g->s.method->vectors(g);
+    const int basis = g->s.restart > 0 ? g->s.restart + 1 : 0, vectors = g->s.solver->vectors(g);
     const int64_t state_bytes = place_arrays(&g->host, NULL, g->s.restart);
     const int64_t parts_bytes = krylov_parts_bytes(s->ctx, s->n, basis);
     g->stride = ceil_divide(s->n, line) * line;
@@ -351,14 +351,14 @@ static spmv_status open(struct general *g)
     TRY(context_lend(s->ctx, vectors * g->stride * size, &g->vectors));
     if (s->precond != NULL)
         TRY(context_lend(s->ctx, s->n * size, &g->z));
-    if (s->on_iterate != NULL && g->s.method->iterate != NULL)
+    if (s->on_iterate != NULL && g->s.solver->iterate != NULL)
         TRY(context_lend(s->ctx, s->n * size, &g->shown));
     /* all bits 0, also as floats */
     TRY(spmv_map_index(s->ctx, SPMV_F64, &(const double){0}, NULL, g->small, (state_bytes + parts_bytes) / 8));
     g->v = (struct krylov_vectors){
         .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
 #ifdef SPMV_HAVE_CUDA
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->s.method->step != NULL) {
+    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->s.solver->step != NULL) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
@@ -368,7 +368,7 @@ done:
     return st;
 }
 
-static void close(struct general *g)
+static void close(struct krylov_loop *g)
 {
 #ifdef SPMV_HAVE_CUDA
     krylov_queue_close(g->queue);
@@ -380,14 +380,14 @@ static void close(struct general *g)
     krylov_close(&g->s);
 }
 
-spmv_status general_solve(const struct krylov *asked)
+spmv_status krylov_loop_solve(const struct krylov *asked)
 {
     spmv_status st = SPMV_OK;
-    struct general g = {.s = *asked};
+    struct krylov_loop g = {.s = *asked};
     struct krylov *const s = &g.s;
     TRY(krylov_check(s));
     TRY(krylov_take_precond(s, s->info.type));
-    if (s->method->symmetric && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
+    if (s->solver->symmetric && s->symmetry_check == SPMV_SYMMETRY_SAMPLED)
         TRY(krylov_check_symmetry(s));
     if (s->info.rows == 0)
         return krylov_solve_empty(s);

@@ -19,7 +19,7 @@
 #include <math.h>
 
 #include "core/runtime.h"
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 
 enum { MOST_WORK = 500 };
 
@@ -332,7 +332,7 @@ done:
     return st;
 }
 
-spmv_status general_match(spmv_context *ctx, const struct magnitudes *a, int32_t *row_of, int64_t *rank, double *row,
+spmv_status prepare_match(spmv_context *ctx, const struct magnitudes *a, int32_t *row_of, int64_t *rank, double *row,
                           double *col)
 {
     spmv_status st = SPMV_OK;

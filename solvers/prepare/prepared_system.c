@@ -1,10 +1,10 @@
-/* The preparation of a general square system: scaling, matching, order (general_system.h).
+/* The preparation of a square system: scaling, matching, order (prepared_system.h).
  *
  * All steps run serially on the host in f64, so the new system is the same on every backend. The
  * vectors are transformed by a product with the scale factors and a gather or scatter.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
-#include "solvers/prepare/general_system.h"
+#include "solvers/prepare/prepared_system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const double TINY = 1e-3;
 
 enum { SENTENCE = 512, RUIZ_STEPS = 20 };
 
-struct general_system {
+struct prepared_system {
     spmv_context *ctx;
     spmv_type type;   /* of vectors */
     spmv_type values; /* of A and C */
@@ -57,7 +57,7 @@ static void largest_of_lines(const struct magnitudes *a, const double *row, cons
         }
 }
 
-spmv_status general_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col)
+spmv_status prepare_equilibrate(spmv_context *ctx, const struct magnitudes *a, double *row, double *col)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = a->rows;
@@ -91,7 +91,7 @@ done:
 /* ------------------------------------------------------------------- reading */
 
 /* Copies an array of A to host memory. */
-static spmv_status take_array(const struct general_system *s, const void *from, int64_t bytes, const char *what,
+static spmv_status take_array(const struct prepared_system *s, const void *from, int64_t bytes, const char *what,
                               void **copy)
 {
     spmv_status st = SPMV_OK;
@@ -107,7 +107,7 @@ done:
 }
 
 /* Copies A and checks it. *values: NULL for a pattern. */
-static spmv_status take_matrix(struct general_system *s, const spmv_csr *a, void **values)
+static spmv_status take_matrix(struct prepared_system *s, const spmv_csr *a, void **values)
 {
     spmv_status st = SPMV_OK;
     void *ptr = NULL;
@@ -120,7 +120,7 @@ static spmv_status take_matrix(struct general_system *s, const spmv_csr *a, void
     host.row_ptr = ptr;
     host.col = s->a_col;
     host.val = *values;
-    TRY(csr_check(s->ctx, "general_system_create", &host, CSR_ANY_ORDER));
+    TRY(csr_check(s->ctx, "prepared_system_create", &host, CSR_ANY_ORDER));
     TRY(host_alloc(s->ctx, (a->rows + 1) * 8, "row offsets", (void **)&s->a_ptr));
     for (int64_t i = 0; i <= a->rows; i++)
         s->a_ptr[i] = row_first(&host, i);
@@ -129,12 +129,12 @@ done:
     return st;
 }
 
-static double value_of(const struct general_system *s, const void *values, int64_t k)
+static double value_of(const struct prepared_system *s, const void *values, int64_t k)
 {
     return s->pattern ? 1 : real_at(s->values, values, k);
 }
 
-static spmv_status check_finite(const struct general_system *s, const void *values)
+static spmv_status check_finite(const struct prepared_system *s, const void *values)
 {
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t k = s->a_ptr[i]; k < s->a_ptr[i + 1]; k++)
@@ -148,7 +148,7 @@ static spmv_status check_finite(const struct general_system *s, const void *valu
 /* entry: the entries of A by row of C, then by column of C, repeated ones in the order of A.
  * row_at: the row of A for each row of C; place: the column of C for each column of A. Two counting
  * sorts. */
-static spmv_status sort_entries(const struct general_system *s, const int32_t *row_at, const int32_t *place,
+static spmv_status sort_entries(const struct prepared_system *s, const int32_t *row_at, const int32_t *place,
                                 int64_t *entry)
 {
     spmv_status st = SPMV_OK;
@@ -184,7 +184,7 @@ static void magnitudes_release(struct magnitudes *m)
 }
 
 /* The logarithms of A, with repeated entries added. */
-static spmv_status take_magnitudes(const struct general_system *s, const void *values, struct magnitudes *m)
+static spmv_status take_magnitudes(const struct prepared_system *s, const void *values, struct magnitudes *m)
 {
     spmv_status st = SPMV_OK;
     int64_t end = 0, *entry = NULL;
@@ -244,7 +244,7 @@ static int64_t count_small(const struct magnitudes *m, const double *row, const 
     return small;
 }
 
-static spmv_status decide(struct general_system *s, const struct general_system_options *options,
+static spmv_status decide(struct prepared_system *s, const struct prepared_system_options *options,
                           const struct magnitudes *m, struct findings *f)
 {
     spmv_status st = SPMV_OK;
@@ -254,13 +254,13 @@ static spmv_status decide(struct general_system *s, const struct general_system_
     TRY(host_alloc(s->ctx, n * 8, "scale factors", (void **)&f->col));
     TRY(host_alloc(s->ctx, n * 4, "a matching", (void **)&f->row_of));
     TRY(host_alloc(s->ctx, n * 4, "an order", (void **)&f->order));
-    TRY(general_equilibrate(s->ctx, m, f->row, f->col));
+    TRY(prepare_equilibrate(s->ctx, m, f->row, f->col));
     f->small = count_small(m, f->row, f->col);
     f->matched = options->matching == MATCHING_ON || (options->matching == MATCHING_AUTO && f->small > 0);
     for (int64_t i = 0; i < n; i++)
         f->row_of[i] = f->order[i] = (int32_t)i;
     if (f->matched)
-        TRY(general_match(s->ctx, m, f->row_of, &rank, f->row, f->col));
+        TRY(prepare_match(s->ctx, m, f->row_of, &rank, f->row, f->col));
     if (rank < n) {
         st = context_fail(s->ctx, SPMV_ERROR_SINGULAR,
                           "the matrix of %lld rows is singular: at most %lld of its rows are independent, whatever the "
@@ -269,7 +269,7 @@ static spmv_status decide(struct general_system *s, const struct general_system_
         goto done;
     }
     if (!options->no_order)
-        TRY(general_order(s->ctx, m, f->row_of, f->order));
+        TRY(prepare_order(s->ctx, m, f->row_of, f->order));
 done:
     return st;
 }
@@ -295,7 +295,7 @@ static void balance(struct findings *f, int64_t n)
 }
 
 /* Sets the permutations and scale factors. */
-static spmv_status take_findings(struct general_system *s, const struct general_system_options *options,
+static spmv_status take_findings(struct prepared_system *s, const struct prepared_system_options *options,
                                  const struct findings *f)
 {
     spmv_status st = SPMV_OK;
@@ -317,7 +317,7 @@ done:
 }
 
 /* Makes the pattern of C. */
-static spmv_status make_pattern(struct general_system *s)
+static spmv_status make_pattern(struct prepared_system *s)
 {
     spmv_status st = SPMV_OK;
     int32_t *place = NULL;
@@ -350,7 +350,7 @@ done:
     return st;
 }
 
-static void set_values(struct general_system *s, const void *values)
+static void set_values(struct prepared_system *s, const void *values)
 {
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t k = s->row_ptr[i]; k < s->row_ptr[i + 1]; k++) {
@@ -366,7 +366,8 @@ static void set_values(struct general_system *s, const void *values)
 
 /* Copies 2^exponent[i] for each i, or for i = order[0], order[1], ..., to the context's memory; NULL
  * if all are 1. */
-static spmv_status send_factors(const struct general_system *s, const int *exponent, const int32_t *order, void **there)
+static spmv_status send_factors(const struct prepared_system *s, const int *exponent, const int32_t *order,
+                                void **there)
 {
     spmv_status st = SPMV_OK;
     const int64_t bytes = s->rows * (int64_t)spmv_type_size(s->type);
@@ -388,7 +389,7 @@ done:
 }
 
 /* Copies a permutation to the context's memory; NULL for the identity. */
-static spmv_status send_permutation(const struct general_system *s, const int32_t *from, void **there)
+static spmv_status send_permutation(const struct prepared_system *s, const int32_t *from, void **there)
 {
     spmv_status st = SPMV_OK;
     int64_t moved = 0;
@@ -402,7 +403,7 @@ done:
     return st;
 }
 
-static spmv_status send_vectors(struct general_system *s)
+static spmv_status send_vectors(struct prepared_system *s)
 {
     spmv_status st = SPMV_OK;
     TRY(send_permutation(s, s->row_at, &s->rows_from));
@@ -415,7 +416,7 @@ done:
 }
 
 /* out = factors * moved in: gathered by the permutation, or scattered. */
-static spmv_status transform(const struct general_system *s, const char *name, bool scatter, const void *permutation,
+static spmv_status transform(const struct prepared_system *s, const char *name, bool scatter, const void *permutation,
                              const void *factors, const void *in, void *out)
 {
     spmv_status st = SPMV_OK;
@@ -436,20 +437,20 @@ done:
     return st;
 }
 
-spmv_status general_system_rhs(const struct general_system *s, const void *b, void *c)
+spmv_status prepared_system_rhs(const struct prepared_system *s, const void *b, void *c)
 {
-    return transform(s, "general_system_rhs", false, s->rows_from, s->of_rhs, b, c);
+    return transform(s, "prepared_system_rhs", false, s->rows_from, s->of_rhs, b, c);
 }
 
-spmv_status general_system_solution(const struct general_system *s, const void *y, void *x)
+spmv_status prepared_system_solution(const struct prepared_system *s, const void *y, void *x)
 {
-    return transform(s, "general_system_solution", true, s->cols_from, s->of_solution, y, x);
+    return transform(s, "prepared_system_solution", true, s->cols_from, s->of_solution, y, x);
 }
 
 /* --------------------------------------------------------------------- system */
 
 /* Adds which steps were done. */
-static void describe(struct general_system *s, const struct general_system_options *options, const struct findings *f)
+static void describe(struct prepared_system *s, const struct prepared_system_options *options, const struct findings *f)
 {
     int least = 0, most = 0;
     for (int64_t i = 0; i < s->rows; i++) {
@@ -471,7 +472,7 @@ static void describe(struct general_system *s, const struct general_system_optio
 
 static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_type *type)
 {
-    const spmv_status st = csr_check_shape(ctx, "general_system_create", a);
+    const spmv_status st = csr_check_shape(ctx, "prepared_system_create", a);
     if (st != SPMV_OK)
         return st;
     const spmv_type of = a->val != NULL ? a->type : SPMV_F64;
@@ -488,13 +489,13 @@ static spmv_status check_arguments(spmv_context *ctx, const spmv_csr *a, spmv_ty
     return SPMV_OK;
 }
 
-spmv_status general_system_create(spmv_context *ctx, const spmv_csr *a, const struct general_system_options *options,
-                                  struct general_system **system)
+spmv_status prepared_system_create(spmv_context *ctx, const spmv_csr *a, const struct prepared_system_options *options,
+                                   struct prepared_system **system)
 {
     spmv_status st = SPMV_OK;
-    const struct general_system_options defaults = {.type = SPMV_TYPE_DEFAULT};
-    const struct general_system_options o = options != NULL ? *options : defaults;
-    struct general_system *s = NULL;
+    const struct prepared_system_options defaults = {.type = SPMV_TYPE_DEFAULT};
+    const struct prepared_system_options o = options != NULL ? *options : defaults;
+    struct prepared_system *s = NULL;
     struct magnitudes m = {0};
     struct findings f = {0};
     void *values = NULL;
@@ -502,13 +503,13 @@ spmv_status general_system_create(spmv_context *ctx, const spmv_csr *a, const st
     *system = NULL;
     TRY(check_arguments(ctx, a, &type));
     TRY(host_alloc(ctx, sizeof *s, "a system", (void **)&s));
-    *s = (struct general_system){.ctx = ctx,
-                                 .type = type,
-                                 .values = a->val != NULL ? a->type : SPMV_F64,
-                                 .pattern = a->val == NULL,
-                                 .memory = a->memory,
-                                 .rows = a->rows,
-                                 .nnz = a->nnz};
+    *s = (struct prepared_system){.ctx = ctx,
+                                  .type = type,
+                                  .values = a->val != NULL ? a->type : SPMV_F64,
+                                  .pattern = a->val == NULL,
+                                  .memory = a->memory,
+                                  .rows = a->rows,
+                                  .nnz = a->nnz};
     TRY(take_matrix(s, a, &values));
     TRY(check_finite(s, values));
     TRY(take_magnitudes(s, values, &m));
@@ -525,11 +526,11 @@ done:
     magnitudes_release(&m);
     findings_release(&f);
     if (st != SPMV_OK)
-        general_system_destroy(s);
+        prepared_system_destroy(s);
     return st;
 }
 
-void general_system_destroy(struct general_system *s)
+void prepared_system_destroy(struct prepared_system *s)
 {
     if (s == NULL)
         return;
@@ -539,12 +540,12 @@ void general_system_destroy(struct general_system *s)
     host_free(s);
 }
 
-spmv_csr general_system_matrix(const struct general_system *s)
+spmv_csr prepared_system_matrix(const struct prepared_system *s)
 {
     return csr_of(s->rows, s->rows, s->entries, s->row_ptr, s->col, s->val, s->values, SPMV_MEMORY_HOST);
 }
 
-const char *general_system_describe(const struct general_system *s)
+const char *prepared_system_describe(const struct prepared_system *s)
 {
     return s->sentence;
 }
