@@ -15,9 +15,9 @@
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_rung *const ladder[] = {
 #ifdef SPMV_HAVE_CUDA
-    &cg_persistent_cuda, &cg_graph,    &cg_graph_columns, &cg_fused_cuda, &cg_fused_columns_cuda,
+    &cg_persistent_cuda, &cg_graph,    &cg_graph_columns,    &cg_fused_cuda, &cg_fused_columns_cuda,
 #endif
-    &cg_fused_omp,       &cg_textbook,
+    &cg_fused_omp,       &cg_textbook, &cg_textbook_columns,
 };
 
 enum { RUNGS = sizeof ladder / sizeof *ladder };
@@ -44,7 +44,7 @@ const char *spmv_cg_rung_name(spmv_backend backend, int index)
 spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq)
 {
     spmv_epilogue dot;
-    if (cg->s.plan->ranks != NULL) {
+    if (cg->s.plan->ranks != NULL || type_is_complex(cg->s.type)) {
         const spmv_status st = spmv_apply(cg->s.plan, NULL, p, NULL, q);
         return st != SPMV_OK ? st : krylov_dot(&cg->s, p, q, pq);
     }

@@ -69,7 +69,7 @@ struct cg_rung {
 
 /* The rows of the table. Rows of the same name are one rung, for one right-hand side and for
  * several. */
-extern const struct cg_rung cg_textbook;
+extern const struct cg_rung cg_textbook, cg_textbook_columns;
 extern const struct cg_rung cg_fused_omp;
 extern const struct cg_rung cg_fused_cuda, cg_fused_columns_cuda;
 extern const struct cg_rung cg_graph, cg_graph_columns;
@@ -89,7 +89,7 @@ void cg_close(struct cg *cg);
 /* One run of the rung: the member run of a solve. */
 spmv_status cg_run(struct krylov *s);
 
-/* q = A p, *pq = p'q, for one right-hand side. */
+/* q = A p, *pq = p'q, for one right-hand side; with complex vectors Re p'q, and p'A p is real. */
 spmv_status cg_multiply(const struct cg *cg, const void *p, void *q, void *pq);
 
 /* z = M^-1 r */
@@ -108,6 +108,38 @@ static inline bool cg_has_diverged(const struct krylov_column *c)
 static inline bool cg_is_broken(const struct cg_column *c)
 {
     return !isfinite(c->rr) || !isfinite(c->rz) || !isfinite(c->pq) || c->rz <= 0 || c->pq <= 0;
+}
+
+/* For rungs whose host reads the sums of each step: notes those of column v. stepped: after a step;
+ * otherwise a run starts from them. */
+static inline void cg_take_sums(const struct cg *cg, int v, double rr, double pq, double rz, bool stepped)
+{
+    struct cg_column *c = &cg->column[v];
+    struct krylov_column *column = &cg->s.column[v];
+    column->residual = sqrt(rr);
+    if (stepped) {
+        cg_error_step(&c->error, c->rz, c->pq, rz);
+    } else {
+        cg_error_begin(&c->error);
+        column->start_residual = column->residual;
+        column->enough = krylov_enough(cg->s.type, column);
+    }
+    c->rr = rr;
+    c->pq = pq;
+    c->rz = rz;
+}
+
+/* Whether a running column makes another step. If not, sets its stop. */
+static inline bool cg_goes_on(const struct cg *cg, int v)
+{
+    struct krylov_column *c = &cg->s.column[v];
+    if (isfinite(c->residual) && c->residual <= c->enough)
+        c->stop = COLUMN_DONE;
+    else if (cg_is_broken(&cg->column[v]) || cg_has_diverged(c))
+        c->stop = COLUMN_BROKEN;
+    else if (c->iterations >= c->limit)
+        c->stop = COLUMN_LIMIT;
+    return c->stop == COLUMN_RUNS;
 }
 
 #endif

@@ -20,8 +20,6 @@
 
 enum { R, R0, P, V, S, T, P_HAT, VECTORS };
 
-enum { NEW = KRYLOV_MOST_INPUTS };
-
 static int vectors(const struct krylov_loop *g)
 {
     return g->s.precond != NULL ? VECTORS : VECTORS - 1;
@@ -29,16 +27,12 @@ static int vectors(const struct krylov_loop *g)
 
 static spmv_status begin(struct krylov_loop *g)
 {
-    return krylov_combine(&g->v,
-                          &(const struct krylov_combination){
-                              .inputs = 1,
-                              .outputs = 3,
-                              .sums = 1,
-                              .in = {g->s.r},
-                              .out = {krylov_loop_vector(g, R), krylov_loop_vector(g, R0), krylov_loop_vector(g, P)},
-                              .c = {{C_ONE}, {C_ONE}, {C_ONE}},
-                              .finish = BICGSTAB_BEGIN,
-                              .always = true});
+    struct krylov_combination first = {.finish = BICGSTAB_BEGIN, .always = true};
+    pass_copy(&first, g->s.r, krylov_loop_vector(g, R));
+    pass_copy(&first, g->s.r, krylov_loop_vector(g, R0)); /* r0 = r */
+    pass_copy(&first, g->s.r, krylov_loop_vector(g, P));  /* p = r */
+    pass_dot(&first, g->s.r, g->s.r);                     /* rho = r'r */
+    return krylov_combine(&g->v, &first);
 }
 
 /* M^-1 r in `to`, or r without M */
@@ -54,44 +48,33 @@ static spmv_status step(struct krylov_loop *g, int64_t k)
     void *const r = krylov_loop_vector(g, R), *const r0 = krylov_loop_vector(g, R0),
                 *const p = krylov_loop_vector(g, P);
     void *const v = krylov_loop_vector(g, V), *const s = krylov_loop_vector(g, S), *const t = krylov_loop_vector(g, T);
+    void *const x = g->s.x;
     const void *p_hat = NULL, *s_hat = NULL;
+    struct krylov_combination half = {.finish = FINISH_NOTHING}, of_omega = {.finish = BICGSTAB_OMEGA};
+    struct krylov_combination iterate = {.finish = BICGSTAB_STEP}, direction = {.finish = FINISH_NOTHING};
     (void)k;
-    TRY(hat(g, p, krylov_loop_vector(g, P_HAT), &p_hat));
-    TRY(krylov_loop_multiply(g, p_hat, v));
-    TRY(krylov_combine(
-        &g->v, &(const struct krylov_combination){
-                   .inputs = 2, .sums = 1, .in = {r0, v}, .left = {0}, .right = {1}, .finish = BICGSTAB_ALPHA}));
-    TRY(krylov_combine(&g->v, &(const struct krylov_combination){.inputs = 2,
-                                                                 .outputs = 1,
-                                                                 .in = {r, v},
-                                                                 .out = {s},
-                                                                 .c = {{C_ONE, C_MINUS_ALPHA}},
-                                                                 .finish = FINISH_NOTHING}));
-    TRY(hat(g, s, g->z, &s_hat));
-    TRY(krylov_loop_multiply(g, s_hat, t));
-    TRY(krylov_combine(
-        &g->v, &(const struct krylov_combination){
-                   .inputs = 2, .sums = 2, .in = {t, s}, .left = {0, 0}, .right = {1, 0}, .finish = BICGSTAB_OMEGA}));
-    struct krylov_combination last = {.inputs = 6,
-                                      .outputs = 2,
-                                      .sums = 2,
-                                      .in = {g->s.x, p_hat, s_hat, t, r0, s},
-                                      .out = {g->s.x, r},
-                                      .c = {{C_ONE, C_ALPHA, C_OMEGA}, {[3] = C_MINUS_OMEGA, [5] = C_ONE}},
-                                      .left = {4, NEW + 1},
-                                      .right = {NEW + 1, NEW + 1},
-                                      .finish = BICGSTAB_STEP};
-    if (s_hat == s) { /* one vector fewer to read */
-        last.inputs = 5;
-        last.c[1][2] = C_ONE;
-    }
-    TRY(krylov_combine(&g->v, &last));
-    TRY(krylov_combine(&g->v, &(const struct krylov_combination){.inputs = 3,
-                                                                 .outputs = 1,
-                                                                 .in = {r, p, v},
-                                                                 .out = {p},
-                                                                 .c = {{C_ONE, C_BETA, C_MINUS_BETA_OMEGA}},
-                                                                 .finish = FINISH_NOTHING}));
+
+    TRY(hat(g, p, krylov_loop_vector(g, P_HAT), &p_hat)); /* p_hat = M^-1 p */
+    TRY(krylov_loop_multiply(g, p_hat, v));               /* v = A p_hat */
+    TRY(krylov_sum(&g->v, r0, v, BICGSTAB_ALPHA));        /* alpha = rho / (r0, v) */
+
+    pass_axpby(&half, C_ONE, r, C_MINUS_ALPHA, v, s); /* s = r - alpha v */
+    TRY(krylov_combine(&g->v, &half));
+
+    TRY(hat(g, s, g->z, &s_hat));           /* s_hat = M^-1 s */
+    TRY(krylov_loop_multiply(g, s_hat, t)); /* t = A s_hat */
+    pass_dot(&of_omega, t, s);              /* omega = (t, s) / (t, t) */
+    pass_dot(&of_omega, t, t);
+    TRY(krylov_combine(&g->v, &of_omega));
+
+    pass_axpbypcz(&iterate, C_ONE, x, C_ALPHA, p_hat, C_OMEGA, s_hat, x); /* x = x + alpha p_hat + omega s_hat */
+    pass_axpby(&iterate, C_MINUS_OMEGA, t, C_ONE, s, r);                  /* r = s - omega t */
+    pass_dot(&iterate, r0, r);                                            /* beta = (r0, r) / rho alpha / omega */
+    pass_dot(&iterate, r, r);                                             /* |r| */
+    TRY(krylov_combine(&g->v, &iterate));
+
+    pass_axpbypcz(&direction, C_ONE, r, C_BETA, p, C_MINUS_BETA_OMEGA, v, p); /* p = r + beta (p - omega v) */
+    TRY(krylov_combine(&g->v, &direction));
 done:
     return st;
 }

@@ -41,8 +41,9 @@ static void *directions(const struct krylov_loop *g)
 static spmv_status begin(struct krylov_loop *g)
 {
     spmv_status st = SPMV_OK;
-    TRY(krylov_combine(&g->v, &(const struct krylov_combination){
-                                  .inputs = 1, .sums = 1, .in = {g->s.r}, .finish = GMRES_BEGIN, .always = true}));
+    struct krylov_combination first = {.finish = GMRES_BEGIN, .always = true};
+    pass_dot(&first, g->s.r, g->s.r);
+    TRY(krylov_combine(&g->v, &first));
     TRY(krylov_store(&g->v, &(const struct krylov_storing){.factor = C_NORM,
                                                            .from = g->s.r,
                                                            .basis = krylov_loop_vector(g, BASIS),

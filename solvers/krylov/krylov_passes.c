@@ -56,6 +56,68 @@ int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
     return tiles_of(n) * sums * (int64_t)sizeof(struct krylov_scalar);
 }
 
+/* ------------------------------------------------------------- the lines of a combination */
+
+/* The number of x among the inputs, which it joins. */
+static int input_of(struct krylov_combination *pass, const void *x)
+{
+    int i = 0;
+    while (i < pass->inputs && pass->in[i] != x)
+        i++;
+    if (i == pass->inputs)
+        pass->in[pass->inputs++] = x;
+    return i;
+}
+
+static int operand_of(struct krylov_combination *pass, const void *u)
+{
+    for (int o = 0; o < pass->outputs; o++)
+        if (pass->out[o] == u)
+            return KRYLOV_MOST_INPUTS + o;
+    return input_of(pass, u);
+}
+
+void pass_axpbypcz(struct krylov_combination *pass, int a, const void *x, int b, const void *y, int c, const void *z,
+                   void *to)
+{
+    const int place[] = {a, b, c};
+    const void *const from[] = {x, y, z};
+    for (int i = 0; i < 3; i++)
+        if (from[i] != NULL)
+            pass->c[pass->outputs][input_of(pass, from[i])] = (signed char)place[i];
+    pass->out[pass->outputs++] = to;
+}
+
+void pass_axpby(struct krylov_combination *pass, int a, const void *x, int b, const void *y, void *to)
+{
+    pass_axpbypcz(pass, a, x, b, y, C_ZERO, NULL, to);
+}
+
+void pass_scale(struct krylov_combination *pass, int a, const void *x, void *to)
+{
+    pass_axpby(pass, a, x, C_ZERO, NULL, to);
+}
+
+void pass_copy(struct krylov_combination *pass, const void *x, void *to)
+{
+    pass_scale(pass, C_ONE, x, to);
+}
+
+void pass_dot(struct krylov_combination *pass, const void *u, const void *v)
+{
+    pass->left[pass->sums] = (signed char)operand_of(pass, u);
+    pass->right[pass->sums++] = (signed char)operand_of(pass, v);
+}
+
+spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void *b, enum krylov_finish finish)
+{
+    struct krylov_combination pass = {.finish = finish};
+    pass_dot(&pass, a, b);
+    return krylov_combine(v, &pass);
+}
+
+/* ------------------------------------------------------------- the passes */
+
 #ifdef SPMV_HAVE_CUDA
 #define ON_CUDA(call)                                                                                                  \
     if (v->ctx->backend->id == SPMV_BACKEND_CUDA)                                                                      \

@@ -44,6 +44,27 @@ struct krylov_combination {
 };
 spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_combination *combination);
 
+/* The lines of a combination, which starts with its finish alone; a, b, c: places in state->c.
+ *
+ *   pass_copy      to = x
+ *   pass_scale     to = a x
+ *   pass_axpby     to = a x + b y
+ *   pass_axpbypcz  to = a x + b y + c z
+ *   pass_dot       the next sum is u'v
+ *
+ * All lines read vectors as they were before the pass, which are read once each; only pass_dot takes
+ * the new values of a vector that a line above it has set. The vectors of a line differ. Terms are
+ * added in the order in which the pass first names their vectors. */
+void pass_copy(struct krylov_combination *pass, const void *x, void *to);
+void pass_scale(struct krylov_combination *pass, int a, const void *x, void *to);
+void pass_axpby(struct krylov_combination *pass, int a, const void *x, int b, const void *y, void *to);
+void pass_axpbypcz(struct krylov_combination *pass, int a, const void *x, int b, const void *y, int c, const void *z,
+                   void *to);
+void pass_dot(struct krylov_combination *pass, const void *u, const void *v);
+
+/* A pass that is one dot product. */
+spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void *b, enum krylov_finish finish);
+
 /* A pass of Gram-Schmidt over the basis v_0 ... v_j, j = state->j, `stride` elements apart:
  *   subtracts: w -= sum_i state->pass[i] v_i
  *   sums[i] = v_i'w, i <= j, and w'w, with the new w
