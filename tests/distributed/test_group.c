@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/runtime.h"
+#include "distributed/group_internal.h"
 #include "tests/support/support.h"
 #ifdef HOST_CUDA
 #include "tests/emulated_gpu/cuda_runtime_api.h"
@@ -967,6 +968,32 @@ static void files_are_read_in_parts(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* After a failure a rank that calls again fails at once and shows the others nothing: here, ranks 0 and
+ * 2 have called as often as would complete the first gather of rank 1. */
+static void broken_transport_shows_nothing(void **state)
+{
+    (void)state;
+    enum { RANKS = 3, CALLS = 3 };
+    static const int64_t offset[] = {0, 4, 8, 12};
+    struct transport t[RANKS];
+    int32_t all[RANKS];
+    assert_int_equal(transport_threads_open(NULL, RANKS, t), SPMV_OK);
+    (t[2].fail)(&t[2], SPMV_ERROR_MEMORY, "rank 2: no memory");
+    for (int r = 0; r < RANKS; r += 2)
+        for (int32_t call = 1; call <= CALLS; call++) {
+            assert_int_equal(t[r].gather(&t[r], &call, all, offset), SPMV_ERROR_MEMORY);
+            assert_string_equal(t[r].why, "rank 2: no memory");
+        }
+    assert_int_equal(t[1].gather(&t[1], &(int32_t){1}, all, offset), SPMV_ERROR_MEMORY);
+    for (int r = 0; r < RANKS; r++) {
+        const struct transport_parcel none = {.rank = r};
+        assert_int_equal(t[r].start(&t[r], &none, 0, &none, 0), SPMV_ERROR_MEMORY);
+        assert_int_equal(t[r].finish(&t[r]), SPMV_ERROR_MEMORY);
+    }
+    for (int r = 0; r < RANKS; r++)
+        t[r].close(&t[r]);
+}
+
 /* What one rank does of two that are in different functions, or have different texts. */
 static spmv_status calls_another_function(spmv_group *group, void *user)
 {
@@ -1090,6 +1117,7 @@ int main(int argc, char **argv)
 #endif
         cmocka_unit_test(blocks_precondition),
         cmocka_unit_test(files_are_read_in_parts),
+        cmocka_unit_test(broken_transport_shows_nothing),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
