@@ -175,12 +175,9 @@ static int call_rank_0(int64_t iteration, double residual, void *user)
     struct callback *c = user;
     spmv_group *group = c->m->group;
     int64_t own = 0, stops = 0; /* of rank 0 */
-    const int ranks = group->transport.ranks;
     if (group->transport.rank == 0)
         own = c->on_iteration(iteration, residual, c->user) != 0;
-    for (int r = 0; r <= ranks; r++)
-        c->m->offset[r] = r == 0 ? 0 : (int64_t)sizeof stops;
-    c->failed = group_gather(group, &own, &stops, c->m->offset);
+    c->failed = group_broadcast(group, 0, &own, &stops, sizeof stops);
     return c->failed != SPMV_OK || stops != 0;
 }
 
