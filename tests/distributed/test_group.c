@@ -627,6 +627,7 @@ enum fault {
     FAULT_NULL,      /* y is NULL on the last rank */
     FAULT_TOLERANCE, /* another tolerance on the last rank */
     FAULT_CANCEL,    /* the callback of rank 0 stops the solve */
+    FAULT_CONTEXT,   /* the context of the last rank cancels the solve */
     FAULT_LIMIT,     /* too few iterations */
     FAULT_INDEFINITE,
     FAULT_UNSYMMETRIC,
@@ -645,6 +646,7 @@ static const struct {
                       [FAULT_NULL] = {SPMV_ERROR_ARGUMENT, "rank 2: spmv_group_apply: y is NULL"},
                       [FAULT_TOLERANCE] = {SPMV_ERROR_ARGUMENT, "rank 2 has other options than rank 0"},
                       [FAULT_CANCEL] = {SPMV_CANCELLED, "cancelled"},
+                      [FAULT_CONTEXT] = {SPMV_CANCELLED, "cancelled"},
                       [FAULT_LIMIT] = {SPMV_ERROR_ITERATIONS, "after 3 iterations"},
                       [FAULT_INDEFINITE] = {SPMV_ERROR_NOT_POSITIVE, "not positive definite"},
                       [FAULT_UNSYMMETRIC] = {SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
@@ -657,6 +659,12 @@ struct failing {
     char message[3][512];
     struct tape tape[3];
 };
+
+static int cancel(void *user)
+{
+    (void)user;
+    return 1;
+}
 
 static int stop_at_two(int64_t iteration, double residual, void *user)
 {
@@ -717,6 +725,8 @@ static spmv_status fail_one_rank(spmv_group *group, void *user)
         cg.on_iteration = stop_at_two;
     if (f->fault == FAULT_LIMIT)
         cg.max_iterations = 3;
+    if (faulty && f->fault == FAULT_CONTEXT)
+        spmv_context_set_cancel(ctx, cancel, NULL);
     if (st == SPMV_OK && f->fault == FAULT_DIAGONAL)
         st = spmv_group_preconditioner_create(m, "jacobi", &precond);
     if (st == SPMV_OK)
