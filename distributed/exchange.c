@@ -126,7 +126,7 @@ spmv_status exchange_open(spmv_group_matrix *m, const char *name)
         return kind != NULL ? try_kind(m, kind) : SPMV_OK;
     for (int k = 0; k < KINDS; k++) {
         st = try_kind(m, kinds[k]);
-        if (st != SPMV_ERROR_UNSUPPORTED)
+        if (st != SPMV_ERROR_UNSUPPORTED || !m->group->settled) /* others may wait for this rank */
             return st;
         m->group->settled = false; /* the next kind is tried */
     }
@@ -190,9 +190,7 @@ spmv_status exchange_await(void *matrix, void *event)
 static spmv_status gather_one(spmv_group_matrix *m)
 {
     const char here = 1;
-    for (int r = 0; r <= m->group->transport.ranks; r++)
-        m->offset[r] = r;
-    return group_gather(m->group, &here, m->met, m->offset);
+    return group_gather_equal(m->group, &here, m->met, sizeof here);
 }
 
 /* In careful mode: all ranks have finished what they queued. */

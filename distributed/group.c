@@ -9,7 +9,44 @@
 
 #include "distributed/group_internal.h"
 
+/* What a rank says in an agreement. */
+struct group_word {
+    uint64_t what; /* a hash of the words for the message: different in different functions */
+    uint64_t numbers;
+    int32_t status;
+    char text[500];
+};
+
 /* ------------------------------------------------------------- handles */
+
+static void release(spmv_group *group)
+{
+    if (group == NULL)
+        return;
+    group->transport.close(&group->transport);
+    host_free_all(group->offset, group->word, group);
+}
+
+/* Makes the handle of one rank, which then owns the transport; without memory, closes it. report: the
+ * context that gets the message of a failure. */
+static spmv_status make_group(spmv_context *report, spmv_context *ctx, struct transport *transport, spmv_group **group)
+{
+    const int64_t ranks = transport->ranks;
+    spmv_status st = host_alloc(report, sizeof **group, "a group", (void **)group);
+    if (st != SPMV_OK) {
+        transport->close(transport);
+        return st;
+    }
+    **group = (spmv_group){.ctx = ctx, .transport = *transport};
+    st = host_alloc(report, (ranks + 1) * (int64_t)sizeof *(*group)->offset, "a group", (void **)&(*group)->offset);
+    if (st == SPMV_OK)
+        st = host_alloc(report, ranks * (int64_t)sizeof *(*group)->word, "a group", (void **)&(*group)->word);
+    if (st != SPMV_OK) {
+        release(*group);
+        *group = NULL;
+    }
+    return st;
+}
 
 spmv_status spmv_group_create_threads(spmv_context *const *ctx, int ranks, spmv_group **group)
 {
@@ -27,14 +64,13 @@ spmv_status spmv_group_create_threads(spmv_context *const *ctx, int ranks, spmv_
             return context_fail(ctx[0], SPMV_ERROR_ARGUMENT, "spmv_group_create_threads: the context of rank %d %s", r,
                                 ctx[r] == NULL ? "is NULL" : "has another backend than that of rank 0");
     TRY(transport_threads_open(ctx[0], ranks, transport));
-    for (int r = 0; r < ranks && st == SPMV_OK; r++) {
-        st = host_alloc(ctx[0], sizeof **group, "a group", (void **)&group[r]);
-        if (st == SPMV_OK)
-            *group[r] = (spmv_group){.ctx = ctx[r], .transport = transport[r]};
-    }
+    int made = 0;
+    for (; made < ranks && st == SPMV_OK; made++)
+        st = make_group(ctx[0], ctx[made], &transport[made], &group[made]);
     for (int r = 0; r < ranks && st != SPMV_OK; r++) {
-        transport[r].close(&transport[r]);
-        host_free(group[r]);
+        if (r >= made)
+            transport[r].close(&transport[r]);
+        release(group[r]);
         group[r] = NULL;
     }
 done:
@@ -49,11 +85,7 @@ spmv_status spmv_group_create_mpi(spmv_context *ctx, spmv_group **group)
         return context_need(ctx, "spmv_group_create_mpi", "group", group);
     *group = NULL;
     TRY(transport_mpi_open(ctx, &transport));
-    st = host_alloc(ctx, sizeof **group, "a group", (void **)group);
-    if (st == SPMV_OK)
-        **group = (spmv_group){.ctx = ctx, .transport = transport};
-    else
-        transport.close(&transport);
+    TRY(make_group(ctx, ctx, &transport, group));
 done:
     return st;
 }
@@ -65,8 +97,7 @@ void spmv_group_destroy(spmv_group *group)
 #ifdef SPMV_HAVE_CUDA
     exchange_nccl_release(group);
 #endif
-    group->transport.close(&group->transport);
-    host_free(group);
+    release(group);
 }
 
 int spmv_group_rank(const spmv_group *group)
@@ -119,16 +150,16 @@ spmv_status group_failure(spmv_group *group)
 
 spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes)
 {
-    spmv_status st = SPMV_OK;
-    int64_t *offset = NULL;
-    const int ranks = group->transport.ranks;
-    TRY(host_alloc(group->ctx, (ranks + 1) * (int64_t)sizeof *offset, "a group", (void **)&offset));
-    for (int r = 0; r <= ranks; r++)
-        offset[r] = r * bytes;
-    TRY(group_gather(group, own, all, offset));
-done:
-    host_free(offset);
-    return st;
+    for (int r = 0; r <= group->transport.ranks; r++)
+        group->offset[r] = r * bytes;
+    return group_gather(group, own, all, group->offset);
+}
+
+spmv_status group_broadcast(spmv_group *group, int from, const void *own, void *all, int64_t bytes)
+{
+    for (int r = 0; r <= group->transport.ranks; r++)
+        group->offset[r] = r <= from ? 0 : bytes;
+    return group_gather(group, own, all, group->offset);
 }
 
 /* ------------------------------------------------------------- agreement */
@@ -144,26 +175,17 @@ uint64_t group_mix(uint64_t numbers, const void *bytes, size_t size)
     return numbers;
 }
 
-/* What a rank tells the others. */
-struct word {
-    uint64_t what; /* a hash of the words for the message: different in different functions */
-    uint64_t numbers;
-    int32_t status;
-    char text[500];
-};
-
 spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *what, uint64_t numbers)
 {
     spmv_status st = SPMV_OK;
-    struct word own = {.what = group_mix(0, what, strlen(what)), .numbers = numbers, .status = (int32_t)status};
-    struct word *all = NULL;
+    struct group_word own = {.what = group_mix(0, what, strlen(what)), .numbers = numbers, .status = (int32_t)status};
+    const struct group_word *const all = group->word;
     const int ranks = group->transport.ranks;
     char kept[1024];
     snprintf(kept, sizeof kept, "%s", spmv_last_error(group->ctx));
     if (status != SPMV_OK)
         snprintf(own.text, sizeof own.text, "%.499s", kept[0] != '\0' ? kept : spmv_status_text(status));
-    TRY(host_alloc(group->ctx, ranks * (int64_t)sizeof *all, "a group", (void **)&all));
-    TRY(group_gather_equal(group, &own, all, sizeof own));
+    TRY(group_gather_equal(group, &own, group->word, sizeof own));
     for (int r = 0; r < ranks; r++)
         group->settled = group->settled || all[r].status != SPMV_OK || all[r].numbers != all[0].numbers ||
                          all[r].what != all[0].what;
@@ -183,7 +205,6 @@ spmv_status group_agree_on(spmv_group *group, spmv_status status, const char *wh
         else if (all[r].numbers != all[0].numbers)
             st = context_fail(group->ctx, SPMV_ERROR_ARGUMENT, "rank %d has %s than rank 0", r, what);
 done:
-    host_free(all);
     return st;
 }
 

@@ -110,6 +110,13 @@ static spmv_status check_square(const spmv_group_matrix *m)
     return SPMV_OK;
 }
 
+/* Whether all ranks return the status that one returns: above class 6 the numbers that decide are the
+ * same. But a context may cancel the work of its rank. */
+static bool all_fail_alike(spmv_status st)
+{
+    return spmv_status_class(st) >= 7 && st != SPMV_CANCELLED;
+}
+
 /* chebyshev multiplies by the whole matrix, so all ranks make it together. The others each rank makes of its
  * block. */
 static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_preconditioner **precond)
@@ -136,7 +143,7 @@ static spmv_status create_precond(spmv_group_matrix *m, const char *name, spmv_p
     TRY(group_agree_on(m->group, st, "another preconditioner", group_mix(0, name, strlen(name))));
     if (together) {
         st = spmv_preconditioner_create(m->ctx, name, &b.view, &o, precond);
-        m->group->settled = spmv_status_class(st) >= 7; /* the numbers that decide are the same on all ranks */
+        m->group->settled = all_fail_alike(st);
     }
 done:
     release_block(&b);
@@ -162,26 +169,27 @@ spmv_status spmv_group_preconditioner_create(spmv_group_matrix *m, const char *n
 
 /* ------------------------------------------------------------- the solve */
 
-/* The callback of rank 0, whose result all ranks get. */
+/* The callback of rank 0, and each rank's function that cancels: all ranks learn what they return, so
+ * all stop after the same iteration. */
 struct callback {
-    spmv_group_matrix *m;
-    spmv_cg_fn on_iteration;
-    void *user;
+    spmv_group *group;
+    spmv_cg_fn on_iteration; /* NULL: none */
+    spmv_cancel_fn cancel;   /* NULL: none */
+    void *user, *cancel_user;
+    int64_t *stops; /* of each rank */
+    bool stopped;
     spmv_status failed;
 };
 
-static int call_rank_0(int64_t iteration, double residual, void *user)
+static int ask_all(int64_t iteration, double residual, void *user)
 {
     struct callback *c = user;
-    spmv_group *group = c->m->group;
-    int64_t own = 0, stops = 0; /* of rank 0 */
-    const int ranks = group->transport.ranks;
-    if (group->transport.rank == 0)
-        own = c->on_iteration(iteration, residual, c->user) != 0;
-    for (int r = 0; r <= ranks; r++)
-        c->m->offset[r] = r == 0 ? 0 : (int64_t)sizeof stops;
-    c->failed = group_gather(group, &own, &stops, c->m->offset);
-    return c->failed != SPMV_OK || stops != 0;
+    const bool stops = c->on_iteration != NULL && c->on_iteration(iteration, residual, c->user) != 0;
+    const int64_t own = stops || (c->cancel != NULL && c->cancel(c->cancel_user) != 0);
+    c->failed = group_gather_equal(c->group, &own, c->stops, sizeof own);
+    for (int r = 0; r < c->group->transport.ranks && c->failed == SPMV_OK; r++)
+        c->stopped = c->stopped || c->stops[r] != 0;
+    return c->failed != SPMV_OK || c->stopped;
 }
 
 /* The rungs for several ranks: those of struct cg_rung with for_ranks, as far as the exchange
@@ -254,35 +262,38 @@ static spmv_status solve(spmv_group_matrix *m, const void *b, void *x, const spm
     spmv_status st = SPMV_OK;
     spmv_group *group = m->group;
     spmv_cg_options o;
-    struct callback callback = {.m = m};
-    int64_t *tells = NULL;
+    struct callback callback = {.group = group, .cancel = m->ctx->cancel, .cancel_user = m->ctx->cancel_user};
+    bool asks = false; /* of some rank */
     spmv_cg_options_init(&o, sizeof o);
     spmv_status ready = options_take(m->ctx, "cg", &o, sizeof o, options);
     if (ready == SPMV_OK)
         ready = check(m, b, x, &o);
     TRY(group_agree_on(group, ready, "other options", numbers_of(&o)));
-    const int64_t own = o.on_iteration != NULL;
-    TRY(host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *tells, what, (void **)&tells));
-    TRY(group_gather_equal(group, &own, tells, sizeof own));
-    callback.on_iteration = o.on_iteration;
+    callback.on_iteration = group->transport.rank == 0 ? o.on_iteration : NULL;
     callback.user = o.user;
-    o.on_iteration = tells[0] != 0 ? call_rank_0 : NULL;
+    const int64_t own = callback.on_iteration != NULL || callback.cancel != NULL;
+    TRY(host_alloc(m->ctx, group->transport.ranks * (int64_t)sizeof *callback.stops, what, (void **)&callback.stops));
+    TRY(group_gather_equal(group, &own, callback.stops, sizeof own));
+    for (int r = 0; r < group->transport.ranks; r++)
+        asks = asks || callback.stops[r] != 0;
+    o.on_iteration = asks ? ask_all : NULL;
     o.user = &callback;
     if (m->own.rows > 0)
         TRY(spmv_map(m->ctx, SPMV_MAP_COPY, m->type, x, m->x, m->own.rows));
+    m->ctx->cancel = NULL; /* ask_all asks it: a rank must not stop alone */
     st = spmv_cg(m->plan, b, m->x, &o, result, size);
+    m->ctx->cancel = callback.cancel;
     if (callback.failed != SPMV_OK)
         st = callback.failed;
     else if (st == SPMV_ERROR_NOT_FINITE)
         st = share_name(group);
-    /* Above class 6, all ranks return alike: the numbers that decide are the same. */
-    group->settled = spmv_status_class(st) >= 7 && callback.failed == SPMV_OK;
+    group->settled = callback.failed == SPMV_OK && (st == SPMV_CANCELLED ? callback.stopped : all_fail_alike(st));
     if ((st == SPMV_OK || group->settled) && m->own.rows > 0) {
         const spmv_status copied = spmv_map(m->ctx, SPMV_MAP_COPY, m->type, m->x, x, m->own.rows);
         st = copied != SPMV_OK ? copied : st;
     }
 done:
-    host_free(tells);
+    host_free(callback.stops);
     return st;
 }
 

@@ -15,6 +15,9 @@ struct spmv_group {
     struct transport transport;
     bool settled; /* all ranks know of the failure that ends the present call */
     void *nccl;   /* the communicator of the exchange nccl; NULL: not yet needed */
+    /* made with the group, so that ranks need no memory to tell each other that there is none */
+    int64_t *offset;         /* ranks + 1: for gathers */
+    struct group_word *word; /* ranks: what they say in an agreement */
 };
 
 /* The elements of vectors that ranks exchange for a product. */
@@ -60,8 +63,7 @@ struct spmv_group_matrix {
     /* on cuda, in the context's memory: the parts of EXCHANGE_SUMS sums; chunk */
     void *context_parts;
     int64_t *context_chunk;
-    int64_t *offset; /* ranks + 1: for gathers */
-    char *met;       /* ranks: for meetings of all ranks */
+    char *met; /* ranks: for meetings of all ranks */
     struct exchange exchange;
     int64_t most_ghosts, all_ghosts;
     double seconds; /* in exchanges */
@@ -89,6 +91,9 @@ spmv_status group_failure(spmv_group *group);
 
 /* Together: all[r] = own of rank r, bytes each. */
 spmv_status group_gather_equal(spmv_group *group, const void *own, void *all, int64_t bytes);
+
+/* Together: all = own of rank from. */
+spmv_status group_broadcast(spmv_group *group, int from, const void *own, void *all, int64_t bytes);
 
 /* Together: checks that the numbers are the same on all ranks; else SPMV_ERROR_ARGUMENT on all.
  * what: for the message. Also passes on the status of each rank, as spmv_group_agree. */

@@ -500,7 +500,7 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge,
-                  m->parts, m->all_parts, m->fold, m->offset, m->met, m->work_of_rank);
+                  m->parts, m->all_parts, m->fold, m->met, m->work_of_rank);
     spmv_free(m->ctx, m->x_at);
     spmv_free(m->ctx, m->context_parts);
     spmv_free(m->ctx, m->context_chunk);

@@ -46,7 +46,8 @@ struct reading {
     spmv_group *group;
     const char *path;
     const spmv_read_options *options;
-    bool shared; /* all ranks have their rows */
+    bool shared;          /* all ranks have their rows */
+    spmv_status together; /* on rank 0: of what all ranks did, within matrix_read_shared */
     struct announcement a;
     struct text_source *source; /* rank 0: the text; others: NULL unless they read it, too */
     struct group_entries entries;
@@ -67,21 +68,6 @@ static bool leads(const struct reading *r)
     return r->group->transport.rank == 0;
 }
 
-/* Rank `from` sends bytes to all. Together. */
-static spmv_status broadcast(spmv_group *group, int from, const void *own, void *all, int64_t bytes)
-{
-    spmv_status st = SPMV_OK;
-    int64_t *offset = NULL;
-    const int ranks = group->transport.ranks;
-    TRY(host_alloc(group->ctx, (ranks + 1) * (int64_t)sizeof *offset, what, (void **)&offset));
-    for (int i = 0; i <= ranks; i++)
-        offset[i] = i <= from ? 0 : bytes;
-    TRY(group_gather(group, own, all, offset));
-done:
-    host_free(offset);
-    return st;
-}
-
 /* ------------------------------------------------------------- a part, and the first error */
 
 static spmv_status begin_entries(struct reading *r)
@@ -99,7 +85,7 @@ static spmv_status fail_as(struct reading *r, int first, spmv_status status)
         char text[1024];
     } own = {.status = status}, of_first = {.status = status};
     snprintf(own.text, sizeof own.text, "%s", spmv_last_error(r->group->ctx));
-    const spmv_status st = broadcast(r->group, first, &own, &of_first, sizeof own);
+    const spmv_status st = group_broadcast(r->group, first, &own, &of_first, sizeof own);
     r->group->settled = st == SPMV_OK;
     return st != SPMV_OK ? st : context_fail(r->group->ctx, of_first.status, "%s", of_first.text);
 }
@@ -293,7 +279,7 @@ static spmv_status read_dealt(struct reading *r)
         struct text_source part;
         if (leads(r))
             own->status = next_turn(r, &d, own);
-        TRY(broadcast(r->group, 0, own, turn, bytes));
+        TRY(group_broadcast(r->group, 0, own, turn, bytes));
         if (turn->status != SPMV_OK)
             TRY(fail_as(r, 0, turn->status));
         TRY(deal(r, &d, turn, parcels, &memory, &text));
@@ -331,7 +317,7 @@ static spmv_status read_lines(struct reading *r)
         if (own == SPMV_OK)
             own = remarks_warn(r->source, &r->rounded, &r->not_finite, r->a.type);
     }
-    TRY(broadcast(r->group, 0, &own, &of_first, sizeof own));
+    TRY(group_broadcast(r->group, 0, &own, &of_first, sizeof own));
     if (of_first != SPMV_OK)
         TRY(fail_as(r, 0, of_first));
 done:
@@ -423,7 +409,7 @@ done:
 static spmv_status announce(struct reading *r)
 {
     const struct announcement own = r->a;
-    return broadcast(r->group, 0, &own, &r->a, sizeof own);
+    return group_broadcast(r->group, 0, &own, &r->a, sizeof own);
 }
 
 static spmv_status lead_coordinates(void *self, struct text_source *source, const struct mtx_header *header,
@@ -442,6 +428,7 @@ static spmv_status lead_coordinates(void *self, struct text_source *source, cons
     TRY(announce(r));
     TRY(read_coordinates(r, matrix, duplicates));
 done:
+    r->together = st;
     return st;
 }
 
@@ -456,16 +443,19 @@ static spmv_status lead_binary(void *self, const char *name, int fd, int64_t byt
     TRY(read_binary(r, fd, matrix, taken));
     r->shared = *taken;
 done:
+    r->together = st;
     return st;
 }
 
-/* Reads the rows of rank 0. Returns the failure that the others do not know of yet in *own. */
+/* Reads the rows of rank 0. Fails where the others fail, too, or wait for a call that this rank does
+ * not make: it must make none after it. *own: a failure of this rank alone, after which the others wait
+ * for its word. */
 static spmv_status lead(struct reading *r, spmv_matrix **matrix, spmv_read_info *info, spmv_status *own)
 {
     const struct read_sharing sharing = {r, ranks_of(r), lead_coordinates, lead_binary};
     *own = matrix_read_shared(r->group->ctx, r->path, r->options, &sharing, matrix, info, sizeof *info);
-    if (r->shared || r->group->settled)
-        return SPMV_OK;
+    if (r->together != SPMV_OK || r->shared)
+        return r->together;
     if (*own == SPMV_OK && type_is_complex((*matrix)->type))
         *own =
             context_fail(r->group->ctx, SPMV_ERROR_UNSUPPORTED, "complex matrices are not supported on several ranks");
@@ -501,10 +491,7 @@ static spmv_status read_and_make(spmv_group *group, const char *path, const spmv
     TRY(spmv_group_agree(
         group, path != NULL ? SPMV_OK
                             : context_fail(group->ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_read: path is NULL")));
-    st = leads(&r) ? lead(&r, &matrix, info, &own) : follow(&r, &matrix);
-    if (group->settled) /* by a failure that all ranks know */
-        st = st != SPMV_OK ? st : own;
-    TRY(st);
+    TRY(leads(&r) ? lead(&r, &matrix, info, &own) : follow(&r, &matrix));
     TRY(spmv_group_agree(group, own));
     if (matrix != NULL)
         spmv_matrix_view(matrix, &view);

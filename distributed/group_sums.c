@@ -27,7 +27,6 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, own, "a matrix of a group", &m->parts));
     TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
     TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
-    TRY(host_alloc(m->ctx, (ranks + 1) * (int64_t)sizeof *m->offset, "a matrix of a group", (void **)&m->offset));
     TRY(host_alloc(m->ctx, ranks, "a matrix of a group", (void **)&m->met));
     if (group_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
         const int64_t last = m->ranks.chunks;
@@ -52,8 +51,8 @@ spmv_status group_sum(void *matrix, spmv_type type, const void *parts, int64_t s
     for (int v = 0; v < count && stride != chunks && chunks > 0; v++)
         memcpy((char *)m->parts + v * chunks * size, (const char *)parts + v * stride * size, (size_t)(chunks * size));
     for (int r = 0; r <= ranks; r++)
-        m->offset[r] = m->chunk_of_rank[r] * count * size;
-    TRY(group_gather(m->group, stride != chunks ? m->parts : parts, m->all_parts, m->offset));
+        m->group->offset[r] = m->chunk_of_rank[r] * count * size;
+    TRY(group_gather(m->group, stride != chunks ? m->parts : parts, m->all_parts, m->group->offset));
     for (int v = 0; v < count; v++) {
         for (int r = 0; r < ranks; r++) {
             const int64_t first = m->chunk_of_rank[r], its = m->chunk_of_rank[r + 1] - first;

@@ -1,7 +1,8 @@
 /* A transport moves bytes between the ranks of a group.
  *
  * All ranks call gather, start and finish in the same order. A failure of one of them is that of
- * the whole group: the transport is then broken, and each later call fails.
+ * the whole group: the transport is then broken, and each later call of this rank fails at once and
+ * shows the others nothing. So what a rank takes in a call is what the others gave in the same call.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef TRANSPORT_H

@@ -6,7 +6,9 @@
  *
  * After a failure a rank returns to its caller, which frees what the rank has offered, although others
  * may still want it. So a reader registers, and a rank that returns because of a failure first
- * withdraws its offer and waits for its readers.
+ * withdraws its offer and waits for its readers. From then on it shows nothing: its later calls fail
+ * at once. Otherwise a rank that is slower could take what this one shows in a later call for that of
+ * the call in which the slower one still is.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
@@ -31,7 +33,7 @@ struct place {
     atomic_llong sent;                  /* the number of exchanges that have begun */
     atomic_llong taken;                 /* the number of exchanges whose parcels were copied */
     atomic_int readers;                 /* ranks that read what own and send point to */
-    atomic_bool withdrawn;              /* these must not be read any more */
+    atomic_bool withdrawn;              /* these must not be read any more, and no counter increases */
     const void *own;                    /* of a gather of large contributions */
     const struct transport_parcel *send;
     int sends;
@@ -141,6 +143,13 @@ static void withdraw(struct transport *t)
         sched_yield();
 }
 
+/* After a failure of this rank's calls, that failure. */
+static spmv_status check_takes_part(struct transport *t)
+{
+    const struct place *mine = &((struct thread_rank *)t->self)->board->place[t->rank];
+    return atomic_load(&mine->withdrawn) ? failure_of(t) : SPMV_OK;
+}
+
 static spmv_status wait_for_gather(struct transport *t, long long value)
 {
     spmv_status st = SPMV_OK;
@@ -156,8 +165,9 @@ static spmv_status gather(struct transport *t, const void *own, void *all, const
     struct thread_rank *self = t->self;
     struct board *board = self->board;
     struct place *mine = &board->place[t->rank];
-    const long long number = ++self->gathers;
     bool small = true;
+    TRY(check_takes_part(t));
+    const long long number = ++self->gathers;
     for (int r = 0; r < t->ranks; r++)
         small = small && offset[r + 1] - offset[r] <= SMALL;
     mine->own = own;
@@ -196,6 +206,9 @@ static spmv_status start(struct transport *t, const struct transport_parcel *sen
 {
     struct thread_rank *self = t->self;
     struct place *mine = &self->board->place[t->rank];
+    const spmv_status st = check_takes_part(t);
+    if (st != SPMV_OK)
+        return st;
     self->receive = receive;
     self->receives = receives;
     mine->send = send;
@@ -218,6 +231,7 @@ static spmv_status finish(struct transport *t)
     struct thread_rank *self = t->self;
     struct board *board = self->board;
     struct place *mine = &board->place[t->rank];
+    TRY(check_takes_part(t));
     for (int i = 0; i < self->receives; i++) {
         struct place *from = &board->place[self->receive[i].rank];
         TRY(wait_for(t, &from->sent, self->exchanges));

@@ -62,8 +62,8 @@ static spmv_status measure_products(struct bench *b)
     for (int i = 0; i < PRODUCTS && st == SPMV_OK; i++) {
         const double began = monotonic_seconds();
         st = spmv_group_apply(b->place->matrix, &one, p->x, &zero, p->y);
-        if (st == SPMV_OK)
-            st = spmv_synchronize(p->ctx);
+        if (st == SPMV_OK && (st = spmv_synchronize(p->ctx)) != SPMV_OK) /* the others wait for the next product */
+            spmv_group_break(b->place->group, st, spmv_last_error(p->ctx));
         samples[i] = monotonic_seconds() - began;
     }
     place_stop(b->place);

@@ -133,8 +133,9 @@ static spmv_status solve_once(struct job *job, struct attempt *a, struct watch *
         st = spmv_upload(job->place->ctx, job->x0, job->context_x, job_vector_bytes(job));
     if (st == SPMV_OK)
         st = spmv_synchronize(job->place->ctx);
+    st = place_agree(job->place, place_passed(job->place, st));
     if (st != SPMV_OK)
-        return place_passed(job->place, st);
+        return st;
     w->began = w->first = w->last = monotonic_seconds();
     st = here ? spmv_solver_solve(a->solver, job->context_b, job->context_x, results, sizeof *results)
               : job_solve_on_ranks(job, a, results);

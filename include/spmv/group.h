@@ -311,8 +311,9 @@ SPMV_API spmv_status spmv_group_preconditioner_create(spmv_group_matrix *matrix,
  *
  *   b, x     own_rows elements of this rank in the context's memory
  *   options  as for spmv_cg, the same on all ranks. precond: of spmv_group_preconditioner_create.
- *            on_iteration: that of rank 0 counts; what it returns is sent to all ranks. inner and
- *            on_iterate must be NULL.
+ *            on_iteration: that of rank 0 counts; what it returns is sent to all ranks. So is
+ *            what a context's function of spmv_context_set_cancel returns, which is asked after
+ *            each iteration: all ranks return SPMV_CANCELLED. inner and on_iterate must be NULL.
  *   result   may be NULL; the same numbers on all ranks
  *   size     sizeof(spmv_cg_result)
  *

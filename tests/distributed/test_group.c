@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/runtime.h"
+#include "distributed/group_internal.h"
 #include "tests/support/support.h"
 #ifdef HOST_CUDA
 #include "tests/emulated_gpu/cuda_runtime_api.h"
@@ -545,6 +546,76 @@ static void ranks_take_one_method(void **state)
     }
 }
 
+/* ------------------------------------------------------------- calls of the transport */
+
+/* What a rank asks of its transport. */
+struct tape {
+    struct transport real;
+    int calls;
+    uint64_t call[2048]; /* which function, and the sizes that must be the same on all ranks */
+    bool ended;          /* a call has failed, or this rank has broken the group */
+    int late;            /* calls after that */
+};
+
+static _Thread_local struct tape *tape;
+
+/* Notes a call and its result. */
+static spmv_status note(char name, const int64_t *numbers, int count, spmv_status st)
+{
+    const uint64_t call = group_mix(group_mix(0, &name, 1), numbers, (size_t)count * sizeof *numbers);
+    tape->late += tape->ended;
+    tape->ended = tape->ended || st != SPMV_OK;
+    if (tape->calls < (int)(sizeof tape->call / sizeof *tape->call))
+        tape->call[tape->calls++] = call;
+    return st;
+}
+
+static spmv_status note_gather(struct transport *t, const void *own, void *all, const int64_t *offset)
+{
+    return note('g', offset, t->ranks + 1, tape->real.gather(t, own, all, offset));
+}
+
+static spmv_status note_start(struct transport *t, const struct transport_parcel *send, int sends,
+                              const struct transport_parcel *receive, int receives)
+{
+    return note('s', NULL, 0, tape->real.start(t, send, sends, receive, receives));
+}
+
+static spmv_status note_finish(struct transport *t)
+{
+    return note('f', NULL, 0, tape->real.finish(t));
+}
+
+static void note_fail(struct transport *t, spmv_status status, const char *why)
+{
+    tape->ended = true;
+    (tape->real.fail)(t, status, why);
+}
+
+/* Notes the calls of this rank's thread from now on. */
+static void begin_tape(spmv_group *group, struct tape *of_rank)
+{
+    struct transport *t = &group->transport;
+    *of_rank = (struct tape){.real = *t};
+    tape = of_rank;
+    t->gather = note_gather;
+    t->start = note_start;
+    t->finish = note_finish;
+    t->fail = note_fail;
+}
+
+/* All ranks make the same calls in the same order, as far as they come, and none after a failure: else
+ * a rank could take bytes of another call for those that it waits for. */
+static void check_tapes(const struct tape *of_rank, int ranks)
+{
+    for (int r = 0; r < ranks; r++) {
+        assert_int_equal(of_rank[r].late, 0);
+        for (int i = 0; i < of_rank[r].calls && i < of_rank[0].calls; i++)
+            if (of_rank[r].call[i] != of_rank[0].call[i])
+                fail_msg("call %d of the transport differs on the ranks 0 and %d", i, r);
+    }
+}
+
 /* ------------------------------------------------------------- failures */
 
 enum fault {
@@ -556,6 +627,7 @@ enum fault {
     FAULT_NULL,      /* y is NULL on the last rank */
     FAULT_TOLERANCE, /* another tolerance on the last rank */
     FAULT_CANCEL,    /* the callback of rank 0 stops the solve */
+    FAULT_CONTEXT,   /* the context of the last rank cancels the solve */
     FAULT_LIMIT,     /* too few iterations */
     FAULT_INDEFINITE,
     FAULT_UNSYMMETRIC,
@@ -574,6 +646,7 @@ static const struct {
                       [FAULT_NULL] = {SPMV_ERROR_ARGUMENT, "rank 2: spmv_group_apply: y is NULL"},
                       [FAULT_TOLERANCE] = {SPMV_ERROR_ARGUMENT, "rank 2 has other options than rank 0"},
                       [FAULT_CANCEL] = {SPMV_CANCELLED, "cancelled"},
+                      [FAULT_CONTEXT] = {SPMV_CANCELLED, "cancelled"},
                       [FAULT_LIMIT] = {SPMV_ERROR_ITERATIONS, "after 3 iterations"},
                       [FAULT_INDEFINITE] = {SPMV_ERROR_NOT_POSITIVE, "not positive definite"},
                       [FAULT_UNSYMMETRIC] = {SPMV_ERROR_NOT_SYMMETRIC, "not symmetric"},
@@ -584,7 +657,14 @@ struct failing {
     enum fault fault;
     spmv_status status[3];
     char message[3][512];
+    struct tape tape[3];
 };
+
+static int cancel(void *user)
+{
+    (void)user;
+    return 1;
+}
 
 static int stop_at_two(int64_t iteration, double residual, void *user)
 {
@@ -608,6 +688,7 @@ static spmv_status fail_one_rank(spmv_group *group, void *user)
     spmv_group_matrix *m = NULL;
     spmv_preconditioner *precond = NULL;
     void *x = NULL, *y = NULL;
+    begin_tape(group, &f->tape[rank]);
     memcpy(col, own.col, (size_t)own.nnz * sizeof *col);
     own.col = col;
     spmv_group_matrix_options_init(&options, sizeof options);
@@ -644,6 +725,8 @@ static spmv_status fail_one_rank(spmv_group *group, void *user)
         cg.on_iteration = stop_at_two;
     if (f->fault == FAULT_LIMIT)
         cg.max_iterations = 3;
+    if (faulty && f->fault == FAULT_CONTEXT)
+        spmv_context_set_cancel(ctx, cancel, NULL);
     if (st == SPMV_OK && f->fault == FAULT_DIAGONAL)
         st = spmv_group_preconditioner_create(m, "jacobi", &precond);
     if (st == SPMV_OK)
@@ -685,6 +768,7 @@ static void failures_reach_all_ranks(void **state)
         f.a = &a;
         const spmv_status st = spmv_group_run(3, &options, fail_one_rank, &f, message, sizeof message);
         assert_int_equal(st, expected[fault].status);
+        check_tapes(f.tape, 3);
         for (int r = 0; r < 3; r++) {
             assert_int_equal(f.status[r], expected[fault].status);
             if (r < 2 && strstr(f.message[r], expected[fault].text) == NULL)
@@ -715,14 +799,14 @@ spmv_status __wrap_host_alloc(spmv_context *ctx, int64_t bytes, const char *what
 
 struct starving {
     struct failing f;
-    int fails_at;
+    int rank, fails_at;
     bool failed; /* the allocation was reached */
 };
 
 static spmv_status starve_one_rank(spmv_group *group, void *user)
 {
     struct starving *s = user;
-    const bool starves = spmv_group_rank(group) == 2;
+    const bool starves = spmv_group_rank(group) == s->rank;
     if (starves)
         fails_at = s->fails_at;
     const spmv_status st = fail_one_rank(group, &s->f);
@@ -732,7 +816,7 @@ static spmv_status starve_one_rank(spmv_group *group, void *user)
     return st;
 }
 
-/* Each allocation of rank 2 fails in turn: no rank waits for ever, and all return its status. */
+/* Each allocation of a rank fails in turn: no rank waits for ever, and all return its status. */
 static void memory_of_one_rank_ends_all(void **state)
 {
     (void)state;
@@ -741,19 +825,22 @@ static void memory_of_one_rank_ends_all(void **state)
     const struct matrix_case c = {spec, SPMV_F64, SPMV_F64, true};
     snprintf(spec, sizeof spec, "poisson2d:%d", SIDE);
     spmv_matrix *matrix = matrix_of(&c, &a);
-    int at = 1;
-    for (struct starving s = {.failed = true}; s.failed; at++) {
-        spmv_context_options options;
-        spmv_context_options_init(&options, sizeof options);
-        options.backend = support_backend;
-        options.threads = 3;
-        s = (struct starving){.f = {.a = &a}, .fails_at = at};
-        const spmv_status st = spmv_group_run(3, &options, starve_one_rank, &s, NULL, 0);
-        assert_int_equal(st, s.failed ? SPMV_ERROR_MEMORY : SPMV_OK);
-        for (int r = 0; r < 3; r++)
-            assert_int_equal(s.f.status[r], st);
+    for (int rank = 0; rank < 3; rank += 2) {
+        int at = 1;
+        for (struct starving s = {.failed = true}; s.failed; at++) {
+            spmv_context_options options;
+            spmv_context_options_init(&options, sizeof options);
+            options.backend = support_backend;
+            options.threads = 3;
+            s = (struct starving){.f = {.a = &a}, .rank = rank, .fails_at = at};
+            const spmv_status st = spmv_group_run(3, &options, starve_one_rank, &s, NULL, 0);
+            assert_int_equal(st, s.failed ? SPMV_ERROR_MEMORY : SPMV_OK);
+            for (int r = 0; r < 3; r++)
+                assert_int_equal(s.f.status[r], st);
+            check_tapes(s.f.tape, 3);
+        }
+        assert_true(at > 20);
     }
-    assert_true(at > 20);
     spmv_matrix_destroy(matrix);
 }
 
@@ -873,9 +960,10 @@ static void blocks_precondition(void **state)
 struct reader {
     const char *path;
     struct outcome *outcome;
-    int starves_at; /* the allocation of rank 2 that fails; 0: none */
+    int starves, starves_at; /* the rank, and its allocation that fails; 0: none */
     bool failed;
     spmv_status status[3];
+    struct tape tape[3];
 };
 
 static spmv_status read_rank(spmv_group *group, void *user)
@@ -886,10 +974,11 @@ static spmv_status read_rank(spmv_group *group, void *user)
     spmv_group_matrix_info info = {0};
     spmv_read_info facts = {0};
     double *x = NULL, *y = NULL;
-    if (rank == 2)
+    begin_tape(group, &r->tape[rank]);
+    if (rank == r->starves)
         fails_at = r->starves_at;
     spmv_status st = spmv_group_matrix_read(group, r->path, NULL, NULL, &m, &facts, sizeof facts);
-    if (rank == 2)
+    if (rank == r->starves)
         r->failed = r->starves_at > 0 && fails_at == 0;
     fails_at = 0;
     r->status[rank] = st;
@@ -914,8 +1003,31 @@ static spmv_status read_rank(spmv_group *group, void *user)
     return st;
 }
 
-/* Text and binary files give the same y for any number of ranks. Then each allocation of rank 2
- * fails in turn: no rank waits for ever, and all return its status. */
+/* Each allocation of a rank fails in turn, while the ranks read a file: no rank waits for ever, all
+ * return its status. Returns how many readings failed; the others give the y of one rank. */
+static int starve_readers(struct reader *r, const spmv_context_options *options, const struct outcome *one,
+                          int64_t rows)
+{
+    int at = 0, out_of_memory = 0;
+    do {
+        char message[512] = "";
+        r->starves_at = at++;
+        r->failed = false;
+        const spmv_status st = spmv_group_run(3, options, read_rank, r, message, sizeof message);
+        /* if a rank has no memory to open the file, rank 0 sends it the text */
+        if (st != SPMV_OK && !(r->failed && st == SPMV_ERROR_MEMORY))
+            fail_msg("%s, allocation %d: %s", r->path, r->starves_at, message);
+        for (int rank = 0; rank < 3; rank++)
+            assert_int_equal(r->status[rank], st);
+        check_tapes(r->tape, 3);
+        if (st == SPMV_OK)
+            assert_memory_equal(one->y, r->outcome->y, (size_t)rows * 8);
+        out_of_memory += st != SPMV_OK;
+    } while (r->failed || at == 1);
+    return out_of_memory;
+}
+
+/* Text and binary files give the same y for any number of ranks, also without memory for some step. */
 static void files_are_read_in_parts(void **state)
 {
     (void)state;
@@ -943,21 +1055,8 @@ static void files_are_read_in_parts(void **state)
         if (spmv_group_run(1, &options, read_rank, &r, message, sizeof message) != SPMV_OK)
             fail_msg("%s", message);
         r.outcome = &three;
-        int at = 0, out_of_memory = 0;
-        do {
-            r.starves_at = at++;
-            r.failed = false;
-            const spmv_status st = spmv_group_run(3, &options, read_rank, &r, message, sizeof message);
-            /* if rank 2 has no memory to open the file, rank 0 sends it the text */
-            if (st != SPMV_OK && !(r.failed && st == SPMV_ERROR_MEMORY))
-                fail_msg("%s, allocation %d: %s", names[i], r.starves_at, message);
-            for (int rank = 0; rank < 3; rank++)
-                assert_int_equal(r.status[rank], st);
-            if (st == SPMV_OK)
-                assert_memory_equal(one.y, three.y, (size_t)a.rows * 8);
-            out_of_memory += st != SPMV_OK;
-        } while (r.failed || at == 1);
-        assert_true(out_of_memory > 20);
+        for (r.starves = 0; r.starves < 3; r.starves += 2)
+            assert_true(starve_readers(&r, &options, &one, a.rows) > 20);
         remove(path);
     }
     remove(folder);
@@ -965,6 +1064,32 @@ static void files_are_read_in_parts(void **state)
     close_outcome(&three);
     spmv_context_destroy(ctx);
     spmv_matrix_destroy(matrix);
+}
+
+/* After a failure a rank that calls again fails at once and shows the others nothing: here, ranks 0 and
+ * 2 have called as often as would complete the first gather of rank 1. */
+static void broken_transport_shows_nothing(void **state)
+{
+    (void)state;
+    enum { RANKS = 3, CALLS = 3 };
+    static const int64_t offset[] = {0, 4, 8, 12};
+    struct transport t[RANKS];
+    int32_t all[RANKS];
+    assert_int_equal(transport_threads_open(NULL, RANKS, t), SPMV_OK);
+    (t[2].fail)(&t[2], SPMV_ERROR_MEMORY, "rank 2: no memory");
+    for (int r = 0; r < RANKS; r += 2)
+        for (int32_t call = 1; call <= CALLS; call++) {
+            assert_int_equal(t[r].gather(&t[r], &call, all, offset), SPMV_ERROR_MEMORY);
+            assert_string_equal(t[r].why, "rank 2: no memory");
+        }
+    assert_int_equal(t[1].gather(&t[1], &(int32_t){1}, all, offset), SPMV_ERROR_MEMORY);
+    for (int r = 0; r < RANKS; r++) {
+        const struct transport_parcel none = {.rank = r};
+        assert_int_equal(t[r].start(&t[r], &none, 0, &none, 0), SPMV_ERROR_MEMORY);
+        assert_int_equal(t[r].finish(&t[r]), SPMV_ERROR_MEMORY);
+    }
+    for (int r = 0; r < RANKS; r++)
+        t[r].close(&t[r]);
 }
 
 /* What one rank does of two that are in different functions, or have different texts. */
@@ -1090,6 +1215,7 @@ int main(int argc, char **argv)
 #endif
         cmocka_unit_test(blocks_precondition),
         cmocka_unit_test(files_are_read_in_parts),
+        cmocka_unit_test(broken_transport_shows_nothing),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
