@@ -590,7 +590,7 @@ static void two_directions(void **state)
             spmv_cg_result result;
             ask_for_ones(&s);
             spmv_cg_options_init(&options, sizeof options);
-            options.method = "graph";
+            options.rung = "graph";
             options.max_iterations = steps;
             options.symmetry_check = SPMV_SYMMETRY_TRUST;
             host_cuda.granted = granted < 0 ? 0 : granted;
