@@ -61,8 +61,8 @@ check_headers() {
     # members by their old names, also in C++20
     printf '#include <spmv/spmv.h>\nspmv_solver_options solver = {.method = "cg"};\nspmv_cg_options cg = {.method = "textbook"};\n' >"$WORK/header.c"
     cp "$WORK/header.c" "$WORK/header.cpp"
-    "$CC" -std=c11 -I"$include" -fsyntax-only "$WORK/header.c" && "$CXX" -std=c++20 -I"$include" -fsyntax-only "$WORK/header.cpp" ||
-        fail "the old names of members do not compile"
+    "$CC" -std=c11 -I"$include" -fsyntax-only "$WORK/header.c" || fail "the old names of members do not compile as C"
+    "$CXX" -std=c++20 -I"$include" -fsyntax-only "$WORK/header.cpp" || fail "the old names of members do not compile as C++"
     [ "$count" -ge 7 ] || fail "only $count headers installed"
     echo "$count headers, each alone, as C and as C++"
 }
