@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "core/choice.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "core/backend.h"
