@@ -145,7 +145,7 @@ static const struct row rows[] = {
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
     {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .group = GROUP_SOLVE,
-     .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: 1)"},
+     .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: found)"},
     {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg ", .group = GROUP_SOLVE,
      .help = "chebyshev: products with A of an application (default: 4); amg: products of a smoother, from 1 "
              "(default: 2)"},

@@ -282,11 +282,24 @@ static void drop_resorts(spmv_solver *s)
 {
     spmv_preconditioner_destroy(s->simple);
     spmv_preconditioner_destroy(s->none);
-    s->simple = s->none = NULL;
+    spmv_preconditioner_destroy(s->rival);
+    s->simple = s->none = s->rival = NULL;
     for (int i = 0; i < SOLVER_RESORTS; i++) {
         spmv_preconditioner_destroy(s->ilut[i]);
         s->ilut[i] = NULL;
     }
+}
+
+/* Makes the preconditioner of this name, or for "auto" the one that has won a race with other values. */
+static spmv_status make_precond(spmv_solver *s, const char *name)
+{
+    if (s->settled && s->solver == &krylov_cg && choice_is_auto(name) && s->verdict[0] != '\0' &&
+        solver_make_precond(s, s->solver, s->verdict, &s->precond) == SPMV_OK) {
+        snprintf(s->precond->why, sizeof s->precond->why, "%s", s->why_verdict);
+        return SPMV_OK;
+    }
+    s->settled = false;
+    return solver_make_precond(s, s->solver, name, &s->precond);
 }
 
 /* Makes what the solver needs of the present values, besides the plan. */
@@ -299,7 +312,7 @@ static spmv_status make_rest(spmv_solver *s)
     if (st == SPMV_OK && s->options.own_precond != NULL && !direct)
         s->precond = s->options.own_precond;
     else if (st == SPMV_OK)
-        st = solver_make_precond(s, s->solver, direct ? "none" : s->options.precond, &s->precond);
+        st = make_precond(s, direct ? "none" : s->options.precond);
     s->failed = st;
     snprintf(s->sentence, sizeof s->sentence, "%s", spmv_last_error(s->ctx));
     return st;

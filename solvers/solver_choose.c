@@ -306,8 +306,9 @@ done:
 
 /* ------------------------------------------------------------- the solvers that follow */
 
-/* The most iterations of a solver that another one may follow. Where minres, or gmres
- * without incomplete factors, converges at all in practical time, it takes fewer. */
+/* The iterations of a solver that another one may follow; then, those that may be left. Where minres, or
+ * gmres without incomplete factors, converges at all in practical time, it takes fewer. What would end
+ * within twice as many is not stopped: the factors that follow take as long. */
 enum { SHARE = 2000 };
 
 /* ilut of the last resort: its options, those of the solver first. */
@@ -332,10 +333,19 @@ static int64_t iterations_left(const struct chain *c)
     return c->most - c->result->iterations;
 }
 
-int64_t solver_share(const struct chain *c, const struct krylov_solver *solver)
+spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond)
 {
-    const int64_t left = iterations_left(c);
-    return solver != &krylov_cg && solver_may_follow(c->s, SPMV_ERROR_ITERATIONS) ? min_i64(left, SHARE) : left;
+    spmv_solver *const s = c->s;
+    spmv_cg_result *const r = c->result;
+    if (solver == &krylov_cg || !solver_may_follow(s, SPMV_ERROR_ITERATIONS))
+        return solver_run(c, solver, precond, iterations_left(c));
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE, 2 * SHARE);
+    c->judge = &judge;
+    const spmv_status st = solver_run(c, solver, precond, iterations_left(c));
+    c->judge = NULL;
+    if (st != SPMV_CANCELLED || !judge.stopped)
+        return st;
+    return solver_fail_limit(c);
 }
 
 /* The relative residual reached, for the reason of the next solver. */
@@ -354,12 +364,12 @@ static spmv_status go_on_with_minres(struct chain *c, spmv_status st)
              "conjugate gradients found at iteration %lld that the matrix is not positive definite",
              (long long)c->result->iterations);
     const spmv_preconditioner *const precond = s->used_precond;
-    st = solver_run(c, &krylov_minres, precond, solver_share(c, &krylov_minres));
+    st = solver_run_share(c, &krylov_minres, precond);
     if (st != SPMV_ERROR_INCONSISTENT || !c->from_zero || iterations_left(c) <= 0)
         return st;
     /* the x of cg may have grown along a null vector, where it stays */
     c->zero_start = true;
-    return solver_run(c, &krylov_minres, precond, solver_share(c, &krylov_minres));
+    return solver_run_share(c, &krylov_minres, precond);
 }
 
 /* Whether the preconditioner that "auto" chose is to blame for a failure, and another one exists:
@@ -387,7 +397,7 @@ static spmv_status go_on_with_simple(struct chain *c, spmv_status st)
         snprintf(s->simple->why, sizeof s->simple->why, "%s failed at iteration %lld: %.300s", failed,
                  (long long)c->result->iterations, sentence);
     }
-    return solver_run(c, s->used, s->simple, solver_share(c, s->used));
+    return solver_run_share(c, s->used, s->simple);
 }
 
 /* Makes s->ilut[which] if it does not exist. */
@@ -470,7 +480,7 @@ static spmv_status go_on_with_gmres(struct chain *c, spmv_status st)
         snprintf(s->why_used, sizeof s->why_used,
                  "%s with %s stopped at iteration %lld with a relative residual of %.2g", s->used->name,
                  precond_name(s->used_precond), (long long)c->result->iterations, relative_residual(c));
-        st = solver_run(c, &krylov_gmres, s->ilut[which], solver_share(c, &krylov_gmres));
+        st = solver_run_share(c, &krylov_gmres, s->ilut[which]);
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));
     }
     if (solver_may_follow(s, st) && ended == SPMV_ERROR_ITERATIONS && iterations_left(c) > 0) {
@@ -502,7 +512,7 @@ static spmv_status go_on_to_least_squares(struct chain *c, spmv_status st)
         iterations_left(c) <= 0)
         return context_fail(s->ctx, st, "%s", sentence);
     const spmv_preconditioner *const before = s->used_precond;
-    const spmv_status then = solver_run(c, &krylov_minres, s->none, solver_share(c, &krylov_minres));
+    const spmv_status then = solver_run_share(c, &krylov_minres, s->none);
     if (then == SPMV_OK || then == SPMV_CANCELLED || c->result->true_residual < residual ||
         spmv_status_class(then) != 7)
         return then;

@@ -14,6 +14,7 @@
 #include "solvers/krylov/krylov_loop.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/prepare/null_space.h"
+#include "solvers/solver_race.h"
 
 enum { SOLVER_RUNG = 32, SOLVER_SENTENCE = 160, SOLVER_RESORTS = 2 };
 
@@ -42,6 +43,11 @@ struct spmv_solver {
     bool components_known;         /* null_space_find has looked for components */
     struct direct *direct;
     spmv_preconditioner *precond; /* NULL: could not be made */
+    /* of a race (solver_race.c): the other preconditioner; whether it has ended, and the name of
+     * the one that won, which is then precond */
+    spmv_preconditioner *rival;
+    bool settled;
+    char verdict[PRECOND_NAME], why_verdict[PRECOND_SENTENCE];
     /* made when others fail; NULL: not made yet. simple: jacobi or none */
     spmv_preconditioner *simple, *none, *ilut[SOLVER_RESORTS];
     struct object_use use; /* by a solve */
@@ -127,7 +133,16 @@ struct chain {
     bool from_zero;  /* of the first solver */
     int64_t most;    /* iterations of all */
     spmv_cg_result *result;
+    struct judge *judge; /* that may stop the solver that runs; NULL: none */
 };
+
+/* Whether two preconditioners race; a solve of one right-hand side with both. SPMV_CANCELLED: by the
+ * caller. */
+bool solver_races(const spmv_solver *s);
+spmv_status solver_race(struct chain *c);
+
+/* SPMV_ERROR_ITERATIONS, also in the result, for a solve that a judge has stopped. */
+spmv_status solver_fail_limit(const struct chain *c);
 
 /* Runs a solver from the present x. The numbers of iterations and restarts go on. */
 spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond,
@@ -136,8 +151,8 @@ spmv_status solver_run(struct chain *c, const struct krylov_solver *solver, cons
 /* Whether another solver may follow one that ended like this. */
 bool solver_may_follow(const spmv_solver *s, spmv_status st);
 
-/* The most iterations of this solver, of those that are left. */
-int64_t solver_share(const struct chain *c, const struct krylov_solver *solver);
+/* The same, for no more than its share of the iterations if another one may follow. */
+spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver, const spmv_preconditioner *precond);
 
 /* Runs the solvers that follow one that ended with st. */
 spmv_status solver_follow(struct chain *c, spmv_status st);

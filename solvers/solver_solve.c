@@ -73,9 +73,9 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .zero_start = c->zero_start,
                            .most_growth = most_growth(s, most),
                            .indefinite_growth = cg_is_first ? CG_MOST_GROWTH : 1,
-                           .on_iteration = o->on_iteration,
+                           .on_iteration = c->judge != NULL ? judge_tell : o->on_iteration,
                            .on_iterate = o->on_iterate,
-                           .user = o->user,
+                           .user = c->judge != NULL ? (void *)c->judge : o->user,
                            .symmetry_check = o->symmetry_check,
                            .rung = o->rung,
                            .inner = s->inner,
@@ -128,7 +128,7 @@ static spmv_status run_all(struct chain *c)
 {
     spmv_solver *const s = c->s;
     snprintf(s->why_used, sizeof s->why_used, "%s", s->why);
-    const spmv_status st = solver_run(c, s->solver, s->precond, solver_share(c, s->solver));
+    const spmv_status st = solver_races(s) ? solver_race(c) : solver_run_share(c, s->solver, s->precond);
     return return_to_zero(c, solver_follow(c, st));
 }
 

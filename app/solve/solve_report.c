@@ -206,7 +206,7 @@ static void remark_preconditioner(const struct job *job, const struct attempt *a
     if (!describe_preconditioner(a, &info) || (strcmp(a->name, "none") == 0 && strcmp(info.name, "none") == 0) ||
         strcmp(a->result.solver, "direct") == 0)
         return;
-    remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(a->setup_seconds));
+    remark(LEVEL_NORMAL, "preconditioner %s, set up in %s", info.name, seconds_text(info.seconds));
     remark(choice_is_auto(a->name) ? LEVEL_NORMAL : LEVEL_VERBOSE, "reason for the preconditioner: %s", info.why);
     if (info.layout[0] != '\0')
         remark(LEVEL_NORMAL, "preconditioner: %s", info.layout);

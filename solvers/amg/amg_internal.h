@@ -235,6 +235,10 @@ spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l);
 spmv_status amg_find_tentative(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t aggregates);
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l);
 
+/* Sets amg->block to the rows of a node, from the pattern of the given matrix: the largest number of at most
+ * AMG_NULLS rows for which the rows of each node have entries in the same nodes; else 1. Waits. */
+spmv_status amg_find_block(struct amg *amg);
+
 /* With nodes of several rows or several near-null-space vectors: the matrix of nodes; then P of aggregates of
  * nodes, and the vectors of the next level. */
 spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes);

@@ -7,6 +7,38 @@
 #include "formats/matrix_internal.h"
 #include "solvers/amg/amg_internal.h"
 
+/* *alike: nodes of so many rows each have rows with entries in the same nodes. */
+static spmv_status try_block(struct amg *amg, int block, bool *alike)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_likeness s = {.a = amg_rows_of(&amg->given), .block = block};
+    const int64_t nodes = amg->given.rows / block;
+    int64_t first = 0;
+    TRY(amg_alloc(&work, nodes * 8, (void **)&s.other));
+    TRY(amg_run(amg->ctx, AMG_NODE_LIKE, amg->m->type, &s, nodes));
+    TRY(amg_reduce(amg, &work, SPMV_MIN, SPMV_I64, s.other, nodes, &first));
+    *alike = first == INT64_MAX;
+done:
+    amg_release(&work);
+    return st;
+}
+
+spmv_status amg_find_block(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    bool alike = false;
+    amg->block = 1;
+    for (int block = AMG_NULLS; block > 1 && !alike; block--)
+        if (amg->given.rows % block == 0) {
+            TRY(try_block(amg, block, &alike));
+            if (alike)
+                amg->block = block;
+        }
+done:
+    return st;
+}
+
 spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *counts, struct amg_level *nodes)
 {
     spmv_status st = SPMV_OK;

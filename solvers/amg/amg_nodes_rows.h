@@ -10,6 +10,13 @@
  * vectors before is subtracted, is left out of an aggregate. The square of this. */
 #define AMG_DEPENDENT 0x1p-40
 
+/* Whether rows belong together. */
+struct amg_likeness {
+    struct amg_csr a; /* without values */
+    int block;        /* rows of a node that are tried */
+    int64_t *other;   /* see node_like */
+};
+
 struct amg_nodes {
     struct amg_csr a, c; /* c: the matrix of nodes */
     int block;           /* rows of a node, at most AMG_NULLS */
@@ -30,6 +37,31 @@ struct amg_basis {
 #endif
 
 #ifdef TYPED
+
+/* other_i = the first row of node i whose entries are in other nodes than those of the row before,
+ * INT64_MAX if there is none. Entries that vanish in a part of a block do not matter, and rows of
+ * boundary values, which have one entry, agree with any. */
+AMG_ROW void TYPED(amg_node_like)(const struct amg_likeness *s, int64_t i)
+{
+    s->other[i] = INT64_MAX;
+    for (int row = 1; row < s->block; row++) {
+        const int64_t own = i * s->block + row, middle = amg_offset(&s->a, own), end = amg_offset(&s->a, own + 1);
+        int64_t above = amg_offset(&s->a, own - 1), here = middle;
+        if (middle - above <= 1 || end - middle <= 1)
+            continue;
+        while (above < middle && here < end && s->a.col[above] / s->block == s->a.col[here] / s->block) {
+            const int32_t node = s->a.col[here] / s->block;
+            while (above < middle && s->a.col[above] / s->block == node)
+                above++;
+            while (here < end && s->a.col[here] / s->block == node)
+                here++;
+        }
+        if (above < middle || here < end) {
+            s->other[i] = own;
+            return;
+        }
+    }
+}
 
 /* Row i of the matrix of nodes, which is c: the largest absolute value of each block of A. Writes it if
  * `write` is 1. Returns its entries. */

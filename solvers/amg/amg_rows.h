@@ -51,6 +51,7 @@
     X(TENTATIVE_COUNT, tentative_count, prolongation)                                                                  \
     X(TENTATIVE_FILL, tentative_fill, prolongation)                                                                    \
     X(TENTATIVE_SMOOTH, tentative_smooth, prolongation)                                                                \
+    X(NODE_LIKE, node_like, likeness)                                                                                  \
     X(NODE_COUNT, node_count, nodes)                                                                                   \
     X(NODE_FILL, node_fill, nodes)                                                                                     \
     X(COMPONENTS, components, basis)                                                                                   \

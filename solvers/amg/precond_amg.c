@@ -86,7 +86,9 @@ static void describe(struct amg *amg)
     spmv_preconditioner *m = amg->m;
     const double entries = (double)max_i64(amg->given.nnz, 1);
     double all = 0;
-    char rows[256] = "";
+    char rows[256] = "", nodes[32] = "";
+    if (amg->block > 1)
+        snprintf(nodes, sizeof nodes, "nodes of %d rows; ", amg->block);
     m->bytes = amg->given_pool.bytes + amg->pool.bytes;
     for (int k = 0; k < amg->levels; k++) {
         const struct amg_level *l = &amg->level[k];
@@ -108,9 +110,9 @@ static void describe(struct amg *amg)
     m->levels = amg->levels;
     m->fallen = amg->left_out;
     snprintf(m->layout, sizeof m->layout,
-             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s of degree %d; the last level %s",
+             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s of degree %d; the last level %s",
              amg->levels, plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0),
-             spmv_type_name(amg->type), all / entries, amg->classical ? "classical interpolation; " : "",
+             spmv_type_name(amg->type), all / entries, nodes, amg->classical ? "classical interpolation; " : "",
              amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
              amg->plan_coarsest == NULL ? "smoothed"
              : amg->left_out > 0        ? "inverted, singular"
@@ -135,19 +137,18 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     amg->near_null_type = o->near_null_type == SPMV_TYPE_DEFAULT ? o->type : o->near_null_type;
     if (amg->degree == 0)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: degree 0; the smallest is 1");
-    amg->block = o->block == 0 ? 1 : o->block;
-    if (amg->block < 1 || amg->block > AMG_NULLS)
+    amg->block = o->block;
+    if (amg->block < 0 || amg->block > AMG_NULLS)
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: nodes of %d rows; 1 to %d are possible",
                             o->block, AMG_NULLS);
-    if (amg->m->rows % amg->block != 0)
+    if (amg->block > 0 && amg->m->rows % amg->block != 0)
         return context_fail(amg->ctx, SPMV_ERROR_SIZE,
                             "preconditioner amg: %lld rows are not a multiple of the %d rows of a node",
                             (long long)amg->m->rows, amg->block);
     if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
-    if (o->near_nulls > 1 || amg->block > 1)
-        amg->nulls = o->near_nulls > 0 ? o->near_nulls : amg->block;
+    amg->nulls = o->near_nulls;
     return SPMV_OK;
 }
 
@@ -182,6 +183,12 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     TRY(check_options(amg, source->options, source->a->val != NULL));
     if (m->rows > 0) {
         TRY(amg_take_matrix(amg, source, &matrix));
+        if (amg->block == 0)
+            TRY(amg_find_block(amg));
+        if (amg->block == 1 && amg->nulls == 1) /* a vector near_null, without a basis */
+            amg->nulls = 0;
+        else if (amg->block > 1 && amg->nulls == 0)
+            amg->nulls = amg->block;
         TRY(build(amg));
         TRY(prepare_narrowing(amg));
         amg_drop_given_values(amg, source->a);

@@ -505,6 +505,10 @@ static spmv_status make_chosen(spmv_context *ctx, struct precond_source *source,
         TRY(find(ctx, choice.name, &kind));
         st = make_kind(ctx, kind, source, choice.why, made);
     } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
+    if (st == SPMV_OK && !choice.replaced) {
+        (*made)->rival = choice.rival;
+        (*made)->expected = choice.expected;
+    }
     if (st == SPMV_OK && choice.replaced)
         ctx->error[0] = '\0'; /* what it fell back from is no failure */
 done:
@@ -693,6 +697,16 @@ const void *precond_inverse_diagonal(const spmv_preconditioner *m)
 bool precond_renews(const spmv_preconditioner *m)
 {
     return m->renew != NULL;
+}
+
+const char *precond_rival(const spmv_preconditioner *m)
+{
+    return m->rival;
+}
+
+double precond_expected(const spmv_preconditioner *m)
+{
+    return m->expected;
 }
 
 bool precond_is_identity(const spmv_preconditioner *m)

@@ -16,6 +16,7 @@
 
 #include "core/choice.h"
 #include "formats/matrix_internal.h"
+#include "solvers/precond/precond_costs.h"
 #include "solvers/precond/precond_internal.h"
 #include "solvers/precond/precond_loops.h"
 
@@ -49,9 +50,6 @@ static const double PRODUCTS = 2, ORDER = 70;
  * 0.2 s, or so many for each entry of the matrix. */
 static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
 
-/* On a GPU: a larger system does not fit the rung persistent of conjugate gradients. */
-enum { CACHED_ROWS = 245000 };
-
 /* Beyond this size, a factor costs more than it saves, because its solves have little
  * parallelism. */
 enum { FACTOR_ROWS = 10000 };
@@ -78,22 +76,25 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 {
     const spmv_csr *a = &source->host;
     double heaviest = 0, smallest = INFINITY, largest = 0, products = 0;
-    int64_t beside = 0, positive = 0;
+    int64_t beside = 0, positive = 0, mixed = 0, balanced = 0;
 #pragma omp parallel for schedule(static) num_threads(host_team(ctx, a->nnz)) reduction(max : heaviest, largest)           \
-    reduction(min : smallest) reduction(+ : beside, positive, products)
+    reduction(min : smallest) reduction(+ : beside, positive, mixed, balanced, products)
     for (int64_t i = 0; i < a->rows; i++) {
         const double diagonal = source->diagonal[i];
-        double sum = 0;
+        double sum = 0, above = 0;
         int64_t first = i;
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++) {
             const double value = precond_value(a, k);
             if (a->col[k] != i && value != 0) {
                 first = min_i64(first, a->col[k]);
                 sum += fabs(value);
+                above += value > 0 ? value : 0;
                 beside++;
                 positive += value > 0;
             }
         }
+        mixed += above > PRECOND_POSITIVE * diagonal;
+        balanced += fabs(diagonal - sum + 2 * above) <= PRECOND_BALANCE * diagonal;
         products += 0.5 * (double)((i - first) * (i - first));
         if (sum > heaviest * diagonal)
             heaviest = sum / diagonal;
@@ -105,7 +106,9 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
                                  .largest = largest,
                                  .products = products,
                                  .beside = beside,
-                                 .positive = positive};
+                                 .positive = positive,
+                                 .mixed = mixed,
+                                 .balanced = balanced};
 }
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
@@ -199,10 +202,12 @@ struct system_facts {
     /* STAGE_ROWS */
     struct precond_look look;
     bool dominant;  /* no diagonal entry is less than the rest of its row */
-    bool laplacian; /* dominant, with no positive entry beside the diagonal */
+    bool laplacian; /* dominant, and the positive entries beside the diagonal weigh little */
+    bool balanced;  /* most rows have the sum 0: a constant vector is nearly in the null space */
     bool even;      /* the diagonal entries are nearly equal; otherwise jacobi takes more iterations */
     double distance;
     double iterations; /* expected of none or jacobi; on a CPU */
+    double steps;      /* the same if an error is smooth: where most rows have the sum 0 */
     double worth;      /* multiplications for which a complete factor takes as long as the iterations */
 
     bool envelope; /* STAGE_ENVELOPE: it was looked for, since it may be narrow enough */
@@ -226,19 +231,27 @@ static spmv_status count_rows(struct system_facts *f)
         return st;
     const double heaviest = f->look.heaviest;
     f->dominant = heaviest <= 1 + 1e-6; /* files often have few digits */
-    f->laplacian = f->look.positive == 0 && f->look.beside > 0 && f->dominant;
+    f->laplacian = f->look.mixed == 0 && f->look.beside > 0 && f->dominant;
+    f->balanced = f->look.balanced > a->rows / 2 && f->look.beside > 0;
     f->even = f->look.largest <= EVEN * f->look.smallest;
     f->iterations = fmin(MANY, (double)a->rows);
     if (heaviest < 1)
         f->iterations = fmin(f->iterations, 9.6 * sqrt((1 + heaviest) / (1 - heaviest)));
     f->worth = worth_of(a, f->iterations);
-    const bool needed = f->gpu ? f->laplacian && heaviest > STRONG && a->rows > HIERARCHY
-                               : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->look.products > f->worth);
+    const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
+    const bool needed =
+        f->gpu ? smooth && heaviest > STRONG && a->rows > HIERARCHY
+               : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
         st = estimate_distance(f->ctx, f->source, &f->distance);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, (f->even ? 1 : 2) * f->distance);
+    f->steps = f->dominant ? f->iterations : fmin((double)a->rows, 5 * f->distance);
     f->worth = worth_of(a, f->iterations);
+    if (smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
+        const struct precond_cost amg = precond_cost(f->gpu, "amg", a->rows, a->nnz, false);
+        f->worth = fmin(f->worth, worth_of(a, precond_cost_of_all(&amg)));
+    }
     return st;
 }
 
@@ -302,14 +315,13 @@ static bool narrow(const struct system_facts *f)
 /* A Laplacian for which a hierarchy may pay. */
 static bool hierarchy_possible(const struct system_facts *f)
 {
-    return f->laplacian && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
+    return (f->laplacian || f->balanced) && f->look.heaviest > STRONG && f->a->rows > HIERARCHY;
 }
 
 /* On a CPU: the iterations that a hierarchy saves take longer than it does. */
 static bool many_steps(const struct system_facts *f)
 {
-    return hierarchy_possible(f) && !f->gpu &&
-           f->iterations >= (f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
+    return hierarchy_possible(f) && !f->gpu && f->steps >= (f->a->rows >= LARGE_ROWS ? LARGE_HIERARCHY : HIERARCHY);
 }
 
 static bool varied_diagonal(const struct system_facts *f)
@@ -318,15 +330,15 @@ static bool varied_diagonal(const struct system_facts *f)
            f->a->rows >= VARIED_ROWS;
 }
 
-/* On a GPU, in microseconds: a step of a system that fits the rung persistent and of a larger one;
- * set-up and solve with a hierarchy, of which a part does not depend on the size, since kernels
- * start and the host waits. */
+/* On a GPU: the same. A grid has few different values. */
 static bool many_steps_on_gpu(const struct system_facts *f)
 {
-    const double rows = 1e-6 * (double)f->a->rows, entries = 1e-6 * (double)f->a->nnz;
-    const double iterations = (f->even ? 1.35 : 2.1) * f->distance;
-    const double step = f->a->rows <= CACHED_ROWS ? 3 + 9 * rows : 6 + 15 * rows + 0.9 * entries;
-    return hierarchy_possible(f) && f->gpu && iterations * step > 3300 + 2000 * rows + 330 * entries;
+    if (!hierarchy_possible(f) || !f->gpu)
+        return false;
+    const bool grid = f->dominant && f->even;
+    const struct precond_cost amg = precond_cost(true, "amg", f->a->rows, f->a->nnz, grid);
+    const struct precond_cost jacobi = precond_cost(true, "jacobi", f->a->rows, f->a->nnz, grid);
+    return (!f->dominant ? 5 : grid ? 1.35 : 2.1) * f->distance * jacobi.step > precond_cost_of_all(&amg);
 }
 
 static bool only_diagonal(const struct system_facts *f)
@@ -371,52 +383,53 @@ static bool otherwise(const struct system_facts *f)
 }
 
 static const char MULTIGRID[] =
-    "a Laplacian of {rows} rows with distances of about {distance} steps and a diagonal from {smallest} to {largest}: "
+    "{kind} of {rows} rows with distances of about {distance} steps and a diagonal from {smallest} to {largest}: "
     "other methods take about as many iterations as steps{or more}, multigrid about two dozen";
 
 static const struct rule {
-    const char *name;
+    const char *name, *rival;
     enum stage needs;
     bool (*when)(const struct system_facts *);
     const char *reason;
 } rules[] = {
-    {"jacobi", STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
-    {"ilut", STAGE_GIVEN, for_unsymmetric_on_cpu,
+    {"jacobi", NULL, STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
+    {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", STAGE_GIVEN, for_unsymmetric, "on a GPU, triangular solves cost more than the iterations they save"},
-    {"jacobi", STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
+    {"jacobi", NULL, STAGE_GIVEN, for_unsymmetric,
+     "on a GPU, triangular solves cost more than the iterations they save"},
+    {"jacobi", NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */
-    {"none", STAGE_GIVEN, no_rows, "the matrix has no rows"},
-    {"none", STAGE_GIVEN, not_positive,
+    {"none", NULL, STAGE_GIVEN, no_rows, "the matrix has no rows"},
+    {"none", NULL, STAGE_GIVEN, not_positive,
      "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
      "preconditioners require"},
-    {"amg", STAGE_GIVEN, near_null_given, "near-null-space vectors are given, which only multigrid uses"},
-    {"cholesky", STAGE_ENVELOPE, narrow,
+    {"amg", NULL, STAGE_GIVEN, near_null_given, "near-null-space vectors are given, which only multigrid uses"},
+    {"cholesky", NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},
-    {"amg", STAGE_ENVELOPE, many_steps, MULTIGRID},
-    {"amg", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
-    {"amg", STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
-    {"jacobi", STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
-    {"jacobi", STAGE_ENVELOPE, strong_diagonal,
+    {"amg", "jacobi", STAGE_ENVELOPE, many_steps, MULTIGRID},
+    {"amg", "jacobi", STAGE_ENVELOPE, varied_diagonal, MULTIGRID},
+    {"amg", "jacobi", STAGE_ENVELOPE, many_steps_on_gpu, MULTIGRID},
+    {"jacobi", NULL, STAGE_ENVELOPE, only_diagonal, "the matrix is diagonal"},
+    {"jacobi", NULL, STAGE_ENVELOPE, strong_diagonal,
      "the diagonal exceeds the rest of each row by a factor of at least {strength}"},
-    {"none", STAGE_ENVELOPE, even_diagonal,
+    {"none", "amg", STAGE_ENVELOPE, even_diagonal,
      "the diagonal is from {smallest} to {largest}, so scaling by it would change little, and other methods cost more "
      "than the iterations they save"},
-    {"jacobi", STAGE_ENVELOPE, on_gpu,
+    {"jacobi", "amg", STAGE_ENVELOPE, on_gpu,
      "the diagonal is from {smallest} to {largest}, and jacobi is part of the solver's kernels, whose iterations take "
      "microseconds; other methods cost more than the iterations they save"},
-    {"jacobi", STAGE_ENVELOPE, all_positive,
+    {"jacobi", "amg", STAGE_ENVELOPE, all_positive,
      "all entries are positive, as those of mass matrices, for which scaling by the diagonal, from {smallest} to "
      "{largest}, saves most iterations"},
-    {"jacobi", STAGE_ENVELOPE, few_steps,
+    {"jacobi", "amg", STAGE_ENVELOPE, few_steps,
      "a Laplacian with a diagonal from {smallest} to {largest}: about {iterations} iterations, in which a factor does "
      "not pay"},
-    {"ic0", STAGE_ENVELOPE, small_factor,
+    {"ic0", "amg", STAGE_ENVELOPE, small_factor,
      "the diagonal is from {smallest} to {largest}, the rest of a row up to {heaviest} times as much: a factor takes "
      "account of both"},
-    {"jacobi", STAGE_ENVELOPE, otherwise,
+    {"jacobi", "amg", STAGE_ENVELOPE, otherwise,
      "the diagonal is from {smallest} to {largest}, and a factor of {rows} rows is solved mostly row by row"},
 };
 
@@ -428,6 +441,8 @@ static void explain(const struct system_facts *f, const char *reason, char *why)
     if (f->source != NULL && not_positive(f))
         snprintf(row, sizeof row, "%lld%s", context_number(f->ctx, source->bad), context_counted(f->ctx));
     const struct choice_fact facts[] = {
+        {.name = "kind",
+         .text = f->dominant ? "a Laplacian" : "rows that mostly have the sum 0, so errors are smooth: a matrix"},
         {.name = "rows", .number = f->a != NULL ? (double)f->a->rows : 0},
         {.name = "bad row", .text = row},
         {.name = "bad value", .number = source->bad_value, .digits = 6},
@@ -467,6 +482,9 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
     }
     choice->purpose = purpose;
     choice->name = rule->name;
+    const bool smooth = f.laplacian || f.balanced;
+    choice->rival = smooth && f.a->rows > HIERARCHY ? rule->rival : NULL;
+    choice->expected = smooth && f.distance > 0 ? f.steps : 0;
     choice->replaced = false;
     explain(&f, rule->reason, choice->why);
 done:

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS) reciprocals_kernel(const double *diag
  * sign compare as their bits do. All 0 at first. */
 struct look_cells {
     unsigned long long heaviest, flipped_smallest, largest;
-    int64_t beside, positive;
+    int64_t beside, positive, mixed, balanced;
 };
 
 __device__ unsigned long long bits_of(double x)
@@ -81,15 +81,18 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
     look_cells mine = {};
     for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows; row += stride) {
         const int64_t end = row_ptr[row + 1];
-        double sum = 0;
+        double sum = 0, above = 0;
         for (int64_t k = row_ptr[row]; k < end; k++) {
             const double value = val != nullptr ? (double)val[k] : 1;
             if (col[k] != row && value != 0) {
                 sum += fabs(value);
+                above += value > 0 ? value : 0;
                 mine.beside++;
                 mine.positive += value > 0;
             }
         }
+        mine.mixed += above > PRECOND_POSITIVE * diagonal[row];
+        mine.balanced += fabs(diagonal[row] - sum + 2 * above) <= PRECOND_BALANCE * diagonal[row];
         const unsigned long long ratio = bits_of(sum / diagonal[row]), own = bits_of(diagonal[row]);
         mine.heaviest = ratio > mine.heaviest ? ratio : mine.heaviest;
         mine.flipped_smallest = ~own > mine.flipped_smallest ? ~own : mine.flipped_smallest;
@@ -100,6 +103,8 @@ __global__ void __launch_bounds__(THREADS) look_kernel(const Offset *row_ptr, co
     atomic_max_of_warp(mine.largest, &cells->largest);
     atomic_add_of_warp(mine.beside, &cells->beside);
     atomic_add_of_warp(mine.positive, &cells->positive);
+    atomic_add_of_warp(mine.mixed, &cells->mixed);
+    atomic_add_of_warp(mine.balanced, &cells->balanced);
 }
 
 enum { BALL_THREADS = 1024 };
@@ -342,6 +347,8 @@ extern "C" spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, c
     const unsigned long long smallest = ~cells.flipped_smallest;
     numbers->beside = cells.beside;
     numbers->positive = cells.positive;
+    numbers->mixed = cells.mixed;
+    numbers->balanced = cells.balanced;
     memcpy(&numbers->heaviest, &cells.heaviest, sizeof numbers->heaviest);
     memcpy(&numbers->smallest, &smallest, sizeof numbers->smallest);
     memcpy(&numbers->largest, &cells.largest, sizeof numbers->largest);

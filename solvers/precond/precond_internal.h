@@ -32,6 +32,10 @@ struct spmv_preconditioner {
     double seconds;
     double lowest, highest, shift;
     int64_t levels, fallen;
+    /* under "auto": the kind that may be better, NULL: none; iterations that are expected with none or
+     * jacobi, 0: not known */
+    const char *rival;
+    double expected;
     char name[PRECOND_NAME];
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
@@ -75,12 +79,18 @@ struct precond_source {
 spmv_status envelope_find(spmv_context *ctx, struct precond_source *source);
 void envelope_release(struct envelope *e);
 
-/* What "auto" reads of a matrix with a positive diagonal. */
+/* What "auto" reads of a matrix with a positive diagonal. Parts of a diagonal entry: the sum of the
+ * positive entries beside it, above which they weigh something; the sum of its row, below which
+ * that is nearly 0. */
+#define PRECOND_POSITIVE 0.1
+#define PRECOND_BALANCE 1e-4
 struct precond_look {
     double heaviest;          /* the largest sum of |a_ij|, j != i, over a_ii */
     double smallest, largest; /* of the diagonal */
     int64_t beside;           /* off-diagonal entries that are not 0 */
     int64_t positive;         /* of these */
+    int64_t mixed;            /* rows in which they weigh something */
+    int64_t balanced;         /* rows whose sum is nearly 0 */
     double products;          /* of the envelope in the matrix's own order; not on a GPU */
 };
 
@@ -157,6 +167,8 @@ enum precond_for { PRECOND_FOR_CG, PRECOND_FOR_MINRES, PRECOND_FOR_UNSYMMETRIC, 
 
 struct precond_choice {
     const char *name;           /* of a kind */
+    const char *rival;          /* another one that may be better, which a solve finds out; NULL: none */
+    double expected;            /* iterations with none or jacobi; 0: not known */
     char why[PRECOND_SENTENCE]; /* the reason */
     enum precond_for purpose;
     bool replaced; /* the first choice could not be made */
@@ -192,6 +204,12 @@ void precond_end_use(const spmv_preconditioner *m);
 
 /* Whether spmv_preconditioner_update_values may succeed. */
 bool precond_renews(const spmv_preconditioner *m);
+
+/* The kind that may be better (solver_race.c); NULL: none. */
+const char *precond_rival(const spmv_preconditioner *m);
+
+/* Iterations that are expected with none or jacobi; 0: not known. */
+double precond_expected(const spmv_preconditioner *m);
 
 /* Whether M is the identity ("none"), which a solver can skip. */
 bool precond_is_identity(const spmv_preconditioner *m);

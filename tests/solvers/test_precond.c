@@ -941,6 +941,34 @@ static void auto_on_cpu(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* Small positive entries do not hide a Laplacian, and elasticity is smooth too, though a third of its entries
+ * beside the diagonal are positive. */
+static void auto_sees_smoothness(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA || SLOW)
+        skip(); /* where other sizes are needed */
+    assert_ok(ctx, spmv_matrix_generate(ctx, "poisson2d:220", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    double *const val = malloc((size_t)a.nnz * sizeof *val);
+    for (int64_t k = 0; k < a.nnz; k++)
+        val[k] = real_at(a.type, a.val, k);
+    for (int64_t row = 0; row < 2; row++) /* the pair of rows 0 and 1 */
+        for (int64_t k = row_first(&a, row); k < row_first(&a, row + 1); k++)
+            if (a.col[k] == 1 - row)
+                val[k] = 1e-9;
+    a.val = val;
+    check_auto(ctx, &a, "amg", "a Laplacian of 48400 rows");
+    free(val);
+    spmv_matrix_destroy(matrix);
+    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:80", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    check_auto(ctx, &a, "amg", "rows that mostly have the sum 0");
+    spmv_matrix_destroy(matrix);
+}
+
 /* "auto" reads a matrix on a GPU there, and finds the same as on the host. */
 static void auto_looks(void **state)
 {
@@ -948,7 +976,7 @@ static void auto_looks(void **state)
 #ifdef SPMV_HAVE_CUDA
     spmv_context *ctx = *state;
     enum { GRID = 70 };
-    const char *const specs[] = {"poisson2d:70", "diffusion2d:20,1000", "poisson2d:1"};
+    const char *const specs[] = {"poisson2d:70", "diffusion2d:20,1000", "poisson2d:1", "elasticity2d:9"};
     if (support_backend != SPMV_BACKEND_CUDA)
         skip();
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
@@ -965,19 +993,25 @@ static void auto_looks(void **state)
         assert_ok(ctx, precond_diagonal_cuda(ctx, &device, diagonal));
         assert_ok(ctx, precond_look_cuda(ctx, &device, diagonal, &look));
         for (int64_t row = 0; row < a.rows; row++) {
-            double sum = 0, own = 0;
+            double sum = 0, own = 0, above = 0;
             for (int64_t k = row_first(&a, row); k < row_first(&a, row + 1); k++) {
                 const double value = precond_value(&a, k);
                 own = a.col[k] == row ? value : own;
                 sum += a.col[k] == row ? 0 : fabs(value);
                 expected.beside += a.col[k] != row;
+                above += a.col[k] != row && value > 0 ? value : 0;
             }
+            expected.positive += above > 0;
+            expected.mixed += above > PRECOND_POSITIVE * own;
+            expected.balanced += fabs(own - sum + 2 * above) <= PRECOND_BALANCE * own;
             expected.heaviest = fmax(expected.heaviest, sum / own);
             expected.smallest = fmin(expected.smallest, own);
             expected.largest = fmax(expected.largest, own);
         }
         assert_true(look.heaviest == expected.heaviest && look.smallest == expected.smallest &&
-                    look.largest == expected.largest && look.beside == expected.beside && look.positive == 0);
+                    look.largest == expected.largest && look.beside == expected.beside &&
+                    (look.positive == 0) == (expected.positive == 0) && look.mixed == expected.mixed &&
+                    look.balanced == expected.balanced);
         assert_ok(ctx, precond_ball_cuda(ctx, &device, &ball));
         if (i == 0) { /* step s from the corner of a grid reaches a diagonal */
             int32_t reached[2 * GRID] = {1};
@@ -986,7 +1020,7 @@ static void auto_looks(void **state)
                 reached[++steps] = next;
             assert_true(ball.ended == 0 && ball.steps == steps && ball.rows == reached[steps] &&
                         ball.inside == reached[steps / 2]);
-        } else {
+        } else if (i < 3) {
             const int side = i == 1 ? 20 : 1;
             assert_true(ball.ended == 1 && ball.steps == 2 * (side - 1) && ball.rows == side * side);
         }
@@ -1240,6 +1274,6 @@ SUPPORT_MAIN_OR_BRIEF((with_context(ic0_failing_pivot), with_context(refusals), 
                       with_context(chebyshev_as_defined), cmocka_unit_test(chebyshev_interval),
                       with_context(mixed_types), cmocka_unit_test(same_bits), with_context(fewer_iterations),
                       with_context(cholesky_as_defined), with_context(cholesky_at_its_limits),
-                      with_context(auto_decides), with_context(auto_on_cpu), with_context(auto_looks),
-                      with_context(refusals), with_context(none_reads_nothing), with_context(diagonal_in_place),
-                      with_context(own_class))
+                      with_context(auto_decides), with_context(auto_on_cpu), with_context(auto_sees_smoothness),
+                      with_context(auto_looks), with_context(refusals), with_context(none_reads_nothing),
+                      with_context(diagonal_in_place), with_context(own_class))

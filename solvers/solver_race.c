@@ -1,0 +1,233 @@
+/* A race between two preconditioners of conjugate gradients, under "auto". Facts of a matrix
+ * predict the iterations with a preconditioner badly; the residuals of a solve do so better. The
+ * table of precond_choose.c names the preconditioner that begins, and its rival.
+ *
+ * The first one runs until its work is that of the rival's set-up. Where the residuals then predict
+ * that it has more work to do than the rival needs for all, the rival is made and goes on from the x
+ * reached; otherwise the first one goes on, and is judged again at each later mark. The rival is
+ * judged in the same way. So at most some twice the work of the better one is done, whatever the
+ * matrix (ski rental: A. Karlin, M. Manasse, L. Rudolph and D. Sleator, "Competitive snoopy
+ * caching", Algorithmica 3, 1988). They take turns, each with twice the work of the turn before,
+ * until one ends.
+ *
+ * Work is counted, never timed (precond_costs.h). So a solve has the same bits in every run, for any number of
+ * threads.
+ *
+ * The solver keeps the verdict for other right-hand sides and for new values.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/solver_race.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/choice.h"
+#include "solvers/precond/precond_costs.h"
+#include "solvers/solver_internal.h"
+
+/* ------------------------------------------------------------- the judge */
+
+struct judge judge_of(spmv_cg_fn on_iteration, void *user, const spmv_cg_result *result, int64_t begin, int64_t least,
+                      double most)
+{
+    enum { PARTS = 8 }; /* of the time to the first verdict */
+    return (struct judge){.on_iteration = on_iteration,
+                          .user = user,
+                          .result = result,
+                          .least = least,
+                          .most = most,
+                          .lowest = INFINITY,
+                          .width = max_i64(1, least / PARTS),
+                          .begin = begin,
+                          .left = INFINITY};
+}
+
+/* The rate at which the residual has fallen since this mark, in logarithms an iteration. */
+static double rate_since(const struct judge *j, int mark)
+{
+    return log(j->low[mark] / j->low[j->marks - 1]) / (double)((j->marks - 1 - mark) * j->width);
+}
+
+/* The residual is taken to go on falling as in the last half or in the last quarter of the iterations
+ * so far, whichever is faster: residuals of conjugate gradients fall faster in the end. */
+static double iterations_left(const struct judge *j)
+{
+    const int last = j->marks - 1, half = j->marks / 2 - 1, quarter = j->marks - 1 - (j->marks + 3) / 4;
+    if (half < 0)
+        return INFINITY;
+    const double rate = fmax(rate_since(j, half), rate_since(j, quarter));
+    return rate > 0 ? fmax(0, log(j->low[last] / j->result->tolerance)) / rate : INFINITY;
+}
+
+static void merge_marks(struct judge *j)
+{
+    for (int i = 0; i < JUDGE_MARKS / 2; i++)
+        j->low[i] = fmin(j->low[2 * i], j->low[2 * i + 1]);
+    j->marks = JUDGE_MARKS / 2;
+    j->width *= 2;
+}
+
+int judge_tell(int64_t iteration, double residual, void *user)
+{
+    struct judge *const j = user;
+    if (j->on_iteration != NULL) {
+        const int cancels = j->on_iteration(iteration, residual, j->user);
+        if (cancels != 0)
+            return cancels;
+    }
+    if (iteration <= j->begin || j->stopped || !(j->result->tolerance > 0))
+        return j->stopped;
+    j->lowest = fmin(j->lowest, residual);
+    if ((iteration - j->begin) % j->width != 0)
+        return 0;
+    j->low[j->marks++] = j->lowest;
+    j->lowest = INFINITY;
+    j->left = iterations_left(j);
+    j->stopped = iteration - j->begin >= j->least && j->left > j->most;
+    if (j->marks == JUDGE_MARKS)
+        merge_marks(j);
+    return j->stopped;
+}
+
+/* ------------------------------------------------------------- the race */
+
+/* One of the two. */
+struct runner {
+    const char *name;
+    spmv_preconditioner **precond; /* in the solver */
+    struct precond_cost cost;
+    double spent, left; /* work; left: by the last verdict */
+    int64_t iterations;
+};
+
+/* Residuals of other right-hand sides may fall more slowly than expected. */
+static const double MARGIN = 1.3;
+
+static struct runner runner_of(const spmv_solver *s, const char *name, spmv_preconditioner **precond)
+{
+    const bool gpu = s->ctx->backend->id == SPMV_BACKEND_CUDA;
+    struct precond_cost cost = precond_cost(gpu, name, s->a.rows, s->a.nnz, false);
+    const double expected = precond_expected(s->precond);
+    if (cost.setup == 0 && expected > 0)
+        cost.steps = MARGIN * expected;
+    return (struct runner){.name = name, .precond = precond, .cost = cost, .left = INFINITY};
+}
+
+/* As many iterations as this work is, at least some. */
+static int64_t iterations_of(double work, const struct precond_cost *of)
+{
+    enum { FEWEST = 4 };
+    return max_i64(FEWEST, (int64_t)fmin(0x1p50, ceil(work / of->step)));
+}
+
+/* One turn: until the end, or until so much work is done and more than `most` is predicted to be left. */
+static spmv_status turn(struct chain *c, struct runner *r, double work, double most, bool *stopped)
+{
+    spmv_solver *const s = c->s;
+    const int64_t before = c->result->iterations;
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, before,
+                                  iterations_of(work, &r->cost), most / r->cost.step);
+    c->judge = &judge;
+    const spmv_status st = solver_run(c, &krylov_cg, *r->precond, c->most - before);
+    c->judge = NULL;
+    *stopped = judge.stopped && st == SPMV_CANCELLED;
+    r->spent += (double)(c->result->iterations - before) * r->cost.step;
+    r->iterations += c->result->iterations - before;
+    r->left = judge.left * r->cost.step;
+    return st;
+}
+
+/* "about 900 iterations", for a reason. */
+static void write_left(const struct runner *r, char text[64])
+{
+    const double left = r->left / r->cost.step;
+    if (left < 1e6)
+        snprintf(text, 64, "about %.2g were left", fmax(left, 1));
+    else
+        snprintf(text, 64, "the residual did not fall");
+}
+
+/* The verdict: the solver keeps the winner, and the reason. */
+static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
+{
+    char left[64];
+    write_left(loser, left);
+    spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
+    s->precond = best;
+    s->rival = other;
+    s->settled = true;
+    snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
+    snprintf(s->why_verdict, sizeof s->why_verdict,
+             "found while solving: after %lld iterations with %s %s; with %s it took %lld in all",
+             (long long)loser->iterations, loser->name, left, winner->name, (long long)winner->iterations);
+    snprintf(best->why, sizeof best->why, "%s", s->why_verdict);
+}
+
+bool solver_races(const spmv_solver *s)
+{
+    return !s->settled && s->solver == &krylov_cg && s->precond != NULL && precond_rival(s->precond) != NULL &&
+           solver_may_follow(s, SPMV_ERROR_ITERATIONS);
+}
+
+spmv_status solver_fail_limit(const struct chain *c)
+{
+    spmv_cg_result *const r = c->result;
+    r->status = SPMV_ERROR_ITERATIONS;
+    return context_fail(c->s->ctx, r->status,
+                        "spmv_solver_solve: the residual is %.3g after %lld iterations; the tolerance is %.3g",
+                        r->true_residual, (long long)r->iterations, r->tolerance);
+}
+
+/* Turns that are judged; then the one that has less to do runs to the end. */
+enum { TURNS = 4 };
+
+spmv_status solver_race(struct chain *c)
+{
+    spmv_solver *const s = c->s;
+    struct runner runner[2] = {runner_of(s, precond_name(s->precond), &s->precond),
+                               runner_of(s, precond_rival(s->precond), &s->rival)};
+    struct runner *now = runner, *other = runner + 1;
+    bool stopped = false;
+    now->spent = now->cost.setup;
+    double work = fmax(now->cost.setup, other->cost.setup);
+    if (now->cost.setup == 0) /* what is expected to end soon is not stopped before */
+        work = fmax(work, fmin(now->cost.steps * now->cost.step, 3 * work));
+    /* of the rival, which nobody has seen run */
+    double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
+    spmv_status st = turn(c, now, work, most, &stopped);
+    if (!stopped)
+        return st;
+    if (s->rival == NULL) {
+        const spmv_status made = solver_make_precond(s, &krylov_cg, other->name, &s->rival);
+        if (made == SPMV_CANCELLED)
+            return made;
+        if (made != SPMV_OK) { /* there is no other one */
+            s->settled = true;
+            return solver_run(c, &krylov_cg, s->precond, c->most - c->result->iterations);
+        }
+    }
+    other->spent = other->cost.setup;
+    work = now->spent;
+    for (int i = 1; stopped && i < TURNS && c->result->iterations < c->most; i++) {
+        struct runner *const before = now;
+        now = other;
+        other = before;
+        /* no progress so far does not mean that there will be none */
+        most = fmin(other->left, 4 * (now->spent + other->spent));
+        st = turn(c, now, work, most, &stopped);
+        work *= 2;
+    }
+    if (stopped && c->result->iterations < c->most) {
+        if (other->left < now->left) {
+            struct runner *const before = now;
+            now = other;
+            other = before;
+        }
+        st = solver_run(c, &krylov_cg, *now->precond, c->most - c->result->iterations);
+    } else if (stopped) {
+        st = solver_fail_limit(c);
+    }
+    if (st == SPMV_OK)
+        settle(s, now, other);
+    return st;
+}

@@ -1,0 +1,304 @@
+/* The race between two preconditioners under "auto" (solver_race.c): predictions, a race that the second
+ * one wins, one that the first one wins, what the solver remembers, the same bits for any number of
+ * threads; nodes of several rows, which amg finds; a solver that is nearly there is not stopped.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/solver_race.h"
+
+#include <math.h>
+
+#include "formats/matrix_internal.h"
+#include "solvers/precond/precond_internal.h"
+#include "tests/support/support.h"
+#include "tests/support/support_slow.h"
+
+/* ---------------------------------------------------------------------- predictions */
+
+static int cancel_at(int64_t iteration, double residual, void *user)
+{
+    (void)residual;
+    return iteration >= *(const int64_t *)user;
+}
+
+/* Tells a judge residuals that fall by this factor an iteration. Returns the iteration at which it stops. */
+static int64_t tell(struct judge *j, int64_t begin, int64_t most, double factor)
+{
+    double residual = 1;
+    for (int64_t i = 0; i <= most; i++, residual *= factor)
+        if (judge_tell(begin + i, residual, j) != 0)
+            return i;
+    return -1;
+}
+
+static void predictions(void **state)
+{
+    (void)state;
+    const spmv_cg_result result = {.tolerance = 1e-8};
+    const double factor = pow(1e-8, 1.0 / 1000); /* 1000 iterations in all */
+    struct judge j = judge_of(NULL, NULL, &result, 0, 100, 800);
+    assert_int_equal(tell(&j, 0, 2000, factor), 108); /* the first mark from 100 on; its width is 12 */
+    assert_true(j.stopped && fabs(j.left - 892) < 1);
+    j = judge_of(NULL, NULL, &result, 0, 100, 900);
+    assert_int_equal(tell(&j, 0, 999, factor), -1);
+    assert_true(!j.stopped && j.left < 60);
+    /* other iterations came before; no progress; a residual that grows */
+    j = judge_of(NULL, NULL, &result, 5000, 100, 800);
+    assert_int_equal(tell(&j, 5000, 2000, factor), 108);
+    j = judge_of(NULL, NULL, &result, 0, 20, 1e9);
+    assert_int_equal(tell(&j, 0, 100, 1), 20);
+    assert_true(isinf(j.left));
+    j = judge_of(NULL, NULL, &result, 0, 20, 1e9);
+    assert_int_equal(tell(&j, 0, 100, 1.1), 20);
+    /* many marks are merged, and predict the same */
+    j = judge_of(NULL, NULL, &result, 0, 8, 1e9);
+    assert_int_equal(tell(&j, 0, 700, factor), -1);
+    assert_true(fabs(j.left - 300) <= 64);
+    /* without a tolerance there is nothing to predict */
+    const spmv_cg_result none = {.tolerance = 0};
+    j = judge_of(NULL, NULL, &none, 0, 8, 1);
+    assert_int_equal(tell(&j, 0, 100, 1), -1);
+    /* the caller's callback is asked first, and cancels without a verdict */
+    int64_t at = 7;
+    j = judge_of(cancel_at, &at, &result, 0, 8, 1e9);
+    assert_int_equal(tell(&j, 0, 100, 1), 7);
+    assert_false(j.stopped);
+}
+
+/* ---------------------------------------------------------------------- races */
+
+struct solve {
+    spmv_solver *solver;
+    void *b, *x;
+    int64_t n;
+    spmv_solver_result r;
+};
+
+static struct solve open_solve(spmv_context *ctx, const spmv_csr *a, const char *precond)
+{
+    struct solve s = {.n = a->rows};
+    double *const host = support_zeros(a->rows, 8);
+    spmv_solver_options o;
+    spmv_solver_options_init(&o, sizeof o);
+    o.precond = precond;
+    o.zero_start = 1;
+    for (int64_t i = 0; i < a->rows; i++)
+        host[i] = 1 + 0.5 * cos((double)i);
+    s.b = support_upload(ctx, host, 8 * a->rows);
+    s.x = support_upload(ctx, host, 8 * a->rows);
+    free(host);
+    assert_ok(ctx, spmv_solver_create(ctx, a, &o, &s.solver));
+    return s;
+}
+
+static void run(spmv_context *ctx, struct solve *s)
+{
+    assert_ok(ctx, spmv_solver_solve(s->solver, s->b, s->x, &s->r, sizeof s->r));
+    assert_true(s->r.true_residual <= s->r.tolerance);
+}
+
+static void close_solve(spmv_context *ctx, struct solve *s)
+{
+    spmv_solver_destroy(s->solver);
+    support_free_in(ctx, s->b, s->x);
+}
+
+/* Its coefficients jump, so jacobi needs more iterations than the grid has steps. */
+static spmv_matrix *race_matrix(spmv_context *ctx, spmv_csr *a)
+{
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, "diffusion2d:104,100000", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, a);
+    return matrix;
+}
+
+/* cg with jacobi begins; amg has less to do, wins, and is remembered. */
+static void second_wins(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* whose kernels finish such a system before */
+    spmv_matrix *const matrix = race_matrix(ctx, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    spmv_solver_info info;
+    double *const values = support_zeros(a.nnz, 8);
+    assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+    assert_string_equal(precond_name(info.precond), "jacobi");
+    run(ctx, &s);
+    assert_string_equal(s.r.precond, "amg");
+    assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+    assert_non_null(strstr(s.r.why_precond, "with jacobi"));
+    const int64_t both = s.r.iterations;
+    assert_true(both > 100);
+    for (int turn = 0; turn < 2; turn++) { /* another solve, and one with other values */
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, "amg");
+        assert_non_null(strstr(s.r.why_precond, "found while solving"));
+        assert_true(s.r.iterations < 30 && s.r.iterations < both);
+        for (int64_t k = 0; k < a.nnz; k++)
+            values[k] = 2 * real_at(a.type, a.val, k);
+        assert_ok(ctx, spmv_solver_update_values(s.solver, values));
+    }
+    close_solve(ctx, &s);
+    free(values);
+    spmv_matrix_destroy(matrix);
+}
+
+/* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow: amg begins,
+ * and jacobi, which has less to do, is tried. */
+static void first_is_slow(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_matrix *matrix = NULL, *by_direction = NULL;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* jacobi begins */
+    assert_ok(ctx, spmv_matrix_generate(ctx, "elasticity2d:70", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    int64_t *const row = support_zeros(a.nnz, 8);
+    int32_t *const col = support_zeros(a.nnz, 4);
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++) {
+            row[k] = i % 2 * (a.rows / 2) + i / 2;
+            col[k] = (int32_t)(a.col[k] % 2 * (a.rows / 2) + a.col[k] / 2);
+        }
+    assert_ok(ctx, spmv_matrix_from_coo(ctx, a.rows, a.cols, a.nnz, row, col, a.val, a.type, &by_direction, NULL));
+    spmv_matrix_view(by_direction, &a);
+    struct solve s = open_solve(ctx, &a, NULL);
+    run(ctx, &s);
+    struct solve named = open_solve(ctx, &a, "amg");
+    run(ctx, &named);
+    assert_true(named.r.iterations > 100);
+    assert_non_null(strstr(s.r.why_precond, "found while solving"));
+    close_solve(ctx, &named);
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(by_direction);
+    spmv_matrix_destroy(matrix);
+    support_free(row, col);
+}
+
+/* The same bits for one thread and for three, and in two runs. */
+static void bits(void **state)
+{
+    (void)state;
+    if (support_backend != SPMV_BACKEND_OMP)
+        skip();
+    static const int threads[] = {1, 3, 3};
+    double *x[3];
+    int64_t n = 0;
+    for (int i = 0; i < 3; i++) {
+        spmv_context *const ctx = support_context_on(SPMV_BACKEND_OMP, threads[i]);
+        spmv_csr a;
+        spmv_matrix *const matrix = race_matrix(ctx, &a);
+        struct solve s = open_solve(ctx, &a, NULL);
+        n = a.rows;
+        x[i] = support_zeros(n, 8);
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, "amg");
+        assert_ok(ctx, spmv_download(ctx, s.x, x[i], 8 * n));
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+        spmv_context_destroy(ctx);
+    }
+    assert_memory_equal(x[0], x[1], 8 * (size_t)n);
+    assert_memory_equal(x[1], x[2], 8 * (size_t)n);
+    support_free(x[0], x[1], x[2]);
+}
+
+/* ---------------------------------------------------------------------- nodes */
+
+static void check_nodes(spmv_context *ctx, const spmv_csr *a, int block, const char *words)
+{
+    spmv_preconditioner_options o;
+    spmv_preconditioner_options_init(&o, sizeof o);
+    spmv_preconditioner *m = NULL;
+    spmv_preconditioner_info info;
+    double *r = support_zeros(a->rows, 8), *z[2];
+    for (int64_t i = 0; i < a->rows; i++)
+        r[i] = sin((double)i);
+    void *const there = support_upload(ctx, r, 8 * a->rows), *const to = support_upload(ctx, r, 8 * a->rows);
+    for (int named = 0; named < 2; named++) {
+        o.block = named ? block : 0;
+        z[named] = support_zeros(a->rows, 8);
+        assert_ok(ctx, spmv_preconditioner_create(ctx, "amg", a, &o, &m));
+        assert_ok(ctx, spmv_preconditioner_describe(m, &info, sizeof info));
+        assert_true((strstr(info.layout, "nodes of") != NULL) == (block > 1));
+        assert_non_null(strstr(info.layout, words));
+        assert_ok(ctx, spmv_preconditioner_apply(m, there, to));
+        assert_ok(ctx, spmv_download(ctx, to, z[named], 8 * a->rows));
+        spmv_preconditioner_destroy(m);
+    }
+    assert_memory_equal(z[0], z[1], 8 * (size_t)a->rows);
+    support_free(z[0], z[1], r);
+    support_free_in(ctx, there, to);
+}
+
+/* amg finds the unknowns of a node, also where entries that are 0 are left out and where a row has a
+ * boundary value; of a grid it finds none. */
+static void nodes(void **state)
+{
+    spmv_context *ctx = *state;
+    static const struct {
+        const char *spec, *words;
+        int block;
+    } cases[] = {{"elasticity2d:16", "nodes of 2 rows; ", 2},
+                 {"elasticity3d:6", "nodes of 3 rows; ", 3},
+                 {"poisson2d:24", "chebyshev", 1}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        spmv_matrix *matrix = NULL, *thin = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        check_nodes(ctx, &a, cases[c].block, cases[c].words);
+        int64_t *const row = support_zeros(a.nnz, 8), nnz = 0;
+        int32_t *const col = support_zeros(a.nnz, 4);
+        double *const val = support_zeros(a.nnz, 8);
+        const double *const values = a.val;
+        for (int64_t i = 0; i < a.rows; i++)
+            for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++) {
+                const bool boundary = i == 5 || a.col[k] == 5, weak = (i + a.col[k]) % 7 == 3 && i % 2 != a.col[k] % 2;
+                if (a.col[k] != i &&
+                    (boundary || (cases[c].block > 1 && weak && i / cases[c].block != a.col[k] / cases[c].block)))
+                    continue;
+                row[nnz] = i;
+                col[nnz] = a.col[k];
+                val[nnz++] = (a.col[k] == i ? 2 : 1) * values[k]; /* still positive definite */
+            }
+        assert_true(nnz < a.nnz);
+        assert_ok(ctx, spmv_matrix_from_coo(ctx, a.rows, a.cols, nnz, row, col, val, SPMV_F64, &thin, NULL));
+        spmv_matrix_view(thin, &a);
+        check_nodes(ctx, &a, cases[c].block, cases[c].words);
+        spmv_matrix_destroy(thin);
+        spmv_matrix_destroy(matrix);
+        support_free(row, col, val);
+    }
+}
+
+/* ---------------------------------------------------------------------- a solver that is nearly there */
+
+/* An indefinite diagonal matrix, for which minres takes more than 2000 iterations. The factors that would
+ * follow are exact. */
+static void nearly_there(void **state)
+{
+    enum { N = 6000 };
+    spmv_context *ctx = *state;
+    if (SLOW)
+        skip();
+    int32_t *const row_ptr = support_zeros(N + 1, 4), *const col = support_zeros(N, 4);
+    double *const val = support_zeros(N, 8);
+    for (int i = 0; i < N; i++) {
+        col[i] = row_ptr[i] = i;
+        val[i] = (i % 2 == 0 ? 1 : -1) * (1 + 149 * (double)i / N);
+    }
+    row_ptr[N] = N;
+    const spmv_csr a = support_csr(N, N, row_ptr, col, val);
+    struct solve s = open_solve(ctx, &a, NULL);
+    run(ctx, &s);
+    assert_string_equal(s.r.solver, "minres");
+    assert_true(s.r.iterations > 2000);
+    close_solve(ctx, &s);
+    support_free(row_ptr, col, val);
+}
+
+SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(first_is_slow), with_context(bits),
+             with_context(nodes), with_context(nearly_there))
