@@ -215,6 +215,25 @@ done:
     return st;
 }
 
+/* Under "auto", factors may take an eighth of the memory of the machine, and half of what a limit leaves. */
+enum { SHARE_OF_MACHINE = 8, SHARE_OF_LIMIT = 2 };
+
+/* The most entries of factors, relative to those of the matrix: as the options say, within the share. */
+static spmv_status limit_fill(const spmv_solver *s, const spmv_csr *a, double *fill)
+{
+    enum { USUAL_FILL = 10, BYTES = 12 /* of an entry: a number in f64 and a column */ };
+    int64_t limit = 0;
+    const int64_t most = min_i64(host_memory_bytes() / SHARE_OF_MACHINE, memory_limit_left(&limit) / SHARE_OF_LIMIT);
+    const double share = (double)most / (BYTES * fmax(1, (double)a->nnz));
+    if (share < 1)
+        return context_fail(s->ctx, SPMV_ERROR_MEMORY,
+                            "preconditioner ilut: factors with as many entries as A take more than their share of the "
+                            "memory, %.3g MB",
+                            1e-6 * (double)most);
+    *fill = fmin(*fill == 0 ? USUAL_FILL : *fill, share);
+    return SPMV_OK;
+}
+
 static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const char *name, spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
@@ -222,6 +241,7 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     const spmv_csr *a = s->inner != NULL ? &s->narrow : solver_matrix(s);
     struct equivalent e = {.row_ptr = NULL};
     spmv_plan_info info;
+    const double fill = s->precond_options.fill;
     *made = NULL;
     TRY(spmv_plan_describe(plan, &info, sizeof info));
     if (type_is_complex(info.type) && s->precond_options.near_nulls > 0)
@@ -236,6 +256,8 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
         TRY(equivalent_make(s->ctx, a, &e));
         a = &e.a;
     }
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && choice_is_auto(s->options.precond))
+        TRY(limit_fill(s, a, &s->precond_options.fill));
     if (purpose == PRECOND_FOR_UNSYMMETRIC && !choice_is_auto(name))
         TRY(make_unsymmetric(s->ctx, name, a, &s->precond_options, made));
     else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
@@ -243,6 +265,7 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     else
         TRY(make_auto(s->ctx, purpose, a, &s->precond_options, made));
 done:
+    s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {
         char sentence[400];
         snprintf(sentence, sizeof sentence, "%s", spmv_last_error(s->ctx));

@@ -300,5 +300,43 @@ static void nearly_there(void **state)
     support_free(row_ptr, col, val);
 }
 
+/* ---------------------------------------------------------------------- the share of memory */
+
+/* Factors that "auto" makes take half of what a limit of the memory leaves; by name they take what they need. */
+static void share_of_memory(void **state)
+{
+    enum { LEFT = 6000000 };
+    spmv_context *ctx = *state;
+    spmv_matrix *matrix = NULL;
+    spmv_csr a;
+    spmv_solver_info info;
+    spmv_preconditioner_info of;
+    int64_t bytes[2];
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip(); /* jacobi is taken */
+    assert_ok(ctx, spmv_matrix_generate(ctx, "convdiff2d:120,1", SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, &a);
+    for (int limited = 0; limited < 2; limited++) {
+        struct solve s = open_solve(ctx, &a, limited ? "auto" : "ilut");
+        if (limited) {
+            close_solve(ctx, &s);
+            int64_t limit = 0;
+            spmv_memory_limit((int64_t)1 << 40);
+            const int64_t left = memory_limit_left(&limit);
+            spmv_memory_limit(limit - left + LEFT);
+            s = open_solve(ctx, &a, "auto");
+        }
+        assert_ok(ctx, spmv_solver_describe(s.solver, &info, sizeof info));
+        assert_ok(ctx, spmv_preconditioner_describe(info.precond, &of, sizeof of));
+        assert_string_equal(of.name, "ilut");
+        bytes[limited] = of.bytes;
+        run(ctx, &s);
+        close_solve(ctx, &s);
+    }
+    spmv_memory_limit(0);
+    assert_true(bytes[1] < bytes[0] && bytes[1] < LEFT);
+    spmv_matrix_destroy(matrix);
+}
+
 SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(first_is_slow), with_context(bits),
-             with_context(nodes), with_context(nearly_there))
+             with_context(nodes), with_context(nearly_there), with_context(share_of_memory))
