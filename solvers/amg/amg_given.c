@@ -109,6 +109,25 @@ void amg_drop_given_values(struct amg *amg, const spmv_csr *a)
 
 /* ------------------------------------------------------------ values and vectors */
 
+spmv_status amg_find_symmetry(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int64_t n = amg->level[0].rows;
+    struct amg_symmetry s = {.a = amg_rows_of(&amg->level[0].a)};
+    int64_t differs = 0;
+    amg->general = false;
+    if (!amg->any || amg->nulls > 0 || amg->near_null != NULL || amg->given.val == NULL)
+        return SPMV_OK;
+    TRY(amg_alloc(&work, n * 8, (void **)&s.differs));
+    TRY(run_symmetry(amg, &s, n));
+    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I64, s.differs, n, &differs));
+    amg->general = differs != 0;
+done:
+    amg_release(&work);
+    return st;
+}
+
 /* The caller's values, or converted to the hierarchy's type. If that is narrower than the vectors, A is
  * first divided by a power of two near its largest element. */
 spmv_status amg_take_values(struct amg *amg)
