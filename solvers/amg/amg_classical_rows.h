@@ -265,7 +265,9 @@ AMG_ROW void TYPED(amg_gather)(struct TYPED(amg_gathered) * g, int32_t col, T va
     g->val[at] += value;
 }
 
-/* The row of P of a row that is not coarse, by the interpolation "extended+i": see amg_classical.c. */
+/* The row of P of a row that is not coarse, by the interpolation "extended+i": see amg_classical.c. If A is not
+ * symmetric, the row's sum is at most 1: columns of A, and rows without their small entries, may have a diagonal
+ * entry below the sum beside it, and large weights would magnify rounding errors. */
 AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i, struct TYPED(amg_gathered) * g)
 {
     const T *val = (const T *)s->graph.a.val, *most = (const T *)s->graph.largest, *to_coarse = (const T *)s->to_coarse;
@@ -292,6 +294,8 @@ AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i,
         }
     }
     g->divisor = divisor > (T)AMG_LEAST_DIVISOR * diagonal ? divisor : g->all;
+    if (!amg_is_symmetric(&s->graph) && g->divisor < g->all)
+        g->divisor = g->all;
 }
 
 /* Moves the largest entries to the front, with ascending columns. Returns their number. */

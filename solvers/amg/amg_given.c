@@ -86,7 +86,13 @@ spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv
     TRY(take_given(amg, source->a));
     TRY(check_given(amg, &sorted, &valid));
     if (!valid || !sorted)
-        TRY(precond_source_read(amg->ctx, amg->m->name, source)); /* finds what is wrong */
+        st = precond_source_read(amg->ctx, amg->m->name, source); /* finds what is wrong */
+    if (st == SPMV_ERROR_NOT_POSITIVE && amg->any)
+        st = context_fail(amg->ctx, st,
+                          "preconditioner amg: the diagonal entry of row %lld%s is %g: all must be positive; take "
+                          "ilut, or jacobi, which takes either sign",
+                          context_number(amg->ctx, source->bad), context_counted(amg->ctx), source->bad_value);
+    TRY(st);
     if (!sorted) {
         amg->updates = false; /* new values have the order of the caller's matrix */
         TRY(sort_given(amg->ctx, &source->host, matrix));
