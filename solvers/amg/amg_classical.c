@@ -7,9 +7,13 @@
  *            The next level has a row for each coarse row.
  *   P        e_j for a coarse row j. Another row i depends on coarse rows C_i and on others F_i; b_k is the sum
  *            of -a_kj over C_k. F_i without b_k > 0 are taken as weak. ("extended+i")
- *              p_ij = (-a_ij + sum_k a_ik a_kj / (b_k - a_ik)) / d_i, k in F_i, the terms for j in C_i and C_k
- *              d_i  = a_ii + sum of weak a_ij - sum_k a_ik^2 / (b_k - a_ik)
+ *              p_ij = (-a_ij + sum_k a_ik a_kj / (b_k - a_ki)) / d_i, k in F_i, the terms for j in C_i and C_k
+ *              d_i  = a_ii + sum of weak a_ij - sum_k a_ik a_ki / (b_k - a_ki)
  *            The AMG_INTERPOLATE_MOST largest p_ij are kept, and multiplied so that the row keeps its sum.
+ *
+ * All levels of a matrix that is not symmetric have P of A and Q of A', for the same coarse rows, with a row of
+ * each for each row of A. In "depends" and in the sum of a_ki, only negative entries count. The sum of a row of
+ * P or Q is at most 1.
  *
  * Sources: H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, "Distance-two interpolation for
  * parallel algebraic multigrid", Numer. Linear Algebra Appl. 15, 2008; H. De Sterck, U. M. Yang, J. J.

@@ -1,11 +1,13 @@
-/* The next level's matrix, the Galerkin product P'AP, by way of R = P' and A P.
+/* The next level's matrix, the Galerkin product P'AP, by way of R = P' and A P. If A is not symmetric: R A P with
+ * R = Q', without the small entries of the product.
  *
  * On a GPU, and if no other values will come, each product is made in one pass (amg_product_cuda.cu).
  * Otherwise, or if a row is too long for that, by general products, whose plans can compute other values.
  *
  * The diagonal of the product tells whether A is positive definite: p'Ap > 0 for each column p of P. Where
- * p'Ap is 0 up to rounding, the unknown is left out (l->least). If one is negative beyond rounding, the
- * matrix is not positive definite. The check is queued, and its result is read together with other numbers.
+ * p'Ap is 0 up to rounding, the unknown is left out (l->least). If one is negative beyond rounding, a
+ * symmetric matrix is not positive definite. The check is queued, and its result is read together with other
+ * numbers.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "formats/matrix_internal.h"

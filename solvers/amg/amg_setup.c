@@ -6,7 +6,9 @@
  *   interpolation P         amg_prolong.c      interpolation P        amg_classical.c
  *   next A = P'AP           amg_galerkin.c     next A = P'AP          amg_galerkin.c
  *
- * until AMG_COARSEST rows are left, whose matrix is inverted (amg_coarsest.c). If fewer than a fifth of
+ * If A is not symmetric, interpolation is classical, and R is the transpose of that of A' (amg_classical.c).
+ *
+ * The levels end when AMG_COARSEST rows are left, whose matrix is inverted (amg_coarsest.c). If fewer than a fifth of
  * the rows vanish from one level to the next, or there are AMG_LEVELS levels, the last level is smoothed
  * instead.
  *
@@ -168,8 +170,15 @@ done:
 spmv_status amg_renew(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
+    const bool general = amg->general;
     amg->imprecise = false;
     TRY(amg_take_values(amg));
+    TRY(amg_find_symmetry(amg));
+    if (amg->general && !general) { /* the values before were symmetric */
+        amg_clear(amg);
+        return amg_build(amg, amg->type);
+    }
+    amg->general = general;
     for (struct amg_level *l = amg->level;; l++) {
         TRY(amg_find_smoother(amg, l, false));
         if (l + 1 == amg->level + amg->levels)

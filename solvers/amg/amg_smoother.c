@@ -3,6 +3,9 @@
  * what the set-up finds (amg_find_smoother), the steps (amg_plan_smoother), and the application
  * (amg_smooth). The names of smoothers are checked in precond_amg.c.
  *
+ * Of a matrix that is not symmetric: Jacobi by fine (F) and coarse rows (C), F F before the correction and F C F
+ * after it. The first two and F C are each a matrix (struct amg_halves).
+ *
  * The usual smoother, of degree 2, is one matrix S with the pattern of A, so x = S f and x = x + S f
  * are one product each.
  *

@@ -310,6 +310,13 @@ static void new_values(void **state)
     assert_true(hash_of(ctx, m) != hash);
     assert_ok(ctx, spmv_preconditioner_update_values(m, values));
     assert_true(hash_of(ctx, m) == hash);
+    spmv_matrix *const laplacian = generate(ctx, SLOW ? "convdiff2d:24,0" : "convdiff2d:50,0", SPMV_F64, &other);
+    spmv_preconditioner *const first = make(ctx, &other, &renewed);
+    assert_false(inside(first)->general);
+    assert_ok(ctx, spmv_preconditioner_update_values(first, values));
+    assert_true(hash_of(ctx, first) == hash);
+    spmv_preconditioner_destroy(first);
+    spmv_matrix_destroy(laplacian);
     support_free_in(ctx, values, changed);
     spmv_preconditioner_destroy(m);
     spmv_preconditioner_destroy(plain);
