@@ -82,10 +82,11 @@ typedef struct spmv_preconditioner_options {
     /* amg: 1: the values may be replaced later (spmv_preconditioner_update_values); default 0 */
     int update_values;
 
-    /* jacobi, block-jacobi: 1: A is any square matrix; default 0: symmetric positive definite.
-     * With 1, jacobi takes diagonal entries of either sign, and block-jacobi inverts its blocks by
-     * LU with partial pivoting; a singular block is replaced by its diagonal (info.fallen). A
-     * diagonal entry of 0 that would be needed gives SPMV_ERROR_SINGULAR. */
+    /* jacobi, block-jacobi, amg: 1: A need not be symmetric; default 0: symmetric positive definite.
+     * With 1, amg examines whether A is symmetric (see below), jacobi takes diagonal entries of
+     * either sign, and block-jacobi inverts its blocks by LU with partial pivoting; a singular block
+     * is replaced by its diagonal (info.fallen). A diagonal entry of 0 that would be needed gives
+     * SPMV_ERROR_SINGULAR (amg: SPMV_ERROR_NOT_POSITIVE, also for a negative one). */
     int general;
 
     /* ilut: entries below drop times the mean absolute value of their row are dropped, 0 <= drop <
@@ -103,7 +104,8 @@ typedef struct spmv_preconditioner_options {
 SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *options, size_t size);
 
 /* Makes a preconditioner for a symmetric positive definite matrix A; "none", "ilu0", "ilut", and
- * with options.general "jacobi" and "block-jacobi", for any square matrix. May wait.
+ * with options.general "jacobi" and "block-jacobi", for any square matrix; with options.general
+ * "amg", for one with a positive diagonal. May wait.
  *
  *   name          M (D is the diagonal of A)
  *   ------------  ---------------------------------------------------------------------------------
@@ -137,7 +139,14 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
  *                 of at most 400 rows is inverted. Under vectors of f64 the hierarchy is in f32 where
  *                 that is precise enough (info.layout). For a singular positive semidefinite matrix,
- *                 M is positive definite too.
+ *                 M is positive definite too. With options.general, if some |a_ij - a_ji| is above
+ *                 2^-20 sqrt(a_ii a_jj), options.block is at most 1 and no options.near_null is given:
+ *                 P is classical interpolation of A, R' that of A', and the next matrix is R A P
+ *                 without entries of up to 0.02 times the largest beside the diagonal of their row,
+ *                 which are added to the diagonal. The smoother is Jacobi: two steps for rows that are
+ *                 not coarse before the correction; a step for these, one for coarse rows, and one
+ *                 for these after it (options.degree is not used). A matrix of at most 200 rows is
+ *                 inverted.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
  *                 it cannot be made (SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
  *                 SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), jacobi is made, else none, and info.why

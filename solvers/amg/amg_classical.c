@@ -7,9 +7,13 @@
  *            The next level has a row for each coarse row.
  *   P        e_j for a coarse row j. Another row i depends on coarse rows C_i and on others F_i; b_k is the sum
  *            of -a_kj over C_k. F_i without b_k > 0 are taken as weak. ("extended+i")
- *              p_ij = (-a_ij + sum_k a_ik a_kj / (b_k - a_ik)) / d_i, k in F_i, the terms for j in C_i and C_k
- *              d_i  = a_ii + sum of weak a_ij - sum_k a_ik^2 / (b_k - a_ik)
+ *              p_ij = (-a_ij + sum_k a_ik a_kj / (b_k - a_ki)) / d_i, k in F_i, the terms for j in C_i and C_k
+ *              d_i  = a_ii + sum of weak a_ij - sum_k a_ik a_ki / (b_k - a_ki)
  *            The AMG_INTERPOLATE_MOST largest p_ij are kept, and multiplied so that the row keeps its sum.
+ *
+ * All levels of a matrix that is not symmetric have P of A and Q of A', for the same coarse rows, with a row of
+ * each for each row of A. In "depends" and in the sum of a_ki, only negative entries count. The sum of a row of
+ * P or Q is at most 1.
  *
  * Sources: H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, "Distance-two interpolation for
  * parallel algebraic multigrid", Numer. Linear Algebra Appl. 15, 2008; H. De Sterck, U. M. Yang, J. J.
@@ -24,8 +28,21 @@ enum { ROUNDS = 4 };
 
 static struct amg_dependence graph_of(const struct amg *amg, const struct amg_level *l)
 {
-    const struct amg_dependence graph = {
-        .a = amg_rows_of(&l->a), .diagonal = l->diagonal, .threshold = amg->strength, .largest = l->strongest};
+    const struct amg_dependence graph = {.a = amg_rows_of(&l->a),
+                                         .t = amg_rows_of(&l->a_t),
+                                         .diagonal = l->diagonal,
+                                         .threshold = amg->strength,
+                                         .largest = l->strongest};
+    return graph;
+}
+
+/* The same of A'. */
+static struct amg_dependence transposed(struct amg_dependence graph, void *largest)
+{
+    const struct amg_csr a = graph.a;
+    graph.a = graph.t;
+    graph.t = a;
+    graph.largest = largest;
     return graph;
 }
 
@@ -37,8 +54,8 @@ spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l)
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_sample s = {.graph = graph_of(amg, l), .stride = ceil_divide(l->rows, SAMPLE)};
     int64_t balance = 0;
-    amg->classical = false;
-    if (l->nulls > 0 || l->near_null != NULL || l->rows <= AMG_COARSEST)
+    amg->classical = amg->general;
+    if (amg->general || l->nulls > 0 || l->near_null != NULL || l->rows <= AMG_COARSEST)
         return SPMV_OK;
     const int64_t sample = ceil_divide(l->rows, s.stride);
     TRY(amg_alloc(&work, sample * 8, (void **)&s.count));
@@ -50,7 +67,7 @@ done:
     return st;
 }
 
-/* m, in l->strongest */
+/* m, in l->strongest; of A' in l->strongest_t */
 static spmv_status find_dependence(const struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
@@ -58,6 +75,12 @@ static spmv_status find_dependence(const struct amg *amg, struct amg_level *l)
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
     const struct amg_dependence graph = graph_of(amg, l);
     TRY(run_dependence(amg, &graph, l->rows));
+    if (amg->general) {
+        if (l->strongest_t == NULL)
+            TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest_t));
+        const struct amg_dependence other = transposed(graph, l->strongest_t);
+        TRY(run_dependence(amg, &other, l->rows));
+    }
 done:
     return st;
 }
@@ -93,43 +116,77 @@ done:
 }
 
 /* *s: the arguments, with the coarse rows on which each row depends. */
-static spmv_status find_coarse_near(const struct amg *amg, struct amg_level *l, struct amg_interpolation *s)
+static spmv_status find_coarse_near(const struct amg *amg, const struct amg_level *l, struct amg_pool *work,
+                                    struct amg_dependence graph, struct amg_interpolation *s)
 {
     spmv_status st = SPMV_OK;
-    *s = (struct amg_interpolation){.graph = graph_of(amg, l), .aggregate = l->aggregate, .p = amg_rows_of(&l->p)};
-    TRY(amg_alloc_vector(amg, &l->work, l->rows, &s->to_coarse));
-    TRY(amg_alloc(&l->work, l->rows * 4, (void **)&s->near_count));
-    TRY(amg_alloc(&l->work, l->a.nnz * 4, (void **)&s->near.col));
-    TRY(amg_alloc_vector(amg, &l->work, l->a.nnz, &s->near.val));
+    *s = (struct amg_interpolation){.graph = graph, .aggregate = l->aggregate};
+    TRY(amg_alloc_vector(amg, work, l->rows, &s->to_coarse));
+    TRY(amg_alloc(work, l->rows * 4, (void **)&s->near_count));
+    TRY(amg_alloc(work, l->a.nnz * 4, (void **)&s->near.col));
+    TRY(amg_alloc_vector(amg, work, l->a.nnz, &s->near.val));
     TRY(run_coarse_near(amg, s, l->rows));
 done:
+    return st;
+}
+
+/* *p = the interpolation of the graph's matrix. */
+static spmv_status interpolate(struct amg *amg, struct amg_level *l, struct amg_dependence graph, int64_t *counts,
+                               int64_t coarse, spmv_csr *p, void **values)
+{
+    spmv_status st = SPMV_OK;
+    const int64_t room = AMG_INTERPOLATE_MOST * l->rows;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_interpolation s;
+    TRY(find_coarse_near(amg, l, &work, graph, &s));
+    s.count = counts;
+    TRY(amg_alloc(&work, room * 4, (void **)&s.room.col));
+    TRY(amg_alloc_vector(amg, &work, room, &s.room.val));
+    TRY(run_interpolate(amg, &s, l->rows));
+    TRY(amg_new_rows(amg, l, l->rows, counts, coarse, room, p, values));
+    s.p = amg_rows_of(p);
+    TRY(run_interpolate_place(amg, &s, l->rows));
+done:
+    amg_release(&work);
+    return st;
+}
+
+/* New values of *p. */
+static spmv_status interpolate_values(const struct amg *amg, const struct amg_level *l, struct amg_dependence graph,
+                                      const spmv_csr *p)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_interpolation s;
+    TRY(find_coarse_near(amg, l, &work, graph, &s));
+    s.p = amg_rows_of(p);
+    TRY(run_interpolate_values(amg, &s, l->rows));
+done:
+    amg_release(&work);
     return st;
 }
 
 spmv_status amg_interpolate(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t coarse)
 {
     spmv_status st = SPMV_OK;
-    const int64_t room = AMG_INTERPOLATE_MOST * l->rows;
-    struct amg_interpolation s;
-    TRY(find_coarse_near(amg, l, &s));
-    s.count = counts;
-    TRY(amg_alloc(&l->work, room * 4, (void **)&s.room.col));
-    TRY(amg_alloc_vector(amg, &l->work, room, &s.room.val));
-    TRY(run_interpolate(amg, &s, l->rows));
-    TRY(amg_new_rows(amg, l, l->rows, counts, coarse, room, &l->p, &l->p_values));
-    s.p = amg_rows_of(&l->p);
-    TRY(run_interpolate_place(amg, &s, l->rows));
+    const struct amg_dependence graph = graph_of(amg, l);
+    TRY(interpolate(amg, l, graph, counts, coarse, &l->p, &l->p_values));
+    if (amg->general)
+        TRY(interpolate(amg, l, transposed(graph, l->strongest_t), counts, coarse, &l->q, &l->q_values));
 done:
     return st;
 }
 
-spmv_status amg_interpolate_values(const struct amg *amg, struct amg_level *l)
+spmv_status amg_interpolate_values(struct amg *amg, struct amg_level *l)
 {
     spmv_status st = SPMV_OK;
-    struct amg_interpolation s;
+    if (amg->general)
+        TRY(amg_transpose_values(amg, l));
     TRY(find_dependence(amg, l));
-    TRY(find_coarse_near(amg, l, &s));
-    TRY(run_interpolate_values(amg, &s, l->rows));
+    const struct amg_dependence graph = graph_of(amg, l);
+    TRY(interpolate_values(amg, l, graph, &l->p));
+    if (amg->general)
+        TRY(interpolate_values(amg, l, transposed(graph, l->strongest_t), &l->q));
 done:
     return st;
 }

@@ -1,13 +1,13 @@
 /* Rows of classical interpolation: dependences, coarse rows, P (amg_classical.c).
  *
- * Row i depends on row j if -a_ij > threshold m_i, where m_i is the largest -a_ik. All matrices are
- * symmetric, so j depends on i if -a_ij > threshold m_j.
+ * Row i depends on row j if -a_ij > threshold m_i, where m_i is the largest -a_ik. For a symmetric matrix,
+ * j depends on i if -a_ij > threshold m_j. For another one, row i of A' has the a_ji.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #ifndef AMG_CLASSICAL_ROWS_H
 #define AMG_CLASSICAL_ROWS_H
 
-#include "solvers/amg/amg_common.h"
+#include "solvers/amg/amg_given_rows.h" /* amg_entry */
 
 /* Classical interpolation is taken if more than one of AMG_FAR_WEIGHT dependences is one-way by far
  * (one_way). */
@@ -25,10 +25,22 @@
 
 struct amg_dependence {
     struct amg_csr a;
+    struct amg_csr t;     /* A'; without arrays if A is symmetric */
     const void *diagonal; /* T: of a; 0 for rows that the hierarchy leaves out */
     double threshold;
     void *largest; /* T: m */
 };
+
+AMG_ROW int amg_is_symmetric(const struct amg_dependence *s)
+{
+    return s->t.col == (const int32_t *)0;
+}
+
+/* The matrix whose row i has the entries of column i. */
+AMG_ROW const struct amg_csr *amg_columns_of(const struct amg_dependence *s)
+{
+    return amg_is_symmetric(s) ? &s->a : &s->t;
+}
 
 /* Every stride-th row. */
 struct amg_sample {
@@ -66,13 +78,26 @@ AMG_ROW uint64_t amg_used_key(uint64_t state, double use, int64_t row)
 
 #ifdef TYPED
 
-/* -a_ij for entry k of row i, if that is positive and both rows are used; else 0 */
+/* -a_ij for entry k of row i of a, if that is positive and both rows are used; else 0 */
+AMG_ROW T TYPED(amg_pull_in)(const struct amg_csr *a, const T *diagonal, int64_t i, int64_t k)
+{
+    const int64_t j = a->col[k];
+    const T value = ((const T *)a->val)[k];
+    return value < 0 && j != i && diagonal[i] > 0 && diagonal[j] > 0 ? -value : 0;
+}
+
 AMG_ROW T TYPED(amg_pull)(const struct amg_dependence *s, int64_t i, int64_t k)
 {
-    const T *diagonal = (const T *)s->diagonal;
-    const int64_t j = s->a.col[k];
-    const T value = ((const T *)s->a.val)[k];
-    return value < 0 && j != i && diagonal[i] > 0 && diagonal[j] > 0 ? -value : 0;
+    return TYPED(amg_pull_in)(&s->a, (const T *)s->diagonal, i, k);
+}
+
+/* -a_ji in the same way, for entry k of row i, which is (i, j) and has the pull -a_ij */
+AMG_ROW T TYPED(amg_pull_back)(const struct amg_dependence *s, int64_t i, int64_t k, T pull)
+{
+    if (amg_is_symmetric(s))
+        return pull;
+    const T value = TYPED(amg_entry)(&s->t, i, s->a.col[k]);
+    return pull > 0 && value < 0 ? -value : 0;
 }
 
 /* m_i, or that of the first `entries` of the row */
@@ -133,38 +158,46 @@ AMG_ROW void TYPED(amg_dependence)(const struct amg_dependence *s, int64_t i)
  * depends is not coarse. */
 AMG_ROW void TYPED(amg_split_begin)(const struct amg_split *s, int64_t i)
 {
+    const struct amg_csr *columns = amg_columns_of(&s->graph);
     const T *diagonal = (const T *)s->graph.diagonal, *most = (const T *)s->graph.largest;
-    const int64_t end = amg_offset(&s->graph.a, i + 1);
+    const int64_t end = amg_offset(columns, i + 1);
     T use = 0;
-    for (int64_t k = amg_offset(&s->graph.a, i); k < end; k++) {
-        const T pull = TYPED(amg_pull)(&s->graph, i, k);
-        if (TYPED(amg_pulls)(&s->graph, pull, most[s->graph.a.col[k]]))
-            use += pull / diagonal[s->graph.a.col[k]];
+    for (int64_t k = amg_offset(columns, i); k < end; k++) {
+        const T pull = TYPED(amg_pull_in)(columns, diagonal, i, k);
+        if (TYPED(amg_pulls)(&s->graph, pull, most[columns->col[k]]))
+            use += pull / diagonal[columns->col[k]];
     }
     s->key[i] = amg_used_key(use > 0 ? AMG_UNDECIDED : AMG_EXCLUDED, (double)use, i);
+}
+
+/* Whether row i of a, which is A or A', has an undecided row with a larger key, and one of both depends on the
+ * other. */
+AMG_ROW int TYPED(amg_has_rival)(const struct amg_split *s, const struct amg_csr *a, int64_t i)
+{
+    const T *most = (const T *)s->graph.largest;
+    const int either = amg_is_symmetric(&s->graph), rows = a == &s->graph.a;
+    const int64_t end = amg_offset(a, i + 1);
+    for (int64_t k = amg_offset(a, i); k < end; k++) {
+        const int64_t j = a->col[k];
+        const uint64_t other = s->key[j];
+        if (amg_state(other) == AMG_UNDECIDED && other > s->key[i]) {
+            const T pull = TYPED(amg_pull_in)(a, (const T *)s->graph.diagonal, i, k);
+            const int own = either ? most[i] < most[j] : rows;
+            if (TYPED(amg_pulls)(&s->graph, pull, own ? most[i] : most[j]))
+                return 1;
+        }
+    }
+    return 0;
 }
 
 /* near_key: the key after this step. A row becomes coarse if its key is larger than those of the undecided
  * rows that depend on it, or on which it depends. */
 AMG_ROW void TYPED(amg_split_decide)(const struct amg_split *s, int64_t i)
 {
-    const T *most = (const T *)s->graph.largest;
     const uint64_t key = s->key[i];
-    uint64_t next = key;
-    if (amg_state(key) == AMG_UNDECIDED) {
-        next = amg_with_state(key, AMG_ROOT_STATE);
-        const int64_t end = amg_offset(&s->graph.a, i + 1);
-        for (int64_t k = amg_offset(&s->graph.a, i); k < end && next != key; k++) {
-            const int64_t j = s->graph.a.col[k];
-            const uint64_t other = s->key[j];
-            if (amg_state(other) == AMG_UNDECIDED && other > key) {
-                const T pull = TYPED(amg_pull)(&s->graph, i, k);
-                if (TYPED(amg_pulls)(&s->graph, pull, most[i] < most[j] ? most[i] : most[j]))
-                    next = key;
-            }
-        }
-    }
-    s->near_key[i] = next;
+    const int stays = amg_state(key) != AMG_UNDECIDED || TYPED(amg_has_rival)(s, &s->graph.a, i) ||
+                      (!amg_is_symmetric(&s->graph) && TYPED(amg_has_rival)(s, &s->graph.t, i));
+    s->near_key[i] = stays ? key : amg_with_state(key, AMG_ROOT_STATE);
 }
 
 /* A row that depends on a coarse one is not coarse. */
@@ -232,7 +265,9 @@ AMG_ROW void TYPED(amg_gather)(struct TYPED(amg_gathered) * g, int32_t col, T va
     g->val[at] += value;
 }
 
-/* The row of P of a row that is not coarse, by the interpolation "extended+i": see amg_classical.c. */
+/* The row of P of a row that is not coarse, by the interpolation "extended+i": see amg_classical.c. If A is not
+ * symmetric, the row's sum is at most 1: columns of A, and rows without their small entries, may have a diagonal
+ * entry below the sum beside it, and large weights would magnify rounding errors. */
 AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i, struct TYPED(amg_gathered) * g)
 {
     const T *val = (const T *)s->graph.a.val, *most = (const T *)s->graph.largest, *to_coarse = (const T *)s->to_coarse;
@@ -251,14 +286,16 @@ AMG_ROW void TYPED(amg_gather_row)(const struct amg_interpolation *s, int64_t i,
         } else if (s->aggregate[j] >= 0) {
             TYPED(amg_gather)(g, s->aggregate[j], pull);
         } else {
-            const T share = pull / (to_coarse[j] + pull);
+            const T back = TYPED(amg_pull_back)(&s->graph, i, k, pull), share = pull / (to_coarse[j] + back);
             const int64_t first = amg_offset(&s->graph.a, j), last = first + s->near_count[j];
-            divisor -= pull * share;
+            divisor -= back * share;
             for (int64_t q = first; q < last; q++)
                 TYPED(amg_gather)(g, s->near.col[q], share * ((const T *)s->near.val)[q]);
         }
     }
     g->divisor = divisor > (T)AMG_LEAST_DIVISOR * diagonal ? divisor : g->all;
+    if (!amg_is_symmetric(&s->graph) && g->divisor < g->all)
+        g->divisor = g->all;
 }
 
 /* Moves the largest entries to the front, with ascending columns. Returns their number. */

@@ -24,7 +24,7 @@ static spmv_status check_pivots(struct amg *amg, const double *pivot, double tol
         amg->left_out += !(host[i] > tolerance);
         if (!(host[i] >= -4 * tolerance) || (amg_is_narrower(amg) && host[i] <= fmax(tolerance, SMALL_PIVOT))) {
             amg->imprecise = amg_is_narrower(amg);
-            st = amg_not_positive(amg, l, isfinite(host[i]) ? host[i] : -2);
+            st = amg_not_positive(amg, l, isfinite(host[i]) ? host[i] : AMG_OVERFLOWN);
             break;
         }
     }
@@ -55,7 +55,7 @@ spmv_status amg_invert_coarsest(struct amg *amg)
     const struct amg_level *l = &amg->level[amg->levels - 1];
     const int64_t n = l->rows;
     struct amg_pool work = {.ctx = amg->ctx};
-    struct amg_coarsest s = {.a = amg_rows_of(&l->a), .diagonal = l->diagonal};
+    struct amg_coarsest s = {.a = amg_rows_of(&l->a), .diagonal = l->diagonal, .dense.general = amg->general};
     struct amg_dense *const dense = &s.dense;
     dense->n = n;
     dense->tolerance = 16 * (double)n * real_limits_of(amg->type).roundoff;
@@ -67,6 +67,8 @@ spmv_status amg_invert_coarsest(struct amg *amg)
     TRY(amg_alloc(&work, n * 8, (void **)&dense->own));
     TRY(amg_alloc(&work, n * 8, (void **)&dense->column[0]));
     TRY(amg_alloc(&work, n * 8, (void **)&dense->column[1]));
+    TRY(amg_alloc(&work, n * 8, (void **)&dense->row[0]));
+    TRY(amg_alloc(&work, n * 8, (void **)&dense->row[1]));
     TRY(amg_alloc(&work, n * 8, (void **)&dense->pivot));
     TRY(amg_alloc(&work, 4, (void **)&dense->arrived));
     TRY(spmv_map_index(amg->ctx, SPMV_I32, &(int32_t){0}, NULL, dense->arrived, 1));

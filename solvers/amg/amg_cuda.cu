@@ -328,20 +328,22 @@ __global__ void __launch_bounds__(SWEEP_THREADS) invert_kernel(amg_dense d)
 {
     const int64_t n = d.n;
     for (int64_t k = 0; k < n; k++) {
-        const double *const c = d.column[k % 2];
-        double *const next = d.column[(k + 1) % 2];
-        const amg_sweep s = amg_sweep_of(grid_barrier::load_others(c + k), d.own[k], d.tolerance);
+        const double *const c = d.column[k % 2], *const r = d.general ? d.row[k % 2] : c;
+        double *const next = d.column[(k + 1) % 2], *const next_row = d.general ? d.row[(k + 1) % 2] : next;
+        const amg_sweep s = amg_sweep_of(&d, grid_barrier::load_others(c + k), d.own[k]);
         for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
             const double ci = grid_barrier::load_others(c + i);
             if (i == k && threadIdx.x == 0)
                 d.pivot[k] = s.ratio;
-            for (int64_t j = threadIdx.x; j <= i; j += SWEEP_THREADS) {
-                const double w = swept(s, d.element[i * n + j], i, j, k, ci, grid_barrier::load_others(c + j));
+            for (int64_t j = threadIdx.x; j < (d.general ? n : i + 1); j += SWEEP_THREADS) {
+                const double old = d.element[i * n + j], other = grid_barrier::load_others(r + j);
+                const double w =
+                    d.general ? amg_exchanged(&s, old, i, j, k, ci, other) : swept(s, old, i, j, k, ci, other);
                 d.element[i * n + j] = w;
                 if (j == k + 1)
                     next[i] = w;
-                else if (i == k + 1)
-                    next[j] = w;
+                if (i == k + 1)
+                    next_row[j] = w;
             }
         }
         __syncthreads();
@@ -373,7 +375,7 @@ __global__ void __launch_bounds__(ALONE_THREADS) invert_alone_kernel(amg_dense d
     for (int k = 0; k < n; k++) {
         const double *const c = column[k % 2];
         double *const next = column[(k + 1) % 2];
-        const amg_sweep s = amg_sweep_of(c[k], d.own[k], d.tolerance);
+        const amg_sweep s = amg_sweep_of(&d, c[k], d.own[k]);
         if (threadIdx.x == 0)
             d.pivot[k] = s.ratio;
         for (int i = warp; i < n; i += WARPS) {
@@ -400,7 +402,7 @@ spmv_status invert(spmv_context *ctx, const amg_dense *d)
     const spmv_status st = grid_barrier::limits(ctx, &shared_bytes, &most_blocks);
     if (st != SPMV_OK || d->n == 0)
         return st;
-    if (d->n <= ALONE_MOST && ALONE_BYTES <= shared_bytes)
+    if (!d->general && d->n <= ALONE_MOST && ALONE_BYTES <= shared_bytes)
         return launch_with_shared<invert_alone_kernel>(ctx, "amg invert", {1, ALONE_THREADS, ALONE_BYTES, false}, *d);
     const int blocks = (int)min_i64(d->n, most_blocks);
     return launch_shaped(ctx, "amg invert", {blocks, SWEEP_THREADS, 0, false, most_blocks > 1}, invert_kernel, *d);

@@ -12,6 +12,9 @@
  * symmetric. It is positive definite, because the bound of the eigenvalues is not below them (W.
  * Hackbusch, "Multi-grid methods and applications", 1985; Y. Notay, ETNA 37, 2010).
  *
+ * If A is not symmetric, R takes the place of P', and the steps before and after differ. They take five products
+ * with parts of A, of which two have about half of its entries.
+ *
  * f is overwritten by its residual, so a level has three vectors. With the usual smoother, a level takes
  * six products and nothing else. With another degree k, an application takes 2 k products with A on each
  * level, one with P and one with P', and 6 k + 1 passes over vectors. Nothing is allocated, and nothing

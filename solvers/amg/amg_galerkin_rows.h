@@ -21,6 +21,16 @@ struct amg_coarse {
     int nulls; /* near-null-space vectors; 0: one */
 };
 
+/* A matrix without its small entries. */
+struct amg_filter {
+    struct amg_csr a, to;
+    double threshold; /* an entry is small up to this times the largest |a_ik| beside the diagonal */
+    int64_t *count;   /* entries of each row of `to` */
+};
+
+/* A ratio of numbers that are not finite. */
+#define AMG_OVERFLOWN (-1e308)
+
 /* A sum of a_ii p_i^2 with one more term. */
 AMG_ROW double amg_add_mass(double sum, double diagonal, double p)
 {
@@ -48,7 +58,7 @@ AMG_ROW void TYPED(amg_coarse_mass)(const struct amg_coarse *s, int64_t j)
 }
 
 /* Row j of C = P'AP. p'Ap is 0 if p is in the null space of A, up to rounding relative to the mass of p.
- * ratio: p'Ap over the mass, -2 for numbers that are not finite. least: the largest entry that counts
+ * ratio: p'Ap over the mass, AMG_OVERFLOWN for numbers that are not finite. least: the largest entry that counts
  * as 0. Row and column of a near-null-space vector that was left out of an aggregate are 0; its diagonal
  * entry becomes 1, so the matrix stays regular. */
 AMG_ROW void TYPED(amg_coarse_check)(const struct amg_coarse *s, int64_t j)
@@ -62,8 +72,68 @@ AMG_ROW void TYPED(amg_coarse_check)(const struct amg_coarse *s, int64_t j)
         val[at] = 1;
     const double own = at < last && s->c.col[at] == j ? (double)val[at] : 0;
     const double ratio = mass > 0 ? own / mass : left_out;
-    s->ratio[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : -2;
+    s->ratio[j] = ratio >= -1e300 && ratio <= 1e300 && mass <= 0x1.fffffffffffffp1023 ? ratio : AMG_OVERFLOWN;
     s->least[j] = mass * s->tolerance;
+}
+
+/* The largest small entry of row i. */
+AMG_ROW T TYPED(amg_small)(const struct amg_filter *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    T most = 0;
+    for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++) {
+        const T size = TYPED(amg_abs)(val[k]);
+        most = s->a.col[k] != i && size > most ? size : most;
+    }
+    return most * (T)s->threshold;
+}
+
+/* count_i: the entries of row i that are not small, and the diagonal entry. */
+AMG_ROW void TYPED(amg_filter_count)(const struct amg_filter *s, int64_t i)
+{
+    const T small = TYPED(amg_small)(s, i);
+    int64_t count = 0;
+    for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
+        count += s->a.col[k] == i || TYPED(amg_abs)(((const T *)s->a.val)[k]) > small;
+    s->count[i] = count;
+}
+
+/* Row i without the small entries, which are added to the diagonal entry. */
+AMG_ROW void TYPED(amg_filter_fill)(const struct amg_filter *s, int64_t i)
+{
+    const T small = TYPED(amg_small)(s, i), *val = (const T *)s->a.val;
+    T *to = (T *)s->to.val;
+    T sum = 0;
+    int64_t at = amg_offset(&s->to, i), middle = -1;
+    for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
+        if (s->a.col[k] == i || TYPED(amg_abs)(val[k]) > small) {
+            middle = s->a.col[k] == i ? at : middle;
+            s->to.col[at] = s->a.col[k];
+            to[at++] = val[k];
+        } else {
+            sum += val[k];
+        }
+    if (middle >= 0)
+        to[middle] += sum;
+}
+
+/* The same for new values: the pattern of `to` stays. */
+AMG_ROW void TYPED(amg_filter_values)(const struct amg_filter *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val;
+    T *to = (T *)s->to.val;
+    T sum = 0;
+    int64_t at = amg_offset(&s->to, i), middle = -1;
+    const int64_t last = amg_offset(&s->to, i + 1);
+    for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
+        if (at < last && s->to.col[at] == s->a.col[k]) {
+            middle = s->a.col[k] == i ? at : middle;
+            to[at++] = val[k];
+        } else {
+            sum += val[k];
+        }
+    if (middle >= 0)
+        to[middle] += sum;
 }
 
 #endif

@@ -86,7 +86,13 @@ spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv
     TRY(take_given(amg, source->a));
     TRY(check_given(amg, &sorted, &valid));
     if (!valid || !sorted)
-        TRY(precond_source_read(amg->ctx, amg->m->name, source)); /* finds what is wrong */
+        st = precond_source_read(amg->ctx, amg->m->name, source); /* finds what is wrong */
+    if (st == SPMV_ERROR_NOT_POSITIVE && amg->any)
+        st = context_fail(amg->ctx, st,
+                          "preconditioner amg: the diagonal entry of row %lld%s is %g: all must be positive; take "
+                          "ilut, or jacobi, which takes either sign",
+                          context_number(amg->ctx, source->bad), context_counted(amg->ctx), source->bad_value);
+    TRY(st);
     if (!sorted) {
         amg->updates = false; /* new values have the order of the caller's matrix */
         TRY(sort_given(amg->ctx, &source->host, matrix));
@@ -108,6 +114,25 @@ void amg_drop_given_values(struct amg *amg, const spmv_csr *a)
 }
 
 /* ------------------------------------------------------------ values and vectors */
+
+spmv_status amg_find_symmetry(struct amg *amg)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    const int64_t n = amg->level[0].rows;
+    struct amg_symmetry s = {.a = amg_rows_of(&amg->level[0].a)};
+    int64_t differs = 0;
+    amg->general = false;
+    if (!amg->any || amg->nulls > 0 || amg->near_null != NULL || amg->given.val == NULL)
+        return SPMV_OK;
+    TRY(amg_alloc(&work, n * 8, (void **)&s.differs));
+    TRY(run_symmetry(amg, &s, n));
+    TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I64, s.differs, n, &differs));
+    amg->general = differs != 0;
+done:
+    amg_release(&work);
+    return st;
+}
 
 /* The caller's values, or converted to the hierarchy's type. If that is narrower than the vectors, A is
  * first divided by a power of two near its largest element. */

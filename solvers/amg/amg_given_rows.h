@@ -22,6 +22,15 @@ struct amg_conversion {
     void *to; /* T */
 };
 
+/* A valid matrix with ascending columns. */
+struct amg_symmetry {
+    struct amg_csr a;
+    int64_t *differs; /* see symmetry */
+};
+
+/* |a_ij - a_ji| up to this, relative to sqrt(a_ii a_jj), is taken for rounding errors. */
+#define AMG_ROUNDING 0x1p-20
+
 /* A vector on its way to the hierarchy's type (narrow), or back (widen). The vectors have the other real
  * type. */
 struct amg_scaling {
@@ -66,6 +75,30 @@ AMG_ROW void TYPED(amg_check)(const struct amg_given *s, int64_t i)
             diagonal += amg_source(s->type, s->values, k);
     }
     s->verdict[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1 : !sorted ? 4 * i + 2 : INT64_MAX;
+}
+
+/* Entry (i, j); 0 if there is none. */
+AMG_ROW T TYPED(amg_entry)(const struct amg_csr *a, int64_t i, int64_t j)
+{
+    const int64_t end = amg_offset(a, i + 1), at = first_column_from(a->col, amg_offset(a, i), end, j);
+    return at < end && a->col[at] == j ? ((const T *)a->val)[at] : 0;
+}
+
+/* differs_i: whether an entry a_ij is not a_ji. */
+AMG_ROW void TYPED(amg_symmetry)(const struct amg_symmetry *s, int64_t i)
+{
+    const double own = (double)TYPED(amg_entry)(&s->a, i, i);
+    const int64_t end = amg_offset(&s->a, i + 1);
+    int64_t differs = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end && !differs; k++) {
+        const int64_t j = s->a.col[k];
+        const T other = TYPED(amg_entry)(&s->a, j, i);
+        const double difference = (double)((const T *)s->a.val)[k] - (double)other;
+        if (difference != 0)
+            differs =
+                difference * difference > AMG_ROUNDING * AMG_ROUNDING * own * (double)TYPED(amg_entry)(&s->a, j, j);
+    }
+    s->differs[i] = differs;
 }
 
 /* to_k = source_k times the factor */

@@ -13,8 +13,9 @@
 
 enum {
     AMG_LEVELS = 32,
-    AMG_COARSEST = 400, /* a level of at most so many rows is inverted */
-    AMG_BLOCKS = 24
+    AMG_COARSEST = 400,         /* a level of at most so many rows is inverted */
+    AMG_COARSEST_GENERAL = 200, /* the same, if the matrix is not symmetric */
+    AMG_BLOCKS = 32
 };
 
 /* Blocks of the context's memory that are released together. */
@@ -42,6 +43,10 @@ struct amg_level {
     struct precond_coefficients step[PRECOND_DEGREE + 1];
     void *smoother; /* its values as a matrix, for two steps; NULL: step by step */
     spmv_plan *plan_smoother;
+    /* of a matrix that is not symmetric: see struct amg_halves; plan_smoother is that of `before` */
+    spmv_csr before, after;
+    void *before_values, *after_values, *fine_inverse;
+    spmv_plan *plan_after;
 
     /* the cycle (amg_cycle.c) */
     spmv_plan *plan, *plan_p, *plan_r;
@@ -58,16 +63,22 @@ struct amg_level {
     void *p0_values, *p_values;
     double omega;          /* of p */
     spmv_spgemm_plan *fp0; /* NULL if P is made without it */
-    spmv_csr r;            /* P' (amg_galerkin.c) */
+    spmv_csr r;            /* P', or Q' (amg_galerkin.c) */
     void *r_values;
     spmv_matrix *transpose; /* the pattern of R */
-    void *entry;            /* the number in P of each entry of R */
+    void *entry;            /* the number in P, or Q, of each entry of R */
     spmv_spgemm_plan *ap, *rap;
+    /* of a matrix that is not symmetric (amg_classical.c): A', in the same way, and Q, the interpolation of A' */
+    spmv_csr a_t, q;
+    void *a_t_values, *q_values;
+    spmv_matrix *a_transpose;
+    void *a_entry;
     struct amg_pool pool;
 
     /* while the transfer is computed */
-    void *strongest; /* the strongest coupling of each row; NULL: not known */
-    void *f_inverse; /* reciprocals of f's diagonal */
+    void *strongest;   /* the strongest coupling of each row; NULL: not known */
+    void *strongest_t; /* the same of A' */
+    void *f_inverse;   /* reciprocals of f's diagonal */
     struct amg_pool work;
 };
 
@@ -85,6 +96,7 @@ struct amg {
     /* options */
     bool l1;         /* the smoother is l1-Jacobi */
     bool updates;    /* the values may be replaced */
+    bool any;        /* the matrix need not be symmetric */
     int degree;      /* of the smoother */
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
@@ -100,6 +112,7 @@ struct amg {
     spmv_type type; /* that of the vectors, or the other real type */
     double scale;   /* it is that of A times this power of two */
     bool classical; /* classical interpolation in place of aggregates */
+    bool general;   /* A is not symmetric: R is not P' */
     int levels;
     struct amg_level level[AMG_LEVELS];
 
@@ -197,6 +210,8 @@ void amg_clear(struct amg *amg);
 spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv_matrix **matrix);
 /* Releases the copy of the values as given, if the hierarchy has its own. */
 void amg_drop_given_values(struct amg *amg, const spmv_csr *a);
+/* amg->general. */
+spmv_status amg_find_symmetry(struct amg *amg);
 /* The first level's values, and its near-null-space vectors. */
 spmv_status amg_take_values(struct amg *amg);
 spmv_status amg_take_near_null(struct amg *amg);
@@ -250,15 +265,18 @@ spmv_status amg_prolong_basis(struct amg *amg, struct amg_level *l, int64_t *cou
 spmv_status amg_choose_interpolation(struct amg *amg, const struct amg_level *l);
 spmv_status amg_find_coarse_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *coarse);
 spmv_status amg_interpolate(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t coarse);
-spmv_status amg_interpolate_values(const struct amg *amg, struct amg_level *l);
+spmv_status amg_interpolate_values(struct amg *amg, struct amg_level *l);
 
-/* R = P' and the next level's matrix P'AP, and their values. The check of that matrix is queued. */
+/* A' of a matrix that is not symmetric, and its values. */
+spmv_status amg_transpose_matrix(struct amg *amg, struct amg_level *l);
+spmv_status amg_transpose_values(const struct amg *amg, const struct amg_level *l);
+/* R = P' (or Q') and the next level's matrix R A P, and their values. The check of that matrix is queued. */
 spmv_status amg_multiply(struct amg *amg, struct amg_level *l);
 spmv_status amg_multiply_values(struct amg *amg, struct amg_level *l);
 /* What the last check found, if that is not known yet, for the matrix of level l: read now; or given. */
 spmv_status amg_judge(struct amg *amg, const struct amg_level *l);
 spmv_status amg_judge_read(struct amg *amg, const struct amg_level *l, double least);
-/* Fails. ratio: -2 if numbers of the level overflow. */
+/* Fails. ratio: AMG_OVERFLOWN if numbers of the level overflow. */
 spmv_status amg_not_positive(const struct amg *amg, const struct amg_level *l, double ratio);
 
 /* The inverse of the last level's matrix. */
@@ -273,7 +291,7 @@ spmv_status amg_apply(void *amg, const void *r, void *z);
 
 /* ------------------------------------------------------------------------- backends */
 
-/* Inverts a symmetric matrix, times -1, and sets its pivots; see struct amg_dense. Queued. */
+/* Inverts a matrix, a symmetric one times -1, and sets its pivots; see struct amg_dense. Queued. */
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense);
 spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
 

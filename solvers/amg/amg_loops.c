@@ -66,7 +66,7 @@ static void sweep(const struct amg_dense *d, int64_t k, double *factors)
     const int64_t n = d->n;
     const double *const c = d->column[k % 2];
     double *const next = d->column[(k + 1) % 2], *const w = d->element;
-    const struct amg_sweep s = amg_sweep_of(c[k], d->own[k], d->tolerance);
+    const struct amg_sweep s = amg_sweep_of(d, c[k], d->own[k]);
     d->pivot[k] = s.ratio;
     for (int64_t i = 0; i < n; i++)
         factors[i] = c[i] * s.factor; /* 0 if the unknown is left out */
@@ -84,6 +84,30 @@ static void sweep(const struct amg_dense *d, int64_t k, double *factors)
         next[i] = w[i <= k ? (k + 1) * n + i : i * n + k + 1];
 }
 
+/* The same for a matrix that is not symmetric. The loops are those of amg_exchanged. */
+static void exchange(const struct amg_dense *d, int64_t k, double *factors)
+{
+    const int64_t n = d->n;
+    double *const w = d->element, *const c = d->column[0];
+    double *const row = w + k * n;
+    const struct amg_sweep s = amg_sweep_of(d, row[k], d->own[k]);
+    d->pivot[k] = s.ratio;
+    for (int64_t j = 0; j < n; j++) {
+        c[j] = w[j * n + k];
+        factors[j] = row[j] * s.factor;
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (i != k) {
+            const double of_row = c[i];
+            for (int64_t j = 0; j < n; j++)
+                w[i * n + j] -= of_row * factors[j];
+            w[i * n + k] = -(of_row * s.factor);
+        }
+    for (int64_t j = 0; j < n; j++)
+        row[j] = factors[j];
+    row[k] = s.factor;
+}
+
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense)
 {
     double *factors = NULL;
@@ -93,7 +117,7 @@ spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense)
 #endif
     const spmv_status st = host_alloc(ctx, dense->n * 8, "an inverse", (void **)&factors);
     for (int64_t k = 0; k < dense->n && st == SPMV_OK; k++)
-        sweep(dense, k, factors);
+        (dense->general ? exchange : sweep)(dense, k, factors);
     host_free(factors);
     return st;
 }

@@ -10,11 +10,12 @@
  * it defines the functions for each T; a file may use functions of those above it.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include "solvers/amg/amg_given_rows.h"
+
 #include "solvers/amg/amg_aggregate_rows.h"
 #include "solvers/amg/amg_classical_rows.h"
 #include "solvers/amg/amg_coarsest_rows.h"
 #include "solvers/amg/amg_galerkin_rows.h"
-#include "solvers/amg/amg_given_rows.h"
 #include "solvers/amg/amg_nodes_rows.h"
 #include "solvers/amg/amg_prolong_rows.h"
 #include "solvers/amg/amg_smoother_rows.h"
@@ -27,6 +28,7 @@
  * line here and one function. */
 #define AMG_STEP_LIST(X)                                                                                               \
     X(CHECK, check, given)                                                                                             \
+    X(SYMMETRY, symmetry, symmetry)                                                                                    \
     X(CONVERT, convert, conversion)                                                                                    \
     X(NARROW, narrow, scaling)                                                                                         \
     X(WIDEN, widen, scaling)                                                                                           \
@@ -35,6 +37,8 @@
     X(POWER_BEGIN, power_begin, bound)                                                                                 \
     X(POWER, power, bound)                                                                                             \
     X(SMOOTHER, smoother, smoother)                                                                                    \
+    X(HALVES_COUNT, halves_count, halves)                                                                              \
+    X(HALVES_FILL, halves_fill, halves)                                                                                \
     X(STRONGEST, strongest, strength)                                                                                  \
     X(STRONG_COUNT, strong_count, strength)                                                                            \
     X(STRONG_FILL, strong_fill, strength)                                                                              \
@@ -68,6 +72,9 @@
     X(INTERPOLATE_PLACE, interpolate_place, interpolation)                                                             \
     X(INTERPOLATE_VALUES, interpolate_values, interpolation)                                                           \
     X(TRANSPOSE, transpose, transposed)                                                                                \
+    X(FILTER_COUNT, filter_count, filter)                                                                              \
+    X(FILTER_FILL, filter_fill, filter)                                                                                \
+    X(FILTER_VALUES, filter_values, filter)                                                                            \
     X(COARSE_MASS, coarse_mass, coarse)                                                                                \
     X(COARSE_CHECK, coarse_check, coarse)                                                                              \
     X(DENSE_CLEAR, dense_clear, coarsest)                                                                              \

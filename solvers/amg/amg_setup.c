@@ -6,7 +6,9 @@
  *   interpolation P         amg_prolong.c      interpolation P        amg_classical.c
  *   next A = P'AP           amg_galerkin.c     next A = P'AP          amg_galerkin.c
  *
- * until AMG_COARSEST rows are left, whose matrix is inverted (amg_coarsest.c). If fewer than a fifth of
+ * If A is not symmetric, interpolation is classical, and R is the transpose of that of A' (amg_classical.c).
+ *
+ * The levels end when AMG_COARSEST rows are left, whose matrix is inverted (amg_coarsest.c). If fewer than a fifth of
  * the rows vanish from one level to the next, or there are AMG_LEVELS levels, the last level is smoothed
  * instead.
  *
@@ -63,6 +65,8 @@ static spmv_status interpolate(struct amg *amg, struct amg_level *l, bool *coars
     int64_t coarse = 0;
     TRY(amg_alloc(&l->work, (l->rows + 1) * 8, &counts));
     TRY(amg_judge(amg, l));
+    if (amg->general)
+        TRY(amg_transpose_matrix(amg, l));
     TRY(amg_find_coarse_rows(amg, l, counts, &coarse));
     *coarser = few_enough(coarse, l->rows);
     if (*coarser)
@@ -71,12 +75,24 @@ done:
     return st;
 }
 
+static void drop_work(const struct amg *amg, struct amg_level *l)
+{
+    amg_release(&l->work);
+    if (!amg->updates) {
+        spmv_matrix_destroy(l->a_transpose);
+        l->a_transpose = NULL;
+        l->a_t = (spmv_csr){0};
+    }
+    l->strongest = l->strongest_t = NULL;
+}
+
 /* The hierarchy, without plans: level by level, until one is small, or the next would not be. */
 static spmv_status build_levels(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     for (struct amg_level *l = amg->level;; l++) {
-        const bool small = l->rows <= AMG_COARSEST, full = amg->levels == AMG_LEVELS;
+        const bool small = l->rows <= (amg->general ? AMG_COARSEST_GENERAL : AMG_COARSEST),
+                   full = amg->levels == AMG_LEVELS;
         bool coarser = false;
         TRY(amg_find_smoother(amg, l, !small && !full && l->nulls == 0 && !amg->classical));
         if (amg->levels == 1)
@@ -88,8 +104,7 @@ static spmv_status build_levels(struct amg *amg)
         TRY(amg->classical ? interpolate(amg, l, &coarser) : aggregate(amg, l, &coarser));
         if (coarser)
             TRY(amg_multiply(amg, l));
-        amg_release(&l->work);
-        l->strongest = NULL;
+        drop_work(amg, l);
         if (!coarser)
             return SPMV_OK;
         amg->levels++;
@@ -126,6 +141,7 @@ spmv_status amg_build(struct amg *amg, spmv_type type)
     TRY(spmv_upload(amg->ctx, &(const struct amg_cells){0}, amg->cells, sizeof *amg->cells));
     TRY(amg_alloc(&amg->pool, AMG_LEVELS * amg_type_size(amg), &amg->bounds));
     TRY(amg_take_values(amg));
+    TRY(amg_find_symmetry(amg));
     TRY(amg_take_near_null(amg));
     TRY(build_levels(amg));
     TRY(complete(amg));
@@ -154,15 +170,21 @@ done:
 spmv_status amg_renew(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
+    const bool general = amg->general;
     amg->imprecise = false;
     TRY(amg_take_values(amg));
+    TRY(amg_find_symmetry(amg));
+    if (amg->general && !general) { /* the values before were symmetric */
+        amg_clear(amg);
+        return amg_build(amg, amg->type);
+    }
+    amg->general = general;
     for (struct amg_level *l = amg->level;; l++) {
         TRY(amg_find_smoother(amg, l, false));
         if (l + 1 == amg->level + amg->levels)
             break;
         st = renew_next(amg, l);
-        amg_release(&l->work);
-        l->strongest = NULL;
+        drop_work(amg, l);
         TRY(st);
     }
     if (amg->coarsest_values != NULL)
@@ -177,6 +199,7 @@ void amg_clear(struct amg *amg)
     for (int k = 0; k < AMG_LEVELS; k++) {
         struct amg_level *l = &amg->level[k];
         spmv_plan_destroy(l->plan_smoother); /* it may use the other one */
+        spmv_plan_destroy(l->plan_after);
         spmv_plan_destroy(l->plan);
         spmv_plan_destroy(l->plan_p);
         spmv_plan_destroy(l->plan_r);
@@ -184,6 +207,7 @@ void amg_clear(struct amg *amg)
         spmv_spgemm_plan_destroy(l->ap);
         spmv_spgemm_plan_destroy(l->fp0);
         spmv_matrix_destroy(l->transpose);
+        spmv_matrix_destroy(l->a_transpose);
         amg_release(&l->pool);
         amg_release(&l->work);
         *l = (struct amg_level){0};

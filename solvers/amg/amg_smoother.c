@@ -3,6 +3,9 @@
  * what the set-up finds (amg_find_smoother), the steps (amg_plan_smoother), and the application
  * (amg_smooth). The names of smoothers are checked in precond_amg.c.
  *
+ * Of a matrix that is not symmetric: Jacobi by fine (F) and coarse rows (C), F F before the correction and F C F
+ * after it. The first two and F C are each a matrix (struct amg_halves).
+ *
  * The usual smoother, of degree 2, is one matrix S with the pattern of A, so x = S f and x = x + S f
  * are one product each.
  *
@@ -84,6 +87,10 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
     TRY(run_diagonal(amg, &d, l->rows));
     if (coarsens)
         TRY(amg_alloc_vector(amg, &l->work, l->rows, &l->strongest));
+    if (amg->general) {
+        l->bound = 1; /* is not used */
+        goto done;
+    }
     struct amg_bound b = {.a = a,
                           .nnz = l->a.nnz,
                           .diagonal = l->diagonal,
@@ -118,10 +125,10 @@ spmv_status amg_read_bounds(struct amg *amg)
         struct amg_level *l = &amg->level[k];
         if (amg->l1)
             l->bound = 1;
-        else if (l->nulls == 0)
+        else if (l->nulls == 0 && !amg->general)
             l->bound = real_at(amg->type, bounds, k);
         if (!isfinite(l->bound))
-            return amg_not_positive(amg, l, -2);
+            return amg_not_positive(amg, l, AMG_OVERFLOWN);
     }
 done:
     return st;
@@ -150,11 +157,39 @@ done:
     return st;
 }
 
+/* Memory and plans for two steps before the correction and two after it, as matrices. */
+static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
+{
+    spmv_status st = SPMV_OK;
+    struct amg_pool work = {.ctx = amg->ctx};
+    struct amg_halves s = {.a = amg_rows_of(&l->a), .inverse = l->inverse, .aggregate = l->aggregate};
+    if (l->fine_inverse == NULL)
+        TRY(amg_alloc_vector(amg, &l->pool, l->rows, &l->fine_inverse));
+    s.fine_inverse = l->fine_inverse;
+    for (int k = 0; k < 2; k++)
+        TRY(amg_alloc(&work, (l->rows + 1) * 8, (void **)&s.count[k]));
+    TRY(run_halves_count(amg, &s, l->rows));
+    if (l->before_values == NULL) {
+        TRY(amg_new_rows(amg, l, l->rows, s.count[0], l->rows, INT64_MAX, &l->before, &l->before_values));
+        TRY(amg_new_rows(amg, l, l->rows, s.count[1], l->rows, INT64_MAX, &l->after, &l->after_values));
+    }
+    s.before = amg_rows_of(&l->before);
+    s.after = amg_rows_of(&l->after);
+    TRY(run_halves_fill(amg, &s, l->rows));
+    TRY(amg_plan_for(amg, &l->before, &l->plan_smoother));
+    TRY(amg_plan_for(amg, &l->after, &l->plan_after));
+done:
+    amg_release(&work);
+    return st;
+}
+
 spmv_status amg_plan_smoother(struct amg *amg, struct amg_level *l)
 {
     const bool last = l == &amg->level[amg->levels - 1], inverted = last && amg->coarsest_values != NULL;
     l->degree = !last ? amg->degree : inverted ? 0 : (int)max_i64(LAST_DEGREE, amg->degree);
-    if (amg->l1)
+    if (amg->general && !last)
+        return plan_halves(amg, l);
+    if (amg->l1 || amg->general)
         for (int i = 0; i <= l->degree; i++)
             l->step[i] = (struct precond_coefficients){0, 1};
     else
@@ -170,10 +205,36 @@ spmv_status amg_subtract(const struct amg *amg, const struct amg_level *l, const
     return spmv_apply(l->plan, &minus, v, &one, l->residual);
 }
 
+/* Of a matrix that is not symmetric: two steps for rows that are not coarse. */
+static spmv_status smooth_before(const struct amg_level *l, void *x, void **changed)
+{
+    *changed = x;
+    return spmv_apply(l->plan_smoother, NULL, l->residual, NULL, x);
+}
+
+/* One step for these rows, one for the coarse ones, and one more for these. */
+static spmv_status smooth_after(const struct amg *amg, const struct amg_level *l, void *x)
+{
+    spmv_status st = SPMV_OK;
+    const struct precond_step step = {
+        .inverse = l->fine_inverse, .residual = l->residual, .d = l->d, .z = x, .factor = 1};
+    spmv_epilogue add;
+    spmv_epilogue_init(&add, sizeof add);
+    add.z = x;
+    TRY(amg_subtract(amg, l, l->d));
+    TRY(spmv_apply_with(l->plan_after, NULL, l->residual, NULL, l->d, &add)); /* d = S f, x = x + d */
+    TRY(amg_subtract(amg, l, l->d));
+    TRY(precond_smooth_step(amg->ctx, amg->type, &step, l->rows));
+done:
+    return st;
+}
+
 spmv_status amg_smooth(const struct amg *amg, const struct amg_level *l, void *x, bool from_zero, void **changed)
 {
     spmv_status st = SPMV_OK;
     const union real one = real_scalar(amg->type, 1);
+    if (l->plan_after != NULL)
+        return from_zero ? smooth_before(l, x, changed) : smooth_after(amg, l, x);
     if (l->plan_smoother != NULL) {
         *changed = x;
         if (!from_zero)

@@ -35,6 +35,16 @@ struct amg_smoother {
     void *to; /* T: values with the pattern of a */
 };
 
+/* The smoother of a matrix that is not symmetric: coarse rows (C) and others (F). */
+struct amg_halves {
+    struct amg_csr a;
+    const void *inverse;      /* T: D^-1 */
+    const int32_t *aggregate; /* -1: not a coarse row */
+    void *fine_inverse;       /* T: the same, 0 for coarse rows */
+    int64_t *count[2];        /* entries of each row of before and after */
+    struct amg_csr before, after;
+};
+
 #endif
 
 #ifdef TYPED
@@ -120,6 +130,45 @@ AMG_ROW void TYPED(amg_smoother)(const struct amg_smoother *s, int64_t i)
     for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
         const T both = inverse[i] * inverse[s->a.col[k]];
         to[k] = (s->a.col[k] == i ? (T)s->factor * inverse[i] : 0) - (T)s->other * (both * val[k]);
+    }
+}
+
+/* The rows of F have an entry of `before` for each of F, and one of `after`. Coarse rows have entries of `after`
+ * only, for rows of F and the diagonal. */
+AMG_ROW void TYPED(amg_halves_count)(const struct amg_halves *s, int64_t i)
+{
+    const int64_t end = amg_offset(&s->a, i + 1);
+    const int coarse = s->aggregate[i] >= 0;
+    int64_t count = 0;
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++)
+        count += s->aggregate[s->a.col[k]] < 0 || s->a.col[k] == i;
+    s->count[0][i] = coarse ? 0 : count;
+    s->count[1][i] = coarse ? count : 1;
+    ((T *)s->fine_inverse)[i] = coarse ? 0 : ((const T *)s->inverse)[i];
+}
+
+/* Row i of before = 2 D_F^-1 - D_F^-1 A D_F^-1, and of after = D_F^-1 + D_C^-1 - D_C^-1 A D_F^-1. D_F^-1 is
+ * D^-1 in rows of F, and 0 in the coarse ones; D_C^-1 is the rest. */
+AMG_ROW void TYPED(amg_halves_fill)(const struct amg_halves *s, int64_t i)
+{
+    const T *val = (const T *)s->a.val, *inverse = (const T *)s->inverse;
+    const int64_t end = amg_offset(&s->a, i + 1);
+    const int coarse = s->aggregate[i] >= 0;
+    const struct amg_csr *to = coarse ? &s->after : &s->before;
+    int64_t at = amg_offset(to, i);
+    for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
+        const int64_t j = s->a.col[k];
+        const int fine = s->aggregate[j] < 0;
+        if (!fine && j != i)
+            continue;
+        to->col[at] = (int32_t)j;
+        ((T *)to->val)[at++] =
+            (j == i ? (fine ? 2 : 1) * inverse[i] : 0) - (fine ? inverse[i] * inverse[j] * val[k] : 0);
+    }
+    if (!coarse) {
+        at = amg_offset(&s->after, i);
+        s->after.col[at] = (int32_t)i;
+        ((T *)s->after.val)[at] = inverse[i];
     }
 }
 

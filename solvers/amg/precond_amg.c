@@ -81,6 +81,15 @@ static int64_t bytes_of_product(const spmv_spgemm_plan *plan)
     return spmv_spgemm_describe(plan, &info, sizeof info) == SPMV_OK ? info.bytes : 0;
 }
 
+static int64_t bytes_of_pattern(const spmv_matrix *matrix)
+{
+    spmv_csr a;
+    if (matrix == NULL)
+        return 0;
+    spmv_matrix_view(matrix, &a);
+    return a.nnz * 4 + (a.rows + 1) * 8;
+}
+
 static void describe(struct amg *amg)
 {
     spmv_preconditioner *m = amg->m;
@@ -98,22 +107,31 @@ static void describe(struct amg *amg)
         snprintf(rows + n, sizeof rows - n, "%s%lld", k > 0 ? ", " : "", (long long)l->rows);
         m->bytes += bytes_of_plan(l->plan);
         m->bytes += bytes_of_plan(l->plan_smoother);
+        m->bytes += bytes_of_plan(l->plan_after);
         m->bytes += bytes_of_plan(l->plan_p);
         m->bytes += bytes_of_plan(l->plan_r);
         m->bytes += bytes_of_product(l->fp0);
         m->bytes += bytes_of_product(l->ap);
         m->bytes += bytes_of_product(l->rap);
-        if (l->transpose != NULL)
-            m->bytes += l->r.nnz * 4 + (l->r.rows + 1) * 8;
+        m->bytes += bytes_of_pattern(l->transpose);
+        m->bytes += bytes_of_pattern(l->a_transpose);
     }
     m->bytes += bytes_of_plan(amg->plan_coarsest);
     m->levels = amg->levels;
     m->fallen = amg->left_out;
+    char smoother[48];
+    if (amg->general)
+        snprintf(smoother, sizeof smoother, "%s by fine and coarse rows", amg->l1 ? "l1-jacobi" : "jacobi");
+    else
+        snprintf(smoother, sizeof smoother, "%s of degree %d", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree);
     snprintf(m->layout, sizeof m->layout,
-             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s of degree %d; the last level %s",
-             amg->levels, plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0),
-             spmv_type_name(amg->type), all / entries, nodes, amg->classical ? "classical interpolation; " : "",
-             amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
+             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s; the last level %s", amg->levels,
+             plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0), spmv_type_name(amg->type),
+             all / entries, nodes,
+             amg->general     ? "not symmetric: classical interpolation of A and A'; "
+             : amg->classical ? "classical interpolation; "
+                              : "",
+             smoother,
              amg->plan_coarsest == NULL ? "smoothed"
              : amg->left_out > 0        ? "inverted, singular"
                                         : "inverted");
@@ -133,6 +151,7 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     amg->degree = o->degree < 0 ? USUAL_DEGREE : o->degree;
     amg->strength = o->strength == 0 ? 0.25 : o->strength;
     amg->updates = o->update_values != 0 && has_values;
+    amg->any = o->general != 0;
     amg->near_null = o->near_null;
     amg->near_null_type = o->near_null_type == SPMV_TYPE_DEFAULT ? o->type : o->near_null_type;
     if (amg->degree == 0)
