@@ -35,6 +35,11 @@ bool memory_allows(const char *what, double bytes);
  * kept. */
 void memory_keep(int64_t bytes);
 
+/* Until it is called with NULL: what tells whether plans and vectors of a job can be elsewhere, in the
+ * memory of a GPU. It is asked about a job that the memory of the host does not suffice for. */
+typedef bool memory_elsewhere_fn(void *user);
+void memory_elsewhere(memory_elsewhere_fn *can, void *user);
+
 /* Text to add to the sentence of a SPMV_ERROR_MEMORY: how to set another limit; "" if there is
  * nothing to add. */
 const char *memory_advice(spmv_status status, const char *sentence);
