@@ -63,64 +63,64 @@ static const char *cpu_only(const struct options *o, char *text, size_t size)
 
 /* Facts about the values of a matrix. */
 struct values {
-    double heaviest; /* largest ratio of the rest of a row to its diagonal entry */
-    /* of a real matrix: the diagonal entries of rows with entries; all entries and their moduli */
-    double smallest, largest, sum, moduli;
-    int64_t below, above; /* rows whose sum is clearly below, above 0 */
+    double heaviest;          /* largest ratio of the rest of a row to its diagonal entry */
+    double smallest, largest; /* diagonal entries of rows that have entries; of complex ones the moduli */
+    int64_t below, above;     /* rows whose sum is clearly below, above 0 */
 };
 
 /* A sum of rounding errors is smaller, in proportion to the moduli. */
 static const double CLEARLY = 1e-6;
 
-static const double NEARLY_ALL = 0.6; /* of the rows */
+static const double MOST = 0.6; /* of the rows */
 
 static double modulus_at(const spmv_csr *a, int64_t k)
 {
     return hypot(real_at(type_part(a->type), a->val, 2 * k), real_at(type_part(a->type), a->val, 2 * k + 1));
 }
 
-/* One pass. The entries of a pattern are 1. Of complex values only the ratio is counted. */
-static struct values look_at_values(const spmv_csr *a)
+/* A short loop is not worth a team of threads. */
+enum { TEAM_WORTH = 1 << 18 };
+
+/* One pass: minima, maxima and counts, the same for any number of threads. The entries of a pattern
+ * are 1. */
+static struct values look_at_values(const spmv_csr *a, int threads)
 {
     const bool complex = a->val != NULL && type_is_complex(a->type);
-    struct values v = {.smallest = INFINITY, .largest = -INFINITY};
+    double heaviest = 0, smallest = INFINITY, largest = -INFINITY;
+    int64_t below = 0, above = 0;
+    const int team = a->nnz < TEAM_WORTH ? 1 : threads;
+#pragma omp parallel for schedule(static) num_threads(team) reduction(max : heaviest, largest)                         \
+    reduction(min : smallest) reduction(+ : below, above)
     for (int64_t i = 0; i < a->rows; i++) {
-        const int64_t begin = row_begin(a, i), end = row_begin(a, i + 1);
-        double diagonal = 0, size = 0, sum = 0, moduli = 0;
-        for (int64_t k = begin; k < end; k++) {
+        double diagonal = 0, sum = 0, moduli = 0;
+        for (int64_t k = row_begin(a, i); k < row_begin(a, i + 1); k++) {
             const double value = a->val == NULL ? 1 : complex ? modulus_at(a, k) : real_at(a->type, a->val, k);
             sum += value;
             moduli += fabs(value);
-            if (a->col[k] == i) {
-                diagonal = value;
-                size = fabs(value);
-            }
+            diagonal = a->col[k] == i ? value : diagonal;
         }
         if (moduli == 0)
             continue;
-        v.heaviest = fmax(v.heaviest, size > 0 ? (moduli - size) / size : INFINITY);
-        v.smallest = fmin(v.smallest, diagonal);
-        v.largest = fmax(v.largest, diagonal);
-        v.sum += sum;
-        v.moduli += moduli;
-        v.below += sum < -CLEARLY * moduli;
-        v.above += sum > CLEARLY * moduli;
+        const double size = fabs(diagonal);
+        heaviest = fmax(heaviest, size > 0 ? (moduli - size) / size : INFINITY);
+        smallest = fmin(smallest, diagonal);
+        largest = fmax(largest, diagonal);
+        below += sum < -CLEARLY * moduli;
+        above += sum > CLEARLY * moduli;
     }
-    return v;
+    return (struct values){heaviest, smallest, largest, below, above};
 }
 
 /* Whether a symmetric matrix is certainly, or probably, neither positive nor negative definite:
- *   - a definite matrix has a diagonal of one sign, and e'A e has that sign, with a vector e of ones;
+ *   - the diagonal of a definite matrix has one sign;
  *   - away from a boundary, sums of rows of a differential operator are those of its term without
- *     derivatives. If nearly all have the other sign than the diagonal, it is a Helmholtz operator. */
+ *     derivatives. If most have the other sign than the diagonal, it is a Helmholtz operator. */
 static bool is_indefinite(const spmv_csr *a, const struct values *v)
 {
     if ((a->val != NULL && type_is_complex(a->type)) || !(v->smallest <= v->largest))
         return false;
-    const double little = CLEARLY * v->moduli, most = NEARLY_ALL * (double)a->rows;
-    if (v->smallest > 0)
-        return v->sum < -little || (double)v->below > most;
-    return v->largest >= 0 || v->sum > little || (double)v->above > most;
+    const double most = MOST * (double)a->rows;
+    return v->smallest > 0 ? (double)v->below > most : v->largest >= 0 || (double)v->above > most;
 }
 
 /* ---------------------------------------------------------------- the choice */
@@ -133,7 +133,7 @@ spmv_status job_decide(const struct job *job)
     char named[80];
     if (!place_is_open(place))
         return SPMV_OK;
-    const struct values values = look_at_values(a);
+    const struct values values = look_at_values(a, spmv_context_threads(place->ctx));
     const struct solve_facts facts = {.rows = a->rows,
                                       .entries = a->nnz,
                                       .matrix_bytes = a->val != NULL ? (int)spmv_type_size(a->type) : 0,

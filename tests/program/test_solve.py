@@ -629,6 +629,10 @@ class Place(Solve):
         neumann = path + [(i, i, 1 if i in ends else 2) for i in range(1, n + 1)]
         self.assertEqual(self.kind(n, neumann), "a symmetric matrix")
         self.assertEqual(self.kind(n, [(i, j, -v * 0.1) for i, j, v in neumann]), "a symmetric matrix")
+        # D A D is as definite as A, and half of its rows have sums below 0
+        scaled = [(i, j, v * (1 + 0.2 * (i % 2)) * (1 + 0.2 * (j % 2))) for i, j, v in
+                  path + [(i, i, 2) for i in range(1, n + 1)]]
+        self.assertEqual(self.kind(n, scaled), "a symmetric matrix")
         indefinite = "a symmetric indefinite matrix"
         self.assertEqual(self.kind(n, path + [(i, i, 1.9) for i in range(1, n + 1)]), indefinite)
         self.assertEqual(self.kind(n, path + [(i, i, (-1) ** i) for i in range(1, n + 1)]), indefinite)
