@@ -35,8 +35,8 @@ bool memory_allows(const char *what, double bytes);
  * kept. */
 void memory_keep(int64_t bytes);
 
-/* Until it is called with NULL: what tells whether plans and vectors of a job can be elsewhere, in the
- * memory of a GPU. It is asked about a job that the memory of the host does not suffice for. */
+/* Sets the function that returns whether plans and vectors of a job can be in the memory of a GPU;
+ * NULL: they cannot. It is called for a job that does not fit the memory of the host. */
 typedef bool memory_elsewhere_fn(void *user);
 void memory_elsewhere(memory_elsewhere_fn *can, void *user);
 

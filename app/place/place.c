@@ -95,19 +95,21 @@ json_t *place_json(const struct place *place)
                      part->note);
 }
 
-/* ---------------------------------------------------------------- one context */
-
 /* The reason as the context's description has it, "omp, 2 threads (auto: no usable CUDA device)",
  * or the option. */
 static void note_reason(struct place *place)
 {
     const char *const auto_reason = strstr(spmv_context_describe(place->ctx), "(auto: ");
     const char *const text = auto_reason != NULL ? auto_reason + strlen("(auto: ") : "a usable GPU";
-    if (place->o->backend != SPMV_BACKEND_AUTO)
+    if (place->o->gpus > 0)
+        snprintf(place->why, sizeof place->why, "the option --gpus");
+    else if (place->o->backend != SPMV_BACKEND_AUTO)
         snprintf(place->why, sizeof place->why, "the option --backend %s", spmv_backend_name(place->o->backend));
     else
         snprintf(place->why, sizeof place->why, "%.*s", (int)strlen(text) - (auto_reason != NULL), text);
 }
+
+/* ---------------------------------------------------------------- one context */
 
 bool place_is_open(const struct place *place)
 {
@@ -167,6 +169,7 @@ static spmv_status run_rank(spmv_group *group, void *user)
 {
     struct command_of_ranks *const command = user;
     struct place place = {.o = command->o, .group = group, .ctx = spmv_group_context(group)};
+    note_reason(&place);
     if (place_writes(&place))
         command->reports = true;
     else

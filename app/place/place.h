@@ -40,10 +40,10 @@ struct place {
     double began, exchanged, seconds, exchange_seconds;
     spmv_context *checker; /* for products that are checked */
     void *collected;       /* rank 0: see place_collect */
+    char why[256];         /* why this backend; "": it is open */
     /* in one context */
     bool open;           /* ctx is on the CPU until place_settle */
     spmv_context *found; /* that of --backend auto, if place_load has opened it; else NULL */
-    char why[256];       /* why this backend; "": on ranks, or while it is open */
     bool estimated;      /* why is from place_settle */
 };
 
@@ -59,12 +59,12 @@ spmv_status place_run(const struct options *o, place_refuse *refuse, place_work 
 
 bool place_on_ranks(const struct place *place);
 
-/* Whether it is still open where the command runs: on the CPU so far, and CUDA is not started. That
+/* Whether the backend is still open: the context is on the CPU so far, and CUDA is not started. That
  * is so only if wish->settles, under --backend auto, in a build with CUDA. */
 bool place_is_open(const struct place *place);
 
-/* Decides, if it is open: gpu: --backend auto opens the context, which fails over to the CPU where no
- * GPU is usable; else the command stays on the CPU. why: the reason. */
+/* Ends that, if the backend is open. gpu: opens the context of --backend auto, which is on the CPU
+ * where no GPU is usable; else the command stays on the CPU. why: the reason. */
 spmv_status place_settle(struct place *place, bool gpu, const char *why);
 
 /* Whether this is the one that reads, writes and prints: rank 0, or the only context. */
