@@ -515,7 +515,6 @@ static void close_cuda(spmv_context *ctx)
     ctx->device = NULL;
 }
 
-#define BACKEND(name) name##_cuda
 const struct backend_table backend_cuda = {
     .id = SPMV_BACKEND_CUDA,
     .open = open_cuda,
@@ -531,6 +530,8 @@ const struct backend_table backend_cuda = {
     .synchronize = synchronize_cuda,
     .set_stream = set_stream_cuda,
     .host_pass = host_pass_cuda,
+#define FUNCTION(result, name, ...) .name = name##_cuda,
+#define RUNGS(type, name) .name = name##_cuda,
 #include "core/backend_slots.h"
     .compact_below = compact_count_write_cuda,
 };
