@@ -63,9 +63,10 @@ struct host_pass; /* pieces.h */
 
 struct backend_table {
     spmv_backend id;
+    bool on_device; /* the context's memory is that of a device, which the host cannot read */
 
-    /* open fills the backend's members of the context, and ctx->description. close must accept a
-     * partly opened context. */
+    /* open fills the backend's members of the context, and ctx->description; NULL: this build does
+     * not have the backend. close must accept a partly opened context. */
     spmv_status (*open)(spmv_context *ctx, const spmv_context_options *options);
     void (*close)(spmv_context *ctx);
 

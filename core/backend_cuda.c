@@ -517,6 +517,7 @@ static void close_cuda(spmv_context *ctx)
 
 const struct backend_table backend_cuda = {
     .id = SPMV_BACKEND_CUDA,
+    .on_device = true,
     .open = open_cuda,
     .close = close_cuda,
     .alloc = alloc_cuda,
