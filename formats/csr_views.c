@@ -22,8 +22,8 @@ static spmv_status copy_to_host(spmv_context *ctx, const spmv_csr *a, const void
     return SPMV_OK;
 }
 
-/* Sets the arrays of a view that were copied. An array without elements stays: if val were NULL, the
- * matrix would be a pattern. */
+/* Sets the arrays of a view that were copied. An array without elements stays: if val were NULL,
+ * the matrix would be a pattern. */
 static void set_arrays(const struct csr_copies *copies, spmv_csr *view)
 {
     if (copies->row_ptr != NULL)

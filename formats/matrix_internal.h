@@ -91,14 +91,14 @@ struct csr_copies {
 };
 
 /* *host: A with arrays that the host can read: its own ones, or copies if they are on a device, or
- * always. Arrays that are NULL are left out. csr_free_host releases the copies, also after an error. host may be
- * a. */
+ * always. Arrays that are NULL are left out. csr_free_host releases the copies, also after an
+ * error. host may be a. */
 spmv_status csr_to_host(spmv_context *ctx, const spmv_csr *a, bool always, spmv_csr *host, struct csr_copies *copies);
 void csr_free_host(struct csr_copies *copies);
 
 /* *there: A with arrays in the context's memory: its own ones, or copies of arrays in host memory.
- * narrow: row offsets of a copy have 32 bits if they fit. csr_free_context releases the copies, also
- * after an error. */
+ * narrow: row offsets of a copy have 32 bits if they fit. csr_free_context releases the copies,
+ * also after an error. */
 spmv_status csr_to_context(spmv_context *ctx, const spmv_csr *a, bool narrow, spmv_csr *there,
                            struct csr_copies *copies);
 void csr_free_context(spmv_context *ctx, struct csr_copies *copies);
