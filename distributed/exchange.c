@@ -108,7 +108,7 @@ static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *ki
     return st;
 }
 
-spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+static spmv_status choose_kind(spmv_group_matrix *m, const char *name)
 {
     struct names names = {.count = 0};
     const void *kind = NULL;
@@ -134,6 +134,23 @@ spmv_status exchange_open(spmv_group_matrix *m, const char *name)
     return SPMV_OK;
 }
 
+spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+{
+    const spmv_status st = choose_kind(m, name);
+    if (st != SPMV_OK)
+        return st;
+    m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
+    m->ranks.queue_parts = m->exchange.kind != NULL && m->group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
+    m->ranks.let_wait = exchange_let_wait;
+    m->ranks.await = exchange_await;
+    m->ranks.view = exchange_view_of(m);
+    m->ranks.publish = exchange_publish;
+    m->ranks.publish_dot = exchange_publish_dot;
+    m->ranks.take = exchange_take_sent;
+    m->ranks.meet = exchange_meet;
+    return SPMV_OK;
+}
+
 void exchange_close(spmv_group_matrix *m)
 {
     if (m->exchange.kind != NULL) {
@@ -141,11 +158,6 @@ void exchange_close(spmv_group_matrix *m)
         close_side(m);
     }
     m->exchange = (struct exchange){.kind = NULL};
-}
-
-const char *exchange_name(const spmv_group_matrix *m)
-{
-    return m->exchange.kind != NULL ? m->exchange.kind->name : "host";
 }
 
 /* ------------------------------------------------------------- waits */

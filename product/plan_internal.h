@@ -309,16 +309,17 @@ spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epi
 /* Whether the array is aligned for loads of the backend: a GPU loads a complex number at once. */
 bool plan_can_load(const spmv_plan *plan, const void *array);
 
-/* Whether the CPU can read the arrays. */
-bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
-
 /* Checks a view: its sizes, and the first and last row offset where the CPU can read them. call:
  * the public function, for messages. */
 spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
 
 /* The table of the backend cuda, and what it asks of a plan: sets plan->facts (cuda/choose.c). */
 extern const struct spmv_method cuda_methods[];
-void plan_find_facts_cuda(spmv_plan *plan);
+void plan_find_facts_cuda(spmv_plan *plan) CUDA_ONLY();
+
+/* Call after the values of the matrix were replaced on the device: the next product, which reads them
+ * before its wait, starts in order. */
+void plan_values_changed_cuda(spmv_plan *plan) CUDA_ONLY();
 
 /* The functions of the methods. */
 spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
@@ -365,10 +366,12 @@ spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);
 void blocked_cuda_release(spmv_plan *);
 
 /* The epilogue of complex vectors on the device, and the bytes of scratch memory it needs. */
-int64_t epilogue_scratch_cuda(const spmv_plan *plan);
-spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch);
+int64_t epilogue_scratch_cuda(const spmv_plan *plan) CUDA_ONLY(0);
+spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* to[i] = from[i], 0 <= i < n, on the device. Each from[i] must fit. */
-spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
+spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

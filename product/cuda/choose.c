@@ -326,3 +326,9 @@ void plan_find_facts_cuda(spmv_plan *plan)
                                  .named = plan->named,
                                  .ranks = plan->ranks != NULL};
 }
+
+void plan_values_changed_cuda(spmv_plan *plan)
+{
+    plan->values_unseen = plan->values_unseen || cuda_is_capturing(plan->ctx);
+    cuda_next_in_order(plan->ctx);
+}
