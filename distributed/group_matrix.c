@@ -135,7 +135,7 @@ static spmv_status learn_last(spmv_group *group, struct source *s)
 {
     const int rank = group->transport.rank;
     int64_t own = -1;
-    s->step = context_on_device(group->ctx) ? PLAN_UNIT_ROWS : 1;
+    s->step = context_on_device(group->ctx) ? PLAN_TILE_ROWS : 1;
     const int64_t row = (s->first[rank + 1] - 1) / s->step * s->step - s->first[rank];
     if (s->own->rows > 0 && row >= 0)
         own = work_before(s, rank, row);

@@ -15,7 +15,7 @@
 #include "formats/matrix_internal.h"
 
 enum { SLICE = SLICE_ROWS };
-_Static_assert((int)PLAN_UNIT_ROWS % (int)SLICE == 0, "chunks begin where slices begin");
+_Static_assert((int)PLAN_TILE_ROWS % (int)SLICE == 0, "chunks begin where slices begin");
 
 /* A set of the offsets (column - row) of a slice: a hash table with linear probing. An entry belongs to
  * the slice whose number it has. */

@@ -22,7 +22,7 @@ enum {
      * epilogue follows the product (epilogue.c). */
     METHOD_EPILOGUE = 16,
     /* y_i has the same bits however struct plan_ranks divides the rows among ranks. dot_parts, if
-     * there is one, gives one part for each PLAN_UNIT_ROWS rows. */
+     * there is one, gives one part for each PLAN_TILE_ROWS rows. */
     METHOD_RANKS = 32,
     /* the method can multiply the rows that need no elements of other ranks first (enum plan_part) */
     METHOD_PARTS = 64
@@ -67,12 +67,12 @@ struct plan_ranks {
     /* Together: replaces *value by the largest of all ranks. */
     spmv_status (*largest)(void *self, double *value);
 
-    /* On a GPU. Chunks begin at multiples of PLAN_UNIT_ROWS rows.
+    /* On a GPU. Chunks begin at multiples of PLAN_TILE_ROWS rows.
      * - context_chunk: chunk in the context's memory; at least one chunk, if need be an empty one.
-     * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the units u of all
+     * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the tiles u of all
      *   ranks, in a fixed order, for 0 <= v < count <= 2. Both arrays are in the context's memory. A
-     *   unit has unit_rows rows, 0: it is a chunk. NULL: sums pass through the host.
-     * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the units u of
+     *   tile has tile_rows rows, 0: it is a chunk. NULL: sums pass through the host.
+     * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the tiles u of
      *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
@@ -86,17 +86,17 @@ struct plan_ranks {
      *   has sent; and meet comes before a kernel that collects parts: the host waits for all ranks,
      *   unless let_wait is in force. */
     const int64_t *context_chunk;
-    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
-    spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
+    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t tile_rows, void *sums);
+    spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
     const struct exchange_view *view;
-    spmv_status (*publish)(void *self, spmv_type type, const void *numbers, int64_t unit_rows);
+    spmv_status (*publish)(void *self, spmv_type type, const void *numbers, int64_t tile_rows);
     spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
     spmv_status (*take)(void *self, void *x);
     spmv_status (*meet)(void *self);
 };
-enum { PLAN_SUMS = 4, PLAN_UNIT_ROWS = 256 };
+enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256 };
 
 /* For a product with leaves_parts, with one part for each part of the dot product: the sum of
  * weight_i (scale y_i)^2. All pointers are to the context's memory. */
