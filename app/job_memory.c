@@ -154,9 +154,18 @@ static int64_t of_work(const struct work *w, enum job_kind job)
     return 0;
 }
 
-static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
+/* See memory_elsewhere. */
+static memory_elsewhere_fn *can_be_elsewhere;
+static void *elsewhere_user;
+
+void memory_elsewhere(memory_elsewhere_fn *can, void *user)
 {
-    struct memory *const m = user;
+    can_be_elsewhere = can;
+    elsewhere_user = user;
+}
+
+static int64_t bytes_of(const spmv_matrix_size *matrix, const struct memory *m)
+{
     const struct options *const o = m->o;
     const spmv_type type = type_is_complex(matrix->type) ? matrix->type : o->mixed ? SPMV_F64 : o->type;
     const struct work w = {.o = o,
@@ -168,7 +177,17 @@ static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
                            .stored = matrix->pattern ? 0 : (int64_t)spmv_type_size(matrix->type),
                            .vectors = o->vectors > 0 ? o->vectors : 1,
                            .host = m->host};
-    m->needed = plus(larger(matrix->load_bytes, plus(matrix->matrix_bytes, of_work(&w, m->job))), SMALL_THINGS);
+    return plus(larger(matrix->load_bytes, plus(matrix->matrix_bytes, of_work(&w, m->job))), SMALL_THINGS);
+}
+
+static int64_t job_bytes(const spmv_matrix_size *matrix, void *user)
+{
+    struct memory *const m = user;
+    m->needed = bytes_of(matrix, m);
+    if (m->host && m->needed > m->allowed && can_be_elsewhere != NULL && can_be_elsewhere(elsewhere_user)) {
+        m->host = false;
+        m->needed = bytes_of(matrix, m);
+    }
     /* measured again, because libraries for unpacking are loaded by now */
     spmv_memory_available(&m->used, NULL);
     return m->needed;

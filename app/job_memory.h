@@ -35,6 +35,11 @@ bool memory_allows(const char *what, double bytes);
  * kept. */
 void memory_keep(int64_t bytes);
 
+/* Sets the function that returns whether plans and vectors of a job can be in the memory of a GPU;
+ * NULL: they cannot. It is called for a job that does not fit the memory of the host. */
+typedef bool memory_elsewhere_fn(void *user);
+void memory_elsewhere(memory_elsewhere_fn *can, void *user);
+
 /* Text to add to the sentence of a SPMV_ERROR_MEMORY: how to set another limit; "" if there is
  * nothing to add. */
 const char *memory_advice(spmv_status status, const char *sentence);

@@ -194,7 +194,10 @@ static const struct row rows[] = {
              "nonzero (default: nonzero; gather: all)"},
     {"backend", .argument = "auto|cuda|omp|ref", CHOICE(spmv_backend, backend, backends),
      .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
-     .help = "where to compute; auto: a usable GPU, else OpenMP"},
+     .help = "where to compute; auto: a usable GPU, else OpenMP",
+     .special = {{GROUP_SOLVE,
+                  "where to compute; auto: a usable GPU if the estimated work on the CPU takes longer than "
+                  "the start of CUDA, else OpenMP"}}},
     {"method", .argument = "NAME", TEXT(method), .group = GROUP_PLAN | GROUP_SPGEMM, .standard = "auto",
      .help = "how to multiply, one of the methods below",
      .special = {{GROUP_BENCH, "products: methods to measure, from the lists below, separated by commas; all: each"}}},

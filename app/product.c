@@ -369,8 +369,16 @@ void remark_plan(const char *matrix, const struct product *p)
         place_remark(p->place);
         return;
     }
-    describe_briefly(p->ctx, place, sizeof place);
-    remark(LEVEL_NORMAL, "on %s", messages_level() > LEVEL_NORMAL ? spmv_context_describe(p->ctx) : place);
+    if (p->place != NULL && p->place->estimated) {
+        const char *const text = spmv_context_describe(p->ctx), *const reason = strstr(text, " (auto");
+        snprintf(place, sizeof place, "%.*s (auto: %s)", reason != NULL ? (int)(reason - text) : (int)strlen(text),
+                 text, p->place->why);
+    } else if (messages_level() > LEVEL_NORMAL) {
+        snprintf(place, sizeof place, "%s", spmv_context_describe(p->ctx));
+    } else {
+        describe_briefly(p->ctx, place, sizeof place);
+    }
+    remark(LEVEL_NORMAL, "on %s", place);
     remark(LEVEL_NORMAL, "method %s", p->info.method);
     remark(LEVEL_VERBOSE, "reason for the method: %s", p->info.why);
     if (p->info.layout[0] != '\0')

@@ -515,9 +515,9 @@ static void close_cuda(spmv_context *ctx)
     ctx->device = NULL;
 }
 
-#define BACKEND(name) name##_cuda
 const struct backend_table backend_cuda = {
     .id = SPMV_BACKEND_CUDA,
+    .on_device = true,
     .open = open_cuda,
     .close = close_cuda,
     .alloc = alloc_cuda,
@@ -531,6 +531,8 @@ const struct backend_table backend_cuda = {
     .synchronize = synchronize_cuda,
     .set_stream = set_stream_cuda,
     .host_pass = host_pass_cuda,
+#define FUNCTION(result, name, ...) .name = name##_cuda,
+#define RUNGS(type, name) .name = name##_cuda,
 #include "core/backend_slots.h"
     .compact_below = compact_count_write_cuda,
 };

@@ -15,10 +15,11 @@ static spmv_status open_omp(spmv_context *ctx, const spmv_context_options *optio
     return SPMV_OK;
 }
 
-#define BACKEND(name) name##_omp
 const struct backend_table backend_omp = {
     .id = SPMV_BACKEND_OMP,
     .open = open_omp,
 #include "core/backend_host_slots.h"
+#define FUNCTION(result, name, ...) .name = name##_omp,
+#define RUNGS(type, name) .name = name##_omp,
 #include "core/backend_slots.h"
 };

@@ -13,10 +13,11 @@ static spmv_status open_ref(spmv_context *ctx, const spmv_context_options *optio
     return SPMV_OK;
 }
 
-#define BACKEND(name) name##_ref
 const struct backend_table backend_ref = {
     .id = SPMV_BACKEND_REF,
     .open = open_ref,
 #include "core/backend_host_slots.h"
+#define FUNCTION(result, name, ...) .name = name##_ref,
+#define RUNGS(type, name) .name = name##_ref,
 #include "core/backend_slots.h"
 };

@@ -11,13 +11,7 @@
 
 /* The backends, in the order that SPMV_BACKEND_AUTO tries them. AUTO never selects
  * ref, because omp either opens or ends the search with its error. */
-static const struct backend_table *const backends[] = {
-#ifdef SPMV_HAVE_CUDA
-    &backend_cuda,
-#endif
-    &backend_omp,
-    &backend_ref,
-};
+static const struct backend_table *const backends[] = {&backend_cuda, &backend_omp, &backend_ref};
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* The message of the last spmv_context_create that failed, when there is no context to hold it. */
@@ -53,7 +47,7 @@ spmv_status spmv_backend_parse(const char *name, spmv_backend *backend)
 const struct backend_table *backend_find(spmv_backend id)
 {
     for (int b = 0; b < BACKENDS; b++)
-        if (backends[b]->id == id)
+        if (backends[b]->id == id && backends[b]->open != NULL)
             return backends[b];
     return NULL;
 }
@@ -84,10 +78,11 @@ static spmv_status try_backend(spmv_context *ctx, const struct backend_table *ba
 static spmv_status open_best(spmv_context *ctx, const spmv_context_options *options)
 {
     char why[sizeof ctx->error] = "";
-#ifndef SPMV_HAVE_CUDA
-    snprintf(why, sizeof why, "this build has no CUDA");
-#endif
     for (int b = 0; b < BACKENDS; b++) {
+        if (backends[b]->open == NULL) {
+            snprintf(why, sizeof why, "this build has no CUDA");
+            continue;
+        }
         const spmv_status st = try_backend(ctx, backends[b], options);
         if (st == SPMV_OK) {
             char chosen[sizeof ctx->description];
@@ -498,6 +493,25 @@ void context_free(spmv_context *ctx, void *memory)
     const struct backend_table *const backend = ctx->backend;
     if (memory != NULL)
         (backend->free_queued != NULL ? backend->free_queued : backend->free)(ctx, memory);
+}
+
+bool context_on_device(const spmv_context *ctx)
+{
+    return ctx != NULL && ctx->backend->on_device;
+}
+
+spmv_status context_read(spmv_context *ctx, const void *from, int64_t bytes, const char *what, void **copy,
+                         const void **array)
+{
+    *copy = NULL;
+    *array = from;
+    if (!context_on_device(ctx) || from == NULL || bytes == 0)
+        return SPMV_OK;
+    spmv_status st = host_alloc(ctx, bytes, what, copy);
+    if (st == SPMV_OK)
+        st = spmv_download(ctx, from, *copy, bytes);
+    *array = *copy;
+    return st;
 }
 
 void context_keep_freed(spmv_context *ctx, bool all)

@@ -124,7 +124,7 @@ static spmv_status allocate(spmv_context *ctx, enum kind kind, int64_t bytes, co
         return SPMV_OK;
     void *block = take_block(kind, bytes, *memory);
     /* what a host context keeps for later calls is host memory */
-    if (block == NULL && ctx != NULL && ctx->backend->id != SPMV_BACKEND_CUDA && context_release_blocks(ctx))
+    if (block == NULL && ctx != NULL && !context_on_device(ctx) && context_release_blocks(ctx))
         block = take_block(kind, bytes, *memory);
     if (block == NULL)
         return context_fail_memory(ctx, what, bytes);

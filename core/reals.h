@@ -44,7 +44,7 @@ static inline bool type_is_floating(spmv_type type)
 
 /* X(NAME, name, T) for each real type. */
 #define REAL_LIST(X) SPMV_TYPE_LIST(REAL_LIST_OF_, X)
-#define REAL_LIST_OF_(NAME, name, value, T, D, CLASS, X) REAL_LIST_##CLASS##_(NAME, name, T, X)
+#define REAL_LIST_OF_(NAME, name, value, T, CLASS, X) REAL_LIST_##CLASS##_(NAME, name, T, X)
 #define REAL_LIST_INTEGER_(NAME, name, T, X)
 #define REAL_LIST_REAL_(NAME, name, T, X) X(NAME, name, T)
 #define REAL_LIST_TUPLE_(NAME, name, T, X)

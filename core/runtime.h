@@ -18,6 +18,16 @@
 
 struct backend_table;
 
+/* Ends the declaration of a function of a CUDA source that other sources call:
+ *
+ *     spmv_status scale_cuda(spmv_context *ctx, void *x) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+ *
+ * A build without CUDA makes a function that returns this value (distributed/no_cuda.c). It is not
+ * called, because no context has such memory: context_on_device. */
+#ifndef CUDA_ONLY
+#define CUDA_ONLY(value)
+#endif
+
 /* A block that context_lend keeps. */
 struct lent_block {
     void *memory; /* NULL: no block */
@@ -167,6 +177,14 @@ spmv_status context_alloc(spmv_context *ctx, int64_t bytes, void **memory);
 
 /* Frees memory of context_alloc after the work queued so far, without a wait. NULL is allowed. */
 void context_free(spmv_context *ctx, void *memory);
+
+/* Whether the context's memory is that of a device, which the host cannot read. */
+bool context_on_device(const spmv_context *ctx);
+
+/* *array: an array of the context's memory, readable on the host: itself, or *copy, a copy of it in
+ * host memory, which the caller frees with host_free. what: its name in a message. */
+spmv_status context_read(spmv_context *ctx, const void *from, int64_t bytes, const char *what, void **copy,
+                         const void **array);
 
 /* Whether the pool keeps all freed memory, whatever its limit, for work that often allocates and
  * frees. */

@@ -37,7 +37,7 @@
 #include "device/copy_engine.cuh"
 #include "device/lookback.cuh"
 
-enum { CHAIN_RING = 4096, CHAIN_PIECES = 8, CHAIN_HELD = 24, CHAIN_WARPS = 32 };
+enum { CHAIN_RING = 4096, CHAIN_WORDS = 8, CHAIN_HELD = 24, CHAIN_WARPS = 32 };
 
 /* Rounds are 31-bit numbers above 0. When they reach this limit, the aggregates are cleared and
  * counting restarts. */
@@ -48,7 +48,7 @@ struct chain_memory {
     int drawn;      /* numbers drawn in this launch */
     int ended;      /* blocks of this launch that have finished */
     unsigned round; /* rounds before this launch */
-    uint64_t aggregates[CHAIN_PIECES][CHAIN_RING], prefixes[CHAIN_PIECES][CHAIN_RING];
+    uint64_t aggregates[CHAIN_WORDS][CHAIN_RING], prefixes[CHAIN_WORDS][CHAIN_RING];
 };
 
 /* Stores value in 32-bit parts, each with the round. start: whether a segment starts in the
@@ -56,24 +56,24 @@ struct chain_memory {
 template <typename T>
 __device__ void chain_put(uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool start, T value)
 {
-    const pieces<T> p = pieces<T>::of(value);
-    static_assert(pieces<T>::count <= CHAIN_PIECES, "an element has room");
+    const element_words<T> p = element_words<T>::of(value);
+    static_assert(element_words<T>::count <= CHAIN_WORDS, "an element has room");
 #pragma unroll
-    for (int w = 0; w < pieces<T>::count; w++)
+    for (int w = 0; w < element_words<T>::count; w++)
         store_relaxed(&words[w][cell], (uint64_t)(round << 1 | (start ? 1u : 0u)) << 32 | p.at[w]);
 }
 
 template <typename T>
 __device__ bool chain_get(const uint64_t (*words)[CHAIN_RING], int cell, unsigned round, bool *start, T *value)
 {
-    uint64_t word[pieces<T>::count];
-    pieces<T> p;
+    uint64_t word[element_words<T>::count];
+    element_words<T> p;
     bool there = true;
 #pragma unroll
-    for (int w = 0; w < pieces<T>::count; w++)
+    for (int w = 0; w < element_words<T>::count; w++)
         word[w] = load_relaxed(&words[w][cell]);
 #pragma unroll
-    for (int w = 0; w < pieces<T>::count; w++) {
+    for (int w = 0; w < element_words<T>::count; w++) {
         there = there && (unsigned)(word[w] >> 33) == round;
         p.at[w] = (uint32_t)word[w];
     }
@@ -217,7 +217,7 @@ template <typename Fold> struct chain {
         if (memory->round < CHAIN_LAST_ROUND)
             return;
         memory->round = 0;
-        for (int p = 0; p < CHAIN_PIECES; p++)
+        for (int p = 0; p < CHAIN_WORDS; p++)
             for (int c = 0; c < CHAIN_RING; c++)
                 memory->aggregates[p][c] = 0;
     }

@@ -12,24 +12,24 @@
 
 #include "device/host_device.cuh"
 
-#define COMPLEX_DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                            \
-    __host__ __device__ inline D operator+(D a, D b)                                                                   \
+#define COMPLEX_DEFINE(NAME, name, value, T, CLASS, ARG)                                                               \
+    __host__ __device__ inline T operator+(T a, T b)                                                                   \
     {                                                                                                                  \
         return {a.re + b.re, a.im + b.im};                                                                             \
     }                                                                                                                  \
-    __host__ __device__ inline D operator*(D a, D b)                                                                   \
+    __host__ __device__ inline T operator*(T a, T b)                                                                   \
     {                                                                                                                  \
         return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                                                 \
     }                                                                                                                  \
-    __host__ __device__ inline D &operator+=(D &a, D b)                                                                \
+    __host__ __device__ inline T &operator+=(T &a, T b)                                                                \
     {                                                                                                                  \
         return a = a + b;                                                                                              \
     }                                                                                                                  \
-    __host__ __device__ inline D &operator*=(D &a, D b)                                                                \
+    __host__ __device__ inline T &operator*=(T &a, T b)                                                                \
     {                                                                                                                  \
         return a = a * b;                                                                                              \
     }                                                                                                                  \
-    __host__ __device__ inline D conjugated(D a)                                                                       \
+    __host__ __device__ inline T conjugated(T a)                                                                       \
     {                                                                                                                  \
         return {a.re, -a.im};                                                                                          \
     }
@@ -72,9 +72,9 @@ template <typename T> __device__ T load_whole(const T *from)
 template <typename Body> spmv_status with_value(spmv_type type, const Body &body)
 {
     switch ((int)type) {
-#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+#define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     case SPMV_##NAME:                                                                                                  \
-        return body(D());
+        return body(T());
         SPMV_NUMBER_LIST(CASE, )
         SPMV_COMPLEX_LIST(CASE, )
 #undef CASE

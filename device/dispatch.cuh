@@ -25,7 +25,7 @@ template <typename Body>
 spmv_status with_op(spmv_context *ctx, const char *caller, spmv_op op, spmv_type type, const Body &body)
 {
     switch ((int)op * SPMV_TYPE_LIMIT + (int)type) {
-#define CASE(OP, op, TYPE, type_, T, D, CLASS)                                                                         \
+#define CASE(OP, op, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_##OP *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                     \
         return body(op_##op##_##type_());
         SPMV_PAIR_LIST(CASE)
@@ -42,7 +42,7 @@ spmv_status with_function(spmv_context *ctx, const char *caller, spmv_function f
                           const Body &body)
 {
     switch ((int)function * SPMV_TYPE_LIMIT + (int)type) {
-#define CASE(FN, fn, TYPE, type_, T, D, CLASS)                                                                         \
+#define CASE(FN, fn, TYPE, type_, T, CLASS)                                                                            \
     case SPMV_MAP_##FN *SPMV_TYPE_LIMIT + SPMV_##TYPE:                                                                 \
         return body(function_##fn##_##type_());
         SPMV_FUNCTION_PAIR_LIST(CASE)
@@ -61,9 +61,9 @@ enum class type_class { INTEGER, REAL, TUPLE };
     using add = op_add_##type_;                                                                                        \
     using mul = op_mul_##type_;
 #define TRAITS_TUPLE(type_)
-#define TRAITS(TYPE, type_, value, T, D, CLASS, ARG)                                                                   \
+#define TRAITS(TYPE, type_, value, T, CLASS, ARG)                                                                      \
     struct traits_##type_ {                                                                                            \
-        using type = D;                                                                                                \
+        using type = T;                                                                                                \
         static constexpr type_class kind = type_class::CLASS;                                                          \
         TRAITS_##CLASS(type_)                                                                                          \
     };
@@ -82,7 +82,7 @@ inline spmv_status dispatch_refuse(spmv_context *ctx, const char *caller, spmv_t
 template <typename Body> spmv_status with_type(spmv_context *ctx, const char *caller, spmv_type type, const Body &body)
 {
     switch ((int)type) {
-#define CASE(TYPE, type_, value, T, D, CLASS, ARG)                                                                     \
+#define CASE(TYPE, type_, value, T, CLASS, ARG)                                                                        \
     case SPMV_##TYPE:                                                                                                  \
         return body(traits_##type_());
         SPMV_TYPE_LIST(CASE, )

@@ -20,9 +20,9 @@ template <int predicate, typename Type> struct predicate_of {
         return false;
     }
 };
-#define SPMV_FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                       \
-    template <> struct predicate_of<SPMV_IS_##NAME, D> {                                                               \
-        static __host__ __device__ bool is(D a, D s)                                                                   \
+#define SPMV_FILTER_DEFINE_(NAME, name, TYPE, type, T, CLASS)                                                          \
+    template <> struct predicate_of<SPMV_IS_##NAME, T> {                                                               \
+        static __host__ __device__ bool is(T a, T s)                                                                   \
         {                                                                                                              \
             return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                   \
         }                                                                                                              \
@@ -42,7 +42,7 @@ template <typename Type> struct by_predicate {
     __host__ __device__ bool test(Type a) const
     {
         switch (predicate) {
-#define SPMV_CASE_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG)                                              \
+#define SPMV_CASE_(NAME, name, value, ARG)                                                                             \
     case SPMV_IS_##NAME:                                                                                               \
         return predicate_of<SPMV_IS_##NAME, Type>::is(a, scalar);
             SPMV_PREDICATE_LIST(SPMV_CASE_, )

@@ -77,14 +77,14 @@ template <typename Word> __device__ inline void store_relaxed(Word *word, Word v
 }
 
 /* An element as 32-bit parts, for state words and shuffles. */
-template <typename Type> struct pieces {
+template <typename Type> struct element_words {
     static constexpr int count = (int)(sizeof(Type) / sizeof(uint32_t));
-    static_assert(sizeof(Type) % sizeof(uint32_t) == 0, "whole pieces");
+    static_assert(sizeof(Type) % sizeof(uint32_t) == 0, "whole words");
     uint32_t at[count];
 
-    static __device__ pieces of(Type value)
+    static __device__ element_words of(Type value)
     {
-        pieces p;
+        element_words p;
         memcpy(p.at, &value, sizeof value);
         return p;
     }
@@ -97,7 +97,7 @@ template <typename Type> struct pieces {
     /* The lane's value, in all lanes of the warp. */
     __device__ Type from_lane(int lane) const
     {
-        pieces p;
+        element_words p;
 #pragma unroll
         for (int w = 0; w < count; w++)
             p.at[w] = __shfl_sync(0xffffffffu, at[w], lane);
@@ -107,7 +107,7 @@ template <typename Type> struct pieces {
 
 /* The tiles of one launch. */
 template <typename Type> struct lookback_states {
-    static constexpr int most_tiles = lookback_bytes / (int)sizeof(uint64_t) / pieces<Type>::count;
+    static constexpr int most_tiles = lookback_bytes / (int)sizeof(uint64_t) / element_words<Type>::count;
 
     uint64_t *words;      /* words[part * tiles + tile] */
     int *ticket;          /* the next number to draw */
@@ -117,22 +117,22 @@ template <typename Type> struct lookback_states {
 
     __device__ void publish(int tile, lookback_status status, Type value) const
     {
-        const pieces<Type> p = pieces<Type>::of(value);
+        const element_words<Type> p = element_words<Type>::of(value);
 #pragma unroll
-        for (int w = 0; w < pieces<Type>::count; w++)
+        for (int w = 0; w < element_words<Type>::count; w++)
             store_relaxed(words + (int64_t)w * tiles + tile, (uint64_t)status << 32 | p.at[w]);
     }
 
     /* The status of a tile, and its value unless EMPTY. */
-    __device__ lookback_status look(int tile, pieces<Type> *value) const
+    __device__ lookback_status look(int tile, element_words<Type> *value) const
     {
-        uint64_t word[pieces<Type>::count];
+        uint64_t word[element_words<Type>::count];
 #pragma unroll
-        for (int w = 0; w < pieces<Type>::count; w++)
+        for (int w = 0; w < element_words<Type>::count; w++)
             word[w] = load_relaxed(words + (int64_t)w * tiles + tile);
         bool whole = true;
 #pragma unroll
-        for (int w = 0; w < pieces<Type>::count; w++) {
+        for (int w = 0; w < element_words<Type>::count; w++) {
             value->at[w] = (uint32_t)word[w];
             whole = whole && word[w] >> 32 == word[0] >> 32;
         }
@@ -154,7 +154,7 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
     using Type = typename Op::type;
     const int lane = (int)threadIdx.x % warp_lanes;
     /* the state of tile - lookback_depth + warp_lanes w + lane */
-    pieces<Type> seen[lookback_windows];
+    element_words<Type> seen[lookback_windows];
     int nearest = -1; /* index of the nearest prefix, counted likewise */
     for (int attempt = 0; nearest < 0; attempt++) {
         if (attempt > 0 && pause_ns > 0) {
@@ -166,7 +166,7 @@ __device__ typename Op::type warp_look_back(Op op, const lookback_states<typenam
 #pragma unroll
         for (int w = 0; w < lookback_windows; w++) {
             const int other = tile - lookback_depth + warp_lanes * w + lane;
-            seen[w] = pieces<Type>::of(Op::identity());
+            seen[w] = element_words<Type>::of(Op::identity());
             status[w] = other >= 0 ? states.look(other, &seen[w]) : lookback_empty;
             if (!SPMV_SEAM(Op, true, sees(other, attempt)))
                 status[w] = lookback_empty;
@@ -279,7 +279,7 @@ spmv_status lookback_launches(spmv_context *ctx, int64_t tiles, void *scratch, c
         states.tiles = tiles - first < states.most_tiles ? (int)(tiles - first) : (int)states.most_tiles;
         states.carry_in = launches > 0 ? carry + (launches - 1) % 2 : NULL;
         states.carry_out = carry + launches % 2;
-        const int64_t words = (int64_t)states.tiles * pieces<Type>::count;
+        const int64_t words = (int64_t)states.tiles * element_words<Type>::count;
         if (tiles > 1)
             st = launch(ctx, "lookback_reset", grid_for(words, 4 * block_threads), block_threads, lookback_reset,
                         states.words, words, states.ticket);

@@ -12,27 +12,27 @@
 
 #include "device/host_device.cuh"
 
-#define SPMV_OPS_DEFINE_(OP, op, TYPE, type_, T, D, CLASS)                                                             \
+#define SPMV_OPS_DEFINE_(OP, op, TYPE, type_, T, CLASS)                                                                \
     struct op_##op##_##type_ {                                                                                         \
-        using type = D;                                                                                                \
-        __host__ __device__ D operator()(D earlier, D later) const                                                     \
+        using type = T;                                                                                                \
+        __host__ __device__ T operator()(T earlier, T later) const                                                     \
         {                                                                                                              \
-            return SPMV_FN_##OP##_##CLASS(D, earlier, later);                                                          \
+            return SPMV_FN_##OP##_##CLASS(T, earlier, later);                                                          \
         }                                                                                                              \
-        static __host__ __device__ D identity()                                                                        \
+        static __host__ __device__ T identity()                                                                        \
         {                                                                                                              \
-            return SPMV_ID_##OP##_##CLASS(D);                                                                          \
+            return SPMV_ID_##OP##_##CLASS(T);                                                                          \
         }                                                                                                              \
     };
 SPMV_PAIR_LIST(SPMV_OPS_DEFINE_)
 #undef SPMV_OPS_DEFINE_
 
-#define SPMV_OPS_DEFINE_(FN, fn, TYPE, type_, T, D, CLASS)                                                             \
+#define SPMV_OPS_DEFINE_(FN, fn, TYPE, type_, T, CLASS)                                                                \
     struct function_##fn##_##type_ {                                                                                   \
-        using type = D;                                                                                                \
-        __host__ __device__ D operator()(D a) const                                                                    \
+        using type = T;                                                                                                \
+        __host__ __device__ T operator()(T a) const                                                                    \
         {                                                                                                              \
-            return SPMV_MAP_##FN##_##CLASS(D, a);                                                                      \
+            return SPMV_MAP_##FN##_##CLASS(T, a);                                                                      \
         }                                                                                                              \
     };
 SPMV_FUNCTION_PAIR_LIST(SPMV_OPS_DEFINE_)

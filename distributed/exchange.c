@@ -108,7 +108,7 @@ static spmv_status try_kind(spmv_group_matrix *m, const struct exchange_kind *ki
     return st;
 }
 
-spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+static spmv_status choose_kind(spmv_group_matrix *m, const char *name)
 {
     struct names names = {.count = 0};
     const void *kind = NULL;
@@ -134,6 +134,23 @@ spmv_status exchange_open(spmv_group_matrix *m, const char *name)
     return SPMV_OK;
 }
 
+spmv_status exchange_open(spmv_group_matrix *m, const char *name)
+{
+    const spmv_status st = choose_kind(m, name);
+    if (st != SPMV_OK)
+        return st;
+    m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
+    m->ranks.queue_parts = m->exchange.kind != NULL && m->group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
+    m->ranks.let_wait = exchange_let_wait;
+    m->ranks.await = exchange_await;
+    m->ranks.view = exchange_view_of(m);
+    m->ranks.publish = exchange_publish;
+    m->ranks.publish_dot = exchange_publish_dot;
+    m->ranks.take = exchange_take_sent;
+    m->ranks.meet = exchange_meet;
+    return SPMV_OK;
+}
+
 void exchange_close(spmv_group_matrix *m)
 {
     if (m->exchange.kind != NULL) {
@@ -141,11 +158,6 @@ void exchange_close(spmv_group_matrix *m)
         close_side(m);
     }
     m->exchange = (struct exchange){.kind = NULL};
-}
-
-const char *exchange_name(const spmv_group_matrix *m)
-{
-    return m->exchange.kind != NULL ? m->exchange.kind->name : "host";
 }
 
 /* ------------------------------------------------------------- waits */
@@ -277,7 +289,7 @@ done:
     return st;
 }
 
-/* Adds the parts of each own chunk's units: that of sum v for chunk c is own[v * chunks + c]. */
+/* Adds the parts of each own chunk's tiles: that of sum v for chunk c is own[v * chunks + c]. */
 static spmv_status chunk_parts(spmv_group_matrix *m, spmv_type type, const struct exchange_parts *parts, void *own)
 {
     const struct exchange_view view = {
@@ -285,9 +297,9 @@ static spmv_status chunk_parts(spmv_group_matrix *m, spmv_type type, const struc
     return exchange_sum_cuda(m->ctx, type, &view, parts, NULL, EXCHANGE_PUBLISH);
 }
 
-spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows, void *parts)
+spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows, void *parts)
 {
-    return chunk_parts(matrix, type, &(const struct exchange_parts){numbers, 1, unit_rows}, parts);
+    return chunk_parts(matrix, type, &(const struct exchange_parts){numbers, 1, tile_rows}, parts);
 }
 
 /* With one rank: the parts of its chunks are all parts. */
@@ -303,12 +315,12 @@ done:
     return st;
 }
 
-spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to)
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t tile_rows, void *to)
 {
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     const struct exchange *e = &m->exchange;
-    const struct exchange_parts parts = {numbers, sums, unit_rows};
+    const struct exchange_parts parts = {numbers, sums, tile_rows};
     if (m->group->transport.ranks == 1)
         return sum_alone(m, type, &parts, to);
     if (e->is_free)
@@ -331,10 +343,10 @@ const struct exchange_view *exchange_view_of(const spmv_group_matrix *m)
     return kind != NULL && kind->view != NULL && m->group->transport.ranks > 1 ? kind->view(m) : NULL;
 }
 
-spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows)
+spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows)
 {
     spmv_group_matrix *m = matrix;
-    return m->exchange.kind->sum(m, type, &(const struct exchange_parts){numbers, 1, unit_rows}, NULL,
+    return m->exchange.kind->sum(m, type, &(const struct exchange_parts){numbers, 1, tile_rows}, NULL,
                                  EXCHANGE_PUBLISH);
 }
 

@@ -26,12 +26,12 @@
 typedef struct spmv_group_matrix spmv_group_matrix;
 struct spmv_group;
 
-/* The parts of sums in a kernel's output: unit u has numbers[u * sums + v], 0 <= v < sums. */
+/* The parts of sums in a kernel's output: tile u has numbers[u * sums + v], 0 <= v < sums. */
 struct exchange_parts {
     const void *numbers;
     int sums; /* at most EXCHANGE_SUMS */
-    /* a unit is this many rows, and chunks begin at multiples of it; 0: a unit is a chunk */
-    int64_t unit_rows;
+    /* a tile is this many rows, and chunks begin at multiples of it; 0: a tile is a chunk */
+    int64_t tile_rows;
 };
 enum { EXCHANGE_SUMS = 2 };
 
@@ -80,17 +80,17 @@ extern const struct exchange_kind exchange_peer, exchange_nccl;
 
 /* Together: chooses the kind of this name ("auto", "peer", "nccl", "host"; NULL: auto) and opens
  * it. */
-spmv_status exchange_open(spmv_group_matrix *m, const char *name);
-void exchange_close(spmv_group_matrix *m);
-const char *exchange_name(const spmv_group_matrix *m);
+spmv_status exchange_open(spmv_group_matrix *m, const char *name) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+void exchange_close(spmv_group_matrix *m) CUDA_ONLY();
 
 /* The functions of struct plan_ranks for kinds other than host. */
-spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x);
-spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x);
-spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t unit_rows, void *to);
-spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
+spmv_status exchange_fetch_start(spmv_group_matrix *m, void *x) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status exchange_fetch_finish(spmv_group_matrix *m, void *x) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status exchange_sum(void *matrix, spmv_type type, const void *numbers, int sums, int64_t tile_rows, void *to)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status exchange_chunk_parts(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
 bool exchange_let_wait(void *matrix, bool free);
-spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t unit_rows);
+spmv_status exchange_publish(void *matrix, spmv_type type, const void *numbers, int64_t tile_rows);
 spmv_status exchange_publish_dot(void *matrix, spmv_type type, const void *a, const void *b);
 spmv_status exchange_take_sent(void *matrix, void *x);
 spmv_status exchange_meet(void *matrix);
@@ -104,6 +104,6 @@ spmv_status exchange_await(void *matrix, void *event);
 spmv_status exchange_find_obstacle(spmv_group_matrix *m, const char **obstacle);
 
 /* Closes what a group keeps for the kind nccl. */
-void exchange_nccl_release(struct spmv_group *group);
+void exchange_nccl_release(struct spmv_group *group) CUDA_ONLY();
 
 #endif

@@ -4,7 +4,7 @@
  *   put      copies the own elements that others need into their memory, then sets a flag there
  *   pack     the same into one array of the own memory, without a flag
  *   take     waits for the flags of other ranks, then copies what arrived into x
- *   sum      PUBLISH: adds the parts of each chunk's units in a fixed order, and writes the parts of
+ *   sum      PUBLISH: adds the parts of each chunk's tiles in a fixed order, and writes the parts of
  *            chunks to all ranks. COLLECT: waits for the parts of all ranks, and adds them in a fixed
  *            order. If both phases are requested, the last block also collects.
  *
@@ -98,21 +98,21 @@ template <typename T> __device__ void fold_all(const exchange_gathered &g, int c
     }
 }
 
-/* The first unit of unit_rows rows that begins at the row or behind it, where chunk c begins; unit_rows 0: a
- * unit is a chunk. Only the end of the matrix may lie within a unit. */
-__device__ int64_t unit_from(int64_t unit_rows, int64_t row, int64_t c)
+/* The first tile of tile_rows rows that begins at the row or behind it, where chunk c begins; tile_rows 0: a
+ * tile is a chunk. Only the end of the matrix may lie within a tile. */
+__device__ int64_t tile_from(int64_t tile_rows, int64_t row, int64_t c)
 {
-    return unit_rows > 0 ? (row + unit_rows - 1) / unit_rows : c;
+    return tile_rows > 0 ? (row + tile_rows - 1) / tile_rows : c;
 }
 
-/* The sum of the parts of the units of own chunk c. By a warp, all of whose threads get it. */
+/* The sum of the parts of the tiles of own chunk c. By a warp, all of whose threads get it. */
 template <typename Part>
-__device__ Part sum_units(const exchange_view &v, const Part *unit, int64_t unit_rows, int64_t c)
+__device__ Part sum_tiles(const exchange_view &v, const Part *tile, int64_t tile_rows, int64_t c)
 {
-    const int64_t first = unit_from(unit_rows, v.chunk[c], c), end = unit_from(unit_rows, v.chunk[c + 1], c + 1);
+    const int64_t first = tile_from(tile_rows, v.chunk[c], c), end = tile_from(tile_rows, v.chunk[c + 1], c + 1);
     Part sum = Part();
     for (int64_t u = first + threadIdx.x % warp_lanes; u < end; u += warp_lanes)
-        sum += unit[u];
+        sum += tile[u];
     return part_sums::broadcast(warp_sum(sum, warp_lanes));
 }
 
@@ -124,16 +124,16 @@ template <> struct two_of<float> {
     using type = spmv_c64;
 };
 
-/* Adds the parts of each own chunk's units, a warp for each chunk, and hands on the chunk's part, of one or
+/* Adds the parts of each own chunk's tiles, a warp for each chunk, and hands on the chunk's part, of one or
  * of two numbers T. */
 template <typename T, typename Part>
-__device__ void publish(const exchange_view &v, const Part *unit, int64_t unit_rows, unsigned number)
+__device__ void publish(const exchange_view &v, const Part *tile, int64_t tile_rows, unsigned number)
 {
     constexpr int SUMS = (int)(sizeof(Part) / sizeof(T));
     const int lane = (int)threadIdx.x % warp_lanes;
     for (int64_t c = (int64_t)blockIdx.x * WARPS + threadIdx.x / warp_lanes; c < v.chunks;
          c += (int64_t)gridDim.x * WARPS) {
-        const Part sum = sum_units(v, unit, unit_rows, c);
+        const Part sum = sum_tiles(v, tile, tile_rows, c);
         if (v.boards != nullptr) {
             exchanging::publish(v, c, sum, number);
         } else if (lane == 0) {
@@ -147,12 +147,12 @@ __device__ void publish(const exchange_view &v, const Part *unit, int64_t unit_r
 
 template <typename T, typename Part>
 __global__ void __launch_bounds__(BLOCK)
-    sum(exchange_view v, const Part *unit, int64_t unit_rows, Part *sums, int phases)
+    sum(exchange_view v, const Part *tile, int64_t tile_rows, Part *sums, int phases)
 {
     begin_in_turn();
     const unsigned number = v.boards != nullptr ? v.counters->sums + 1 : 0;
     if ((phases & EXCHANGE_PUBLISH) != 0)
-        publish<T>(v, unit, unit_rows, number);
+        publish<T>(v, tile, tile_rows, number);
     if ((phases & EXCHANGE_COLLECT) == 0 || blockIdx.x != gridDim.x - 1)
         return;
     const Part all = exchanging::collect<Part>(v, number);
@@ -220,7 +220,7 @@ extern "C" spmv_status exchange_sum_cuda(spmv_context *ctx, spmv_type type, cons
         const auto queue = [&](auto part) {
             using Part = decltype(part);
             return launch_early(ctx, "group sum", blocks, BLOCK, sum<T, Part>, *view, (const Part *)parts->numbers,
-                                parts->unit_rows, (Part *)sums, phases);
+                                parts->tile_rows, (Part *)sums, phases);
         };
         return parts->sums == 1 ? queue(T()) : queue(typename two_of<T>::type());
     });

@@ -172,8 +172,6 @@ done:
 
 void exchange_nccl_release(struct spmv_group *group)
 {
-    if (group->nccl == NULL)
-        return;
     if (cuda_enter(group->ctx) == SPMV_OK) {
         struct transport *t = &group->transport;
         (void)(t->failure(t) != SPMV_OK ? nccl.abort(group->nccl) : nccl.destroy(group->nccl));

@@ -94,9 +94,8 @@ void spmv_group_destroy(spmv_group *group)
 {
     if (group == NULL)
         return;
-#ifdef SPMV_HAVE_CUDA
-    exchange_nccl_release(group);
-#endif
+    if (group->nccl != NULL)
+        exchange_nccl_release(group);
     release(group);
 }
 

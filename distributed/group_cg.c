@@ -197,22 +197,22 @@ static int ask_all(int64_t iteration, double residual, void *user)
 static spmv_status check_rung(const spmv_group_matrix *m, const char *name)
 {
     const spmv_backend backend = spmv_context_backend(m->ctx);
-    const bool on_device = backend == SPMV_BACKEND_CUDA && m->ranks.queue_sum != NULL;
+    const bool device = context_on_device(m->ctx), queues = device && m->ranks.queue_sum != NULL;
     struct names names = {.count = 0};
     char list[64];
     names_add(&names, "auto");
     names_add(&names, "textbook");
-    if (backend == SPMV_BACKEND_OMP || on_device)
+    if (backend == SPMV_BACKEND_OMP || queues)
         names_add(&names, "fused");
-    if (on_device)
+    if (queues)
         names_add(&names, "graph");
     if (names_find(&names, name, strlen(name)) >= 0)
         return SPMV_OK;
     names_join(&names, list, sizeof list);
-    return context_fail(
-        m->ctx, SPMV_ERROR_UNSUPPORTED, "spmv_group_cg: no rung %s for several ranks on backend %s; there are: %s%s",
-        name, spmv_backend_name(backend), list,
-        backend == SPMV_BACKEND_CUDA && !on_device ? "; with the exchange peer or nccl also fused and graph" : "");
+    return context_fail(m->ctx, SPMV_ERROR_UNSUPPORTED,
+                        "spmv_group_cg: no rung %s for several ranks on backend %s; there are: %s%s", name,
+                        spmv_backend_name(backend), list,
+                        device && !queues ? "; with the exchange peer or nccl also fused and graph" : "");
 }
 
 static spmv_status check(const spmv_group_matrix *m, const void *b, const void *x, const spmv_cg_options *o)

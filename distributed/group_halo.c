@@ -239,7 +239,7 @@ spmv_status group_halo_buffers(spmv_group_matrix *m)
     const int64_t size = (int64_t)spmv_type_size(m->type);
     char *to = NULL;
     TRY(host_alloc(m->ctx, h->count * size, what, &h->packed));
-    if (group_on_device(m->ctx)) {
+    if (context_on_device(m->ctx)) {
         TRY(host_alloc(m->ctx, (h->before + h->after) * size, what, &h->arrived));
         TRY(spmv_alloc(m->ctx, h->count * size, &h->context_packed));
         TRY(spmv_alloc(m->ctx, h->count * 4, (void **)&h->context_index));
@@ -279,7 +279,7 @@ static inline void copy_indexed(const struct halo *h, const void *x, size_t size
 static spmv_status pack(const spmv_group_matrix *m, const void *x)
 {
     const struct halo *h = &m->halo;
-    if (group_on_device(m->ctx)) {
+    if (context_on_device(m->ctx)) {
         spmv_status st = SPMV_OK;
         const int64_t own = m->col_of_rank[m->group->transport.rank + 1] - m->col_of_rank[m->group->transport.rank];
         if (h->count == 0)
@@ -300,14 +300,12 @@ spmv_status group_fetch_start(void *matrix, void *x)
     struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
-#ifdef SPMV_HAVE_CUDA
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_start(m, x));
         goto done;
     }
-#endif
     TRY(pack(m, x));
-    for (int i = 0; i < h->receives && !group_on_device(m->ctx); i++)
+    for (int i = 0; i < h->receives && !context_on_device(m->ctx); i++)
         h->receive[i].memory = (char *)x + h->receive_at[i] * size;
     TRY(group_start(m->group, h->send, h->sends, h->receive, h->receives));
 done:
@@ -322,14 +320,12 @@ spmv_status group_fetch_finish(void *matrix, void *x)
     const struct halo *h = &m->halo;
     const int64_t size = (int64_t)spmv_type_size(m->type);
     const double begin = monotonic_seconds();
-#ifdef SPMV_HAVE_CUDA
     if (m->exchange.kind != NULL) {
         TRY(exchange_fetch_finish(m, x));
         goto done;
     }
-#endif
     TRY(group_finish(m->group));
-    for (int i = 0; i < h->receives && group_on_device(m->ctx); i++)
+    for (int i = 0; i < h->receives && context_on_device(m->ctx); i++)
         TRY(spmv_upload(m->ctx, h->receive[i].memory, (char *)x + h->receive_at[i] * size, h->receive[i].bytes));
 done:
     m->seconds += monotonic_seconds() - begin;

@@ -70,11 +70,6 @@ struct spmv_group_matrix {
     char note[256];
 };
 
-static inline bool group_on_device(const spmv_context *ctx)
-{
-    return spmv_context_backend(ctx) == SPMV_BACKEND_CUDA;
-}
-
 /* A function that ranks call together begins and ends with these. A failure that the ranks have not
  * agreed on breaks the group. */
 void group_begin(spmv_group *group);
@@ -128,6 +123,6 @@ spmv_status group_fetch_finish(void *matrix, void *x);
 /* parts[c] = the sum of a_i b_i over the rows i of chunk c, on the device; chunk: chunks + 1 rows
  * in the context's memory. */
 spmv_status group_chunk_dots_cuda(spmv_context *ctx, spmv_type type, const int64_t *chunk, int64_t chunks,
-                                  const void *a, const void *b, void *parts);
+                                  const void *a, const void *b, void *parts) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -54,7 +54,7 @@ static spmv_status check_own(spmv_context *ctx, const spmv_csr *own)
 {
     if (own == NULL)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own is NULL");
-    if (own->memory == SPMV_MEMORY_CONTEXT && group_on_device(ctx))
+    if (own->memory == SPMV_MEMORY_CONTEXT && context_on_device(ctx))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_group_matrix_create: own must be in host memory");
     return csr_check(ctx, "spmv_group_matrix_create", own, CSR_ANY_ORDER);
 }
@@ -135,7 +135,7 @@ static spmv_status learn_last(spmv_group *group, struct source *s)
 {
     const int rank = group->transport.rank;
     int64_t own = -1;
-    s->step = group_on_device(group->ctx) ? PLAN_UNIT_ROWS : 1;
+    s->step = context_on_device(group->ctx) ? PLAN_TILE_ROWS : 1;
     const int64_t row = (s->first[rank + 1] - 1) / s->step * s->step - s->first[rank];
     if (s->own->rows > 0 && row >= 0)
         own = work_before(s, rank, row);
@@ -192,7 +192,7 @@ static spmv_status cut(spmv_group *group, const struct source *s, int64_t *chunk
     spmv_status st = SPMV_OK;
     spmv_context *ctx = group->ctx;
     const int ranks = group->transport.ranks, rank = group->transport.rank;
-    const int64_t all = s->rows + s->nnz, work = chunk_work(all, group_on_device(ctx));
+    const int64_t all = s->rows + s->nnz, work = chunk_work(all, context_on_device(ctx));
     int64_t from = 0, count = 0, *counts = NULL;
     struct bound *own = NULL;
     *chunks = ceil_divide(all, work);
@@ -386,7 +386,7 @@ static spmv_status make_plan(spmv_group_matrix *m, const spmv_group_matrix_optio
     m->ranks.before = h->room;
     m->ranks.after = h->after;
     spmv_csr view = m->own;
-    view.memory = group_on_device(m->ctx) ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT;
+    view.memory = context_on_device(m->ctx) ? SPMV_MEMORY_HOST : SPMV_MEMORY_CONTEXT;
     TRY(plan_create_for_rank(m->ctx, &view, &plan, &m->ranks, &m->plan));
     TRY(spmv_plan_describe(m->plan, &info, sizeof info));
     m->type = info.type;
@@ -450,20 +450,8 @@ spmv_status group_matrix_make(spmv_group *group, const spmv_csr *own, bool given
     TRY(group_choose_method(m, o.method, o.compression));
     TRY(group_halo_prepare(m));
     TRY(spmv_group_agree(group, make_plan(m, &o)));
-#ifdef SPMV_HAVE_CUDA
-    if (group_on_device(ctx)) {
+    if (context_on_device(ctx))
         TRY(exchange_open(m, o.exchange));
-        m->ranks.queue_sum = m->exchange.kind != NULL ? exchange_sum : NULL;
-        m->ranks.queue_parts = m->exchange.kind != NULL && group->transport.ranks == 1 ? exchange_chunk_parts : NULL;
-        m->ranks.let_wait = exchange_let_wait;
-        m->ranks.await = exchange_await;
-        m->ranks.view = exchange_view_of(m);
-        m->ranks.publish = exchange_publish;
-        m->ranks.publish_dot = exchange_publish_dot;
-        m->ranks.take = exchange_take_sent;
-        m->ranks.meet = exchange_meet;
-    }
-#endif
     write_note(m);
 done:
     release_source(&s);
@@ -494,9 +482,8 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 {
     if (m == NULL)
         return;
-#ifdef SPMV_HAVE_CUDA
-    exchange_close(m);
-#endif
+    if (m->exchange.kind != NULL)
+        exchange_close(m);
     spmv_plan_destroy(m->plan);
     group_halo_release(m);
     host_free_all(m->row_ptr, m->col, m->val, m->chunk_of_rank, m->row_of_rank, m->col_of_rank, m->chunk, m->edge,
@@ -508,16 +495,6 @@ void spmv_group_matrix_destroy(spmv_group_matrix *m)
 }
 
 /* ------------------------------------------------------------- use */
-
-static const char *group_exchange_name(const spmv_group_matrix *m)
-{
-#ifdef SPMV_HAVE_CUDA
-    return exchange_name(m);
-#else
-    (void)m;
-    return "host";
-#endif
-}
 
 spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_matrix_info *info, size_t size)
 {
@@ -552,7 +529,7 @@ spmv_status spmv_group_matrix_describe(const spmv_group_matrix *m, spmv_group_ma
                                          .type = m->type,
                                          .bytes = plan.bytes + (m->own.rows + 1) * 8 + m->own.nnz * (4 + value),
                                          .exchange_seconds = m->seconds,
-                                         .exchange = group_exchange_name(m)};
+                                         .exchange = m->exchange.kind != NULL ? m->exchange.kind->name : "host"};
     result_write(info, size, &full, sizeof full);
     return st;
 }
@@ -625,15 +602,7 @@ spmv_status spmv_group_dot(spmv_group_matrix *m, const void *a, const void *b, v
 /* *host: n elements of the context's memory in host memory; *copy is released by the caller. */
 static spmv_status to_host(const spmv_group_matrix *m, const void *from, int64_t n, const void **host, void **copy)
 {
-    const int64_t bytes = n * (int64_t)spmv_type_size(m->type);
-    *host = from;
-    if (from == NULL || !group_on_device(m->ctx))
-        return SPMV_OK;
-    spmv_status st = host_alloc(m->ctx, max_i64(1, bytes), what, copy);
-    *host = *copy;
-    if (st == SPMV_OK)
-        st = spmv_download(m->ctx, from, *copy, bytes);
-    return st;
+    return context_read(m->ctx, from, n * (int64_t)spmv_type_size(m->type), what, copy, host);
 }
 
 /* The result of all ranks: the worst row, and the number of failed rows. */
@@ -719,7 +688,7 @@ static spmv_status distribute(spmv_group_matrix *m, const char *call, spmv_group
     spmv_context *ctx = m->ctx;
     const int ranks = m->group->transport.ranks, rank = m->group->transport.rank;
     const int64_t size = (int64_t)spmv_type_size(m->type);
-    const bool staged = group_on_device(ctx);
+    const bool staged = context_on_device(ctx);
     int64_t *root = NULL;
     void *host = own;
     if (side != SPMV_GROUP_ROWS && side != SPMV_GROUP_COLS)

@@ -15,7 +15,7 @@
 #include "formats/matrix_internal.h"
 
 enum { SLICE = SLICE_ROWS };
-_Static_assert((int)PLAN_UNIT_ROWS % (int)SLICE == 0, "chunks begin where slices begin");
+_Static_assert((int)PLAN_TILE_ROWS % (int)SLICE == 0, "chunks begin where slices begin");
 
 /* A set of the offsets (column - row) of a slice: a hash table with linear probing. An entry belongs to
  * the slice whose number it has. */
@@ -129,7 +129,7 @@ spmv_status group_choose_method(spmv_group_matrix *m, const char *name, int comp
     spmv_status st = SPMV_OK;
     struct census own = {0}, all = {0}, *of_ranks = NULL;
     const bool any = choice_is_auto(name), slices = !any && strcmp(name, "slices") == 0;
-    if (!group_on_device(m->ctx) || (!any && !slices))
+    if (!context_on_device(m->ctx) || (!any && !slices))
         return SPMV_OK;
     st = host_alloc(m->ctx, m->group->transport.ranks * (int64_t)sizeof *of_ranks, "the method of a group",
                     (void **)&of_ranks);

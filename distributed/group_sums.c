@@ -28,7 +28,7 @@ spmv_status group_sums_prepare(spmv_group_matrix *m)
     TRY(host_alloc(m->ctx, all, "a matrix of a group", &m->all_parts));
     TRY(host_alloc(m->ctx, m->all_chunks * 8, "a matrix of a group", &m->fold));
     TRY(host_alloc(m->ctx, ranks, "a matrix of a group", (void **)&m->met));
-    if (group_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
+    if (context_on_device(m->ctx)) { /* at least one chunk, so that kernels have a block */
         const int64_t last = m->ranks.chunks;
         TRY(spmv_alloc(m->ctx, EXCHANGE_SUMS * max_i64(1, last) * 8, &m->context_parts));
         TRY(spmv_alloc(m->ctx, (last + 2) * 8, (void **)&m->context_chunk));
@@ -67,7 +67,6 @@ done:
     return st;
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* *dot = a'b without copies to the host. */
 static spmv_status dot_on_device(spmv_group_matrix *m, spmv_type type, const void *a, const void *b, void *dot)
 {
@@ -78,15 +77,13 @@ static spmv_status dot_on_device(spmv_group_matrix *m, spmv_type type, const voi
 done:
     return st;
 }
-#endif
 
 /* The parts of a'b of this rank's chunks, to m->parts. */
 static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const void *a, const void *b)
 {
     static void (*const run[SPMV_TYPE_LIMIT])(const spmv_group_matrix *, const void *, const void *, void *) =
         REAL_TABLE(chunk_dots);
-#ifdef SPMV_HAVE_CUDA
-    if (group_on_device(m->ctx)) {
+    if (context_on_device(m->ctx)) {
         spmv_status st = SPMV_OK;
         if (m->ranks.chunks == 0)
             return SPMV_OK;
@@ -95,7 +92,6 @@ static spmv_status chunk_dots(const spmv_group_matrix *m, spmv_type type, const 
     done:
         return st;
     }
-#endif
     run[type](m, a, b, m->parts);
     return SPMV_OK;
 }
@@ -105,10 +101,8 @@ spmv_status group_dot_in_context(void *matrix, spmv_type type, const void *a, co
     spmv_status st = SPMV_OK;
     spmv_group_matrix *m = matrix;
     union real sum;
-#ifdef SPMV_HAVE_CUDA
     if (m->exchange.kind != NULL)
         return dot_on_device(m, type, a, b, dot);
-#endif
     TRY(chunk_dots(m, type, a, b));
     TRY(group_sum(m, type, m->parts, m->ranks.chunks, 1, &sum));
     TRY(spmv_upload(m->ctx, &sum, dot, size_of(type)));

@@ -102,7 +102,7 @@ static spmv_status allocate_arrays(spmv_context *ctx, bool on_device, const int6
 spmv_status matrix_allocate_in(spmv_context *ctx, spmv_memory memory, int64_t rows, int64_t cols, int64_t nnz,
                                spmv_type type, bool pattern, spmv_matrix **matrix)
 {
-    const bool on_device = memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA;
+    const bool on_device = memory == SPMV_MEMORY_CONTEXT && context_on_device(ctx);
     *matrix = NULL;
     if (rows < 0 || cols < 0 || nnz < 0 || cols > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
@@ -477,42 +477,30 @@ spmv_status csr_check(spmv_context *ctx, const char *name, const spmv_csr *a, en
     return csr_check_longest(ctx, name, a, order, &longest);
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* A copy of wrong arrays goes through the host's check, for its message. */
 static spmv_status check_on_device(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
 {
     spmv_status st = SPMV_OK;
-    const int64_t row_bytes = (a->rows + 1) * (a->row_ptr_bits / 8), column_bytes = a->nnz * (int64_t)sizeof *a->col;
     struct csr_faults faults = {0};
-    void *row_ptr = NULL, *col = NULL;
-    spmv_csr host = *a;
+    struct csr_copies copies = {NULL};
+    spmv_csr pattern = *a;
+    pattern.val = NULL;
     if (a->rows > 0)
         TRY(csr_faults_cuda(ctx, a, &faults));
     if (a->rows > 0 && csr_faultless(&faults, order))
         return SPMV_OK;
-    TRY(host_alloc(ctx, row_bytes, "row offsets", &row_ptr));
-    TRY(host_alloc(ctx, column_bytes, "columns", &col));
-    TRY(spmv_download(ctx, a->row_ptr, row_ptr, row_bytes));
-    if (column_bytes > 0)
-        TRY(spmv_download(ctx, a->col, col, column_bytes));
-    host.row_ptr = row_ptr;
-    host.col = col;
-    host.memory = SPMV_MEMORY_HOST;
-    st = csr_check(ctx, name, &host, order);
+    TRY(csr_to_host(ctx, &pattern, false, &pattern, &copies));
+    st = csr_check(ctx, name, &pattern, order);
 done:
-    host_free(row_ptr);
-    host_free(col);
+    csr_free_host(&copies);
     return st;
 }
-#endif
 
 spmv_status csr_check_anywhere(spmv_context *ctx, const char *name, const spmv_csr *a, enum csr_order order)
 {
-#ifdef SPMV_HAVE_CUDA
     const spmv_status st = csr_check_shape(ctx, name, a);
     if (st != SPMV_OK || csr_on_device(ctx, a))
         return st != SPMV_OK ? st : check_on_device(ctx, name, a, order);
-#endif
     return csr_check(ctx, name, a, order);
 }
 

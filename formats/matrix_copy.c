@@ -60,7 +60,6 @@ done:
     return st;
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* to[0], ..., to[n] = offsets of 32 bits, by the primitives: their differences, and their sums. */
 static spmv_status widen_on_device(spmv_context *ctx, const int32_t *offsets, int64_t *to, int64_t n)
 {
@@ -88,7 +87,6 @@ static spmv_status copy_on_device(spmv_context *ctx, const spmv_csr *a, spmv_mat
 done:
     return st;
 }
-#endif
 
 spmv_status spmv_matrix_copy(spmv_context *ctx, const spmv_csr *a, spmv_memory to, spmv_matrix **b)
 {
@@ -102,7 +100,7 @@ spmv_status spmv_matrix_copy(spmv_context *ctx, const spmv_csr *a, spmv_memory t
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_matrix_copy: memory is %d, neither host nor context",
                             (int)to);
     const bool from_device = csr_on_device(ctx, a);
-    const bool to_device = to == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA;
+    const bool to_device = to == SPMV_MEMORY_CONTEXT && context_on_device(ctx);
     if (!from_device)
         TRY(csr_check(ctx, "spmv_matrix_copy", a, CSR_ANY_ORDER));
     TRY(matrix_allocate_in(ctx, to, a->rows, a->cols, a->nnz, a->type, a->val == NULL, &m));
@@ -112,10 +110,8 @@ spmv_status spmv_matrix_copy(spmv_context *ctx, const spmv_csr *a, spmv_memory t
         TRY(copy_up(ctx, a, m));
     else if (!to_device)
         TRY(copy_down(ctx, a, m));
-#ifdef SPMV_HAVE_CUDA
     else
         TRY(copy_on_device(ctx, a, m));
-#endif
     *b = m;
     m = NULL;
 done:

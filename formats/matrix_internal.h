@@ -82,6 +82,27 @@ int64_t matrix_arrays_bytes(int64_t rows, int64_t nnz, size_t value_size);
 spmv_csr csr_of(int64_t rows, int64_t cols, int64_t nnz, const int64_t *row_ptr, const int32_t *col, const void *val,
                 spmv_type type, spmv_memory memory);
 
+/* The arrays that csr_to_host or csr_to_context has copied; NULL: none, or no elements. */
+struct csr_copies {
+    void *row_ptr;
+    int32_t *col;
+    void *val;
+    int64_t bytes; /* of copies in the context's memory */
+};
+
+/* *host: A with arrays that the host can read: its own ones, or copies if they are on a device, or
+ * always. Arrays that are NULL are left out. csr_free_host releases the copies, also after an
+ * error. host may be a. */
+spmv_status csr_to_host(spmv_context *ctx, const spmv_csr *a, bool always, spmv_csr *host, struct csr_copies *copies);
+void csr_free_host(struct csr_copies *copies);
+
+/* *there: A with arrays in the context's memory: its own ones, or copies of arrays in host memory.
+ * narrow: row offsets of a copy have 32 bits if they fit. csr_free_context releases the copies,
+ * also after an error. */
+spmv_status csr_to_context(spmv_context *ctx, const spmv_csr *a, bool narrow, spmv_csr *there,
+                           struct csr_copies *copies);
+void csr_free_context(spmv_context *ctx, struct csr_copies *copies);
+
 /* Checks a view without reading its arrays: sizes, missing arrays, bits, type. SPMV_ERROR_ARGUMENT,
  * SPMV_ERROR_LIMIT or SPMV_ERROR_TYPE; name: the function called. */
 spmv_status csr_check_shape(spmv_context *ctx, const char *name, const spmv_csr *a);
@@ -111,7 +132,8 @@ struct csr_faults {
     int64_t rows; /* row_ptr */
     int64_t columns, descents, descents_at_starts;
 };
-spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *faults);
+spmv_status csr_faults_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *faults)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 /* The same, queued. there: on the device, 0 before. */
 spmv_status csr_faults_queue_cuda(spmv_context *ctx, const spmv_csr *a, struct csr_faults *there);
 
@@ -138,16 +160,16 @@ spmv_status matrix_transpose_pattern(spmv_context *ctx, const spmv_csr *a, spmv_
 /* The pattern of B = transpose(A) on the device, and the index in A of each entry of B. row_ptr:
  * a->cols + 1 offsets of row_ptr_bits. col, from: a->nnz numbers, from of from_bits. nnz > 0. */
 spmv_status transpose_cuda(spmv_context *ctx, const spmv_csr *a, void *row_ptr, int row_ptr_bits, int32_t *col,
-                           void *from, int from_bits);
+                           void *from, int from_bits) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* to[k] = values[from[k]], or its conjugate, 0 <= k < n, on the device. */
 spmv_status take_values_cuda(spmv_context *ctx, spmv_type type, bool conjugate, const void *values, const void *from,
-                             int from_bits, void *to, int64_t n);
+                             int from_bits, void *to, int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* The diagonal or the row sums of a matrix on the device, as spmv_matrix_diagonal and
  * spmv_matrix_row_sums. */
-spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal);
-spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums);
+spmv_status matrix_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, void *diagonal) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status matrix_row_sums_cuda(spmv_context *ctx, const spmv_csr *a, void *sums) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Conjugates every value of b; real values do not change. */
 void csr_conjugate(spmv_context *ctx, spmv_matrix *b);
@@ -160,15 +182,14 @@ spmv_status offsets_from_counts(spmv_context *ctx, int64_t *offsets, int64_t bin
 /* Whether the arrays of a matrix are in memory that the host cannot read. */
 static inline bool csr_on_device(const spmv_context *ctx, const spmv_csr *a)
 {
-    return a->memory == SPMV_MEMORY_CONTEXT && spmv_context_backend(ctx) == SPMV_BACKEND_CUDA;
+    return a->memory == SPMV_MEMORY_CONTEXT && context_on_device(ctx);
 }
 
 /* Whether an array of values is aligned for loads of the backend: a GPU loads a complex number at
  * once. */
 static inline bool values_aligned(const spmv_context *ctx, spmv_type type, const void *values)
 {
-    return spmv_context_backend(ctx) != SPMV_BACKEND_CUDA || !type_is_complex(type) ||
-           (uintptr_t)values % spmv_type_size(type) == 0;
+    return !context_on_device(ctx) || !type_is_complex(type) || (uintptr_t)values % spmv_type_size(type) == 0;
 }
 
 /* The first entry of a row: row i has the entries row_first(a, i) <= k < row_first(a, i + 1). */

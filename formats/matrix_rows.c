@@ -38,18 +38,12 @@ struct rows_call {
     spmv_status (*on_device)(spmv_context *ctx, const spmv_csr *a, void *result);
 };
 
-#ifdef SPMV_HAVE_CUDA
-#define ON_DEVICE(function) function
-#else
-#define ON_DEVICE(function) NULL
-#endif
-
 static spmv_status compute(const struct rows_call *c, spmv_context *ctx, const spmv_csr *a, void *result, int64_t n)
 {
     const spmv_status st = check(ctx, c->call, a, c->name, result, n);
     if (st != SPMV_OK || n == 0)
         return st;
-    if (c->on_device != NULL && csr_on_device(ctx, a))
+    if (csr_on_device(ctx, a))
         return c->on_device(ctx, a, result);
     c->run[type_of(a)](ctx, a, result);
     return SPMV_OK;
@@ -57,14 +51,12 @@ static spmv_status compute(const struct rows_call *c, spmv_context *ctx, const s
 
 spmv_status spmv_matrix_diagonal(spmv_context *ctx, const spmv_csr *a, void *diagonal)
 {
-    static const struct rows_call c = {"spmv_matrix_diagonal", "diagonal", VALUE_TABLE(diagonal),
-                                       ON_DEVICE(matrix_diagonal_cuda)};
+    static const struct rows_call c = {"spmv_matrix_diagonal", "diagonal", VALUE_TABLE(diagonal), matrix_diagonal_cuda};
     return compute(&c, ctx, a, diagonal, a != NULL ? min_i64(a->rows, a->cols) : 0);
 }
 
 spmv_status spmv_matrix_row_sums(spmv_context *ctx, const spmv_csr *a, void *sums)
 {
-    static const struct rows_call c = {"spmv_matrix_row_sums", "sums", VALUE_TABLE(row_sums),
-                                       ON_DEVICE(matrix_row_sums_cuda)};
+    static const struct rows_call c = {"spmv_matrix_row_sums", "sums", VALUE_TABLE(row_sums), matrix_row_sums_cuda};
     return compute(&c, ctx, a, sums, a != NULL ? a->rows : 0);
 }

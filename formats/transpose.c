@@ -73,7 +73,6 @@ spmv_status csr_transpose(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
     return csr_transpose_numbered(ctx, a, b, (struct entry_numbers){NULL, 0});
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* The transpose of a matrix in the device's memory. */
 static spmv_status transpose_on_device(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b)
 {
@@ -102,20 +101,17 @@ done:
     spmv_matrix_destroy(m);
     return st;
 }
-#endif
 
 spmv_status matrix_transpose_pattern(spmv_context *ctx, const spmv_csr *a, spmv_matrix **b, struct entry_numbers from)
 {
     spmv_csr pattern = *a;
     pattern.val = NULL;
-#ifdef SPMV_HAVE_CUDA
     if (csr_on_device(ctx, a)) {
         spmv_status st = matrix_allocate_in(ctx, SPMV_MEMORY_CONTEXT, a->cols, a->rows, a->nnz, a->type, true, b);
         if (st == SPMV_OK)
             st = transpose_cuda(ctx, &pattern, (*b)->row_ptr, 64, (*b)->col, from.number, from.bits);
         return st;
     }
-#endif
     return csr_transpose_numbered(ctx, &pattern, b, from);
 }
 
@@ -126,10 +122,8 @@ spmv_status spmv_matrix_transpose(spmv_context *ctx, const spmv_csr *a, spmv_mat
         return st;
     *b = NULL;
     st = csr_check_shape(ctx, "spmv_matrix_transpose", a);
-#ifdef SPMV_HAVE_CUDA
     if (st == SPMV_OK && csr_on_device(ctx, a))
         return transpose_on_device(ctx, a, b);
-#endif
     if (st == SPMV_OK)
         st = csr_check(ctx, "spmv_matrix_transpose", a, CSR_ANY_ORDER);
     if (st == SPMV_OK)

@@ -12,12 +12,8 @@ spmv_status epilogue_prepare(spmv_plan *plan)
     int64_t bytes = 0;
     if ((plan->method->can & METHOD_EPILOGUE) != 0 || plan->a.rows == 0)
         return SPMV_OK;
-    if (!type_is_complex(plan->type))
-        bytes = ctx->backend->dot_scratch(ctx, plan->type, plan->a.rows);
-#ifdef SPMV_HAVE_CUDA
-    else
-        bytes = epilogue_scratch_cuda(plan);
-#endif
+    bytes = type_is_complex(plan->type) ? epilogue_scratch_cuda(plan)
+                                        : ctx->backend->dot_scratch(ctx, plan->type, plan->a.rows);
     return plan_alloc(plan, bytes, &plan->epilogue);
 }
 
@@ -25,10 +21,8 @@ spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epi
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
-#ifdef SPMV_HAVE_CUDA
     if (type_is_complex(plan->type))
         return epilogue_cuda(plan, y, epilogue, plan->epilogue);
-#endif
     if (epilogue->z != NULL)
         TRY(ctx->backend->map_axpby(ctx, plan->type, epilogue->gamma, y, NULL, epilogue->z, plan->a.rows));
     if (epilogue->w != NULL)

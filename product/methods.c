@@ -28,18 +28,9 @@ static const struct spmv_method omp_methods[] = {
 /* The table of a backend; NULL if this build has none. */
 static const struct spmv_method *methods_of(spmv_backend backend)
 {
-    switch (backend) {
-    case SPMV_BACKEND_REF:
-        return ref_methods;
-    case SPMV_BACKEND_OMP:
-        return omp_methods;
-#ifdef SPMV_HAVE_CUDA
-    case SPMV_BACKEND_CUDA:
-        return cuda_methods;
-#endif
-    default:
-        return NULL;
-    }
+    static const struct spmv_method *const methods[] = {
+        [SPMV_BACKEND_REF] = ref_methods, [SPMV_BACKEND_OMP] = omp_methods, [SPMV_BACKEND_CUDA] = cuda_methods};
+    return backend_find(backend) != NULL ? methods[backend] : NULL;
 }
 
 const char *spmv_method_name(spmv_backend backend, int index)
@@ -170,10 +161,8 @@ static spmv_status prepare_first(spmv_plan *plan)
 
 spmv_status method_prepare(spmv_plan *plan)
 {
-#ifdef SPMV_HAVE_CUDA
-    if (plan->ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(plan->ctx))
         plan_find_facts_cuda(plan);
-#endif
     return plan->named || plan->ranks != NULL ? prepare_fixed(plan) : prepare_first(plan);
 }
 

@@ -60,7 +60,7 @@ spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr 
     const spmv_status st = csr_check_shape(ctx, call, a);
     if (st != SPMV_OK)
         return st;
-    if (!plan_reads_on_host(ctx, a))
+    if (csr_on_device(ctx, a))
         return SPMV_OK;
     const int64_t first = offset_at(a->row_ptr, a->row_ptr_bits, 0);
     const int64_t last = offset_at(a->row_ptr, a->row_ptr_bits, a->rows);
@@ -240,7 +240,7 @@ spmv_status plan_share(const spmv_plan *plan, const void *val, spmv_plan **share
 
 bool plan_can_load(const spmv_plan *plan, const void *array)
 {
-    return plan->ctx->backend->id != SPMV_BACKEND_CUDA || !type_is_complex(plan->type) ||
+    return !context_on_device(plan->ctx) || !type_is_complex(plan->type) ||
            (uintptr_t)array % spmv_type_size(plan->type) == 0;
 }
 

@@ -22,7 +22,7 @@ enum {
      * epilogue follows the product (epilogue.c). */
     METHOD_EPILOGUE = 16,
     /* y_i has the same bits however struct plan_ranks divides the rows among ranks. dot_parts, if
-     * there is one, gives one part for each PLAN_UNIT_ROWS rows. */
+     * there is one, gives one part for each PLAN_TILE_ROWS rows. */
     METHOD_RANKS = 32,
     /* the method can multiply the rows that need no elements of other ranks first (enum plan_part) */
     METHOD_PARTS = 64
@@ -67,12 +67,12 @@ struct plan_ranks {
     /* Together: replaces *value by the largest of all ranks. */
     spmv_status (*largest)(void *self, double *value);
 
-    /* On a GPU. Chunks begin at multiples of PLAN_UNIT_ROWS rows.
+    /* On a GPU. Chunks begin at multiples of PLAN_TILE_ROWS rows.
      * - context_chunk: chunk in the context's memory; at least one chunk, if need be an empty one.
-     * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the units u of all
+     * - queue_sum: together: sums[v] = the sum of numbers[u * count + v] over the tiles u of all
      *   ranks, in a fixed order, for 0 <= v < count <= 2. Both arrays are in the context's memory. A
-     *   unit has unit_rows rows, 0: it is a chunk. NULL: sums pass through the host.
-     * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the units u of
+     *   tile has tile_rows rows, 0: it is a chunk. NULL: sums pass through the host.
+     * - queue_parts: NULL unless there is one rank: parts[c] = the sum of numbers[u] over the tiles u of
      *   chunk c. queue_sum adds these parts as sum_numbers does (part_sums.cuh).
      * - let_wait: with true, fetch_start, fetch_finish and queue_sum only queue work from now on,
      *   and the host does not wait; they may be captured in a graph. Each of them has been called
@@ -86,17 +86,17 @@ struct plan_ranks {
      *   has sent; and meet comes before a kernel that collects parts: the host waits for all ranks,
      *   unless let_wait is in force. */
     const int64_t *context_chunk;
-    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t unit_rows, void *sums);
-    spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t unit_rows, void *parts);
+    spmv_status (*queue_sum)(void *self, spmv_type type, const void *numbers, int count, int64_t tile_rows, void *sums);
+    spmv_status (*queue_parts)(void *self, spmv_type type, const void *numbers, int64_t tile_rows, void *parts);
     bool (*let_wait)(void *self, bool free);
     spmv_status (*await)(void *self, void *event);
     const struct exchange_view *view;
-    spmv_status (*publish)(void *self, spmv_type type, const void *numbers, int64_t unit_rows);
+    spmv_status (*publish)(void *self, spmv_type type, const void *numbers, int64_t tile_rows);
     spmv_status (*publish_dot)(void *self, spmv_type type, const void *a, const void *b);
     spmv_status (*take)(void *self, void *x);
     spmv_status (*meet)(void *self);
 };
-enum { PLAN_SUMS = 4, PLAN_UNIT_ROWS = 256 };
+enum { PLAN_SUMS = 4, PLAN_TILE_ROWS = 256 };
 
 /* For a product with leaves_parts, with one part for each part of the dot product: the sum of
  * weight_i (scale y_i)^2. All pointers are to the context's memory. */
@@ -309,16 +309,17 @@ spmv_status epilogue_behind(const spmv_plan *plan, const void *y, const spmv_epi
 /* Whether the array is aligned for loads of the backend: a GPU loads a complex number at once. */
 bool plan_can_load(const spmv_plan *plan, const void *array);
 
-/* Whether the CPU can read the arrays. */
-bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a);
-
 /* Checks a view: its sizes, and the first and last row offset where the CPU can read them. call:
  * the public function, for messages. */
 spmv_status plan_check_view(spmv_context *ctx, const char *call, const spmv_csr *a);
 
 /* The table of the backend cuda, and what it asks of a plan: sets plan->facts (cuda/choose.c). */
 extern const struct spmv_method cuda_methods[];
-void plan_find_facts_cuda(spmv_plan *plan);
+void plan_find_facts_cuda(spmv_plan *plan) CUDA_ONLY();
+
+/* Call after the values of the matrix were replaced on the device: the next product, which reads them
+ * before its wait, starts in order. */
+void plan_values_changed_cuda(spmv_plan *plan) CUDA_ONLY();
 
 /* The functions of the methods. */
 spmv_status definition_ref_apply(const spmv_plan *, const struct plan_product *);
@@ -365,10 +366,12 @@ spmv_status blocked_cuda_apply(const spmv_plan *, const struct plan_product *);
 void blocked_cuda_release(spmv_plan *);
 
 /* The epilogue of complex vectors on the device, and the bytes of scratch memory it needs. */
-int64_t epilogue_scratch_cuda(const spmv_plan *plan);
-spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch);
+int64_t epilogue_scratch_cuda(const spmv_plan *plan) CUDA_ONLY(0);
+spmv_status epilogue_cuda(const spmv_plan *plan, const void *y, const spmv_epilogue *epilogue, void *scratch)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* to[i] = from[i], 0 <= i < n, on the device. Each from[i] must fit. */
-spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n);
+spmv_status narrow_offsets_cuda(spmv_context *ctx, const int64_t *from, int32_t *to, int64_t n)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -9,74 +9,43 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "formats/matrix_internal.h"
 #include "product/plan_internal.h"
-#ifdef SPMV_HAVE_CUDA
-#include "core/runtime_cuda.h"
-#endif
-
-bool plan_reads_on_host(const spmv_context *ctx, const spmv_csr *a)
-{
-    return a->memory == SPMV_MEMORY_HOST || ctx->backend->id != SPMV_BACKEND_CUDA;
-}
 
 static int64_t value_bytes(const spmv_plan *plan)
 {
     return (int64_t)spmv_type_size(plan->a.type);
 }
 
-/* Copies a host array into memory that the plan owns. */
-static spmv_status copy_in(spmv_plan *plan, const void *host, int64_t bytes, void **copy)
-{
-    const spmv_status st = plan_alloc(plan, bytes, copy);
-    return st != SPMV_OK ? st : spmv_upload(plan->ctx, host, *copy, bytes);
-}
-
-/* Narrows the row offsets to 32 bits, which halves the bytes that a product reads of them. */
+/* Narrows row offsets in the context's memory to 32 bits, which halves the bytes that a product reads
+ * of them. */
 static spmv_status narrow_row_ptr(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = a->rows + 1;
-    int32_t *narrow = NULL;
-    const int64_t *from = a->row_ptr;
-#ifdef SPMV_HAVE_CUDA
-    if (!plan_reads_on_host(plan->ctx, a)) {
-        TRY(plan_alloc(plan, n * 4, &plan->row_ptr));
-        TRY(narrow_offsets_cuda(plan->ctx, from, plan->row_ptr, n));
-    } else
-#endif
-    {
-        TRY(host_alloc(plan->ctx, n * 4, "row offsets", (void **)&narrow));
+    TRY(plan_alloc(plan, n * 4, &plan->row_ptr));
+    if (csr_on_device(plan->ctx, a))
+        TRY(narrow_offsets_cuda(plan->ctx, a->row_ptr, plan->row_ptr, n));
+    else
         for (int64_t i = 0; i < n; i++)
-            narrow[i] = (int32_t)from[i];
-        TRY(copy_in(plan, narrow, n * 4, &plan->row_ptr));
-    }
+            ((int32_t *)plan->row_ptr)[i] = (int32_t)row_first(a, i);
     plan->a.row_ptr = plan->row_ptr;
     plan->a.row_ptr_bits = 32;
 done:
-    host_free(narrow);
     return st;
 }
 
-/* Takes A without transposition: copies host arrays, borrows arrays in the context's memory. */
+/* Sets the arrays of plan->a to those of A without transposition: copies of host arrays, or the
+ * arrays in the context's memory. */
 static spmv_status take_as_it_is(spmv_plan *plan, const spmv_csr *a)
 {
-    spmv_status st = SPMV_OK;
-    const bool narrow = a->row_ptr_bits == 64 && a->nnz <= INT32_MAX;
-    if (narrow)
-        TRY(narrow_row_ptr(plan, a));
-    if (a->memory == SPMV_MEMORY_HOST) {
-        if (!narrow) {
-            TRY(copy_in(plan, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &plan->row_ptr));
-            plan->a.row_ptr = plan->row_ptr;
-        }
-        TRY(copy_in(plan, a->col, a->nnz * (int64_t)sizeof *a->col, &plan->col));
-        plan->a.col = plan->col;
-        if (a->val != NULL) {
-            TRY(copy_in(plan, a->val, a->nnz * value_bytes(plan), &plan->val));
-            plan->a.val = plan->val;
-        }
-    }
-done:
-    return st;
+    const spmv_type type = plan->a.type;
+    struct csr_copies copies;
+    const spmv_status st = csr_to_context(plan->ctx, a, true, &plan->a, &copies);
+    plan->a.type = type;
+    plan->row_ptr = copies.row_ptr;
+    plan->col = copies.col;
+    plan->val = copies.val;
+    plan->bytes += copies.bytes;
+    return st == SPMV_OK && plan->a.row_ptr_bits == 64 && a->nnz <= INT32_MAX ? narrow_row_ptr(plan, a) : st;
 }
 
 /* Whether the values of op(A) are the conjugates of those of A. */
@@ -131,14 +100,6 @@ static void take_on_host(const spmv_plan *plan, const void *values, void *to)
 
 /* ----------------------------------------------------------- on the device */
 
-#ifdef SPMV_HAVE_CUDA
-/* A temporary copy of a host array in the context's memory. */
-static spmv_status copy_for_now(spmv_context *ctx, const void *host, int64_t bytes, void **copy)
-{
-    const spmv_status st = spmv_alloc(ctx, bytes, copy);
-    return st != SPMV_OK || bytes == 0 ? st : spmv_upload(ctx, host, *copy, bytes);
-}
-
 /* Forms the transpose of a matrix in the device's memory and releases the temporary arrays. */
 static spmv_status transpose_device_arrays(spmv_plan *plan, const spmv_csr *a)
 {
@@ -173,31 +134,19 @@ static spmv_status transpose_on_device(spmv_plan *plan, const spmv_csr *a)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
-    spmv_csr there = *a;
-    void *row_ptr = NULL, *col = NULL, *val = NULL;
+    spmv_csr there;
+    struct csr_copies copies = {NULL};
     if (a->rows > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: the transpose of %lld rows would have as many columns, at most %d are "
                             "possible",
                             (long long)a->rows, INT32_MAX);
-    if (a->memory == SPMV_MEMORY_HOST) {
-        TRY(copy_for_now(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &row_ptr));
-        TRY(copy_for_now(ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &col));
-        if (a->val != NULL)
-            TRY(copy_for_now(ctx, a->val, a->nnz * value_bytes(plan), &val));
-        there.row_ptr = row_ptr;
-        there.col = col;
-        there.val = val;
-        there.memory = SPMV_MEMORY_CONTEXT;
-    }
+    TRY(csr_to_context(ctx, a, false, &there, &copies));
     TRY(transpose_device_arrays(plan, &there));
 done:
-    spmv_free(ctx, row_ptr);
-    spmv_free(ctx, col);
-    spmv_free(ctx, val);
+    csr_free_context(ctx, &copies);
     return st;
 }
-#endif
 
 /* ----------------------------------------------------------- either backend */
 
@@ -213,10 +162,8 @@ spmv_status plan_take_matrix(spmv_plan *plan, const spmv_csr *a)
                             spmv_type_size(plan->a.type));
     if (plan->operation == SPMV_OPERATION_N)
         return take_as_it_is(plan, a);
-#ifdef SPMV_HAVE_CUDA
-    if (plan->ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(plan->ctx))
         return transpose_on_device(plan, a);
-#endif
     return transpose_on_host(plan, a);
 }
 
@@ -229,11 +176,9 @@ void plan_release_matrix(spmv_plan *plan)
 /* Writes new values into the plan's own array, in the order of the transpose. */
 static spmv_status take_through_numbers(spmv_plan *plan, const void *values)
 {
-#ifdef SPMV_HAVE_CUDA
-    if (plan->ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(plan->ctx))
         return take_values_cuda(plan->ctx, plan->a.type, conjugates(plan), values, plan->from, plan->from_bits,
                                 plan->val, plan->a.nnz);
-#endif
     take_on_host(plan, values, plan->transposed->val);
     return SPMV_OK;
 }
@@ -273,12 +218,8 @@ static spmv_status update_values(spmv_plan *plan, const void *values)
     plan->symmetry = PLAN_SYMMETRY_UNKNOWN;
     if (st == SPMV_OK)
         st = replace_values(plan, values);
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
-        plan->values_unseen = plan->values_unseen || cuda_is_capturing(ctx);
-        cuda_next_in_order(ctx); /* the next product reads values before its wait */
-    }
-#endif
+    if (context_on_device(ctx))
+        plan_values_changed_cuda(plan);
     return st != SPMV_OK || plan->method->update == NULL ? st : plan->method->update(plan);
 }
 

@@ -183,7 +183,7 @@ spmv_status spmv_verify(spmv_context *ctx, const spmv_csr *a, spmv_operation ope
     result_write(result, size, &full, sizeof full);
     TRY(csr_check_shape(ctx, "spmv_verify", a));
     op = *a;
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: a ref or omp context is needed");
     if (operation != SPMV_OPERATION_N && operation != SPMV_OPERATION_T && operation != SPMV_OPERATION_H)
         return context_fail(ctx, SPMV_ERROR_ARGUMENT, "spmv_verify: unknown operation %d", (int)operation);

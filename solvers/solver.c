@@ -127,40 +127,12 @@ static spmv_status own(spmv_solver *s, int64_t bytes, void **memory)
     return st;
 }
 
-/* Copies a host array into memory that the solver owns. */
-static spmv_status copy_in(spmv_solver *s, const void *host, int64_t bytes, void **copy)
-{
-    const spmv_status st = own(s, bytes, copy);
-    return st != SPMV_OK || bytes == 0 ? st : spmv_upload(s->ctx, host, *copy, bytes);
-}
-
 /* Sets s->a: the arrays of a in the context's memory. Row offsets of a copy have 32 bits if they
  * fit, so that the plan need not convert them. */
 static spmv_status take_matrix(spmv_solver *s, const spmv_csr *a)
 {
-    spmv_status st = SPMV_OK;
-    int32_t *offsets = NULL;
-    s->a = *a;
-    s->a.memory = SPMV_MEMORY_CONTEXT;
-    if (a->memory == SPMV_MEMORY_CONTEXT)
-        return SPMV_OK;
-    if (a->row_ptr_bits == 64 && a->nnz <= INT32_MAX) {
-        TRY(host_alloc(s->ctx, (a->rows + 1) * 4, "row offsets", (void **)&offsets));
-        for (int64_t i = 0; i <= a->rows; i++)
-            offsets[i] = (int32_t)offset_at(a->row_ptr, 64, i);
-        s->a.row_ptr_bits = 32;
-    }
-    TRY(copy_in(s, offsets != NULL ? offsets : a->row_ptr, (a->rows + 1) * (s->a.row_ptr_bits / 8), &s->row_ptr));
-    TRY(copy_in(s, a->col, a->nnz * (int64_t)sizeof *a->col, &s->col));
-    if (a->val != NULL)
-        TRY(copy_in(s, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &s->val));
-    s->a.row_ptr = s->row_ptr;
-    if (a->nnz > 0) { /* else col and val stay as they are, since NULL means a pattern */
-        s->a.col = s->col;
-        s->a.val = s->val;
-    }
-done:
-    host_free(offsets);
+    const spmv_status st = csr_to_context(s->ctx, a, true, &s->a, &s->copies);
+    s->bytes += s->copies.bytes;
     return st;
 }
 
@@ -170,15 +142,12 @@ static spmv_status narrow_values(spmv_solver *s)
     spmv_status st = SPMV_OK;
     spmv_context *ctx = s->ctx;
     const int64_t n = s->a.nnz;
-    const bool device = ctx->backend->id == SPMV_BACKEND_CUDA;
-    double *copy = NULL;
+    void *copy = NULL;
+    const void *array = NULL;
     float *rounded = NULL;
     TRY(host_alloc(ctx, n * (int64_t)sizeof *rounded, "the matrix in f32", (void **)&rounded));
-    if (device) {
-        TRY(host_alloc(ctx, n * (int64_t)sizeof *copy, "values", (void **)&copy));
-        TRY(spmv_download(ctx, s->a.val, copy, n * (int64_t)sizeof *copy));
-    }
-    const double *const values = device ? copy : s->a.val;
+    TRY(context_read(ctx, s->a.val, n * (int64_t)sizeof(double), "values", &copy, &array));
+    const double *const values = array;
     for (int64_t k = 0; k < n; k++) {
         rounded[k] = (float)values[k];
         if (isfinite(values[k]) && !isfinite(rounded[k])) {
@@ -207,7 +176,7 @@ spmv_status solver_make_plan(const spmv_solver *s, const spmv_csr *a, spmv_type 
     o.vectors = vectors;
     o.update_values = updates && a->val != NULL;
     /* no digit depends on this */
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && o.vectors == 1)
+    if (context_on_device(s->ctx) && o.vectors == 1)
         o.compression = SPMV_COMPRESSION_VALUES;
     return spmv_plan_create(s->ctx, a, &o, plan);
 }
@@ -362,7 +331,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
     /* on a GPU, products with values that stay are faster: renew_plan */
-    s->plans_update = updates && ctx->backend->id != SPMV_BACKEND_CUDA;
+    s->plans_update = updates && !context_on_device(ctx);
     TRY(take_plan(s, s->plans_update));
     TRY(choose(s, s->plans_update));
     if (o.inner != 0)
@@ -399,9 +368,8 @@ void spmv_solver_destroy(spmv_solver *s)
     spmv_plan_destroy(s->inner);
     if (!s->borrows_plan)
         spmv_plan_destroy(s->plan);
-    void *const memory[] = {s->row_ptr, s->col, s->val, s->narrow_val};
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        spmv_free(s->ctx, memory[i]);
+    csr_free_context(s->ctx, &s->copies);
+    spmv_free(s->ctx, s->narrow_val);
     context_freed(s->ctx);
     host_free(s->results);
     host_free(s->errors);
@@ -456,8 +424,8 @@ static spmv_status update_values(spmv_solver *s, const void *values)
         s->direct = NULL;
         solver_drop_system(s);
     }
-    if (s->val != NULL)
-        TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->val,
+    if (s->copies.val != NULL)
+        TRY(ctx->backend->map(ctx, SPMV_MAP_COPY, SPMV_I32, values, s->copies.val,
                               s->a.nnz * (int64_t)(spmv_type_size(s->a.type) / 4)));
     else
         s->a.val = values;
@@ -660,7 +628,7 @@ spmv_status spmv_solve(spmv_context *ctx, const spmv_csr *a, const void *b, void
 {
     spmv_solver *solver = NULL;
     spmv_csr borrowed;
-    if (a != NULL && ctx != NULL && ctx->backend->id != SPMV_BACKEND_CUDA) {
+    if (a != NULL && ctx != NULL && !context_on_device(ctx)) {
         borrowed = *a;
         borrowed.memory = a->memory == SPMV_MEMORY_HOST ? SPMV_MEMORY_CONTEXT : a->memory;
         a = &borrowed;

@@ -52,7 +52,7 @@ static int64_t basis_of(const spmv_solver *s)
 int64_t solver_room(const spmv_solver *s, const struct krylov_solver *solver)
 {
     spmv_plan_info info;
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA || spmv_plan_describe(s->plan, &info, sizeof info) != SPMV_OK)
+    if (context_on_device(s->ctx) || spmv_plan_describe(s->plan, &info, sizeof info) != SPMV_OK)
         return 0;
     const int64_t vectors = COMMON_VECTORS + (solver == &krylov_gmres ? basis_of(s) : 0) + MOST_VECTORS;
     return vectors * s->a.rows * (int64_t)spmv_type_size(info.type);
@@ -163,7 +163,7 @@ static spmv_status count_matrix(struct system_facts *f)
         TRY(solver_look_at_signs(s));
     f->basis = (double)(basis_of(s) * s->a.rows * (int64_t)spmv_type_size(info.type));
     f->most = LARGEST_BASIS;
-    if (!f->symmetric && s->ctx->backend->id != SPMV_BACKEND_CUDA)
+    if (!f->symmetric && !context_on_device(s->ctx))
         f->most = min_i64(f->most, memory_limit_left(&limit) / 4);
 done:
     return st;

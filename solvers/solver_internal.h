@@ -28,7 +28,8 @@ struct spmv_solver {
     char why[SOLVER_SENTENCE];          /* of the solver */
     spmv_csr a, narrow;                 /* in the context's memory; narrow: values in f32, for inner */
     /* what the solver owns of a and narrow */
-    void *row_ptr, *col, *val, *narrow_val;
+    struct csr_copies copies;
+    void *narrow_val;
     int64_t bytes; /* of these */
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */

@@ -26,36 +26,13 @@ struct equivalent {
     int64_t *row_ptr;
     int32_t *col;
     void *val;
-    void *copies[3]; /* of the complex matrix, if that is on a GPU */
+    struct csr_copies copies; /* of the complex matrix, if that is on a GPU */
 };
 
 static void equivalent_free(struct equivalent *e)
 {
     host_free_all(e->row_ptr, e->col, e->val);
-    for (int i = 0; i < 3; i++)
-        host_free(e->copies[i]);
-}
-
-/* Sets *on_host: the matrix with its arrays in host memory. */
-static spmv_status fetch(spmv_context *ctx, const spmv_csr *a, struct equivalent *e, spmv_csr *on_host)
-{
-    spmv_status st = SPMV_OK;
-    const void *const from[] = {a->row_ptr, a->col, a->val};
-    const int64_t bytes[] = {(a->rows + 1) * (a->row_ptr_bits / 8), a->nnz * (int64_t)sizeof *a->col,
-                             a->nnz * (int64_t)spmv_type_size(a->type)};
-    *on_host = *a;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        return st;
-    for (int i = 0; i < 3; i++) {
-        TRY(host_alloc(ctx, bytes[i], "a copy of the matrix", &e->copies[i]));
-        if (bytes[i] > 0)
-            TRY(spmv_download(ctx, from[i], e->copies[i], bytes[i]));
-    }
-    on_host->row_ptr = e->copies[0];
-    on_host->col = e->copies[1];
-    on_host->val = e->copies[2];
-done:
-    return st;
+    csr_free_host(&e->copies);
 }
 
 /* Writes the two rows of row i; parts that are 0 are left out. */
@@ -86,7 +63,7 @@ static spmv_status equivalent_make(spmv_context *ctx, const spmv_csr *a, struct 
     if (a->rows > INT32_MAX / 2)
         return context_fail(ctx, SPMV_ERROR_LIMIT, "a preconditioner of a complex matrix of %lld rows: at most %d",
                             (long long)a->rows, INT32_MAX / 2);
-    TRY(fetch(ctx, a, e, &on_host));
+    TRY(csr_to_host(ctx, a, false, &on_host, &e->copies));
     TRY(host_alloc(ctx, (2 * a->rows + 1) * (int64_t)sizeof *e->row_ptr, "row offsets", (void **)&e->row_ptr));
     TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)sizeof *e->col, "columns", (void **)&e->col));
     TRY(host_alloc(ctx, 4 * a->nnz * (int64_t)spmv_type_size(part), "values", &e->val));

@@ -105,7 +105,7 @@ static const double MARGIN = 1.3;
 
 static struct runner runner_of(const spmv_solver *s, const char *name, spmv_preconditioner **precond)
 {
-    const bool gpu = s->ctx->backend->id == SPMV_BACKEND_CUDA;
+    const bool gpu = context_on_device(s->ctx);
     struct precond_cost cost = precond_cost(gpu, name, s->a.rows, s->a.nnz, false);
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0)

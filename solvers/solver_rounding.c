@@ -19,36 +19,21 @@ static double modulus_at(spmv_type type, const void *values, int64_t i)
                : fabs(real_at(type, values, i));
 }
 
-/* *array: the array, copied to *copy where the host cannot read it. */
-static spmv_status read_array(spmv_context *ctx, const void *from, int64_t bytes, void **copy, const void **array)
-{
-    spmv_status st = SPMV_OK;
-    *array = from;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA || from == NULL || bytes == 0)
-        return st;
-    TRY(host_alloc(ctx, bytes, "a copy for a residual", copy));
-    TRY(spmv_download(ctx, from, *copy, bytes));
-    *array = *copy;
-done:
-    return st;
-}
-
 spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b, const void *x, double *norm)
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = s->ctx;
     spmv_csr a = *solver_matrix(s);
     const int64_t bytes = a.rows * (int64_t)spmv_type_size(type);
-    void *copies[5] = {NULL};
-    const void *col = NULL, *host_b = NULL, *host_x = NULL;
+    struct csr_copies copies = {NULL};
+    void *b_copy = NULL, *x_copy = NULL;
+    const void *host_b = NULL, *host_x = NULL;
+    static const char what[] = "a copy for a residual";
     double square = 0;
     TRY(spmv_synchronize(ctx));
-    TRY(read_array(ctx, a.row_ptr, (a.rows + 1) * (a.row_ptr_bits / 8), &copies[0], &a.row_ptr));
-    TRY(read_array(ctx, a.col, a.nnz * (int64_t)sizeof *a.col, &copies[1], &col));
-    TRY(read_array(ctx, a.val, a.val != NULL ? a.nnz * (int64_t)spmv_type_size(a.type) : 0, &copies[2], &a.val));
-    TRY(read_array(ctx, b, bytes, &copies[3], &host_b));
-    TRY(read_array(ctx, x, bytes, &copies[4], &host_x));
-    a.col = col;
+    TRY(csr_to_host(ctx, &a, false, &a, &copies));
+    TRY(context_read(ctx, b, bytes, what, &b_copy, &host_b));
+    TRY(context_read(ctx, x, bytes, what, &x_copy, &host_x));
     for (int64_t i = 0; i < a.rows; i++) {
         double sum = modulus_at(type, host_b, i);
         for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
@@ -57,7 +42,7 @@ spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b,
     }
     *norm = real_limits_of(type_part(type)).roundoff * sqrt(square);
 done:
-    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-        host_free(copies[i]);
+    csr_free_host(&copies);
+    host_free_all(b_copy, x_copy);
     return st;
 }

@@ -317,7 +317,7 @@ static spmv_status open_columns(struct columns *c)
 {
     spmv_status st = SPMV_OK;
     const int64_t size = (int64_t)spmv_type_size(c->type);
-    const bool device = c->ctx->backend->id == SPMV_BACKEND_CUDA;
+    const bool device = context_on_device(c->ctx);
     c->most = device ? 1 : min_i64(c->k, COLUMNS_AT_ONCE);
     /* whole cache lines, and not a multiple of a page, where columns would share places of the cache */
     c->stride = ceil_divide(c->n, 16) * 16 + 16;

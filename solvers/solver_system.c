@@ -16,7 +16,7 @@
 static bool one_by_one(const spmv_solver *s)
 {
     enum { FEW_ENTRIES = 8 };
-    return s->ctx->backend->id != SPMV_BACKEND_CUDA && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
+    return !context_on_device(s->ctx) && s->options.plan == NULL && choice_is_auto(s->options.rung) &&
            s->options.inner == 0 && s->a.nnz < FEW_ENTRIES * s->a.rows;
 }
 

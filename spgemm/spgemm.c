@@ -22,19 +22,10 @@ void spmv_spgemm_options_init(spmv_spgemm_options *options, size_t size)
 
 static const struct spgemm_method *methods_of(spmv_backend backend)
 {
-    switch (backend) {
-    case SPMV_BACKEND_REF:
-        return spgemm_methods_ref;
-    case SPMV_BACKEND_OMP:
-        return spgemm_methods_omp;
-    case SPMV_BACKEND_CUDA:
-#ifdef SPMV_HAVE_CUDA
-        return spgemm_methods_cuda;
-#endif
-    case SPMV_BACKEND_AUTO:
-        break;
-    }
-    return NULL;
+    static const struct spgemm_method *const methods[] = {[SPMV_BACKEND_REF] = spgemm_methods_ref,
+                                                          [SPMV_BACKEND_OMP] = spgemm_methods_omp,
+                                                          [SPMV_BACKEND_CUDA] = spgemm_methods_cuda};
+    return backend_find(backend) != NULL ? methods[backend] : NULL;
 }
 
 const char *spmv_spgemm_method_name(spmv_backend backend, int index)
@@ -245,12 +236,10 @@ static spmv_status count_products(struct spmv_spgemm_plan *plan)
     const spmv_csr *const a = &plan->a;
     spmv_status st = SPMV_OK;
     bool valid = false;
-#ifdef SPMV_HAVE_CUDA
     if (csr_on_device(plan->ctx, a)) {
         st = spgemm_survey_cuda(plan, &valid);
         return st != SPMV_OK || valid ? st : check_arrays(plan, a, &plan->b);
     }
-#endif
     if (!plan->counted) {
         plan->products = spgemm_products_before(plan, a->rows);
         return check_room(plan);
@@ -435,7 +424,7 @@ static spmv_status bring(spmv_context *ctx, const spmv_csr *a, spmv_csr *there, 
 {
     *there = *a;
     there->memory = SPMV_MEMORY_CONTEXT;
-    if (a->memory == SPMV_MEMORY_CONTEXT || ctx->backend->id != SPMV_BACKEND_CUDA)
+    if (a->memory == SPMV_MEMORY_CONTEXT || !context_on_device(ctx))
         return SPMV_OK;
     const spmv_status st = spmv_matrix_copy(ctx, a, SPMV_MEMORY_CONTEXT, owned);
     if (st == SPMV_OK)
@@ -448,7 +437,7 @@ static spmv_status take_home(spmv_context *ctx, spmv_memory memory, spmv_matrix 
 {
     if (memory == SPMV_MEMORY_CONTEXT)
         return SPMV_OK;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA) {
+    if (!context_on_device(ctx)) {
         (*c)->ctx = NULL;
         return SPMV_OK;
     }
@@ -480,7 +469,7 @@ static spmv_status adopt(struct spmv_spgemm_plan *plan, void *values, spmv_matri
 static spmv_status new_values(struct spmv_spgemm_plan *plan, const spmv_csr *a, const spmv_csr *b, void **values)
 {
     spmv_context *const ctx = plan->ctx;
-    const bool host = ctx->backend->id != SPMV_BACKEND_CUDA;
+    const bool host = !context_on_device(ctx);
     int64_t bytes = 0;
     if (!multiply_fits(max_i64(plan->nnz, 1), (int64_t)spmv_type_size(plan->type), &bytes))
         bytes = INT64_MAX;

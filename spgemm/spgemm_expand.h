@@ -19,6 +19,6 @@ struct spgemm_sums {
 };
 
 spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums);
-spmv_status spgemm_expand_sums_cuda(spmv_context *ctx, const struct spgemm_sums *sums);
+spmv_status spgemm_expand_sums_cuda(spmv_context *ctx, const struct spgemm_sums *sums) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

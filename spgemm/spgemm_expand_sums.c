@@ -9,10 +9,8 @@
 spmv_status spgemm_expand_sums(spmv_context *ctx, const struct spgemm_sums *sums)
 {
     static void (*const run[SPMV_TYPE_LIMIT])(spmv_context *, const struct spgemm_sums *) = FLOATING_TABLE(expand_sums);
-#ifdef SPMV_HAVE_CUDA
-    if (spmv_context_backend(ctx) == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return spgemm_expand_sums_cuda(ctx, sums);
-#endif
     run[sums->type](ctx, sums);
     return SPMV_OK;
 }

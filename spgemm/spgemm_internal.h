@@ -98,9 +98,10 @@ spmv_status spgemm_expand_symbolic(struct spmv_spgemm_plan *plan);
 spmv_status spgemm_expand_numeric(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c);
 /* spgemm_cuda.cu. Checks the arrays of A and B, which are on the device, counts the products, for each
  * row in row_ptr, and takes the sample. *valid: no fault was found, and neither matrix has 0 rows. Waits once. */
-spmv_status spgemm_survey_cuda(struct spmv_spgemm_plan *plan, bool *valid);
-spmv_status spgemm_rows_symbolic_cuda(struct spmv_spgemm_plan *plan);
-spmv_status spgemm_rows_numeric_cuda(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c);
-void spgemm_rows_destroy_cuda(struct spmv_spgemm_plan *plan);
+spmv_status spgemm_survey_cuda(struct spmv_spgemm_plan *plan, bool *valid) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status spgemm_rows_symbolic_cuda(struct spmv_spgemm_plan *plan) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status spgemm_rows_numeric_cuda(struct spmv_spgemm_plan *plan, const void *a, const void *b, void *c)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+void spgemm_rows_destroy_cuda(struct spmv_spgemm_plan *plan) CUDA_ONLY();
 
 #endif

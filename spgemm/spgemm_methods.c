@@ -15,10 +15,8 @@ const struct spgemm_method spgemm_methods_omp[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-#ifdef SPMV_HAVE_CUDA
 const struct spgemm_method spgemm_methods_cuda[] = {
     {"rows", spgemm_rows_symbolic_cuda, spgemm_rows_numeric_cuda, NULL, spgemm_rows_destroy_cuda},
     {"expand", spgemm_expand_symbolic, spgemm_expand_numeric, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
-#endif

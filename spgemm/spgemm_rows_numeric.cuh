@@ -53,13 +53,13 @@ template <typename T> struct constants {
     }
 };
 
-#define CONSTANTS(NAME, name, value, C, D, CLASS, ARG)                                                                 \
-    template <> struct constants<D> {                                                                                  \
-        static __device__ D one()                                                                                      \
+#define CONSTANTS(NAME, name, value, C, CLASS, ARG)                                                                    \
+    template <> struct constants<C> {                                                                                  \
+        static __device__ C one()                                                                                      \
         {                                                                                                              \
             return {1, 0};                                                                                             \
         }                                                                                                              \
-        static __device__ D minus_zero()                                                                               \
+        static __device__ C minus_zero()                                                                               \
         {                                                                                                              \
             return {-0.0f, -0.0f};                                                                                     \
         }                                                                                                              \

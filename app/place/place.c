@@ -1,11 +1,14 @@
 /* Where a command runs: opens the context, or starts the ranks, and runs the command there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/output.h"
 #include "app/place/place.h"
+#include "bench/faults.h"
 #include "core/plural.h"
 
 bool place_has_ranks(const struct options *o)
@@ -92,14 +95,62 @@ json_t *place_json(const struct place *place)
                      part->note);
 }
 
+/* The reason as the context's description has it, "omp, 2 threads (auto: no usable CUDA device)",
+ * or the option. */
+static void note_reason(struct place *place)
+{
+    const char *const auto_reason = strstr(spmv_context_describe(place->ctx), "(auto: ");
+    const char *const text = auto_reason != NULL ? auto_reason + strlen("(auto: ") : "a usable GPU";
+    if (place->o->gpus > 0)
+        snprintf(place->why, sizeof place->why, "the option --gpus");
+    else if (place->o->backend != SPMV_BACKEND_AUTO)
+        snprintf(place->why, sizeof place->why, "the option --backend %s", spmv_backend_name(place->o->backend));
+    else
+        snprintf(place->why, sizeof place->why, "%.*s", (int)strlen(text) - (auto_reason != NULL), text);
+}
+
 /* ---------------------------------------------------------------- one context */
+
+bool place_is_open(const struct place *place)
+{
+    return place->open;
+}
+
+spmv_status place_settle(struct place *place, bool gpu, const char *why)
+{
+    const bool short_of_memory = place->found != NULL;
+    if (!place->open)
+        return SPMV_OK;
+    place->open = false;
+    spmv_status st = SPMV_OK;
+    if (gpu && place->found == NULL)
+        st = open_context(place->o, SPMV_BACKEND_AUTO, &place->found);
+    if (place->found != NULL) {
+        spmv_context_destroy(place->ctx);
+        place->ctx = place->found;
+        place->found = NULL;
+    }
+    place->estimated = !gpu || spmv_context_backend(place->ctx) == SPMV_BACKEND_CUDA;
+    if (short_of_memory && spmv_context_backend(place->ctx) == SPMV_BACKEND_CUDA)
+        why = "the job does not fit the memory of the host";
+    if (place->estimated)
+        snprintf(place->why, sizeof place->why, "%s", why);
+    else
+        note_reason(place);
+    return st;
+}
 
 static spmv_status run_here(const struct options *o, place_work *work, const struct wish *wish)
 {
     struct place place = {.o = o};
-    spmv_status st = open_context(o, o->backend, &place.ctx);
+    const bool built = spmv_backend_built(SPMV_BACKEND_CUDA) || fault_text(FAULT_CUDA_BUILT) != NULL;
+    place.open = wish->settles && o->backend == SPMV_BACKEND_AUTO && built;
+    spmv_status st = open_context(o, place.open ? SPMV_BACKEND_OMP : o->backend, &place.ctx);
+    if (st == SPMV_OK && !place.open)
+        note_reason(&place);
     if (st == SPMV_OK)
         st = work(&place, wish);
+    spmv_context_destroy(place.found);
     spmv_context_destroy(place.ctx);
     return st;
 }
@@ -118,6 +169,7 @@ static spmv_status run_rank(spmv_group *group, void *user)
 {
     struct command_of_ranks *const command = user;
     struct place place = {.o = command->o, .group = group, .ctx = spmv_group_context(group)};
+    note_reason(&place);
     if (place_writes(&place))
         command->reports = true;
     else

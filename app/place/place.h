@@ -25,6 +25,7 @@ struct wish {
     const char *const *arguments;
     int count;
     const char *answer;
+    bool settles; /* under --backend auto, place_settle decides between the CPU and a GPU */
 };
 
 struct place {
@@ -39,6 +40,11 @@ struct place {
     double began, exchanged, seconds, exchange_seconds;
     spmv_context *checker; /* for products that are checked */
     void *collected;       /* rank 0: see place_collect */
+    char why[256];         /* why this backend; "": it is open */
+    /* in one context */
+    bool open;           /* ctx is on the CPU until place_settle */
+    spmv_context *found; /* that of --backend auto, if place_load has opened it; else NULL */
+    bool estimated;      /* why is from place_settle */
 };
 
 /* ---------------------------------------------------------------- place.c: the place */
@@ -52,6 +58,14 @@ typedef spmv_status place_work(struct place *place, const struct wish *wish);
 spmv_status place_run(const struct options *o, place_refuse *refuse, place_work *work, const struct wish *wish);
 
 bool place_on_ranks(const struct place *place);
+
+/* Whether the backend is still open: the context is on the CPU so far, and CUDA is not started. That
+ * is so only if wish->settles, under --backend auto, in a build with CUDA. */
+bool place_is_open(const struct place *place);
+
+/* Ends that, if the backend is open. gpu: opens the context of --backend auto, which is on the CPU
+ * where no GPU is usable; else the command stays on the CPU. why: the reason. */
+spmv_status place_settle(struct place *place, bool gpu, const char *why);
 
 /* Whether this is the one that reads, writes and prints: rank 0, or the only context. */
 bool place_writes(const struct place *place);
@@ -77,7 +91,8 @@ json_t *place_json(const struct place *place);
 /* ---------------------------------------------------------------- place_data.c: matrices and vectors */
 
 /* Together: loads the matrix as input_load; on ranks also makes the plan, with this method of
- * products. There in->view has the sizes of the matrix but no arrays. solves: see plan_compression. */
+ * products. There in->view has the sizes of the matrix but no arrays. solves: see plan_compression.
+ * If the place is open and the host's memory does not suffice, looks for a GPU. */
 spmv_status place_load(struct place *place, enum job_kind job, const char *argument, const char *method, bool solves,
                        struct input *in);
 

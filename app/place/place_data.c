@@ -79,12 +79,31 @@ static spmv_status read_file(struct place *place, const struct options *reading,
     return st;
 }
 
+/* Whether a GPU is usable. Opens the context of --backend auto. */
+static bool find_gpu(void *user)
+{
+    struct place *const place = user;
+    if (place->found == NULL && open_context(place->o, SPMV_BACKEND_AUTO, &place->found) != SPMV_OK)
+        return false;
+    return spmv_context_backend(place->found) == SPMV_BACKEND_CUDA;
+}
+
+static spmv_status load_here(struct place *place, const struct options *reading, enum job_kind job,
+                             const char *argument, struct input *in)
+{
+    if (place_is_open(place))
+        memory_elsewhere(find_gpu, place);
+    const spmv_status st = input_load(place->ctx, reading, job, argument, in);
+    memory_elsewhere(NULL, NULL);
+    return st;
+}
+
 spmv_status place_load(struct place *place, enum job_kind job, const char *argument, const char *method, bool solves,
                        struct input *in)
 {
     const struct options reading = options_for_matrix(place->o);
     if (!place_on_ranks(place))
-        return input_load(place->ctx, &reading, job, argument, in);
+        return load_here(place, &reading, job, argument, in);
     spmv_group_matrix_options options;
     spmv_group_matrix_options_init(&options, sizeof options);
     options.type = place->o->type;

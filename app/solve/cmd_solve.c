@@ -98,7 +98,7 @@ static spmv_status solve(struct place *place, const struct wish *wish)
 
 spmv_status run_solve(const struct options *o, const char *const *arguments, int count)
 {
-    struct wish wish = {.arguments = arguments, .count = count};
+    struct wish wish = {.arguments = arguments, .count = count, .settles = job_decides(o)};
     const spmv_status st = job_check_options(o, &wish);
     stops_after(o->max_seconds);
     return st == SPMV_OK ? place_run(o, job_refuse_ranks, solve, &wish) : st;

@@ -73,6 +73,16 @@ spmv_status job_check_options(const struct options *o, struct wish *wish);
 /* Loads the matrix and the vectors, and makes the plan. */
 spmv_status job_begin(struct job *job);
 
+/* ---------------------------------------------------------------- solve_backend.c */
+
+/* Whether the options leave it open to job_decide where the job runs: not if they name the backend, a
+ * GPU, or something that only cuda has. */
+bool job_decides(const struct options *o);
+
+/* --backend auto: stays on the CPU, or opens the context again on a GPU. Once the matrix is loaded and
+ * the number of right-hand sides is known. */
+spmv_status job_decide(const struct job *job);
+
 /* ---------------------------------------------------------------- solve_attempt.c */
 
 /* Makes the preconditioner of that attempt, solves, and keeps the best attempt in job->best. */

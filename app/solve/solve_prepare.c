@@ -237,6 +237,8 @@ static spmv_status prepare(struct job *job, const char *b_path)
     const struct options *o = job->o;
     spmv_status st = load_vectors(job, b_path);
     if (st == SPMV_OK)
+        st = job_decide(job);
+    if (st == SPMV_OK)
         st = load_near_null(job);
     if (st != SPMV_OK)
         return st;

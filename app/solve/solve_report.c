@@ -131,6 +131,7 @@ static json_t *json_result(const struct job *job, const struct attempt *a)
 {
     const struct timing once = {a->seconds, a->seconds, a->seconds, 1};
     json_t *result = json_plan(&job->p, "cg");
+    json_put(result, "why_backend", json_text(job->place->why));
     json_put(result, "upload_seconds", json_number(job->upload_seconds));
     json_put(result, "seconds", json_timing(&once));
     if (a->again != NULL)

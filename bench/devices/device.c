@@ -1,9 +1,7 @@
-/* Functions common to all devices; and stubs for a build without CUDA.
+/* Functions common to all devices.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "bench/devices/device.h"
-
-#include <stdio.h>
 
 void device_close(struct device *device)
 {
@@ -11,13 +9,3 @@ void device_close(struct device *device)
         device->functions->close(device);
     *device = (struct device){0};
 }
-
-#ifndef SPMV_HAVE_CUDA
-int device_open_cuda(int number, struct device *device, char *why)
-{
-    (void)number;
-    *device = (struct device){0};
-    snprintf(why, WHY_SIZE, "no GPU: this build has no CUDA");
-    return -1;
-}
-#endif

@@ -57,7 +57,7 @@ struct device_functions {
 
 /* Opens the CPU with this many threads, or the GPU of this number (-1: CUDA's current one), which
  * becomes the current one. Returns -1 with a message in why; device_open_cuda always does in a
- * build without SPMV_HAVE_CUDA. */
+ * build without CUDA (device_no_cuda.c). */
 int device_open_cpu(int threads, struct device *device, char *why);
 int device_open_cuda(int number, struct device *device, char *why);
 void device_close(struct device *device);

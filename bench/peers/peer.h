@@ -22,7 +22,7 @@ enum { PEER_ABI = 7 };
 
 /* Modules choose between f32 and f64. Another real type does not compile until each of them handles
  * it. */
-#define PEER_COUNT_(NAME, name, value, T, D, CLASS, ARG) PEER_COUNT_##CLASS##_
+#define PEER_COUNT_(NAME, name, value, T, CLASS, ARG) PEER_COUNT_##CLASS##_
 #define PEER_COUNT_INTEGER_
 #define PEER_COUNT_REAL_ +1
 #define PEER_COUNT_TUPLE_

@@ -48,7 +48,7 @@ static inline bool flag_bit(const uint32_t *bits, int64_t i)
 
 /* predicate_less_f64(a, s) and the like, one for each pair that exists. */
 #ifndef __cplusplus
-#define FILTER_DEFINE_(NAME, name, TYPE, type, T, D, CLASS)                                                            \
+#define FILTER_DEFINE_(NAME, name, TYPE, type, T, CLASS)                                                               \
     static inline bool predicate_##name##_##type(T a, T s)                                                             \
     {                                                                                                                  \
         return SPMV_TEST_##NAME##_##CLASS(a, s);                                                                       \

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 /* Storage for one element of any type. */
-#define LOOPS_MEMBER_(NAME, name, value, T, D, CLASS, ARG) T name;
+#define LOOPS_MEMBER_(NAME, name, value, T, CLASS, ARG) T name;
 union any_element {
     SPMV_TYPE_LIST(LOOPS_MEMBER_, )
 };

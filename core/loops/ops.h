@@ -16,7 +16,7 @@
 #undef SPMV_FN_MAX_REAL
 #define SPMV_FN_MAX_REAL(T, a, b) ((a) != (a) ? (a) : (a) > (b) ? (a) : (b))
 
-#define OPS_DEFINE_(OP, op, TYPE, type, T, D, CLASS)                                                                   \
+#define OPS_DEFINE_(OP, op, TYPE, type, T, CLASS)                                                                      \
     static inline T op_##op##_##type(T a, T b)                                                                         \
     {                                                                                                                  \
         return SPMV_FN_##OP##_##CLASS(T, a, b);                                                                        \
@@ -28,7 +28,7 @@
 SPMV_PAIR_LIST(OPS_DEFINE_)
 #undef OPS_DEFINE_
 
-#define OPS_DEFINE_(FN, fn, TYPE, type, T, D, CLASS)                                                                   \
+#define OPS_DEFINE_(FN, fn, TYPE, type, T, CLASS)                                                                      \
     static inline T function_##fn##_##type(T a)                                                                        \
     {                                                                                                                  \
         return SPMV_MAP_##FN##_##CLASS(T, a);                                                                          \
@@ -43,17 +43,17 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
     {                                                                                                                  \
         SPMV_PAIR_LIST(PAIR_ROW_)                                                                                      \
     }
-#define PAIR_ROW_(OP, op, TYPE, type, T, D, CLASS) [SPMV_##OP][SPMV_##TYPE] = ENTRY(op##_##type),
+#define PAIR_ROW_(OP, op, TYPE, type, T, CLASS) [SPMV_##OP][SPMV_##TYPE] = ENTRY(op##_##type),
 #define FUNCTION_TABLE                                                                                                 \
     {                                                                                                                  \
         SPMV_FUNCTION_PAIR_LIST(FUNCTION_ROW_)                                                                         \
     }
-#define FUNCTION_ROW_(FN, fn, TYPE, type, T, D, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = ENTRY(fn##_##type),
+#define FUNCTION_ROW_(FN, fn, TYPE, type, T, CLASS) [SPMV_MAP_##FN][SPMV_##TYPE] = ENTRY(fn##_##type),
 #define PREDICATE_TABLE                                                                                                \
     {                                                                                                                  \
         SPMV_PREDICATE_PAIR_LIST(PREDICATE_ROW_)                                                                       \
     }
-#define PREDICATE_ROW_(NAME, name, TYPE, type, T, D, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = ENTRY(name##_##type),
+#define PREDICATE_ROW_(NAME, name, TYPE, type, T, CLASS) [SPMV_IS_##NAME][SPMV_##TYPE] = ENTRY(name##_##type),
 
 /* Tables by type, with the entries name_f64 and so on: all types of primitives, the types of matrix
  * values, the real types. */
@@ -61,7 +61,7 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
     {                                                                                                                  \
         SPMV_TYPE_LIST(TYPE_ROW_, name)                                                                                \
     }
-#define TYPE_ROW_(TYPE, type, value, T, D, CLASS, NAME) [SPMV_##TYPE] = NAME##_##type,
+#define TYPE_ROW_(TYPE, type, value, T, CLASS, NAME) [SPMV_##TYPE] = NAME##_##type,
 #define VALUE_TABLE(name)                                                                                              \
     {                                                                                                                  \
         SPMV_NUMBER_LIST(TYPE_ROW_, name) SPMV_COMPLEX_LIST(TYPE_ROW_, name)                                           \
@@ -70,7 +70,7 @@ SPMV_FUNCTION_PAIR_LIST(OPS_DEFINE_)
     {                                                                                                                  \
         SPMV_TYPE_LIST(REAL_ROW_, name)                                                                                \
     }
-#define REAL_ROW_(TYPE, type, value, T, D, CLASS, NAME) REAL_ROW_##CLASS##_(TYPE, type, NAME)
+#define REAL_ROW_(TYPE, type, value, T, CLASS, NAME) REAL_ROW_##CLASS##_(TYPE, type, NAME)
 #define REAL_ROW_REAL_(TYPE, type, NAME) [SPMV_##TYPE] = NAME##_##type,
 #define REAL_ROW_INTEGER_(TYPE, type, NAME)
 #define REAL_ROW_TUPLE_(TYPE, type, NAME)

@@ -43,7 +43,7 @@ static int64_t count_rows(const struct coo *coo, struct range s, int64_t *count)
 #define NEGATED_INTEGER(name, T, a) function_neg_##name(a)
 #define NEGATED_REAL(name, T, a) function_neg_##name(a)
 #define NEGATED_COMPLEX(name, T, a) ((T){-(a).re, -(a).im})
-#define DEFINE(NAME, name, value, T, D, CLASS, ARG)                                                                    \
+#define DEFINE(NAME, name, value, T, CLASS, ARG)                                                                       \
     static void negate_##name(void *to, int64_t i)                                                                     \
     {                                                                                                                  \
         ((T *)to)[i] = NEGATED_##CLASS(name, T, ((T *)to)[i]);                                                         \
@@ -54,7 +54,7 @@ SPMV_COMPLEX_LIST(DEFINE, )
 
 static void negate(spmv_type type, void *val, int64_t i)
 {
-#define ROW(NAME, name, value, T, D, CLASS, ARG) [value] = negate_##name,
+#define ROW(NAME, name, value, T, CLASS, ARG) [value] = negate_##name,
     static void (*const run[SPMV_TYPE_LIMIT])(void *, int64_t) = {SPMV_NUMBER_LIST(ROW, ) SPMV_COMPLEX_LIST(ROW, )};
 #undef ROW
     run[type](val, i);

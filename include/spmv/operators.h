@@ -17,10 +17,9 @@
 #include <spmv/types.h>
 
 /* ---------------------------------------------------------------- operators
- * X(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG). The four flags say which
- * classes of types the operator takes; of the tuples it takes those for which SPMV_TUPLE_NAME_TYPE_
- * is defined below. (COMPLEX has no effect: primitives take no complex types.) SPMV_FN_NAME_CLASS
- * is the formula and SPMV_ID_NAME_CLASS the identity for a class of types.
+ * X(NAME, name, value, commutes, INTEGER, REAL, TUPLE, ARG). The three flags say which classes of
+ * types the operator takes; of the tuples it takes those for which SPMV_TUPLE_NAME_TYPE_ is defined
+ * below. SPMV_FN_NAME_CLASS is the formula and SPMV_ID_NAME_CLASS the identity for a class of types.
  *
  *   name     a op b                    identity               commutes  types
  *   -------  ------------------------  ---------------------  --------  ---------------
@@ -55,15 +54,15 @@
  * {x, max(x, 0), max(x, 0), max(x, 0)}. Member best of a reduce is the maximum segment sum.
  * J. Bentley, "Programming pearls: algorithm design techniques", CACM 27(9), 1984. */
 #define SPMV_OP_LIST(X, ARG)                                                                                           \
-    X(ADD, add, 1, 1, 1, 1, 1, 0, ARG)                                                                                 \
-    X(MUL, mul, 2, 1, 1, 1, 1, 0, ARG)                                                                                 \
-    X(MIN, min, 3, 1, 1, 1, 0, 0, ARG)                                                                                 \
-    X(MAX, max, 4, 1, 1, 1, 0, 0, ARG)                                                                                 \
-    X(LAST, last, 5, 0, 1, 1, 0, 0, ARG)                                                                               \
-    X(COMPOSE, compose, 6, 0, 0, 0, 0, 1, ARG)                                                                         \
-    X(MAXSUM, maxsum, 7, 0, 0, 0, 0, 1, ARG)
+    X(ADD, add, 1, 1, 1, 1, 0, ARG)                                                                                    \
+    X(MUL, mul, 2, 1, 1, 1, 0, ARG)                                                                                    \
+    X(MIN, min, 3, 1, 1, 1, 0, ARG)                                                                                    \
+    X(MAX, max, 4, 1, 1, 1, 0, ARG)                                                                                    \
+    X(LAST, last, 5, 0, 1, 1, 0, ARG)                                                                                  \
+    X(COMPOSE, compose, 6, 0, 0, 0, 1, ARG)                                                                            \
+    X(MAXSUM, maxsum, 7, 0, 0, 0, 1, ARG)
 
-#define SPMV_OP_ENUM_(NAME, name, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_##NAME = value,
+#define SPMV_OP_ENUM_(NAME, name, value, commutes, INTEGER, REAL, TUPLE, ARG) SPMV_##NAME = value,
 typedef enum spmv_op { SPMV_OP_LIST(SPMV_OP_ENUM_, ) } spmv_op;
 #undef SPMV_OP_ENUM_
 
@@ -114,7 +113,7 @@ enum { SPMV_OP_LIMIT = 32 };
 #define SPMV_ID_MAXSUM_TUPLE(T) SPMV_TUPLE_OF_(T, 0, -(double)INFINITY, -(double)INFINITY, -(double)INFINITY)
 
 /* ------------------------------------------------------------ map functions
- * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG). Integer results wrap around.
+ * X(NAME, name, value, INTEGER, REAL, ARG). Integer results wrap around.
  *
  *   name        f(a)            types
  *   ----------  --------------  -------------
@@ -125,14 +124,14 @@ enum { SPMV_OP_LIMIT = 32 };
  *   reciprocal  1 / a           real
  *   sqrt        square root     real */
 #define SPMV_FUNCTION_LIST(X, ARG)                                                                                     \
-    X(COPY, copy, 1, 1, 1, 1, 0, ARG)                                                                                  \
-    X(NEG, neg, 2, 1, 1, 0, 0, ARG)                                                                                    \
-    X(ABS, abs, 3, 1, 1, 0, 0, ARG)                                                                                    \
-    X(SQUARE, square, 4, 1, 1, 0, 0, ARG)                                                                              \
-    X(RECIPROCAL, reciprocal, 5, 0, 1, 0, 0, ARG)                                                                      \
-    X(SQRT, sqrt, 6, 0, 1, 0, 0, ARG)
+    X(COPY, copy, 1, 1, 1, ARG)                                                                                        \
+    X(NEG, neg, 2, 1, 1, ARG)                                                                                          \
+    X(ABS, abs, 3, 1, 1, ARG)                                                                                          \
+    X(SQUARE, square, 4, 1, 1, ARG)                                                                                    \
+    X(RECIPROCAL, reciprocal, 5, 0, 1, ARG)                                                                            \
+    X(SQRT, sqrt, 6, 0, 1, ARG)
 
-#define SPMV_FUNCTION_ENUM_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_MAP_##NAME = value,
+#define SPMV_FUNCTION_ENUM_(NAME, name, value, INTEGER, REAL, ARG) SPMV_MAP_##NAME = value,
 typedef enum spmv_function { SPMV_FUNCTION_LIST(SPMV_FUNCTION_ENUM_, ) } spmv_function;
 #undef SPMV_FUNCTION_ENUM_
 
@@ -150,7 +149,7 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
 #define SPMV_MAP_SQRT_REAL(T, a) (sizeof(T) == sizeof(float) ? (T)sqrtf((float)(a)) : (T)sqrt((double)(a)))
 
 /* --------------------------------------------------------------- predicates
- * X(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG), for an element a and a scalar s.
+ * X(NAME, name, value, ARG), for an element a and a scalar s of an integer or real type.
  *
  *   name           true if                name       true if
  *   -------------  -------                ---------  -------------------
@@ -161,15 +160,15 @@ enum { SPMV_FUNCTION_LIMIT = 32 };
  *
  * For a NaN (a or s) only not_equal is true. A NaN is nonzero. */
 #define SPMV_PREDICATE_LIST(X, ARG)                                                                                    \
-    X(LESS, less, 1, 1, 1, 0, 0, ARG)                                                                                  \
-    X(LESS_EQUAL, less_equal, 2, 1, 1, 0, 0, ARG)                                                                      \
-    X(GREATER, greater, 3, 1, 1, 0, 0, ARG)                                                                            \
-    X(GREATER_EQUAL, greater_equal, 4, 1, 1, 0, 0, ARG)                                                                \
-    X(EQUAL, equal, 5, 1, 1, 0, 0, ARG)                                                                                \
-    X(NOT_EQUAL, not_equal, 6, 1, 1, 0, 0, ARG)                                                                        \
-    X(NONZERO, nonzero, 7, 1, 1, 0, 0, ARG)
+    X(LESS, less, 1, ARG)                                                                                              \
+    X(LESS_EQUAL, less_equal, 2, ARG)                                                                                  \
+    X(GREATER, greater, 3, ARG)                                                                                        \
+    X(GREATER_EQUAL, greater_equal, 4, ARG)                                                                            \
+    X(EQUAL, equal, 5, ARG)                                                                                            \
+    X(NOT_EQUAL, not_equal, 6, ARG)                                                                                    \
+    X(NONZERO, nonzero, 7, ARG)
 
-#define SPMV_PREDICATE_ENUM_(NAME, name, value, INTEGER, REAL, COMPLEX, TUPLE, ARG) SPMV_IS_##NAME = value,
+#define SPMV_PREDICATE_ENUM_(NAME, name, value, ARG) SPMV_IS_##NAME = value,
 typedef enum spmv_predicate { SPMV_PREDICATE_LIST(SPMV_PREDICATE_ENUM_, ) } spmv_predicate;
 #undef SPMV_PREDICATE_ENUM_
 
@@ -191,28 +190,27 @@ enum { SPMV_PREDICATE_LIMIT = 32 };
 #define SPMV_TEST_NONZERO_REAL(a, s) ((void)(s), (a) != 0)
 
 /* ------------------------------------------- pairs, derived from the lists
- * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, device type, CLASS) for each operator and
- * each type that it takes. SPMV_FUNCTION_PAIR_LIST(X) and SPMV_PREDICATE_PAIR_LIST(X) do the same
- * for map functions and predicates. Code that expands the formulas above must include <math.h>. */
+ * SPMV_PAIR_LIST(X) expands X(OP, op, TYPE, type, C type, CLASS) for each operator and each type
+ * that it takes. SPMV_FUNCTION_PAIR_LIST(X) and SPMV_PREDICATE_PAIR_LIST(X) do the same for map
+ * functions and predicates. Code that expands the formulas above must include <math.h>. */
 #define SPMV_PAIR_LIST(X) SPMV_OP_LIST(SPMV_PAIRS_OF_OP_, X)
-#define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, COMPLEX, TUPLE, X)                                   \
-    SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, COMPLEX, TUPLE))
+#define SPMV_PAIRS_OF_OP_(OP, op, value, commutes, INTEGER, REAL, TUPLE, X)                                            \
+    SPMV_TYPE_LIST(SPMV_PAIR_, (X, OP, op, INTEGER, REAL, TUPLE))
 #define SPMV_FUNCTION_PAIR_LIST(X) SPMV_FUNCTION_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
-#define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, COMPLEX, TUPLE, X)                                       \
-    SPMV_TYPE_LIST(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, COMPLEX, TUPLE))
-#define SPMV_PREDICATE_PAIR_LIST(X) SPMV_PREDICATE_LIST(SPMV_PAIRS_OF_FUNCTION_, X)
+#define SPMV_PAIRS_OF_FUNCTION_(FN, fn, value, INTEGER, REAL, X)                                                       \
+    SPMV_TYPE_LIST(SPMV_PAIR_, (X, FN, fn, INTEGER, REAL, 0))
+#define SPMV_PREDICATE_PAIR_LIST(X) SPMV_PREDICATE_LIST(SPMV_PAIRS_OF_PREDICATE_, X)
+#define SPMV_PAIRS_OF_PREDICATE_(IS, is, value, X) SPMV_TYPE_LIST(SPMV_PAIR_, (X, IS, is, 1, 1, 0))
 
-#define SPMV_PAIR_(TYPE, type, value, ctype, dtype, CLASS, ARG)                                                        \
-    SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, dtype, SPMV_STRIP_ ARG)
+#define SPMV_PAIR_(TYPE, type, value, ctype, CLASS, ARG)                                                               \
+    SPMV_PAIR_OF_CLASS_(SPMV_PAIR_##CLASS##_, CLASS, TYPE, type, ctype, SPMV_STRIP_ ARG)
 #define SPMV_PAIR_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
-#define SPMV_PAIR_INTEGER_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
-    SPMV_WHEN_##i##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
-#define SPMV_PAIR_REAL_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                        \
-    SPMV_WHEN_##r##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
-#define SPMV_PAIR_COMPLEX_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                     \
-    SPMV_WHEN_##c##_(X(OP, op, TYPE, type, ctype, dtype, CLASS))
-#define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, dtype, X, OP, op, i, r, c, t)                                       \
-    SPMV_WHEN_##t##_(SPMV_WHEN_TUPLE_(SPMV_TUPLE_##OP##_##TYPE##_)(X(OP, op, TYPE, type, ctype, dtype, CLASS)))
+#define SPMV_PAIR_INTEGER_(CLASS, TYPE, type, ctype, X, OP, op, i, r, t)                                               \
+    SPMV_WHEN_##i##_(X(OP, op, TYPE, type, ctype, CLASS))
+#define SPMV_PAIR_REAL_(CLASS, TYPE, type, ctype, X, OP, op, i, r, t)                                                  \
+    SPMV_WHEN_##r##_(X(OP, op, TYPE, type, ctype, CLASS))
+#define SPMV_PAIR_TUPLE_(CLASS, TYPE, type, ctype, X, OP, op, i, r, t)                                                 \
+    SPMV_WHEN_##t##_(SPMV_WHEN_TUPLE_(SPMV_TUPLE_##OP##_##TYPE##_)(X(OP, op, TYPE, type, ctype, CLASS)))
 /* SPMV_WHEN_TUPLE_(SPMV_TUPLE_OP_TYPE_) is SPMV_WHEN_1_ if that macro is defined: it expands to two
  * arguments, of which the second is 1. If it is not defined, the 0 is second: SPMV_WHEN_0_. */
 #define SPMV_PAIR_EXISTS_ exists, 1

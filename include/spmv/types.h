@@ -122,38 +122,35 @@ typedef struct spmv_segsum_f64 {
 } spmv_segsum_f64;
 
 /* ------------------------------------------------------------ element types
- * X(NAME, name, value, C type, device type, CLASS, ARG). CLASS is INTEGER, REAL, COMPLEX or TUPLE
- * and decides which operators apply (operators.h). ARG is passed through unchanged. Values never
- * change and are less than SPMV_TYPE_LIMIT. */
+ * X(NAME, name, value, C type, CLASS, ARG). CLASS is INTEGER, REAL or TUPLE (of complex types:
+ * COMPLEX) and decides which operators apply (operators.h). ARG is passed through unchanged. Values
+ * never change and are less than SPMV_TYPE_LIMIT. */
 #define SPMV_TYPE_LIST(X, ARG)                                                                                         \
-    X(I32, i32, 1, int32_t, int32_t, INTEGER, ARG)                                                                     \
-    X(I64, i64, 2, int64_t, int64_t, INTEGER, ARG)                                                                     \
-    X(F32, f32, 3, float, float, REAL, ARG)                                                                            \
-    X(F64, f64, 4, double, double, REAL, ARG)                                                                          \
-    X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, spmv_affine_f64, TUPLE, ARG)                                         \
-    X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, spmv_segsum_f64, TUPLE, ARG)
+    X(I32, i32, 1, int32_t, INTEGER, ARG)                                                                              \
+    X(I64, i64, 2, int64_t, INTEGER, ARG)                                                                              \
+    X(F32, f32, 3, float, REAL, ARG)                                                                                   \
+    X(F64, f64, 4, double, REAL, ARG)                                                                                  \
+    X(AFFINE_F64, affine_f64, 6, spmv_affine_f64, TUPLE, ARG)                                                          \
+    X(SEGSUM_F64, segsum_f64, 7, spmv_segsum_f64, TUPLE, ARG)
 
 /* The complex types, in lines of the same form. Matrices, vectors and products take them;
  * primitives (primitives.h) do not. */
 #define SPMV_COMPLEX_LIST(X, ARG)                                                                                      \
-    X(C64, c64, 8, spmv_c64, spmv_c64, COMPLEX, ARG)                                                                   \
-    X(C128, c128, 5, spmv_c128, spmv_c128, COMPLEX, ARG)
+    X(C64, c64, 8, spmv_c64, COMPLEX, ARG)                                                                             \
+    X(C128, c128, 5, spmv_c128, COMPLEX, ARG)
 
 /* SPMV_TYPE_LIST without the tuples: the types of numbers that primitives take. */
 #define SPMV_NUMBER_LIST(X, ARG) SPMV_TYPE_LIST(SPMV_NUMBER_, (X, ARG))
-#define SPMV_NUMBER_(NAME, name, value, ctype, dtype, CLASS, X_ARG)                                                    \
-    SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, dtype, CLASS, SPMV_STRIP_ X_ARG)
+#define SPMV_NUMBER_(NAME, name, value, ctype, CLASS, X_ARG)                                                           \
+    SPMV_NUMBER_OF_CLASS_(SPMV_NUMBER_##CLASS##_, NAME, name, value, ctype, CLASS, SPMV_STRIP_ X_ARG)
 #define SPMV_NUMBER_OF_CLASS_(PICK, ...) PICK(__VA_ARGS__)
-#define SPMV_NUMBER_INTEGER_(NAME, name, value, ctype, dtype, CLASS, X, ARG)                                           \
-    X(NAME, name, value, ctype, dtype, CLASS, ARG)
-#define SPMV_NUMBER_REAL_(NAME, name, value, ctype, dtype, CLASS, X, ARG) X(NAME, name, value, ctype, dtype, CLASS, ARG)
-#define SPMV_NUMBER_COMPLEX_(NAME, name, value, ctype, dtype, CLASS, X, ARG)                                           \
-    X(NAME, name, value, ctype, dtype, CLASS, ARG)
-#define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, dtype, CLASS, X, ARG)
+#define SPMV_NUMBER_INTEGER_(NAME, name, value, ctype, CLASS, X, ARG) X(NAME, name, value, ctype, CLASS, ARG)
+#define SPMV_NUMBER_REAL_(NAME, name, value, ctype, CLASS, X, ARG) X(NAME, name, value, ctype, CLASS, ARG)
+#define SPMV_NUMBER_TUPLE_(NAME, name, value, ctype, CLASS, X, ARG)
 #define SPMV_STRIP_(...) __VA_ARGS__
 
 /* SPMV_TYPE_DEFAULT (0) in an option: the library chooses the type. */
-#define SPMV_TYPE_ENUM_(NAME, name, value, ctype, dtype, CLASS, ARG) SPMV_##NAME = value,
+#define SPMV_TYPE_ENUM_(NAME, name, value, ctype, CLASS, ARG) SPMV_##NAME = value,
 typedef enum spmv_type {
     SPMV_TYPE_DEFAULT = 0,
     SPMV_TYPE_LIST(SPMV_TYPE_ENUM_, ) SPMV_COMPLEX_LIST(SPMV_TYPE_ENUM_, )

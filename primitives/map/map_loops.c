@@ -17,7 +17,7 @@
 #include "core/each/each_type.h"
 #undef TEMPLATE
 
-#define DEFINE(FN, fn, TYPE, type, T, D, CLASS)                                                                        \
+#define DEFINE(FN, fn, TYPE, type, T, CLASS)                                                                           \
     static void map_##fn##_##type(const void *in, void *out, int64_t begin, int64_t end)                               \
     {                                                                                                                  \
         const T *x = in;                                                                                               \

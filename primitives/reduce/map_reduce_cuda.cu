@@ -29,8 +29,8 @@ template <typename T> struct source_mapped {
     }
     __device__ raw values(raw x) const
     {
-#define CASE(FN, fn, TYPE, type, C, D, CLASS)                                                                          \
-    if constexpr (std::is_same<T, D>::value) {                                                                         \
+#define CASE(FN, fn, TYPE, type, C, CLASS)                                                                             \
+    if constexpr (std::is_same<T, C>::value) {                                                                         \
         if (function == SPMV_MAP_##FN)                                                                                 \
             for (int j = 0; j < length; j++)                                                                           \
                 x.at[j] = function_##fn##_##type()(x.at[j]);                                                           \

@@ -34,10 +34,10 @@ enum { packs_each = 4 };
 template <typename Op> struct commutes {
     static constexpr bool yes = false;
 };
-#define SPMV_COMMUTES_(OP, op, value, yes, i, r, c, t, ARG) commuting_##OP = yes,
+#define SPMV_COMMUTES_(OP, op, value, yes, i, r, t, ARG) commuting_##OP = yes,
 enum { SPMV_OP_LIST(SPMV_COMMUTES_, ) };
 #undef SPMV_COMMUTES_
-#define SPMV_COMMUTES_(OP, op, TYPE, type, T, D, CLASS)                                                                \
+#define SPMV_COMMUTES_(OP, op, TYPE, type, T, CLASS)                                                                   \
     template <> struct commutes<op_##op##_##type> {                                                                    \
         static constexpr bool yes = commuting_##OP != 0;                                                               \
     };

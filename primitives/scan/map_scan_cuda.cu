@@ -16,8 +16,8 @@ template <typename T> struct function_told {
 
     __host__ __device__ T operator()(T x) const
     {
-#define CASE(FN, fn, TYPE, type, C, D, CLASS)                                                                          \
-    if constexpr (std::is_same<T, D>::value) {                                                                         \
+#define CASE(FN, fn, TYPE, type, C, CLASS)                                                                             \
+    if constexpr (std::is_same<T, C>::value) {                                                                         \
         if (function == SPMV_MAP_##FN)                                                                                 \
             return function_##fn##_##type()(x);                                                                        \
     }

@@ -128,14 +128,14 @@ int groups_least_same(const struct facts *f, int sampled)
 
 static const char *groups_suits(const struct facts *f)
 {
-    return f->value_bytes == 0                  ? "no values"
-           : f->nnz == 0                        ? "no nonzeros"
-           : f->nnz > INT32_MAX                 ? "more than 2^31 nonzeros"
-           : f->rows > INT32_MAX - GROUPS_CHUNK ? "more than 2^31 rows"
-           : f->named                           ? NULL
-           : f->nnz < SPMV_TILES_LARGE          ? "a small matrix"
-           : long_suits(f) == NULL              ? "rows are long"
-                                                : NULL;
+    return f->value_bytes == 0                 ? "no values"
+           : f->nnz == 0                       ? "no nonzeros"
+           : f->nnz > INT32_MAX                ? "more than 2^31 nonzeros"
+           : f->rows > INT32_MAX - GROUPS_TILE ? "more than 2^31 rows"
+           : f->named                          ? NULL
+           : f->nnz < SPMV_TILES_LARGE         ? "a small matrix"
+           : long_suits(f) == NULL             ? "rows are long"
+                                               : NULL;
 }
 
 static const char *groups_pays(const struct facts *f)
@@ -325,4 +325,10 @@ void plan_find_facts_cuda(spmv_plan *plan)
                                  .borrows = plan->updates && plan->val == NULL,
                                  .named = plan->named,
                                  .ranks = plan->ranks != NULL};
+}
+
+void plan_values_changed_cuda(spmv_plan *plan)
+{
+    plan->values_unseen = plan->values_unseen || cuda_is_capturing(plan->ctx);
+    cuda_next_in_order(plan->ctx);
 }

@@ -15,10 +15,10 @@
 #endif
 
 enum {
-    SLICE_ROWS = 64,    /* of a slice of the method slices */
-    GROUPS_CHUNK = 420, /* rows that a block counts for the method groups */
-    PADDED_ROWS = 8,    /* of a slice of the method padded */
-    SECTOR_BYTES = 32   /* that a gather from memory moves */
+    SLICE_ROWS = 64,   /* of a slice of the method slices */
+    GROUPS_TILE = 420, /* rows that a block counts for the method groups */
+    PADDED_ROWS = 8,   /* of a slice of the method padded */
+    SECTOR_BYTES = 32  /* that a gather from memory moves */
 };
 
 /* Facts about a matrix, each counted once. */

@@ -7,68 +7,20 @@
  * not depend on the number of threads. D. Merrill, M. Garland, "Merge-based parallel sparse
  * matrix-vector multiplication", SC16.
  *
- * Products of large matrices are limited by memory bandwidth, so the plan (spmv_omp_look.c) reduces
- * the bytes read, without loss. In a stretch of rows whose columns follow from those of its first
- * row, only the columns of the first row are read. Elsewhere, 16-bit columns relative to a base
- * replace 32-bit columns where they fit and where the matrix exceeds the caches. Where columns are
- * scattered over a long x, entries ahead are prefetched.
- *
- * Products of short rows are limited by mispredicted row ends. Where the lengths are unpredictable,
- * the rows of a tile are processed in order of length, with one loop for each length.
- *
- * The assignment of entries to partial sums depends on the length of the row alone
- * (spmv_omp_typed.h). So the kind of stretch, the order of the rows, the width of columns and the
+ * The product of a tile is in spmv_omp_vector.c and spmv_omp_columns.c; spmv_omp_variants.h lists
+ * its variants. The assignment of entries to partial sums depends on the length of the row alone
+ * (SERIAL there). So the kind of stretch, the order of the rows, the width of columns and the
  * instruction set do not change the bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 #include <omp.h>
 #include <string.h>
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
-#include "product/omp/spmv_omp.h"
+#include "product/omp/spmv_omp_variants.h"
 
 /* A thread claims one tile at a time, or MOST_CLAIMED (about 10 us) where each thread has at least
  * CLAIMS times as many. */
 enum { MOST_CLAIMED = 2, CLAIMS = 16 };
-
-/* The prefetch distance of x in entries: about 100 ns at 1.5 ns an entry. */
-enum { AHEAD = 64 };
-
-/* The prefetch distance of values in bytes; columns use half of it. The hardware prefetcher stops
- * at the end of a page. */
-enum { VALUES_AHEAD = 2048 };
-
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
-/* A vector of the processor; GCC and Clang support them on every machine. */
-typedef int32_t pack_i32 __attribute__((vector_size(4 * SPOTS)));
-
-/* How a tile is read and written; constants after inlining. */
-struct reading {
-    bool pattern; /* no values: all are 1 */
-    bool narrow;  /* 16-bit columns */
-    bool far;     /* x is prefetched */
-    bool stream;  /* y is written with streaming stores */
-};
-
-/* X(length) for the lengths 1 to 6, 8 or 9. */
-#define LENGTHS_6(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define LENGTHS_8(X) LENGTHS_6(X) X(7) X(8)
-#define LENGTHS_9(X) LENGTHS_8(X) X(9)
-
-/* Prefetches the address at this many bytes after from, which may lie beyond the end of the
- * array. */
-static ALWAYS_INLINE void prefetch(const void *from, int64_t bytes)
-{
-    __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)bytes));
-}
-
-static ALWAYS_INLINE int64_t column_at(const void *col, bool narrow, int64_t k)
-{
-    return narrow ? (int64_t)((const uint16_t *)col)[k] : (int64_t)((const int32_t *)col)[k];
-}
 
 /* Divides the tiles among the threads by bytes, not by number, since some tiles read half as many
  * bytes as others. */
@@ -129,33 +81,18 @@ void tiles_share_out(struct omp_tiles *tiles, tile_function *function, const voi
     }
 }
 
-/* for spmv_omp_epilogue.h */
-#define ZERO 0
-#define PLUS(a, b) ((a) + (b))
-#define SCALE(a, b) ((a) * (b))
-#define CONJUGATE(a) (a)
+/* Whether a product may write y with streaming stores. */
+static bool streams(const spmv_plan *plan, const struct plan_product *product)
+{
+    const struct omp_tiles *tiles = plan->state;
+    return tiles->stream && product->beta_zero && plan->a.val != NULL;
+}
 
-#define VALUE double
-#define VALUE_BITS uint64_t
-#define STORED double
-#define TYPED(name) name##_f64
-#include "product/omp/spmv_omp_typed.h"
-#undef STORED
-#undef TYPED
-#define STORED float
-#define TYPED(name) name##_mixed
-#include "product/omp/spmv_omp_typed.h"
-#undef VALUE
-#undef VALUE_BITS
-#undef TYPED
-#define VALUE float
-#define VALUE_BITS uint32_t
-#define TYPED(name) name##_f32
-#include "product/omp/spmv_omp_typed.h"
-#undef VALUE
-#undef VALUE_BITS
-#undef STORED
-#undef TYPED
+#define TEMPLATE "product/omp/spmv_omp_typed.h"
+#include "product/each_plan_type.h"
+#undef TEMPLATE
+#define TEMPLATE "product/omp/spmv_omp_join.h"
+#include "product/each_plan_type.h"
 
 void tiles_omp_release(spmv_plan *plan)
 {
@@ -164,53 +101,37 @@ void tiles_omp_release(spmv_plan *plan)
                      tiles->code, tiles->head, tiles->tail, tiles->dots, tiles->share);
 }
 
+static void fill_loop(const spmv_plan *plan, const struct plan_product *product, struct tile_loop *loop)
+{
+#define ROW(name, STORED, SUMS) [PLAN_##name] = fill_source_##name,
+    static void (*const fill_source[])(const spmv_plan *, const struct plan_product *,
+                                       void *source) = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    const struct omp_tiles *tiles = plan->state;
+    const bool pattern = plan->a.val == NULL;
+    fill_source[plan->types](plan, product, loop->source);
+    loop->tiles = tiles;
+    loop->function = tiles->columns ? columns_function(plan->types, tiles->avx2, pattern)
+                                    : vector_function(plan->types, tiles->avx2, pattern,
+                                                      streams(plan, product) && product->epilogue == NULL);
+}
+
 spmv_status tiles_omp_apply(const spmv_plan *plan, const struct plan_product *product)
 {
-    const struct omp_tiles *tiles = plan->state;
-    if (tiles->columns) {
-        columns_omp_product(plan, product);
-        return SPMV_OK;
-    }
-    switch (plan->types) {
-    case PLAN_f32:
-        product_f32(plan, product);
-        return SPMV_OK;
-    case PLAN_f64:
-        product_f64(plan, product);
-        return SPMV_OK;
-    case PLAN_mixed:
-        product_mixed(plan, product);
-        return SPMV_OK;
-    case PLAN_c64:
-    case PLAN_c128: /* these use columns_omp_product */
-    case PLAN_TYPES:
-        break;
-    }
-    return SPMV_ERROR_TYPE;
+#define ROW(name, STORED, SUMS) [PLAN_##name] = join_##name,
+    static void (*const join[])(const struct omp_tiles *, const void *source) = {PLAN_TYPES_LIST(ROW)};
+#undef ROW
+    struct tile_loop loop;
+    fill_loop(plan, product, &loop);
+    tiles_share_out(plan->state, loop.function, loop.source);
+    join[plan->types](plan->state, loop.source);
+    return SPMV_OK;
 }
 
 void tiles_omp_loop(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
                     struct tile_loop *loop)
 {
-    const struct omp_tiles *tiles = plan->state;
-    loop->tiles = tiles;
-    if (tiles->columns) {
-        columns_omp_loop(plan, x, y, loop);
-        return;
-    }
-    switch (plan->types) {
-    case PLAN_f32:
-        loop_f32(plan, x, y, epilogue, loop);
-        return;
-    case PLAN_f64:
-        loop_f64(plan, x, y, epilogue, loop);
-        return;
-    case PLAN_mixed:
-        loop_mixed(plan, x, y, epilogue, loop);
-        return;
-    case PLAN_c64:
-    case PLAN_c128:
-    case PLAN_TYPES: /* the solvers have no loops in these types */
-        return;
-    }
+    struct plan_product product = plan_product_of(plan, NULL, x, NULL, y);
+    product.epilogue = epilogue;
+    fill_loop(plan, &product, loop);
 }

@@ -38,9 +38,16 @@ struct stretch {
      * begins */
     uint16_t begin;
     uint16_t kind;
-    uint16_t n;          /* REGULAR, FORMED: entries of a row; SORTED: number of groups */
-    uint16_t forms;      /* FORMED: number of forms */
-    uint16_t spot, code; /* FORMED: where its spots and codes begin, counted from the tile's */
+    uint16_t n;     /* REGULAR, FORMED: entries of a row; SORTED: number of groups */
+    uint16_t forms; /* FORMED: number of forms */
+    /* where its spots and codes (FORMED) or groups and places (SORTED) begin, counted from the
+     * tile's */
+    union {
+        uint16_t spot, group;
+    };
+    union {
+        uint16_t code, place;
+    };
 };
 
 /* The rows of a SORTED stretch that have n entries. */
@@ -167,9 +174,6 @@ struct tile_loop {
 void tiles_omp_loop(const spmv_plan *plan, const void *x, void *y, const spmv_epilogue *epilogue,
                     struct tile_loop *loop);
 
-/* The same for several vectors in f64 or f32, without an epilogue. */
-void columns_omp_loop(const spmv_plan *plan, const void *x, void *y, struct tile_loop *loop);
-
 /* For the row that ends in tile t but began before it: returns the tile whose tail is its first
  * partial sum. The row is the sum of the tails from there to t - 1, in this order, and of the head
  * of t. Returns t if there is no such row. */
@@ -183,8 +187,5 @@ static inline int64_t tiles_open_row(const struct omp_tiles *tiles, int64_t t)
         from--;
     return from;
 }
-
-/* The product of several vectors, or of complex numbers. */
-void columns_omp_product(const spmv_plan *plan, const struct plan_product *product);
 
 #endif

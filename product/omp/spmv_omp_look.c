@@ -299,6 +299,8 @@ static void look_at_lengths(const spmv_csr *a, int64_t first, int64_t last, stru
         if (groups > 0) {
             stretch->kind = STRETCH_SORTED;
             stretch->n = (uint16_t)groups;
+            stretch->group = (uint16_t)look->groups;
+            stretch->place = (uint16_t)look->places;
             look->groups += groups;
             look->places += end - begin;
         }
@@ -371,25 +373,6 @@ static uint16_t *pack(const int32_t *col, int32_t base, int64_t begin, int64_t e
     return to;
 }
 
-static void pack_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
-{
-    const struct tile *tile = &tiles->tile[t];
-    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
-    uint16_t *to = tiles->col + tile->col;
-    int64_t k = tile->begin.k;
-    for (int64_t i = tile->stretch; i < end; i++) {
-        const struct stretch stretch = tiles->stretch[i];
-        const int64_t row = first + stretch.begin;
-        const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-        if ((stretch.kind & (STRETCH_REGULAR | STRETCH_FORMED)) == 0)
-            continue;
-        const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
-        to = pack(a->col, tile->base, k, begin + (stretch.kind == STRETCH_FORMED ? 0 : stretch.n), to);
-        k = begin + (next - row) * stretch.n;
-    }
-    pack(a->col, tile->base, k, tile[1].begin.k, to);
-}
-
 /* Writes the groups and places of one stretch, whole rows begin ... end - 1 of a tile whose first
  * whole row is `first`, by a counting sort. */
 static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first, int64_t begin, int64_t end,
@@ -412,53 +395,42 @@ static void sort_rows(const spmv_csr *a, const struct tile *tile, int64_t first,
     }
 }
 
-static void sort_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
+/* Writes what the stretches of a tile keep: columns in 16 bits, groups and places, forms. */
+static void fill_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
 {
     const struct tile *tile = &tiles->tile[t];
     const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
-    struct group *group = tiles->group + tile->group;
-    struct place *place = tiles->place + tile->place;
+    const int32_t base = tile->narrow ? tile->base : 0;
+    uint16_t *to = tiles->col + tile->col;
+    int64_t k = tile->begin.k; /* the first entry whose column is not yet written or left out */
     for (int64_t i = tile->stretch; i < end; i++) {
         const struct stretch stretch = tiles->stretch[i];
         const int64_t row = first + stretch.begin;
         const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-        if (stretch.kind != STRETCH_SORTED)
-            continue;
-        sort_rows(a, tile, first, row, next, group, place);
-        group += stretch.n;
-        place += next - row;
+        if (stretch.kind == STRETCH_SORTED)
+            sort_rows(a, tile, first, row, next, tiles->group + tile->group + stretch.group,
+                      tiles->place + tile->place + stretch.place);
+        if (stretch.kind == STRETCH_FORMED) {
+            struct forms forms;
+            forms_reach(a, row, next, &forms, tiles->code + tile->code + stretch.code);
+            forms_spots(a, &forms, row, stretch.n, base, tiles->spot + tile->spot + stretch.spot);
+        }
+        if (tile->narrow && (stretch.kind & (STRETCH_REGULAR | STRETCH_FORMED)) != 0) {
+            const int64_t begin = offset_at(a->row_ptr, a->row_ptr_bits, row);
+            to = pack(a->col, base, k, begin + (stretch.kind == STRETCH_FORMED ? 0 : stretch.n), to);
+            k = begin + (next - row) * stretch.n;
+        }
     }
+    if (tile->narrow)
+        pack(a->col, base, k, tile[1].begin.k, to);
 }
 
-static void form_tile(const spmv_csr *a, const struct omp_tiles *tiles, int64_t t)
-{
-    const struct tile *tile = &tiles->tile[t];
-    const int64_t first = tile->begin.row + tile->begun, end = tile[1].stretch;
-    for (int64_t i = tile->stretch; i < end; i++) {
-        const struct stretch stretch = tiles->stretch[i];
-        const int64_t row = first + stretch.begin;
-        const int64_t next = i + 1 < end ? first + tiles->stretch[i + 1].begin : tile[1].begin.row;
-        struct forms forms;
-        if (stretch.kind != STRETCH_FORMED)
-            continue;
-        forms_reach(a, row, next, &forms, tiles->code + tile->code + stretch.code);
-        forms_spots(a, &forms, row, stretch.n, tile->narrow ? tile->base : 0, tiles->spot + tile->spot + stretch.spot);
-    }
-}
-
-/* Writes columns, places and forms. The static schedule lets the threads that will read them write
- * them. */
+/* The static schedule lets the threads that will read this data write it. */
 static void fill_tiles(const spmv_plan *plan, const struct omp_tiles *tiles)
 {
 #pragma omp parallel for schedule(static) num_threads(host_team(plan->ctx, tiles->count *TILE_WORK))
-    for (int64_t t = 0; t < tiles->count; t++) {
-        if (tiles->tile[t].narrow)
-            pack_tile(&plan->a, tiles, t);
-        if (tiles->tile[t].place < tiles->tile[t + 1].place)
-            sort_tile(&plan->a, tiles, t);
-        if (tiles->tile[t].code < tiles->tile[t + 1].code)
-            form_tile(&plan->a, tiles, t);
-    }
+    for (int64_t t = 0; t < tiles->count; t++)
+        fill_tile(&plan->a, tiles, t);
 }
 
 /* Sums over all tiles: columns that stretches leave unread, columns kept in 16 bits, rows taken by

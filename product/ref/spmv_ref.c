@@ -6,23 +6,10 @@
  * SPDX-License-Identifier: BSD-3-Clause */
 #include "product/plan_internal.h"
 
-#define STORED float
-#define VALUE float
-#define TYPED(name) name##_f32
-#include "product/ref/spmv_ref_real.h"
-#undef VALUE
-#undef TYPED
-#define VALUE double
-#define TYPED(name) name##_mixed
-#include "product/ref/spmv_ref_real.h"
-#undef STORED
-#undef TYPED
-#define STORED double
-#define TYPED(name) name##_f64
-#include "product/ref/spmv_ref_real.h"
-#undef STORED
-#undef VALUE
-#undef TYPED
+#define REAL_ONLY
+#define TEMPLATE "product/ref/spmv_ref_real.h"
+#include "product/each_plan_type.h"
+#undef TEMPLATE
 
 struct wide {
     long double re, im;

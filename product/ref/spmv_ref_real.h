@@ -1,12 +1,12 @@
-/* The definition of a product of real numbers (spmv_ref.c), included once for each pair of types:
- * STORED, of the values; VALUE, of vectors and sums; and TYPED(name).
+/* The definition of a product of real numbers (spmv_ref.c), included once for each pair of types
+ * (each_plan_type.h).
  *
  * SPDX-License-Identifier: BSD-3-Clause */
 static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_product *p)
 {
     const spmv_csr *a = &plan->a;
-    const VALUE alpha = *(const VALUE *)p->alpha, *x = p->x;
-    VALUE *const y = p->y;
+    const T alpha = *(const T *)p->alpha, *x = p->x;
+    T *const y = p->y;
     const STORED *val = a->val;
     for (int64_t i = 0; i < a->rows; i++) {
         long double sum = 0;
@@ -14,7 +14,7 @@ static void TYPED(definition)(const spmv_plan *plan, int v, const struct plan_pr
              k++)
             sum += (val != NULL ? (long double)val[k] : 1) * (long double)x[a->col[k] * plan->x_stride + v];
         sum *= (long double)alpha;
-        VALUE *out = &y[i * plan->y_stride + v];
-        *out = (VALUE)(p->beta_zero ? sum : sum + (long double)*(const VALUE *)p->beta * (long double)*out);
+        T *out = &y[i * plan->y_stride + v];
+        *out = (T)(p->beta_zero ? sum : sum + (long double)*(const T *)p->beta * (long double)*out);
     }
 }

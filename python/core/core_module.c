@@ -7,7 +7,7 @@ static bool add_types(PyObject *module)
 {
     PyObject *types = PyDict_New();
     bool well = types != NULL;
-#define ADD(NAME, name, value, ctype, dtype, CLASS, ARG)                                                               \
+#define ADD(NAME, name, value, ctype, CLASS, ARG)                                                                      \
     if (well) {                                                                                                        \
         PyObject *number = PyLong_FromLong(SPMV_##NAME);                                                               \
         well = number != NULL && PyDict_SetItemString(types, #name, number) == 0;                                      \

@@ -25,6 +25,9 @@
 #     names of further files of a rung start with its stem: spmv_4_tiles_plan). None includes a
 #     higher rung of its ladder. docs/ladder.md names each of them, and no other. A number without a
 #     file is named there as `segscan_4`, with the reason beside it.
+#   - Code outside of tests does not ask whether the build has CUDA: no #if with SPMV_HAVE_CUDA. The
+#     build system chooses between the sources of CUDA and distributed/no_cuda.c (docs/design).
+#   - The library compares no backend with SPMV_BACKEND_CUDA: context_on_device.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
 #        check_layers.sh --self-test    plants a violation of each rule in a scratch tree; each must
@@ -55,7 +58,28 @@ tree_includes() {
         sed -E 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<])([^">]*)[">].*/\1 \2 \3 \4/') || true
 }
 
+# CUDA or not: lines that decide it in another way than by the build system and context_on_device.
+check_cuda() {
+    local root=$1 sources library
+    sources=$(tree_files "$root" | grep -E '\.(c|h|cc|cu|cuh)$' | grep -vE '^(tests|examples|python)/' || true)
+    library=$(grep -E '^(core|device|primitives|formats|product|spgemm|solvers|distributed)/' <<<"$sources" || true)
+    (
+        cd "$root" || exit
+        xargs -r grep -nHE '^[[:space:]]*#.*SPMV_HAVE_CUDA' /dev/null <<<"$sources" |
+            sed 's/$/: the build system chooses the sources of CUDA or no_cuda.c/'
+        xargs -r grep -nHE '[=!<>]=[[:space:]]*SPMV_BACKEND_CUDA|SPMV_BACKEND_CUDA[[:space:]]*[=!<>]=' /dev/null <<<"$library" |
+            sed 's/$/: use context_on_device/'
+    ) | awk '{ print } END { exit NR > 0 }' || [ "${PIPESTATUS[1]}" = 0 ]
+}
+
 check() {
+    local failed=0
+    check_includes "$1" || failed=1
+    check_cuda "$1" || failed=1
+    return $failed
+}
+
+check_includes() {
     tree_includes "$1" | awk -v page="$1/docs/ladder.md" '
     function fail(message) {
         print (NF == 4 ? $1 ":" $2 ": " : "") message
@@ -308,11 +332,16 @@ TREE
     plant primitives/scan/scan_3_new.cuh '#include "core/run.h"' 'does not name the rung primitives/scan/scan_3_new'
     plant primitives/scan/scan_4_far.cuh '#include "core/run.h"' primitives/scan/scan_3_
     plant docs/ladder.md "the rung \`scan_2\` has no file" 'scan_2 is no gap'
+    plant solvers/cg.c '#ifdef SPMV_HAVE_CUDA'
+    plant bench/time.h '#if !defined(SPMV_HAVE_CUDA)'
+    plant product/plan.c '    if (ctx->backend->id == SPMV_BACKEND_CUDA)'
+    plant formats/csr.h 'bool b = SPMV_BACKEND_CUDA != spmv_context_backend(ctx);'
+    allow tests/scan/test_one.c '#ifdef SPMV_HAVE_CUDA' app/main.c 'if (backend == SPMV_BACKEND_CUDA)'
     allow primitives/scan/scan_4_far.cuh '#include "core/run.h"' docs/ladder.md "there is no \`scan_3\`, see scan_4_far.cuh"
     echo "check_layers.sh: $planted planted violations, all found"
 }
 
 case ${1-} in
 --self-test) self_test ;;
-*) check "${1:-$(cd "$(dirname "$0")/../.." && pwd)}" && echo "includes point one way and name whole paths, docs/ladder.md names the rungs and explains gaps" ;;
+*) check "${1:-$(cd "$(dirname "$0")/../.." && pwd)}" && echo "includes point one way and name whole paths, docs/ladder.md names the rungs and explains gaps, one way for CUDA or not" ;;
 esac

@@ -79,12 +79,10 @@ static spmv_status find_exact(spmv_context *ctx, struct backward_job job, struct
     TRY(host_alloc(ctx, 2 * columns * (int64_t)sizeof *largest, "a backward error", (void **)&largest));
     TRY(host_alloc(ctx, columns * (int64_t)sizeof *norms, "a backward error", (void **)&norms));
     double *const scale = largest + columns;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        largest_host(ctx, &job, largest);
-#ifdef SPMV_HAVE_CUDA
-    else
+    if (context_on_device(ctx))
         TRY(backward_parts_cuda(ctx, &job, largest, &parts, &chunks));
-#endif
+    else
+        largest_host(ctx, &job, largest);
     for (int v = 0; v < columns; v++) {
         scale[v] = error_scale(largest[v]);
         largest[v] *= scale[v];
@@ -141,12 +139,7 @@ static spmv_status find_quick(spmv_context *ctx, const struct backward_job *job,
     spmv_status st = SPMV_OK;
     struct error_quick *found = NULL;
     TRY(host_alloc(ctx, job->columns * (int64_t)sizeof *found, "a backward error", (void **)&found));
-    if (ctx->backend->id != SPMV_BACKEND_CUDA)
-        TRY(quick_host(ctx, job, found));
-#ifdef SPMV_HAVE_CUDA
-    else
-        TRY(backward_quick_cuda(ctx, job, found));
-#endif
+    TRY((context_on_device(ctx) ? backward_quick_cuda : quick_host)(ctx, job, found));
     *decided = true;
     for (int v = 0; v < job->columns; v++)
         *decided = *decided && error_quick_decides(found[v], bounds[v]);

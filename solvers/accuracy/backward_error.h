@@ -45,7 +45,7 @@
 
 #include <spmv/matrix.h>
 
-#include "core/reals.h"
+#include "core/runtime.h"
 #include "solvers/accuracy/backward_error_row.h"
 
 #define BACKWARD_TINY 0.01 /* theta */
@@ -101,10 +101,11 @@ struct backward_part {
 /* On CUDA. Scale and largest of the job are not read. Sets largest, of each column the largest |x_i|, in
  * host memory; *parts, in host memory (host_free); and the number of chunks. */
 spmv_status backward_parts_cuda(spmv_context *ctx, const struct backward_job *job, double *largest,
-                                struct backward_part **parts, int64_t *chunks);
+                                struct backward_part **parts, int64_t *chunks) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* The quick pass on CUDA. Scale and largest of the job are not read. Sets found of each column, in host
  * memory. */
-spmv_status backward_quick_cuda(spmv_context *ctx, const struct backward_job *job, struct error_quick *found);
+spmv_status backward_quick_cuda(spmv_context *ctx, const struct backward_job *job, struct error_quick *found)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -23,7 +23,6 @@ static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, 
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
     int32_t most = 0;
-#ifdef SPMV_HAVE_CUDA
     struct amg_root_lists roots = {.lists = {offsets, (int32_t *)offsets + l->rows}};
     if (*lists) {
         *lists = false;
@@ -32,10 +31,6 @@ static spmv_status go_on_with_roots(struct amg *amg, const struct amg_level *l, 
         TRY(amg_roots_cuda(amg->ctx, s, &roots, l->rows, any));
         goto done;
     }
-#else
-    (void)offsets;
-    (void)lists;
-#endif
     TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I32, s->undecided, l->rows, &most));
     *any = most != 0;
 done:
@@ -47,7 +42,7 @@ done:
 static spmv_status find_roots(struct amg *amg, const struct amg_level *l, const struct amg_aggregates *s, void *offsets)
 {
     spmv_status st = SPMV_OK;
-    bool any = true, lists = amg->ctx->backend->id == SPMV_BACKEND_CUDA;
+    bool any = true, lists = context_on_device(amg->ctx);
     TRY(run_mis_begin(amg, s, l->rows));
     while (any) { /* the undecided row with the largest key becomes a root, so this ends */
         for (int round = 0; round < (lists ? ROUNDS : 1); round++) {

@@ -88,7 +88,7 @@ done:
 spmv_status amg_find_coarse_rows(struct amg *amg, struct amg_level *l, int64_t *counts, int64_t *coarse)
 {
     spmv_status st = SPMV_OK;
-    const int rounds = amg->ctx->backend->id == SPMV_BACKEND_CUDA ? ROUNDS : 1;
+    const int rounds = context_on_device(amg->ctx) ? ROUNDS : 1;
     struct amg_pool work = {.ctx = amg->ctx};
     struct amg_split s = {0};
     int32_t undecided = 1;

@@ -38,7 +38,7 @@ spmv_status amg_plan_for(const struct amg *amg, const spmv_csr *a, spmv_plan **p
     o.type = amg->type;
     o.update_values = amg->updates;
     /* the first matrix often has few different values; no digit depends on this */
-    if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates && a->rows == amg->m->rows && a->cols == a->rows)
+    if (context_on_device(amg->ctx) && !amg->updates && a->rows == amg->m->rows && a->cols == a->rows)
         o.compression = SPMV_COMPRESSION_VALUES;
     return spmv_plan_create(amg->ctx, a, &o, plan);
 }

@@ -170,7 +170,6 @@ done:
 
 /* ------------------------------------------------------- products in one pass */
 
-#ifdef SPMV_HAVE_CUDA
 /* R in arrays of the level. */
 static spmv_status transpose_at_once(struct amg *amg, struct amg_level *l, struct amg_pool *work)
 {
@@ -245,7 +244,6 @@ static spmv_status make_at_once(struct amg *amg, struct amg_level *l, struct amg
     amg_release(&work);
     return st == SPMV_ERROR_MEMORY && !*made ? SPMV_OK : st;
 }
-#endif
 
 /* ------------------------------------------------------------ the next level */
 
@@ -272,12 +270,10 @@ spmv_status amg_multiply(struct amg *amg, struct amg_level *l)
     double *mass = NULL;
     bool made = false;
     next->rows = l->p.cols;
-#ifdef SPMV_HAVE_CUDA
-    if (amg->ctx->backend->id == SPMV_BACKEND_CUDA && !amg->updates) {
+    if (context_on_device(amg->ctx) && !amg->updates) {
         TRY(amg_alloc(&l->work, next->rows * 8, (void **)&mass));
         TRY(make_at_once(amg, l, to, mass, &made));
     }
-#endif
     if (!made) {
         TRY(find_r(amg, l));
         TRY(multiply(amg, l, to));

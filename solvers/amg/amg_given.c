@@ -13,37 +13,6 @@ static const double RANGE_MARGIN = 4;
 
 /* ------------------------------------------------------------------- the matrix */
 
-/* An array of the caller in the context's memory: itself, or a copy. */
-static spmv_status take_array(struct amg *amg, const spmv_csr *a, const void *from, int64_t bytes, const void **array)
-{
-    spmv_status st = SPMV_OK;
-    void *copy = NULL;
-    *array = from;
-    if (a->memory == SPMV_MEMORY_CONTEXT)
-        return SPMV_OK;
-    TRY(amg_alloc(&amg->given_pool, bytes, &copy));
-    *array = copy;
-    if (bytes > 0)
-        TRY(spmv_upload(amg->ctx, from, copy, bytes));
-done:
-    return st;
-}
-
-static spmv_status take_given(struct amg *amg, const spmv_csr *a)
-{
-    spmv_status st = SPMV_OK;
-    const void *col = NULL;
-    amg->given = *a;
-    amg->given.memory = SPMV_MEMORY_CONTEXT;
-    TRY(take_array(amg, a, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), &amg->given.row_ptr));
-    TRY(take_array(amg, a, a->col, a->nnz * 4, &col));
-    amg->given.col = col;
-    if (a->val != NULL)
-        TRY(take_array(amg, a, a->val, a->nnz * (int64_t)spmv_type_size(a->type), &amg->given.val));
-done:
-    return st;
-}
-
 /* Checks the matrix. *sorted: false if the columns of a row do not ascend. *valid: false if
  * something else is wrong. */
 static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
@@ -83,7 +52,7 @@ spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv
     spmv_status st = SPMV_OK;
     bool sorted = true, valid = true;
     spmv_csr a;
-    TRY(take_given(amg, source->a));
+    TRY(csr_to_context(amg->ctx, source->a, false, &amg->given, &amg->given_copies));
     TRY(check_given(amg, &sorted, &valid));
     if (!valid || !sorted)
         st = precond_source_read(amg->ctx, amg->m->name, source); /* finds what is wrong */
@@ -96,9 +65,9 @@ spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv
     if (!sorted) {
         amg->updates = false; /* new values have the order of the caller's matrix */
         TRY(sort_given(amg->ctx, &source->host, matrix));
-        amg_release(&amg->given_pool);
+        csr_free_context(amg->ctx, &amg->given_copies);
         spmv_matrix_view(*matrix, &a);
-        TRY(take_given(amg, &a));
+        TRY(csr_to_context(amg->ctx, &a, false, &amg->given, &amg->given_copies));
     }
 done:
     return st;
@@ -106,9 +75,11 @@ done:
 
 void amg_drop_given_values(struct amg *amg, const spmv_csr *a)
 {
-    struct amg_pool *pool = &amg->given_pool;
+    struct csr_copies *const copies = &amg->given_copies;
     if (a->memory == SPMV_MEMORY_HOST && a->val != NULL && amg->level[0].values != NULL && !amg->updates) {
-        amg_release_last(pool, amg->given.nnz * (int64_t)spmv_type_size(amg->given.type));
+        context_free(amg->ctx, copies->val);
+        copies->val = NULL;
+        copies->bytes -= amg->given.nnz * (int64_t)spmv_type_size(amg->given.type);
         amg->given.val = NULL;
     }
 }

@@ -106,7 +106,7 @@ struct amg {
 
     /* the matrix as given (amg_given.c); val is in the context's memory, or NULL for a pattern */
     spmv_csr given;
-    struct amg_pool given_pool;
+    struct csr_copies given_copies;
 
     /* the hierarchy */
     spmv_type type; /* that of the vectors, or the other real type */
@@ -138,7 +138,8 @@ struct amg {
 
 /* Runs a step for rows (or entries) 0 to n - 1. arguments: the step's struct. */
 spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n);
-spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n);
+spmv_status amg_run_cuda(spmv_context *ctx, enum amg_step step, spmv_type type, const void *arguments, int64_t n)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* The same in the type of the hierarchy. Fails if the set-up is cancelled, or takes too much work. */
 spmv_status amg_run_polled(const struct amg *amg, enum amg_step step, const void *arguments, int64_t n);
@@ -293,7 +294,7 @@ spmv_status amg_apply(void *amg, const void *r, void *z);
 
 /* Inverts a matrix, a symmetric one times -1, and sets its pivots; see struct amg_dense. Queued. */
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense);
-spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense);
+spmv_status amg_invert_cuda(spmv_context *ctx, const struct amg_dense *dense) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* C = R (A P) in one pass for each product (amg_product_cuda.cu). All arrays are in the context's memory,
  * those that are not const are scratch. */
@@ -331,25 +332,27 @@ struct amg_root_lists {
 enum { AMG_ROOTS_COUNTS = 4 };
 
 /* The room for this many entries. */
-int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries);
+int64_t amg_galerkin_room_cuda(spmv_context *ctx, int64_t entries) CUDA_ONLY(0);
 
 /* Sets lengths and mass. Queued. */
-spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g);
+spmv_status amg_galerkin_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Sets columns and values of C, which has its row offsets and nnz entries. Queued. */
 spmv_status amg_galerkin_place_cuda(spmv_context *ctx, spmv_type type, const struct amg_galerkin *g, struct amg_csr c,
-                                    int64_t nnz);
+                                    int64_t nnz) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Sets counts to the lengths of the rows of R. Queued. */
-spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t);
+spmv_status amg_count_columns_cuda(spmv_context *ctx, const struct amg_transpose *t) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Sets columns and values of R, which has its row offsets. Rows that are too long get none; then
  * amg_galerkin_cuda fails to make the row of C. Queued. */
-spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t);
+spmv_status amg_transpose_cuda(spmv_context *ctx, spmv_type type, const struct amg_transpose *t)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Goes on with the independent set, after a step mis_decide, until all rows are decided, or a row is too
  * long. Waits. */
 spmv_status amg_roots_cuda(spmv_context *ctx, const struct amg_aggregates *s, const struct amg_root_lists *r, int64_t n,
-                           bool *too_long);
+                           bool *too_long) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

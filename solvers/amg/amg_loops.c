@@ -38,10 +38,8 @@ spmv_status amg_run(spmv_context *ctx, enum amg_step step, spmv_type type, const
 {
     if (n <= 0)
         return SPMV_OK;
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return amg_run_cuda(ctx, step, type, arguments, n);
-#endif
     struct rows_of_step state = {arguments, n};
     struct amg_scaling scaling;
     if (step == AMG_NARROW || step == AMG_WIDEN) { /* the factor once, not for each element */
@@ -111,10 +109,8 @@ static void exchange(const struct amg_dense *d, int64_t k, double *factors)
 spmv_status amg_invert(spmv_context *ctx, const struct amg_dense *dense)
 {
     double *factors = NULL;
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return amg_invert_cuda(ctx, dense);
-#endif
     const spmv_status st = host_alloc(ctx, dense->n * 8, "an inverse", (void **)&factors);
     for (int64_t k = 0; k < dense->n && st == SPMV_OK; k++)
         (dense->general ? exchange : sweep)(dense, k, factors);

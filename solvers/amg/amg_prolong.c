@@ -53,7 +53,7 @@ static spmv_status find_values(struct amg *amg, struct amg_level *l, enum amg_st
 /* A GPU has a row of F in shared memory and searches there. */
 spmv_status amg_prolong_values(struct amg *amg, struct amg_level *l)
 {
-    return find_values(amg, l, amg->ctx->backend->id == SPMV_BACKEND_CUDA ? AMG_PROLONG_FILL : AMG_PROLONG_VALUES);
+    return find_values(amg, l, context_on_device(amg->ctx) ? AMG_PROLONG_FILL : AMG_PROLONG_VALUES);
 }
 
 spmv_status amg_smooth_tentative(struct amg *amg, struct amg_level *l)

@@ -18,7 +18,7 @@ static void destroy(void *self)
 {
     struct amg *amg = self;
     amg_clear(amg);
-    amg_release(&amg->given_pool);
+    csr_free_context(amg->ctx, &amg->given_copies);
     context_freed(amg->ctx);
     host_free(amg);
 }
@@ -98,7 +98,7 @@ static void describe(struct amg *amg)
     char rows[256] = "", nodes[32] = "";
     if (amg->block > 1)
         snprintf(nodes, sizeof nodes, "nodes of %d rows; ", amg->block);
-    m->bytes = amg->given_pool.bytes + amg->pool.bytes;
+    m->bytes = amg->given_copies.bytes + amg->pool.bytes;
     for (int k = 0; k < amg->levels; k++) {
         const struct amg_level *l = &amg->level[k];
         const size_t n = strlen(rows);
@@ -198,7 +198,7 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     memset(amg, 0, sizeof *amg);
     amg->m = m;
     amg->ctx = m->ctx;
-    amg->given_pool.ctx = amg->pool.ctx = m->ctx;
+    amg->pool.ctx = m->ctx;
     TRY(check_options(amg, source->options, source->a->val != NULL));
     if (m->rows > 0) {
         TRY(amg_take_matrix(amg, source, &matrix));

@@ -14,10 +14,8 @@
 
 /* All rungs. "auto" takes the first of its backend that supports the solve. */
 static const struct cg_rung *const ladder[] = {
-#ifdef SPMV_HAVE_CUDA
-    &cg_persistent_cuda, &cg_graph,    &cg_graph_columns,    &cg_fused_cuda, &cg_fused_columns_cuda,
-#endif
-    &cg_fused_omp,       &cg_textbook, &cg_textbook_columns,
+    &cg_persistent_cuda,    &cg_graph,     &cg_graph_columns, &cg_fused_cuda,
+    &cg_fused_columns_cuda, &cg_fused_omp, &cg_textbook,      &cg_textbook_columns,
 };
 
 enum { RUNGS = sizeof ladder / sizeof *ladder };
@@ -35,7 +33,7 @@ void spmv_cg_options_init(spmv_cg_options *options, size_t size)
 
 const char *spmv_cg_rung_name(spmv_backend backend, int index)
 {
-    for (int m = 0; m < RUNGS && index >= 0 && (unsigned)backend <= SPMV_BACKEND_CUDA; m++)
+    for (int m = 0; m < RUNGS && index >= 0 && backend_find(backend) != NULL; m++)
         if (is_for(ladder[m], backend, 1) && index-- == 0)
             return ladder[m]->name;
     return NULL;

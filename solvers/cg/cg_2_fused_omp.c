@@ -8,15 +8,15 @@
  *                beta = rho_new / rho
  *             3. x += alpha p, p = M^-1 r + beta p
  *             A phase ends when its work is done, not when all threads have arrived: the thread
- *             that finishes the last group adds the parts, computes the scalars, and opens the next
- *             phase. A finished thread takes groups from the others, so a descheduled thread delays
- *             only the groups it holds.
+ *             that finishes the last chunk adds the parts, computes the scalars, and opens the next
+ *             phase. A finished thread takes chunks from the others, so a descheduled thread delays
+ *             only the chunks it holds.
  * Bytes:      vector passes read or written a step, besides the product: 3 (r, q) + 5 (x, p, r) =
  *             8, two fewer than rung 1. The preconditioner "jacobi" adds two, of its diagonal; z is
  *             never stored.
  * Changed:    since rung 1, one parallel region and fewer passes.
  * Wins when:  the plan's method is tiles; most where an iteration takes some microseconds.
- * Bits:       the parts of groups of tiles, whose size depends on the matrix alone, are added in
+ * Bits:       the parts of chunks, whose size depends on the matrix alone, are added in
  *             order, so the bits are the same for any number of threads. They differ from those of
  *             rung 1, which cuts r'r elsewhere.
  *
@@ -36,11 +36,11 @@
 /* The least number of tiles for each thread. A change of phase costs about as much as one tile. */
 enum { TILES_A_THREAD = 4 };
 
-/* With at least GROUPED_FROM tiles, parts are added in groups of GROUP tiles, which leaves fewer
+/* With at least CHUNKS_FROM tiles, a chunk is CHUNK tiles, which leaves fewer
  * parts to add between phases. */
-enum { GROUP = 8, GROUPED_FROM = 256 };
+enum { CHUNK = 8, CHUNKS_FROM = 256 };
 
-/* A claim takes one in CLAIMED of the groups that are left: large claims first, so that there are
+/* A claim takes one in CLAIMED of the chunks that are left: large claims first, so that there are
  * few, small ones last, so that all threads end together. */
 enum { CLAIMED = 4 };
 
@@ -51,40 +51,40 @@ enum { HELPS_AFTER = 40, SLEEPS_AFTER = 500 };
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* The phases. In TELL, the calling thread calls the user's function. With several ranks, PRODUCT
- * is for groups that need no elements of other ranks, which are on their way, and EDGE for the
+ * is for chunks that need no elements of other ranks, which are on their way, and EDGE for the
  * others. A phase's number is 8 times the number of phases before it, plus its kind. */
 enum kind { START, PRODUCT, EDGE, RESIDUAL, DIRECTION, TELL, STOP, KINDS = 8 };
 
-/* The groups of one thread: phase << 32 | the next group to claim. A claim succeeds only if both
- * are unchanged, so a late thread cannot claim a group of a phase that has ended. */
+/* The chunks of one thread: phase << 32 | the next chunk to claim. A claim succeeds only if both
+ * are unchanged, so a late thread cannot claim a chunk of a phase that has ended. */
 struct claims {
     _Alignas(64) atomic_llong next;
 };
 
 struct workspace {
     _Alignas(64) atomic_llong phase;
-    _Alignas(64) atomic_llong done; /* groups of the phase that are done */
+    _Alignas(64) atomic_llong done; /* chunks of the phase that are done */
     _Alignas(64) atomic_int sleepers;
     pthread_mutex_t lock; /* for sleeping threads */
     pthread_cond_t opened;
     struct claims *claims; /* one for each thread */
     struct tile_loop product;
     spmv_epilogue dot; /* for one column: p'q of a tile's own rows */
-    int64_t groups;
-    int64_t *first_tile; /* groups + 1: the tiles of each group */
-    /* With several ranks. Groups are chunks. order: the groups, those without elements of other
-     * ranks first, whose number is inner. NULL, and inner is groups: one rank. */
+    int64_t chunks;
+    int64_t *first_tile; /* chunks + 1: the tiles of each chunk */
+    /* With several ranks, whose chunks these are. order: the chunks, those without elements of other
+     * ranks first, whose number is inner. NULL, and inner is chunks: one rank. */
     const struct plan_ranks *ranks;
     int64_t *order, inner;
     spmv_status failed; /* of a call that ranks make together */
     int threads;
-    void *pq, *rr, *rz; /* parts of the sums: groups for each column */
+    void *pq, *rr, *rz; /* parts of the sums: chunks for each column */
     int *active;        /* the running columns */
     int count;
     const void *inverse_diagonal; /* n elements of the preconditioner "jacobi"; NULL: none */
 };
 
-/* The groups of a phase: first ... last - 1, in the order of w->order. */
+/* The chunks of a phase: first ... last - 1, in the order of w->order. */
 static int64_t phase_first(const struct workspace *w, enum kind kind)
 {
     return kind == EDGE ? w->inner : 0;
@@ -92,17 +92,17 @@ static int64_t phase_first(const struct workspace *w, enum kind kind)
 
 static int64_t phase_last(const struct workspace *w, enum kind kind)
 {
-    return kind == PRODUCT ? w->inner : w->groups;
+    return kind == PRODUCT ? w->inner : w->chunks;
 }
 
-/* The first group of a thread's share. */
+/* The first chunk of a thread's share. */
 static int64_t share_begin(const struct workspace *w, enum kind kind, int thread)
 {
     const int64_t first = phase_first(w, kind);
     return first + (phase_last(w, kind) - first) * thread / w->threads;
 }
 
-/* Opens the next phase. Earlier writes are visible to threads that claim groups of it. */
+/* Opens the next phase. Earlier writes are visible to threads that claim chunks of it. */
 static void open_phase(struct workspace *w, enum kind kind)
 {
     const long long number = atomic_load_explicit(&w->phase, memory_order_relaxed) / KINDS + 1;
@@ -120,7 +120,7 @@ static void open_phase(struct workspace *w, enum kind kind)
     }
 }
 
-/* Claims groups *begin ... *end - 1 of thread p. Returns false if none are left. */
+/* Claims chunks *begin ... *end - 1 of thread p. Returns false if none are left. */
 static bool claim(struct workspace *w, int p, long long phase, int64_t *begin, int64_t *end)
 {
     const int64_t limit = share_begin(w, (enum kind)(phase % KINDS), p + 1);
@@ -182,33 +182,33 @@ static spmv_status supports(const struct cg *cg)
     return SPMV_OK;
 }
 
-/* Groups of tiles; with several ranks, the chunks of this rank, or one group without tiles. */
-static spmv_status cut_groups(const struct cg *cg, struct workspace *w)
+/* With several ranks, the chunks of this rank, or one without tiles. */
+static spmv_status cut_chunks(const struct cg *cg, struct workspace *w)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = cg->s.ctx;
     const struct omp_tiles *tiles = w->product.tiles;
     const struct plan_ranks *ranks = cg->s.plan->ranks;
-    const int64_t group = tiles->count >= GROUPED_FROM ? GROUP : 1;
+    const int64_t chunk = tiles->count >= CHUNKS_FROM ? CHUNK : 1;
     w->ranks = ranks;
-    w->groups = max_i64(1, ranks != NULL ? ranks->chunks : ceil_divide(tiles->count, group));
-    TRY(host_alloc(ctx, (w->groups + 1) * (int64_t)sizeof *w->first_tile, "conjugate gradients",
+    w->chunks = max_i64(1, ranks != NULL ? ranks->chunks : ceil_divide(tiles->count, chunk));
+    TRY(host_alloc(ctx, (w->chunks + 1) * (int64_t)sizeof *w->first_tile, "conjugate gradients",
                    (void **)&w->first_tile));
-    for (int64_t g = 0, t = 0; g <= w->groups; g++) {
+    for (int64_t g = 0, t = 0; g <= w->chunks; g++) {
         if (ranks == NULL)
-            t = min_i64(g * group, tiles->count);
+            t = min_i64(g * chunk, tiles->count);
         else /* no tile crosses the bounds of a chunk */
             while (t < tiles->count && (g >= ranks->chunks || tiles->tile[t].begin.row < ranks->chunk[g]))
                 t++;
         w->first_tile[g] = t;
     }
-    w->inner = w->groups;
+    w->inner = w->chunks;
     if (ranks == NULL)
         goto done;
-    TRY(host_alloc(ctx, w->groups * (int64_t)sizeof *w->order, "conjugate gradients", (void **)&w->order));
+    TRY(host_alloc(ctx, w->chunks * (int64_t)sizeof *w->order, "conjugate gradients", (void **)&w->order));
     w->inner = 0;
     for (int edge = 0, next = 0; edge < 2; edge++)
-        for (int64_t g = 0; g < w->groups; g++)
+        for (int64_t g = 0; g < w->chunks; g++)
             if ((g < ranks->chunks && ranks->edge[g]) == (edge != 0)) {
                 w->order[next++] = g;
                 w->inner += edge == 0;
@@ -230,9 +230,9 @@ static spmv_status prepare(struct cg *cg)
     const int k = s->columns;
     tiles_omp_loop(s->plan, plan_x_of(s->plan, cg->p), s->q, k == 1 ? &w->dot : NULL, &w->product);
     const int64_t count = w->product.tiles->count;
-    TRY(cut_groups(cg, w));
-    w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->groups, count * k / TILES_A_THREAD)));
-    const int64_t parts = w->groups * k * (int64_t)spmv_type_size(s->type);
+    TRY(cut_chunks(cg, w));
+    w->threads = (int)max_i64(1, min_i64(s->ctx->threads, min_i64(w->chunks, count * k / TILES_A_THREAD)));
+    const int64_t parts = w->chunks * k * (int64_t)spmv_type_size(s->type);
     TRY(host_alloc(s->ctx, parts, "conjugate gradients", &w->pq));
     TRY(host_alloc(s->ctx, 2 * parts, "conjugate gradients", &w->rr));
     w->rz = (char *)w->rr + parts;

@@ -14,7 +14,7 @@ struct TYPED(job) {
     const VALUE *d;
     struct krylov_column *state;
     struct cg_column *column;
-    VALUE *rr, *rz; /* the parts of one group, k each */
+    VALUE *rr, *rz; /* the parts of one chunk, k each */
 };
 
 /* The sum of eight, as in the epilogue of a product. */
@@ -272,7 +272,7 @@ static void TYPED(finish_row)(const struct TYPED(job) * job, int64_t t)
     }
 }
 
-/* q = A p for one group of tiles, and the group's part of p'q. Of a row that crosses tiles, each
+/* q = A p for one chunk of tiles, and the chunk's part of p'q. Of a row that crosses tiles, each
  * tile contributes its own partial sum. */
 static void TYPED(product_group)(const struct workspace *w, const struct TYPED(job) * job, struct TYPED(passes) passes,
                                  int64_t begin, int64_t end, VALUE *pq)
@@ -298,22 +298,22 @@ static void TYPED(product_group)(const struct workspace *w, const struct TYPED(j
     }
 }
 
-/* Adds the parts of all groups in order. */
-static VALUE TYPED(sum_up)(const VALUE *parts, int64_t groups, int k, int v)
+/* Adds the parts of all chunks in order. */
+static VALUE TYPED(sum_up)(const VALUE *parts, int64_t chunks, int k, int v)
 {
     VALUE sum = 0;
-    for (int64_t g = 0; g < groups; g++)
+    for (int64_t g = 0; g < chunks; g++)
         sum += parts[g * k + v];
     return sum;
 }
 
-/* The sums of parts for one right-hand side over all ranks: count of them, w->groups parts apart.
+/* The sums of parts for one right-hand side over all ranks: count of them, w->chunks parts apart.
  * After a failure, sums is NaN, so the run ends. */
 static void TYPED(sum_ranks)(struct workspace *w, const void *parts, int count, VALUE *sums)
 {
     if (w->failed == SPMV_OK)
         w->failed =
-            w->ranks->sum(w->ranks->self, sizeof *sums == 8 ? SPMV_F64 : SPMV_F32, parts, w->groups, count, sums);
+            w->ranks->sum(w->ranks->self, sizeof *sums == 8 ? SPMV_F64 : SPMV_F32, parts, w->chunks, count, sums);
     for (int v = 0; v < count && w->failed != SPMV_OK; v++)
         sums[v] = NAN;
 }
@@ -332,13 +332,13 @@ static void TYPED(read_squares)(struct workspace *w, const struct TYPED(job) * j
     for (int a = 0; a < w->count; a++) {
         const int v = w->active[a];
         struct cg_column *c = &job->column[v];
-        c->rr = (double)TYPED(sum_up)(w->rr, w->groups, job->k, v);
-        c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->groups, job->k, v) : c->rr;
+        c->rr = (double)TYPED(sum_up)(w->rr, w->chunks, job->k, v);
+        c->rz = job->d != NULL ? (double)TYPED(sum_up)(w->rz, w->chunks, job->k, v) : c->rr;
         job->state[v].residual = sqrt(c->rr);
     }
 }
 
-/* Phase 2 of one group; without step, the work before the first iteration. */
+/* Phase 2 of one chunk; without step, the work before the first iteration. */
 static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) * job, struct TYPED(passes) passes,
                                   int64_t g, int64_t begin, int64_t end, bool step)
 {
@@ -354,7 +354,7 @@ static void TYPED(residual_group)(const struct workspace *w, struct TYPED(job) *
     }
 }
 
-/* The work of one group in a phase. */
+/* The work of one chunk in a phase. */
 static void TYPED(work)(const struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, enum kind kind,
                         int64_t g)
 {
@@ -400,7 +400,7 @@ static void TYPED(after_product)(struct workspace *w, const struct TYPED(job) * 
         if (w->ranks != NULL)
             TYPED(sum_ranks)(w, w->pq, 1, &pq);
         else
-            pq = TYPED(sum_up)(w->pq, w->groups, job->k, v);
+            pq = TYPED(sum_up)(w->pq, w->chunks, job->k, v);
         c->pq = (double)pq;
         c->alpha = (double)((VALUE)c->rz / (VALUE)c->pq);
         if (cg_is_broken(c) || cg_has_diverged(&job->state[v]))
@@ -445,14 +445,14 @@ static void TYPED(end_product)(struct workspace *w, const struct TYPED(job) * jo
     open_phase(w, w->count > 0 ? RESIDUAL : STOP);
 }
 
-/* Waits for the elements of other ranks and opens the phase for the groups that need them. */
+/* Waits for the elements of other ranks and opens the phase for the chunks that need them. */
 static void TYPED(open_edge)(struct workspace *w, const struct TYPED(job) * job)
 {
     if (w->failed == SPMV_OK)
         w->failed = w->ranks->fetch_finish(w->ranks->self, job->p);
     if (w->failed != SPMV_OK)
         open_phase(w, STOP);
-    else if (w->inner < w->groups)
+    else if (w->inner < w->chunks)
         open_phase(w, EDGE);
     else
         TYPED(end_product)(w, job);
@@ -488,7 +488,7 @@ static void TYPED(look_around)(struct cg *cg, const struct TYPED(job) * job, boo
         TYPED(open_product)(w, job);
 }
 
-/* Called by the thread that finished the last group of a phase: the work between it and the next
+/* Called by the thread that finished the last chunk of a phase: the work between it and the next
  * phase. */
 static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind kind, int me)
 {
@@ -519,7 +519,7 @@ static void TYPED(go_on)(struct cg *cg, const struct TYPED(job) * job, enum kind
         TYPED(look_around)(cg, job, tell);
 }
 
-/* Processes the remaining groups of one thread's share. Returns their number. */
+/* Processes the remaining chunks of one thread's share. Returns their number. */
 static int64_t TYPED(work_on)(struct cg *cg, struct TYPED(job) * job, struct TYPED(passes) passes, long long phase,
                               int part)
 {
@@ -554,7 +554,7 @@ static void TYPED(thread)(struct cg *cg, int me)
             TYPED(look_around)(cg, &job, true);
             continue;
         }
-        /* First the thread's own groups; then, if the phase still lasts, the remaining groups of
+        /* First the thread's own chunks; then, if the phase still lasts, the remaining chunks of
          * the others. */
         for (int i = 0; i < w->threads && kind != TELL; i++) {
             const int64_t done = TYPED(work_on)(cg, &job, passes, phase, (me + i) % w->threads);

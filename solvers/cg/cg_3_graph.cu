@@ -257,10 +257,10 @@ template <typename T> spmv_status queue_dot_of_ranks(const struct cg *cg)
                              : ranks->dot(ranks->self, cg->s.type, p, cg->s.q, dot);
     const T *const parts = pq_parts<T>(cg, &count);
     if (exchanges(cg))
-        return ranks->publish(ranks->self, cg->s.type, parts, PLAN_UNIT_ROWS);
+        return ranks->publish(ranks->self, cg->s.type, parts, PLAN_TILE_ROWS);
     return ranks->queue_parts != nullptr
-               ? ranks->queue_parts(ranks->self, cg->s.type, parts, PLAN_UNIT_ROWS, (T *)system_of<T>(cg).pq.at)
-               : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, PLAN_UNIT_ROWS, dot);
+               ? ranks->queue_parts(ranks->self, cg->s.type, parts, PLAN_TILE_ROWS, (T *)system_of<T>(cg).pq.at)
+               : ranks->queue_sum(ranks->self, cg->s.type, parts, 1, PLAN_TILE_ROWS, dot);
 }
 
 /* The product, whose elements of other ranks have been sent. */

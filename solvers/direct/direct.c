@@ -49,11 +49,6 @@ static spmv_status fail(const struct direct *d, spmv_status status, const char *
     return context_fail(d->ctx, status, "direct: %s", why);
 }
 
-static bool on_device(const struct direct *d)
-{
-    return spmv_context_backend(d->ctx) == SPMV_BACKEND_CUDA;
-}
-
 static spmv_status get(struct direct *d, int64_t bytes, const char *what, void **memory)
 {
     const spmv_status st = host_alloc(d->ctx, max_i64(bytes, 1), what, memory);
@@ -206,7 +201,7 @@ static spmv_status make(struct direct *d, const spmv_csr *a)
     TRY(get(d, d->nnz * 8, "places of entries", (void **)&d->place));
     TRY(get(d, d->nnz * 8 * d->parts, "values of a matrix", (void **)&d->val));
     TRY(get(d, d->n * 8 * d->parts, "a vector", (void **)&d->x));
-    if (on_device(d))
+    if (context_on_device(d->ctx))
         TRY(get(d, d->n * 8 * d->parts, "a vector", &d->stage));
     TRY(take_pattern(d, a));
     TRY(take_values(d, a->val));
@@ -221,16 +216,11 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
-    spmv_matrix *copy = NULL;
+    struct csr_copies copies = {NULL};
     spmv_csr host;
     *direct = NULL;
     TRY(check(ctx, a));
-    host = *a;
-    if (csr_on_device(ctx, a)) {
-        TRY(spmv_matrix_copy(ctx, a, SPMV_MEMORY_HOST, &copy));
-        spmv_matrix_view(copy, &host);
-    }
-    host.memory = SPMV_MEMORY_HOST;
+    TRY(csr_to_host(ctx, a, false, &host, &copies));
     TRY(csr_check(ctx, "direct", &host, CSR_ANY_ORDER));
     TRY(host_alloc(ctx, sizeof *d, "a direct solver", (void **)&d));
     *d = (struct direct){
@@ -243,7 +233,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
         TRY(make(d, &host));
     describe(d);
 done:
-    spmv_matrix_destroy(copy);
+    csr_free_host(&copies);
     if (st != SPMV_OK) {
         direct_destroy(d);
         d = NULL;
@@ -298,7 +288,7 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
         return SPMV_OK;
     const void *from = b;
     void *to = x;
-    if (on_device(d)) {
+    if (context_on_device(d->ctx)) {
         TRY(spmv_download(d->ctx, b, d->stage, bytes));
         from = to = d->stage;
     }
@@ -311,7 +301,7 @@ spmv_status direct_solve(struct direct *d, spmv_type type, const void *b, void *
     for (int64_t i = 0; i < d->n * d->parts; i++)
         real_set(part, to, i, d->x[i]);
     TRY(check_vector(d, "x", part, to));
-    if (on_device(d))
+    if (context_on_device(d->ctx))
         TRY(spmv_upload(d->ctx, to, x, bytes));
 done:
     return st;

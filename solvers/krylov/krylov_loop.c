@@ -118,7 +118,6 @@ done:
     return st;
 }
 
-#ifdef SPMV_HAVE_CUDA
 enum { AHEAD = 2 }; /* groups in flight */
 
 /* Whether the residuals predict that fewer steps are left than are queued at a time. */
@@ -174,16 +173,13 @@ static spmv_status run_persistent(struct krylov_loop *g, int64_t base, int64_t *
 done:
     return st;
 }
-#endif
 
 static spmv_status run_steps(struct krylov_loop *g, int64_t base, int64_t *next)
 {
-#ifdef SPMV_HAVE_CUDA
     if (g->persistent != NULL)
         return run_persistent(g, base, next);
     if (g->queue != NULL && g->s.on_iterate == NULL)
         return run_queued(g, base, next);
-#endif
     return run_each(g, g->s.solver->two_steps ? g->host.iterations % 2 : 0, base, next);
 }
 
@@ -357,23 +353,21 @@ static spmv_status open(struct krylov_loop *g)
     TRY(spmv_map_index(s->ctx, SPMV_F64, &(const double){0}, NULL, g->small, (state_bytes + parts_bytes) / 8));
     g->v = (struct krylov_vectors){
         .ctx = s->ctx, .type = s->type, .n = s->n, .state = g->small, .parts = (char *)g->small + state_bytes};
-#ifdef SPMV_HAVE_CUDA
-    if (s->ctx->backend->id == SPMV_BACKEND_CUDA && g->s.solver->step != NULL) {
+    if (context_on_device(s->ctx) && g->s.solver->step != NULL) {
         TRY(krylov_persistent_open(g, &g->persistent));
         if (g->persistent == NULL)
             TRY(krylov_queue_open(g, &g->queue));
     }
-#endif
 done:
     return st;
 }
 
 static void close(struct krylov_loop *g)
 {
-#ifdef SPMV_HAVE_CUDA
-    krylov_queue_close(g->queue);
-    krylov_persistent_close(g, g->persistent);
-#endif
+    if (context_on_device(g->s.ctx)) {
+        krylov_queue_close(g->queue);
+        krylov_persistent_close(g, g->persistent);
+    }
     void *const lent[] = {g->small, g->vectors, g->z, g->shown};
     for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
         context_take_back(g->s.ctx, lent[i]);

@@ -59,23 +59,26 @@ enum { KRYLOV_LONG_GROUP = 8, KRYLOV_SHORT_GROUP = 2 };
 
 /* Steps on cuda, queued ahead in groups of the same few lengths, which are replayed as CUDA graphs.
  * Each is followed by a copy of the state. */
-spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_queue **queue);
-void krylov_queue_close(struct krylov_queue *queue);
+spmv_status krylov_queue_open(struct krylov_loop *g, struct krylov_queue **queue) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+void krylov_queue_close(struct krylov_queue *queue) CUDA_ONLY();
 
 /* Queues steps from number `first` (KRYLOV_LONG_GROUP, or always the same other number), and a copy of the state to place `which` (0 or 1). */
-spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int steps, int which);
+spmv_status krylov_queue_steps(struct krylov_queue *queue, int64_t first, int steps, int which)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* Waits for that copy. */
-spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct krylov_state *state);
+spmv_status krylov_queue_await(struct krylov_queue *queue, int which, struct krylov_state *state)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* ------------------------------------------------------------- krylov_persistent.cu */
 
 /* Many steps in one kernel. *persistent stays NULL if the solver or the system is not suited. */
-spmv_status krylov_persistent_open(struct krylov_loop *g, struct krylov_persistent **persistent);
-void krylov_persistent_close(struct krylov_loop *g, struct krylov_persistent *persistent);
+spmv_status krylov_persistent_open(struct krylov_loop *g, struct krylov_persistent **persistent)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+void krylov_persistent_close(struct krylov_loop *g, struct krylov_persistent *persistent) CUDA_ONLY();
 
 /* Queues a kernel that runs until the end of the cycle, or for less than KRYLOV_RING steps. begins: the first one after
  * the solver's begin. */
-spmv_status krylov_persistent_steps(struct krylov_loop *g, bool begins);
+spmv_status krylov_persistent_steps(struct krylov_loop *g, bool begins) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -48,12 +48,8 @@ static tile_fn *const expand[SPMV_TYPE_LIMIT] = FLOATING_TABLE(expand_tile);
 int64_t krylov_parts_bytes(const spmv_context *ctx, int64_t n, int basis)
 {
     const int64_t sums = basis + 1 > KRYLOV_MOST_SUMS ? basis + 1 : KRYLOV_MOST_SUMS;
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
-        return krylov_parts_bytes_cuda((int)sums);
-#endif
-    (void)ctx;
-    return tiles_of(n) * sums * (int64_t)sizeof(struct krylov_scalar);
+    return context_on_device(ctx) ? krylov_parts_bytes_cuda((int)sums)
+                                  : tiles_of(n) * sums * (int64_t)sizeof(struct krylov_scalar);
 }
 
 /* ------------------------------------------------------------- the lines of a combination */
@@ -118,17 +114,10 @@ spmv_status krylov_sum(const struct krylov_vectors *v, const void *a, const void
 
 /* ------------------------------------------------------------- the passes */
 
-#ifdef SPMV_HAVE_CUDA
-#define ON_CUDA(call)                                                                                                  \
-    if (v->ctx->backend->id == SPMV_BACKEND_CUDA)                                                                      \
-    return call
-#else
-#define ON_CUDA(call)
-#endif
-
 spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_combination *a)
 {
-    ON_CUDA(krylov_combine_cuda(v, a));
+    if (context_on_device(v->ctx))
+        return krylov_combine_cuda(v, a);
     struct combine_job job = {v, a};
     if (v->state->ending && !a->always)
         return SPMV_OK;
@@ -144,7 +133,8 @@ spmv_status krylov_combine(const struct krylov_vectors *v, const struct krylov_c
 
 spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_projection *a)
 {
-    ON_CUDA(krylov_project_cuda(v, a));
+    if (context_on_device(v->ctx))
+        return krylov_project_cuda(v, a);
     struct project_job job = {v, a, v->state->j + 2};
     struct krylov_scalar *const parts = v->parts;
     if (v->state->ending)
@@ -162,7 +152,8 @@ spmv_status krylov_project(const struct krylov_vectors *v, const struct krylov_p
 
 spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_storing *a)
 {
-    ON_CUDA(krylov_store_cuda(v, a));
+    if (context_on_device(v->ctx))
+        return krylov_store_cuda(v, a);
     struct store_job job = {v, a};
     if (!v->state->ending)
         tiles_each(v->ctx, tiles_of(v->n), store[v->type], &job);
@@ -171,7 +162,8 @@ spmv_status krylov_store(const struct krylov_vectors *v, const struct krylov_sto
 
 spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int64_t stride, const void *x, void *to)
 {
-    ON_CUDA(krylov_expand_cuda(v, basis, stride, x, to));
+    if (context_on_device(v->ctx))
+        return krylov_expand_cuda(v, basis, stride, x, to);
     struct expand_job job = {v, basis, x, to, stride};
     tiles_each(v->ctx, tiles_of(v->n), expand[v->type], &job);
     return SPMV_OK;
@@ -179,7 +171,8 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
 
 spmv_status krylov_solve_triangle(const struct krylov_vectors *v)
 {
-    ON_CUDA(krylov_solve_triangle_cuda(v));
+    if (context_on_device(v->ctx))
+        return krylov_solve_triangle_cuda(v);
     gmres_solve(v->state);
     return SPMV_OK;
 }

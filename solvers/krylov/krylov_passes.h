@@ -97,12 +97,15 @@ spmv_status krylov_expand(const struct krylov_vectors *v, const void *basis, int
 /* Solves the triangle of gmres for state->g, also while state->ending is not 0. */
 spmv_status krylov_solve_triangle(const struct krylov_vectors *v);
 
-int64_t krylov_parts_bytes_cuda(int sums);
-spmv_status krylov_combine_cuda(const struct krylov_vectors *, const struct krylov_combination *);
-spmv_status krylov_project_cuda(const struct krylov_vectors *, const struct krylov_projection *);
-spmv_status krylov_store_cuda(const struct krylov_vectors *, const struct krylov_storing *);
-spmv_status krylov_expand_cuda(const struct krylov_vectors *, const void *basis, int64_t stride, const void *x,
-                               void *to);
-spmv_status krylov_solve_triangle_cuda(const struct krylov_vectors *);
+int64_t krylov_parts_bytes_cuda(int sums) CUDA_ONLY(0);
+spmv_status krylov_combine_cuda(const struct krylov_vectors *v, const struct krylov_combination *a)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_project_cuda(const struct krylov_vectors *v, const struct krylov_projection *a)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_store_cuda(const struct krylov_vectors *v, const struct krylov_storing *a)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_expand_cuda(const struct krylov_vectors *v, const void *basis, int64_t stride, const void *x,
+                               void *to) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status krylov_solve_triangle_cuda(const struct krylov_vectors *v) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

@@ -57,15 +57,14 @@ static bool name_vector(const struct krylov *s, const char *name, const void *ve
 static spmv_status row_of(const struct krylov *s, int64_t k, int64_t *row)
 {
     spmv_status st = SPMV_OK;
+    struct csr_copies copies = {NULL};
     spmv_csr a = s->plan->a;
-    void *offsets = NULL;
-    const int64_t bytes = (a.rows + 1) * (a.row_ptr_bits / 8);
-    TRY(host_alloc(s->ctx, bytes, "row offsets", &offsets));
-    TRY(spmv_download(s->ctx, a.row_ptr, offsets, bytes));
-    a.row_ptr = offsets;
+    a.col = NULL;
+    a.val = NULL;
+    TRY(csr_to_host(s->ctx, &a, false, &a, &copies));
     *row = row_of_entry(&a, k);
 done:
-    host_free(offsets);
+    csr_free_host(&copies);
     return st;
 }
 

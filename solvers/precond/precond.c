@@ -67,42 +67,14 @@ bool precond_is_unsymmetric(const char *name)
 
 /* ------------------------------------------------------------------- source */
 
-/* Copies a device array to the host. */
-static spmv_status fetch(spmv_context *ctx, const void *from, int64_t bytes, const char *what, const void **copy)
-{
-    void *host = NULL;
-    spmv_status st = host_alloc(ctx, bytes, what, &host);
-    if (st == SPMV_OK && bytes > 0)
-        st = spmv_download(ctx, from, host, bytes);
-    *copy = host;
-    return st;
-}
-
-/* Whether the arrays are in the memory of a GPU. */
-static bool on_device(const spmv_context *ctx, const spmv_csr *a)
-{
-    return a->memory == SPMV_MEMORY_CONTEXT && ctx->backend->id == SPMV_BACKEND_CUDA;
-}
-
 /* Sets source->host, a or a copy that source_close releases, and checks it. */
 static spmv_status source_read(spmv_context *ctx, struct precond_source *source)
 {
     spmv_status st = SPMV_OK;
-    const spmv_csr *a = source->a;
-    spmv_csr *host = &source->host;
     if (source->read)
         return SPMV_OK;
-    host->memory = SPMV_MEMORY_HOST;
-    if (on_device(ctx, a)) {
-        host->row_ptr = NULL;
-        host->col = NULL;
-        host->val = NULL;
-        TRY(fetch(ctx, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &host->row_ptr));
-        TRY(fetch(ctx, a->col, a->nnz * 4, "columns", (const void **)&host->col));
-        if (a->val != NULL)
-            TRY(fetch(ctx, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", &host->val));
-    }
-    TRY(csr_check(ctx, "spmv_preconditioner_create", host, CSR_ANY_ORDER));
+    TRY(csr_to_host(ctx, source->a, false, &source->host, &source->copies));
+    TRY(csr_check(ctx, "spmv_preconditioner_create", &source->host, CSR_ANY_ORDER));
     source->read = true;
 done:
     return st;
@@ -111,8 +83,7 @@ done:
 /* Releases what was read of the matrix. */
 static void source_drop(spmv_context *ctx, struct precond_source *source)
 {
-    if (source->filled_host == NULL && source->host.row_ptr != source->a->row_ptr)
-        host_free_all((void *)source->host.row_ptr, (void *)source->host.col, (void *)source->host.val);
+    csr_free_host(&source->copies);
     host_free(source->diagonal);
     envelope_release(&source->envelope);
     spmv_free(ctx, source->device_diagonal);
@@ -188,7 +159,7 @@ static spmv_status source_fill(spmv_context *ctx, struct precond_source *source,
         }
     if (source->alone == 0)
         return SPMV_OK;
-    const bool device = on_device(ctx, source->a);
+    const bool device = csr_on_device(ctx, source->a);
     TRY(fill(ctx, &source->host, source->alone, &filled));
     source_drop(ctx, source);
     source->filled_host = filled;
@@ -205,7 +176,6 @@ done:
     return st;
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* The same as take_diagonal on the device. The bits of a positive finite number, as an integer, are
  * from 1 to those of infinity less one, and no other number has such bits. */
 static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_source *source)
@@ -229,7 +199,6 @@ static spmv_status take_diagonal_on_device(spmv_context *ctx, struct precond_sou
 done:
     return st;
 }
-#endif
 
 /* Sums the diagonal entries of each row. */
 static spmv_status take_diagonal(spmv_context *ctx, struct precond_source *source)
@@ -259,10 +228,8 @@ static spmv_status source_open(spmv_context *ctx, struct precond_source *source,
 {
     if (needs == PRECOND_NOTHING || needs == PRECOND_IN_CONTEXT)
         return SPMV_OK;
-#ifdef SPMV_HAVE_CUDA
-    if (needs == PRECOND_DIAGONAL && on_device(ctx, source->a))
+    if (needs == PRECOND_DIAGONAL && csr_on_device(ctx, source->a))
         return source->device_diagonal != NULL ? SPMV_OK : take_diagonal_on_device(ctx, source);
-#endif
     const spmv_status st = source_read(ctx, source);
     return st == SPMV_OK && source->diagonal == NULL ? take_diagonal(ctx, source) : st;
 }
@@ -445,7 +412,7 @@ static spmv_status make_kind_of(spmv_context *ctx, const struct precond_kind *ki
 {
     spmv_status st = SPMV_OK;
     spmv_preconditioner *m = NULL;
-    if (kind->not_on_cuda != NULL && ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (kind->not_on_cuda != NULL && context_on_device(ctx))
         TRY(context_fail(ctx, SPMV_ERROR_UNSUPPORTED, "preconditioner %s is not available on cuda, because %s",
                          kind->name, kind->not_on_cuda));
     TRY(source_open(ctx, source, kind->needs));

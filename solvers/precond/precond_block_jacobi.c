@@ -50,10 +50,8 @@ static spmv_status apply(void *self, const void *r, void *z)
 {
     const struct block_jacobi *j = self;
     spmv_context *ctx = j->m->ctx;
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return precond_blocks_cuda(ctx, j->m->type, &j->blocks, r, z);
-#endif
     struct application application = {j, r, z};
     tiles_each(ctx, ceil_divide(blocks_of(&j->blocks), TILE_ROWS / j->blocks.block), apply_tile, &application);
     return SPMV_OK;

@@ -122,34 +122,18 @@ void precond_chebyshev_steps(double lowest, double highest, int degree, struct p
 
 /* ----------------------------------------------------------------- interval */
 
-/* Copies offsets and values of the plan's matrix to the host, for the view a. */
-static spmv_status read_rows(const struct chebyshev *c, spmv_csr *a, void **row_ptr, void **val)
-{
-    spmv_status st = SPMV_OK;
-    static const char *const what = "row sums";
-    const int64_t offsets = (a->rows + 1) * (a->row_ptr_bits / 8);
-    const int64_t values = a->val != NULL ? a->nnz * (int64_t)spmv_type_size(a->type) : 0;
-    TRY(host_alloc(c->m->ctx, offsets, what, row_ptr));
-    TRY(host_alloc(c->m->ctx, values, what, val));
-    TRY(spmv_download(c->m->ctx, a->row_ptr, *row_ptr, offsets));
-    if (values > 0)
-        TRY(spmv_download(c->m->ctx, a->val, *val, values));
-    a->row_ptr = *row_ptr;
-    a->val = values > 0 ? *val : a->val;
-done:
-    return st;
-}
-
 /* The largest row sum of |D^-1 A|. The plan of a rank has whole rows. */
 static spmv_status row_sum_bound(const struct chebyshev *c, const struct precond_source *source, double *largest)
 {
     spmv_status st = SPMV_OK;
     const struct plan_ranks *ranks = ranks_of(c);
     spmv_csr a = ranks != NULL ? c->plan->a : source->host;
-    void *row_ptr = NULL, *val = NULL;
+    struct csr_copies copies = {NULL};
     double bound = 0;
-    if (ranks != NULL && c->m->ctx->backend->id == SPMV_BACKEND_CUDA)
-        TRY(read_rows(c, &a, &row_ptr, &val));
+    if (ranks != NULL) {
+        a.col = NULL; /* not needed */
+        TRY(csr_to_host(c->m->ctx, &a, false, &a, &copies));
+    }
     for (int64_t i = 0; i < a.rows; i++) {
         double sum = 0;
         for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
@@ -160,8 +144,7 @@ static spmv_status row_sum_bound(const struct chebyshev *c, const struct precond
     if (ranks != NULL)
         TRY(ranks->largest(ranks->self, largest));
 done:
-    host_free(row_ptr);
-    host_free(val);
+    csr_free_host(&copies);
     return st;
 }
 

@@ -113,10 +113,8 @@ static struct precond_look look_on_host(const spmv_context *ctx, const struct pr
 
 static spmv_status look_at(spmv_context *ctx, const struct precond_source *source, struct precond_look *look)
 {
-#ifdef SPMV_HAVE_CUDA
     if (source->device_diagonal != NULL)
         return precond_look_cuda(ctx, source->a, source->device_diagonal, look);
-#endif
     *look = look_on_host(ctx, source);
     return SPMV_OK;
 }
@@ -171,11 +169,9 @@ static spmv_status estimate_distance(spmv_context *ctx, const struct precond_sou
 {
     struct precond_ball ball = {0};
     spmv_status st = SPMV_OK;
-#ifdef SPMV_HAVE_CUDA
     if (source->device_diagonal != NULL)
         st = precond_ball_cuda(ctx, source->a, &ball);
     else
-#endif
         st = ball_on_host(ctx, &source->host, &ball);
     if (st != SPMV_OK)
         return st;
@@ -466,7 +462,7 @@ spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct p
 {
     spmv_status st = SPMV_OK;
     struct system_facts f = {.ctx = ctx,
-                             .gpu = ctx->backend->id == SPMV_BACKEND_CUDA,
+                             .gpu = context_on_device(ctx),
                              .purpose = purpose,
                              .source = source,
                              .a = source != NULL ? source->a : NULL};

@@ -11,6 +11,7 @@
 
 #include "core/backend.h"
 #include "core/reals.h"
+#include "formats/matrix_internal.h"
 
 enum { PRECOND_NAME = 64, PRECOND_SENTENCE = 512, PRECOND_DEGREE = 100 /* the largest degree */ };
 
@@ -58,7 +59,8 @@ struct precond_source {
     /* the same, readable on the host, checked: square, valid columns, any order; only its sizes for
      * kinds that need no more than the diagonal */
     spmv_csr host;
-    bool read; /* host is complete */
+    struct csr_copies copies; /* of the arrays of a, for host */
+    bool read;                /* host is complete */
     /* the sum of the diagonal entries of each row; finite and positive. In host memory, or where
      * that would need a copy of the matrix, in the context's memory. The other one is NULL. */
     double *diagonal, *device_diagonal;

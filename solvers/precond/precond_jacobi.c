@@ -48,7 +48,6 @@ spmv_status precond_check_reciprocal(const spmv_preconditioner *m, int64_t row, 
                         diagonal != 0 && isfinite(diagonal) ? ", and its reciprocal overflows" : "");
 }
 
-#ifdef SPMV_HAVE_CUDA
 /* From a positive diagonal on the device. The reciprocals are not negative, so their bits as
  * integers are below those of infinity, or equal if they overflow. */
 static spmv_status make_reciprocals_on_device(spmv_preconditioner *m, const double *diagonal, void **reciprocals)
@@ -71,17 +70,14 @@ static spmv_status make_reciprocals_on_device(spmv_preconditioner *m, const doub
 done:
     return st;
 }
-#endif
 
 spmv_status precond_upload_reciprocals(spmv_preconditioner *m, const struct precond_source *source, void **reciprocals)
 {
     spmv_status st = SPMV_OK;
     const double *diagonal = source->diagonal;
     double *inverse = NULL;
-#ifdef SPMV_HAVE_CUDA
     if (diagonal == NULL && source->device_diagonal != NULL && source->bad >= m->rows)
         return make_reciprocals_on_device(m, source->device_diagonal, reciprocals);
-#endif
     TRY(host_alloc(m->ctx, m->rows * 8, "reciprocals of a diagonal", (void **)&inverse));
     if (diagonal == NULL && m->rows > 0) {
         TRY(spmv_download(m->ctx, source->device_diagonal, inverse, m->rows * 8));

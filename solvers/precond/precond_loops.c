@@ -38,10 +38,8 @@ static void step_tile(void *state, int64_t tile)
 
 spmv_status precond_smooth_step(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
 {
-#ifdef SPMV_HAVE_CUDA
-    if (ctx->backend->id == SPMV_BACKEND_CUDA)
+    if (context_on_device(ctx))
         return precond_step_cuda(ctx, type, step, n);
-#endif
     struct rows_of_step state = {type, n, step};
     tiles_each(ctx, tiles_of(n), step_tile, &state);
     return SPMV_OK;

@@ -65,21 +65,27 @@ struct precond_triangle {
 void precond_triangle_loop(spmv_type type, const struct precond_triangle *triangle, const void *in, void *out,
                            int64_t begin, int64_t end);
 
-spmv_status precond_blocks_cuda(spmv_context *, spmv_type, const struct precond_blocks *, const void *r, void *z);
-spmv_status precond_step_cuda(spmv_context *, spmv_type, const struct precond_step *, int64_t n);
-spmv_status precond_triangle_cuda(spmv_context *, spmv_type, const struct precond_triangle *, const void *in,
-                                  void *out);
+spmv_status precond_blocks_cuda(spmv_context *ctx, spmv_type type, const struct precond_blocks *blocks, const void *r,
+                                void *z) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status precond_step_cuda(spmv_context *ctx, spmv_type type, const struct precond_step *step, int64_t n)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status precond_triangle_cuda(spmv_context *ctx, spmv_type type, const struct precond_triangle *triangle,
+                                  const void *in, void *out) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* diagonal[i] = the sum of the diagonal entries of row i, in the order of the row. All arrays are
  * in the device's memory. */
-spmv_status precond_diagonal_cuda(spmv_context *, const spmv_csr *a, double *diagonal);
+spmv_status precond_diagonal_cuda(spmv_context *ctx, const spmv_csr *a, double *diagonal)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* The numbers for "auto" (precond_internal.h), on the device. diagonal: of precond_diagonal_cuda. All
  * entries must be positive and finite. Waits. */
-spmv_status precond_look_cuda(spmv_context *, const spmv_csr *a, const double *diagonal, struct precond_look *look);
-spmv_status precond_ball_cuda(spmv_context *, const spmv_csr *a, struct precond_ball *ball);
+spmv_status precond_look_cuda(spmv_context *ctx, const spmv_csr *a, const double *diagonal, struct precond_look *look)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
+spmv_status precond_ball_cuda(spmv_context *ctx, const spmv_csr *a, struct precond_ball *ball)
+    CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 /* reciprocals[i] = 1 / diagonal[i], rounded to the type */
-spmv_status precond_reciprocals_cuda(spmv_context *, spmv_type, const double *diagonal, void *reciprocals, int64_t n);
+spmv_status precond_reciprocals_cuda(spmv_context *ctx, spmv_type type, const double *diagonal, void *reciprocals,
+                                     int64_t n) CUDA_ONLY(SPMV_ERROR_NO_DEVICE);
 
 #endif

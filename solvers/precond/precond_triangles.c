@@ -295,12 +295,10 @@ static void solve_shared(const struct triangles *f, const void *r, void *z)
 static spmv_status solve_both(const struct triangles *f, const void *r, void *z)
 {
     const spmv_preconditioner *m = f->m;
-#ifdef SPMV_HAVE_CUDA
-    if (m->ctx->backend->id == SPMV_BACKEND_CUDA) {
+    if (context_on_device(m->ctx)) {
         const spmv_status st = precond_triangle_cuda(m->ctx, m->type, &f->forward.triangle, r, z);
         return st != SPMV_OK ? st : precond_triangle_cuda(m->ctx, m->type, &f->backward.triangle, z, z);
     }
-#endif
     if (f->forward.tiles > 0) {
         solve_shared(f, r, z);
     } else {
@@ -378,7 +376,7 @@ static spmv_status cut_phases(spmv_preconditioner *m, const struct host_rows *fr
                               struct solve *s, int64_t *wide_entries)
 {
     spmv_status st = SPMV_OK;
-    const int64_t worth = m->ctx->backend->id == SPMV_BACKEND_CUDA ? WIDE_CUDA : WIDE_HOST;
+    const int64_t worth = context_on_device(m->ctx) ? WIDE_CUDA : WIDE_HOST;
     struct precond_triangle *t = &s->triangle;
     TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first));
     TRY(host_alloc(m->ctx, (levels->count + 1) * 8, "phases of a solve", (void **)&s->first_level));
@@ -448,7 +446,7 @@ static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, co
     const int64_t n = from->rows, entries = from->ptr[n] - n, size = (int64_t)spmv_type_size(m->type);
     void **const arrays[] = {&s->ptr, &s->col, &s->val, &s->inverse};
     const int64_t bytes[] = {(n + 1) * 8, entries * 4, max_i64(1, entries * size), max_i64(1, n * size)};
-    const bool on_device = ctx->backend->id == SPMV_BACKEND_CUDA;
+    const bool on_device = context_on_device(ctx);
     void *copy[4] = {NULL, NULL, NULL, NULL};
     for (int i = 0; i < 4; i++) {
         TRY(precond_alloc(m, bytes[i], arrays[i]));
@@ -477,7 +475,7 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
     TRY(levels_of(ctx, from, backward, &levels));
     m->levels = max_i64(m->levels, levels.count);
     TRY(cut_phases(m, from, &levels, s, &wide_entries));
-    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+    if (context_on_device(ctx)) {
         TRY(send(m, levels.first, (levels.count + 1) * 8, &s->level));
     } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
         TRY(cut_tiles(m, from, &levels, s));
@@ -540,9 +538,9 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
     }
     const size_t n = strlen(m->layout);
     snprintf(m->layout + n, sizeof m->layout - n, "; solves in %lld level%s%s", (long long)m->levels, plural(m->levels),
-             f->forward.tiles > 0                       ? ", shared by threads"
-             : m->ctx->backend->id == SPMV_BACKEND_CUDA ? ""
-                                                        : ", by one thread");
+             f->forward.tiles > 0        ? ", shared by threads"
+             : context_on_device(m->ctx) ? ""
+                                         : ", by one thread");
     m->self = f;
     m->apply = apply;
     m->destroy = destroy;

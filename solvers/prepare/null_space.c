@@ -27,20 +27,7 @@ struct null_space {
 
 enum { MARGIN = 64 };
 
-/* Copies an array of the context's memory to the host where the host cannot read it. *copy: to be
- * freed. */
-static spmv_status read_array(spmv_context *ctx, const void *from, int64_t bytes, void **copy, const void **array)
-{
-    spmv_status st = SPMV_OK;
-    *array = from;
-    if (ctx->backend->id != SPMV_BACKEND_CUDA || bytes == 0)
-        return spmv_synchronize(ctx);
-    TRY(host_alloc(ctx, bytes, "a copy for the null space", copy));
-    TRY(spmv_download(ctx, from, *copy, bytes));
-    *array = *copy;
-done:
-    return st;
-}
+static const char what[] = "a copy for the null space";
 
 /* Whether the sum is 0 up to the rounding of row i. Both have the parts of a complex number. */
 static bool is_zero(spmv_type part, int64_t parts, const void *sums, const void *diagonal, int64_t i)
@@ -78,8 +65,8 @@ static spmv_status look_on_device(spmv_context *ctx, const spmv_csr *a, char *go
     TRY(context_lend(ctx, bytes, &diagonal));
     TRY(spmv_matrix_row_sums(ctx, a, sums));
     TRY(spmv_matrix_diagonal(ctx, a, diagonal));
-    TRY(read_array(ctx, sums, bytes, &sums_copy, &s));
-    TRY(read_array(ctx, diagonal, bytes, &diagonal_copy, &d));
+    TRY(context_read(ctx, sums, bytes, what, &sums_copy, &s));
+    TRY(context_read(ctx, diagonal, bytes, what, &diagonal_copy, &d));
     *count = 0;
     for (int64_t i = 0; i < a->rows; i++) {
         good[i] = (char)is_zero(type_part(type), type_parts(type), s, d, i);
@@ -102,15 +89,15 @@ static spmv_status look_at_first_rows(spmv_context *ctx, const spmv_csr *a, bool
     void *ptr = NULL, *col = NULL, *val = NULL;
     const void *array = NULL;
     first.rows = min_i64(a->rows, FIRST_ROWS);
-    TRY(read_array(ctx, a->row_ptr, (first.rows + 1) * (a->row_ptr_bits / 8), &ptr, &array));
+    TRY(context_read(ctx, a->row_ptr, (first.rows + 1) * (a->row_ptr_bits / 8), what, &ptr, &array));
     first.row_ptr = array;
     while (first.rows > 1 && row_first(&first, first.rows) > FIRST_ENTRIES)
         first.rows--;
     first.nnz = row_first(&first, first.rows);
-    TRY(read_array(ctx, a->col, first.nnz * (int64_t)sizeof *a->col, &col, &array));
+    TRY(context_read(ctx, a->col, first.nnz * (int64_t)sizeof *a->col, what, &col, &array));
     first.col = array;
     if (a->val != NULL)
-        TRY(read_array(ctx, a->val, first.nnz * (int64_t)spmv_type_size(type), &val, &first.val));
+        TRY(context_read(ctx, a->val, first.nnz * (int64_t)spmv_type_size(type), what, &val, &first.val));
     *zero = true;
     for (int64_t i = 0; i < first.rows && *zero; i++)
         *zero = row_is_zero(&first, type_part(type), type_parts(type), i);
@@ -126,7 +113,7 @@ static spmv_status look_at_sums(spmv_context *ctx, const spmv_csr *a, enum null_
 {
     const spmv_type type = a->val != NULL ? a->type : SPMV_F64;
     *count = 0;
-    if (ctx->backend->id == SPMV_BACKEND_CUDA) {
+    if (context_on_device(ctx)) {
         bool zero = true;
         const spmv_status st = rows == NULL_SPACE_ALL_ROWS ? look_at_first_rows(ctx, a, &zero) : SPMV_OK;
         return st == SPMV_OK && zero ? look_on_device(ctx, a, good, count) : st;
@@ -152,19 +139,18 @@ static spmv_status find_components(struct null_space *n, const spmv_csr *a, cons
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = n->ctx;
-    const int64_t row_bytes = (a->rows + 1) * (a->row_ptr_bits / 8);
-    void *ptr_copy = NULL, *col_copy = NULL;
-    const void *ptr = NULL, *col = NULL;
+    struct csr_copies copies = {NULL};
+    spmv_csr pattern = *a;
     int32_t *parent = NULL;
-    TRY(read_array(ctx, a->row_ptr, row_bytes, &ptr_copy, &ptr));
-    TRY(read_array(ctx, a->col, a->nnz * (int64_t)sizeof *a->col, &col_copy, &col));
+    pattern.val = NULL;
+    TRY(csr_to_host(ctx, &pattern, false, &pattern, &copies));
     TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *parent, "components", (void **)&parent));
     TRY(host_alloc(ctx, (a->rows + 1) * (int64_t)sizeof *n->component, "components", (void **)&n->component));
     for (int64_t i = 0; i < a->rows; i++)
         parent[i] = (int32_t)i;
     for (int64_t i = 0; i < a->rows; i++)
-        for (int64_t k = offset_at(ptr, a->row_ptr_bits, i); k < offset_at(ptr, a->row_ptr_bits, i + 1); k++) {
-            const int32_t one = set_of(parent, (int32_t)i), other = set_of(parent, ((const int32_t *)col)[k]);
+        for (int64_t k = row_first(&pattern, i); k < row_first(&pattern, i + 1); k++) {
+            const int32_t one = set_of(parent, (int32_t)i), other = set_of(parent, pattern.col[k]);
             if (one < other)
                 parent[other] = one;
             else
@@ -184,7 +170,8 @@ static spmv_status find_components(struct null_space *n, const spmv_csr *a, cons
             n->component[i] = n->component[first];
     }
 done:
-    host_free_all(ptr_copy, col_copy, parent);
+    csr_free_host(&copies);
+    host_free(parent);
     return st;
 }
 
@@ -286,7 +273,7 @@ spmv_status null_space_split(const struct null_space *n, const void *v, void *to
     const int64_t bytes = n->rows * (int64_t)spmv_type_size(n->type);
     void *copy = NULL;
     const void *from = NULL;
-    TRY(read_array(ctx, v, bytes, &copy, &from));
+    TRY(context_read(ctx, v, bytes, what, &copy, &from));
     split(n, from, copy != NULL ? copy : to, norms);
     if (copy != NULL)
         TRY(spmv_upload(ctx, copy, to, bytes));

@@ -90,42 +90,23 @@ done:
 
 /* ------------------------------------------------------------------- reading */
 
-/* Copies an array of A to host memory. */
-static spmv_status take_array(const struct prepared_system *s, const void *from, int64_t bytes, const char *what,
-                              void **copy)
-{
-    spmv_status st = SPMV_OK;
-    TRY(host_alloc(s->ctx, bytes, what, copy));
-    if (bytes == 0)
-        return st;
-    if (s->memory == SPMV_MEMORY_CONTEXT)
-        TRY(spmv_download(s->ctx, from, *copy, bytes));
-    else
-        memcpy(*copy, from, (size_t)bytes);
-done:
-    return st;
-}
-
 /* Copies A and checks it. *values: NULL for a pattern. */
 static spmv_status take_matrix(struct prepared_system *s, const spmv_csr *a, void **values)
 {
     spmv_status st = SPMV_OK;
-    void *ptr = NULL;
-    spmv_csr host = *a;
-    host.memory = SPMV_MEMORY_HOST;
-    TRY(take_array(s, a->row_ptr, (a->rows + 1) * (a->row_ptr_bits / 8), "row offsets", &ptr));
-    TRY(take_array(s, a->col, a->nnz * 4, "columns", (void **)&s->a_col));
-    if (a->val != NULL)
-        TRY(take_array(s, a->val, a->nnz * (int64_t)spmv_type_size(a->type), "values", values));
-    host.row_ptr = ptr;
-    host.col = s->a_col;
-    host.val = *values;
+    struct csr_copies copies = {NULL};
+    spmv_csr host;
+    TRY(csr_to_host(s->ctx, a, true, &host, &copies));
     TRY(csr_check(s->ctx, "prepared_system_create", &host, CSR_ANY_ORDER));
     TRY(host_alloc(s->ctx, (a->rows + 1) * 8, "row offsets", (void **)&s->a_ptr));
     for (int64_t i = 0; i <= a->rows; i++)
         s->a_ptr[i] = row_first(&host, i);
+    s->a_col = copies.col;
+    *values = copies.val;
+    copies.col = NULL;
+    copies.val = NULL;
 done:
-    host_free(ptr);
+    csr_free_host(&copies);
     return st;
 }
 

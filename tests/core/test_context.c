@@ -98,7 +98,7 @@ static void memory_goes_round(void **state)
 static void names_round_trip(void **state)
 {
     (void)state;
-#define CHECK(NAME, name, value, T, D, CLASS, ARG)                                                                     \
+#define CHECK(NAME, name, value, T, CLASS, ARG)                                                                        \
     {                                                                                                                  \
         spmv_type type = SPMV_TYPE_DEFAULT;                                                                            \
         assert_string_equal(spmv_type_name(SPMV_##NAME), #name);                                                       \
@@ -109,7 +109,7 @@ static void names_round_trip(void **state)
     SPMV_TYPE_LIST(CHECK, )
     SPMV_COMPLEX_LIST(CHECK, )
 #undef CHECK
-#define CHECK(NAME, name, value, commutes, i, r, c, t, ARG)                                                            \
+#define CHECK(NAME, name, value, commutes, i, r, t, ARG)                                                               \
     {                                                                                                                  \
         spmv_op op;                                                                                                    \
         assert_string_equal(spmv_op_name(SPMV_##NAME), #name);                                                         \

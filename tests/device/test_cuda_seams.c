@@ -171,7 +171,7 @@ static spmv_segsum_f64 fill_segsum_f64(int r)
 #define SAME_REAL(x, y) ((x) == (y) || ((x) != (x) && (y) != (y)))
 #define SAME_TUPLE(x, y) (memcmp(&(x), &(y), sizeof(x)) == 0)
 
-#define DEFINE(OP, op, TYPE, type_, T, D, CLASS)                                                                       \
+#define DEFINE(OP, op, TYPE, type_, T, CLASS)                                                                          \
     static void fill_##op##_##type_(void *values, int64_t n, uint64_t *random)                                         \
     {                                                                                                                  \
         T *const v = values;                                                                                           \
@@ -215,7 +215,7 @@ static spmv_segsum_f64 fill_segsum_f64(int r)
 SPMV_PAIR_LIST(DEFINE)
 #undef DEFINE
 
-#define ROW(OP, op_, TYPE, type_, T, D, CLASS)                                                                         \
+#define ROW(OP, op_, TYPE, type_, T, CLASS)                                                                            \
     {SPMV_##OP,                                                                                                        \
      SPMV_##TYPE,                                                                                                      \
      (int64_t)sizeof(T),                                                                                               \
@@ -382,7 +382,7 @@ struct function_pair {
     spmv_type type;
     void (*apply)(const void *in, void *out, int64_t n);
 };
-#define DEFINE(FN, fn, TYPE, type_, T, D, CLASS)                                                                       \
+#define DEFINE(FN, fn, TYPE, type_, T, CLASS)                                                                          \
     static void apply_##fn##_##type_(const void *in, void *out, int64_t n)                                             \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
@@ -390,7 +390,7 @@ struct function_pair {
     }
 SPMV_FUNCTION_PAIR_LIST(DEFINE)
 #undef DEFINE
-#define ROW(FN, fn, TYPE, type_, T, D, CLASS) {SPMV_MAP_##FN, SPMV_##TYPE, apply_##fn##_##type_},
+#define ROW(FN, fn, TYPE, type_, T, CLASS) {SPMV_MAP_##FN, SPMV_##TYPE, apply_##fn##_##type_},
 static const struct function_pair function_pairs[] = {SPMV_FUNCTION_PAIR_LIST(ROW)};
 #undef ROW
 enum { FUNCTION_PAIRS = sizeof function_pairs / sizeof function_pairs[0] };
@@ -435,7 +435,7 @@ static void check_binary(const struct pair *p, int64_t n, int skew, uint64_t *ra
 static void put_number(spmv_type type, void *values, int64_t i, double value)
 {
     switch ((int)type) {
-#define CASE(NAME, name, number, T, D, CLASS, ARG)                                                                     \
+#define CASE(NAME, name, number, T, CLASS, ARG)                                                                        \
     case SPMV_##NAME:                                                                                                  \
         ((T *)values)[i] = (T)value;                                                                                   \
         break;
@@ -523,7 +523,7 @@ static void maps_at_seams(void **state)
         for (int skew = 0; skew < 2; skew++) {
             for (int f = 0; f < FUNCTION_PAIRS; f++)
                 check_function(&function_pairs[f], sizes[s], skew, &random);
-#define CALL(NAME, name, value, T, D, CLASS, ARG) check_index(SPMV_##NAME, sizes[s], skew);
+#define CALL(NAME, name, value, T, CLASS, ARG) check_index(SPMV_##NAME, sizes[s], skew);
             SPMV_NUMBER_LIST(CALL, )
 #undef CALL
 #define CALL(NAME, name, T) check_reals(SPMV_##NAME, sizes[s], skew, &random);

@@ -257,7 +257,7 @@ static void flags_to_bits_and_back(void **state)
 }
 
 /* The predicates by definition, for every type. */
-#define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
+#define DEFINE(NAME, name, TYPE, type, T, CLASS)                                                                       \
     static bool holds_##name##_##type(const void *a, const void *s)                                                    \
     {                                                                                                                  \
         const T x = *(const T *)a, y = *(const T *)s;                                                                  \
@@ -288,7 +288,7 @@ struct predicate_row {
     spmv_type type;
     bool (*holds)(const void *a, const void *s);
 };
-#define ROW(NAME, name, TYPE, type, T, D, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, holds_##name##_##type},
+#define ROW(NAME, name, TYPE, type, T, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, holds_##name##_##type},
 static const struct predicate_row predicate_rows[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
 #undef ROW
 enum { PREDICATE_ROWS = sizeof predicate_rows / sizeof predicate_rows[0] };

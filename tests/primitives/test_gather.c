@@ -232,14 +232,14 @@ struct test {
     spmv_type type;
     bool (*is)(const void *a, const void *s);
 };
-#define DEFINE(NAME, name, TYPE, type, T, D, CLASS)                                                                    \
+#define DEFINE(NAME, name, TYPE, type, T, CLASS)                                                                       \
     static bool is_##name##_##type(const void *a, const void *s)                                                       \
     {                                                                                                                  \
         return SPMV_TEST_##NAME##_##CLASS(*(const T *)a, *(const T *)s);                                               \
     }
 SPMV_PREDICATE_PAIR_LIST(DEFINE)
 #undef DEFINE
-#define ROW(NAME, name, TYPE, type, T, D, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, is_##name##_##type},
+#define ROW(NAME, name, TYPE, type, T, CLASS) {SPMV_IS_##NAME, SPMV_##TYPE, is_##name##_##type},
 static const struct test tests_of_elements[] = {SPMV_PREDICATE_PAIR_LIST(ROW)};
 #undef ROW
 enum { TESTS = sizeof tests_of_elements / sizeof tests_of_elements[0] };

@@ -21,7 +21,7 @@ struct function_pair {
     void (*apply)(const void *in, void *out, int64_t n);
 };
 
-#define DEFINE_FUNCTION(FN, fn, TYPE, type, T, D, CLASS)                                                               \
+#define DEFINE_FUNCTION(FN, fn, TYPE, type, T, CLASS)                                                                  \
     static void fill_##fn##_##type(void *x, int64_t n)                                                                 \
     {                                                                                                                  \
         uint64_t seed = 53;                                                                                            \
@@ -37,7 +37,7 @@ struct function_pair {
     }
 SPMV_FUNCTION_PAIR_LIST(DEFINE_FUNCTION)
 
-#define FUNCTION_ROW(FN, fn, TYPE, type_, T, D, CLASS)                                                                 \
+#define FUNCTION_ROW(FN, fn, TYPE, type_, T, CLASS)                                                                    \
     {.function = SPMV_MAP_##FN,                                                                                        \
      .type = SPMV_##TYPE,                                                                                              \
      .size = sizeof(T),                                                                                                \
@@ -252,7 +252,7 @@ static void all_in_one_place(void **state)
     support_free(x, got);
 }
 
-#define DEFINE_INDEX(NAME, name, value, T, D, CLASS, ARG)                                                              \
+#define DEFINE_INDEX(NAME, name, value, T, CLASS, ARG)                                                                 \
     static void check_index_##name(spmv_context *ctx, int64_t n)                                                       \
     {                                                                                                                  \
         const T first = 7, step = 3;                                                                                   \
@@ -267,7 +267,7 @@ SPMV_NUMBER_LIST(DEFINE_INDEX, )
 static void every_index_at_the_seams(void **state)
 {
     spmv_context *ctx = *state;
-#define CALL(NAME, name, value, T, D, CLASS, ARG) check_index_##name(ctx, n);
+#define CALL(NAME, name, value, T, CLASS, ARG) check_index_##name(ctx, n);
     FOR_SEAM_SIZES(n)
     {
         SPMV_NUMBER_LIST(CALL, )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests spmv solve: its messages if it stops before the tolerance or rejects the matrix; its
-defaults; near-null-space vectors.
+defaults; near-null-space vectors; where it runs under --backend auto.
 
 test_solve.py PROGRAM SOURCE_DIR [unittest arguments]. Python's standard library only.
 
@@ -578,6 +578,108 @@ class Rows(Solve):
         for residual in (found["result"]["cg"]["true_residual"], found["verify"]["true_residual"]):
             self.assertAlmostEqual(residual, math.sqrt(2) * 2.0**-25, delta=1e-15)
         self.assertNotIn("residual 0 (true)", done.stderr)
+
+
+class Place(Solve):
+    """--backend auto in a build with CUDA, which a fault pretends, with or without a GPU."""
+
+    BUILT = {"SPMV_TEST_CUDA_BUILT": "1"}
+
+    def solve(self, *arguments, env=BUILT):
+        """The result, and all of standard error in one line."""
+        done = self.ok("solve", *arguments, "-v", "--json=" + os.path.join(self.folder, "j.json"), "-o",
+                       os.path.join(self.folder, "x.txt"), env=env)
+        return json.loads(self.read("j.json"))["result"], " ".join(done.stderr.replace("\nspmv:  ", " ").split())
+
+    def kind(self, n, entries, form="real symmetric"):
+        """What the estimates take a matrix for; entries: (row, column, value) from 1."""
+        values = [" ".join(str(v) for v in (e[:2] if "pattern" in form else e)) for e in entries]
+        head = f"%%MatrixMarket matrix coordinate {form}\n{n} {n} {len(entries)}\n"
+        a = self.write("kind.mtx", head + "\n".join(values) + "\n")
+        done = run("solve", a, "-v", "-o", os.devnull, "--max-iterations", "50", env=self.BUILT)
+        found = re.search(r"estimates for ((?:.|\n)*?), with", done.stderr)
+        self.assertIsNotNone(found, done.stderr)
+        return " ".join(found[1].replace("spmv:", "").split())
+
+    def test_small_systems_stay_on_the_cpu(self):
+        result, said = self.solve("poisson2d:32")
+        self.assertEqual(result["backend"], "omp")
+        self.assertRegex(result["why_backend"],
+                         r"^about \d+ ms of work on \d+ threads?, less than on a GPU with its start, about 270 ms$")
+        self.assertRegex(said, r"on omp, \d+ threads? \(auto: about \d+ ms of work on")
+        self.assertIn("estimates for a symmetric matrix, with 500 steps", said)
+        x = self.read("x.txt")
+        self.solve("poisson2d:32", "--backend", "omp")
+        self.assertEqual(self.read("x.txt"), x)
+
+    def test_large_systems_look_for_a_gpu(self):
+        result, said = self.solve("poisson3d:40", "--threads", "1")
+        self.assertIn("estimates for a symmetric matrix", said)
+        if result["backend"] == "cuda":
+            self.assertIn("of work on 1 thread, more than on a GPU with its start, about", result["why_backend"])
+        else:  # as without the estimates
+            self.assertRegex(result["why_backend"], "^(this build has no CUDA|no usable CUDA device.*)$")
+            self.assertIn("on omp, 1 thread (auto: " + result["why_backend"].split(":")[0], said)
+        few, _ = self.solve("poisson3d:40", "--threads", "1", "--rtol", "1e-1", "--max-iterations", "200")
+        self.assertIn("less than on a GPU", few["why_backend"])
+
+    def test_kinds_of_systems(self):
+        n = 300  # more rows than a dense factor has
+        path = [(i + 1, i, -1) for i in range(1, n)]
+        ends = (1, n)
+        self.assertEqual(self.kind(n, path + [(i, i, 2) for i in range(1, n + 1)]), "a symmetric matrix")
+        neumann = path + [(i, i, 1 if i in ends else 2) for i in range(1, n + 1)]
+        self.assertEqual(self.kind(n, neumann), "a symmetric matrix")
+        self.assertEqual(self.kind(n, [(i, j, -v * 0.1) for i, j, v in neumann]), "a symmetric matrix")
+        # D A D is as definite as A, and half of its rows have sums below 0
+        scaled = [(i, j, v * (1 + 0.2 * (i % 2)) * (1 + 0.2 * (j % 2))) for i, j, v in
+                  path + [(i, i, 2) for i in range(1, n + 1)]]
+        self.assertEqual(self.kind(n, scaled), "a symmetric matrix")
+        indefinite = "a symmetric indefinite matrix"
+        self.assertEqual(self.kind(n, path + [(i, i, 1.9) for i in range(1, n + 1)]), indefinite)
+        self.assertEqual(self.kind(n, path + [(i, i, (-1) ** i) for i in range(1, n + 1)]), indefinite)
+        self.assertEqual(self.kind(n, path + [(1, 1, 2)]), indefinite)
+        self.assertEqual(self.kind(n, path, "pattern symmetric"), indefinite)
+        self.assertEqual(self.kind(n, [(i, i, 0) for i in range(2, n)] + [(1, 1, 1), (2, 1, -3)]), indefinite)
+        self.assertEqual(self.kind(n, path + [(i, i, 2) for i in range(1, n + 1)], "real general"), "a general matrix")
+        hermitian = [(i, i, "2 0") for i in range(1, n + 1)] + [(i + 1, i, "0 1") for i in range(1, n)]
+        self.assertEqual(self.kind(n, hermitian, "complex hermitian"), "a symmetric matrix")
+
+    def test_a_large_diagonal_needs_few_steps(self):
+        result, said = self.solve("poisson2d:400", "--threads", "1", "--max-iterations", "1000000")
+        if result["backend"] == "omp":
+            self.assertNotIn("less than", result["why_backend"])
+        n = 1000
+        entries = "".join(f"{i} {i} 4\n" for i in range(1, n + 1)) + "".join(f"{i + 1} {i} -1\n" for i in range(1, n))
+        a = self.write("strong.mtx", f"%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {2 * n - 1}\n" + entries)
+        self.assertIn("with 18 steps", self.solve(a)[1])  # 9.6 sqrt((1 + 1/2) / (1 - 1/2)) + 1
+
+    def test_options_that_mean_a_backend(self):
+        result, said = self.solve("poisson2d:30", "--backend", "omp")
+        self.assertEqual(result["why_backend"], "the option --backend omp")
+        self.assertNotIn("estimates", said)
+        for words in (["--precond", "ic0"], ["--precond", "cholesky"]):
+            result, said = self.solve("poisson2d:30", *words)
+            self.assertEqual((result["backend"], result["why_backend"]),
+                             ("omp", " ".join(words) + " is for the CPU only"))
+            self.assertNotIn("estimates", said)
+        for words in (["--device", "0"], ["--compress", "values"]):
+            self.assertNotIn("estimates", self.solve("poisson2d:30", *words)[1])
+        methods = {name for backend, names in self.usable_backends() if backend == "cuda" for name in names}
+        for method in sorted(methods)[:1]:
+            self.assertEqual(self.solve("poisson2d:30", "--rung", "graph", "--precond", "none")[0]["backend"], "cuda")
+
+    def test_without_cuda_nothing_is_estimated(self):
+        result, said = self.solve("poisson2d:30", env={})
+        self.assertEqual("estimates" in said, result["why_backend"] != "this build has no CUDA")
+
+    def test_a_job_that_memory_does_not_suffice_for(self):
+        if "cuda" in dict(self.usable_backends()):
+            self.skipTest("CUDA itself takes more memory")
+        words = ["solve", "poisson2d:300", "--max-memory", "24M", "-o", os.devnull]
+        plain = self.fails(5, *words, "--backend", "omp", says="the whole job needs")
+        done = self.fails(5, *words, env=self.BUILT, says="the whole job needs")
+        self.assertEqual(*(re.sub(r"\d+ MB are allowed", "", d.stderr) for d in (plain, done)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ const char *fault_text(enum fault fault)
 {
     static const char *const names[] = {[FAULT_ERROR] = "SPMV_TEST_PLANT_ERROR",
                                         [FAULT_CACHE_BYTES] = "SPMV_TEST_CACHE_BYTES",
-                                        [FAULT_SHORT_TIMES] = "SPMV_TEST_SHORT_TIMES"};
+                                        [FAULT_SHORT_TIMES] = "SPMV_TEST_SHORT_TIMES",
+                                        [FAULT_CUDA_BUILT] = "SPMV_TEST_CUDA_BUILT"};
     return getenv(names[fault]);
 }

@@ -60,7 +60,7 @@ static inline void *support_typed(spmv_type type, const double *v, int64_t n)
 {
     void *array = support_array(n, spmv_type_size(type));
     for (int64_t k = 0; k < n; k++) {
-#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+#define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     if (type == SPMV_##NAME)                                                                                           \
         ((T *)array)[k] = (T)v[k];
         SPMV_NUMBER_LIST(CASE, )
@@ -74,7 +74,7 @@ static inline double support_value(const spmv_csr *a, int64_t k)
 {
     double v = 1;
     if (a->val != NULL) {
-#define CASE(NAME, name, value, T, D, CLASS, ARG)                                                                      \
+#define CASE(NAME, name, value, T, CLASS, ARG)                                                                         \
     if (a->type == SPMV_##NAME)                                                                                        \
         v = (double)((const T *)a->val)[k];
         SPMV_NUMBER_LIST(CASE, )

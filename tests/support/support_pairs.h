@@ -74,7 +74,7 @@ static inline spmv_segsum_f64 value_segsum_f64(bool exact, uint64_t *seed)
 #define VALUE_REAL(T, op, type, i, exact, seed) (T)(exact ? exact_real : rough_real)(op, i, seed)
 #define VALUE_TUPLE(T, op, type, i, exact, seed) value_##type(exact, seed)
 
-#define DEFINE_PAIR(OP, op, TYPE, type, T, D, CLASS)                                                                   \
+#define DEFINE_PAIR(OP, op, TYPE, type, T, CLASS)                                                                      \
     static void pair_join_##op##_##type(const void *earlier, const void *later, void *out)                             \
     {                                                                                                                  \
         *(T *)out = op_##op##_##type(*(const T *)earlier, *(const T *)later);                                          \
@@ -91,7 +91,7 @@ static inline spmv_segsum_f64 value_segsum_f64(bool exact, uint64_t *seed)
     }
 SPMV_PAIR_LIST(DEFINE_PAIR)
 
-#define PAIR_ROW(OP, op_, TYPE, type_, T, D, CLASS)                                                                    \
+#define PAIR_ROW(OP, op_, TYPE, type_, T, CLASS)                                                                       \
     {.op = SPMV_##OP,                                                                                                  \
      .type = SPMV_##TYPE,                                                                                              \
      .size = sizeof(T),                                                                                                \

@@ -310,7 +310,7 @@ static int64_t first_row_of(const spmv_csr *a, int rank, int ranks)
 }
 
 /* Elements first to end - 1 of an array of the file. */
-struct slice {
+struct range {
     spmv_context *ctx;
     const char *name, *array;
     int64_t first, end, all;
@@ -319,7 +319,7 @@ struct slice {
 
 /* Copies the elements, converted if to_type is another type, and makes the checksums of the tiles
  * that begin in them. A tile at a time, so that little of the map is in memory. */
-static spmv_status copy_slice(const struct slice *s, spmv_type from_type, spmv_type to_type, void *to, int64_t *tiles,
+static spmv_status copy_range(const struct range *s, spmv_type from_type, spmv_type to_type, void *to, int64_t *tiles,
                               uint64_t **sums)
 {
     spmv_status st = SPMV_OK;
@@ -352,16 +352,16 @@ static spmv_status copy_rows(spmv_context *ctx, const char *name, const spmv_csr
 {
     spmv_status st = SPMV_OK;
     const spmv_type any = SPMV_F64;
-    struct slice s = {ctx, name, a->row_ptr, first, end + is_last, a->rows + 1, sizeof(int64_t)};
-    TRY(copy_slice(&s, any, any, m->row_ptr, &sums->tiles[0], &sums->sum[0]));
+    struct range s = {ctx, name, a->row_ptr, first, end + is_last, a->rows + 1, sizeof(int64_t)};
+    TRY(copy_range(&s, any, any, m->row_ptr, &sums->tiles[0], &sums->sum[0]));
     for (int64_t i = 0; i < end - first; i++)
         m->row_ptr[i] -= entry;
     m->row_ptr[end - first] = entry_end - entry;
-    s = (struct slice){ctx, name, (const char *)a->col, entry, entry_end, a->nnz, sizeof *a->col};
-    TRY(copy_slice(&s, any, any, m->col, &sums->tiles[1], &sums->sum[1]));
-    s = (struct slice){ctx, name, a->val, entry, entry_end, a->nnz, spmv_type_size(a->type)};
+    s = (struct range){ctx, name, (const char *)a->col, entry, entry_end, a->nnz, sizeof *a->col};
+    TRY(copy_range(&s, any, any, m->col, &sums->tiles[1], &sums->sum[1]));
+    s = (struct range){ctx, name, a->val, entry, entry_end, a->nnz, spmv_type_size(a->type)};
     if (a->val != NULL)
-        TRY(copy_slice(&s, a->type, type, m->val, &sums->tiles[2], &sums->sum[2]));
+        TRY(copy_range(&s, a->type, type, m->val, &sums->tiles[2], &sums->sum[2]));
 done:
     return st;
 }

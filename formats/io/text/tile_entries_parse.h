@@ -337,7 +337,7 @@ static void parse_tile(const struct tile_kind *kind, const struct text_tile *til
     case SPMV_##NAME:                                                                                                  \
         SYMMETRIES(SPMV_FIELD_REAL, SPMV_##NAME)                                                                       \
         break;
-#define COMPLEXES(NAME, name, value, T, D, CLASS, ARG)                                                                 \
+#define COMPLEXES(NAME, name, value, T, CLASS, ARG)                                                                    \
     case SPMV_##NAME:                                                                                                  \
         SYMMETRIES(SPMV_FIELD_COMPLEX, SPMV_##NAME)                                                                    \
         else parse_tile_as(kind, tile, target, found, SPMV_FIELD_COMPLEX, SPMV_##NAME, SPMV_SYMMETRY_HERMITIAN,        \

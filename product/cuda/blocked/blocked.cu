@@ -81,11 +81,11 @@ template <typename Packing> spmv_status make_table(spmv_plan *plan, const Packin
                             (long long)most);
     spmv_status st = plan_alloc(plan, table + p.most_long_rows() * (int64_t)sizeof(tiles::long_row), &s->table);
     if (st == SPMV_OK)
-        st = spmv_alloc(ctx, tiles::packing_bytes(p.segments), &m->memory);
+        st = spmv_alloc(ctx, tiles::packing_bytes(p.chunks), &m->memory);
     if (st != SPMV_OK)
         return st;
     s->long_rows = (char *)s->table + table;
-    return tiles::cleared(ctx, m->memory, tiles::packing_bytes(p.segments));
+    return tiles::cleared(ctx, m->memory, tiles::packing_bytes(p.chunks));
 }
 
 template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *plan, making *m, blocked_state *s)
@@ -93,7 +93,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     using packing = tiles::packing<Shape, Offset>;
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
-    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
+    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz)};
     spmv_status st = make_table(plan, p, m, s);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {

@@ -63,13 +63,13 @@ template <int BLOCK_, int RESIDENT_, int BYTES_> struct x_shape {
 
 /* The shape of the second launch: tiles of BLOCK * ITEMS products, RESIDENT tiles an SM. Rung 4's
  * packing and sums use the other members. */
-template <int BLOCK_, int ITEMS_, int RESIDENT_, int SEGMENT_TILES_> struct tile_shape {
+template <int BLOCK_, int ITEMS_, int RESIDENT_, int CHUNK_TILES_> struct tile_shape {
     using team = tiles::whole_block;
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
         RESIDENT = RESIDENT_,
-        SEGMENT_TILES = SEGMENT_TILES_,
+        CHUNK_TILES = CHUNK_TILES_,
         LINE = 32,
         CAPACITY = BLOCK * ITEMS,
         ROWS = CAPACITY / 2,

@@ -19,7 +19,7 @@ using grouped::making;
 /* The state of a plan; arrays are in the context's memory. */
 struct groups_state {
     grouped::findings found;
-    int64_t chunks;
+    int64_t tiles;
     int lanes;    /* that sum a group */
     void *making; /* the arrays of struct making */
     void *table;  /* of groups; then the sums of an epilogue's dot product, and its counters */
@@ -39,16 +39,16 @@ groups_state *state_of(const spmv_plan *plan)
 /* Allocates the arrays of *m and clears what must be 0. */
 spmv_status make_room(spmv_plan *plan, groups_state *s, making *m)
 {
-    const int64_t states = s->chunks * pieces<grouped::counts>::count * (int64_t)sizeof(uint64_t);
+    const int64_t states = s->tiles * element_words<grouped::counts>::count * (int64_t)sizeof(uint64_t);
     const int64_t bytes[] = {tiles::part((int64_t)sizeof(grouped::findings)), tiles::part(states),
-                             tiles::part(s->chunks * (int64_t)sizeof(grouped::counts)),
-                             tiles::part(s->chunks * grouped::WORDS * (int64_t)sizeof(uint32_t))};
+                             tiles::part(s->tiles * (int64_t)sizeof(grouped::counts)),
+                             tiles::part(s->tiles * grouped::WORDS * (int64_t)sizeof(uint32_t))};
     const spmv_status st = plan_alloc(plan, bytes[0] + bytes[1] + bytes[2] + bytes[3], &s->making);
     if (st != SPMV_OK)
         return st;
     char *at = (char *)s->making;
     m->found = (grouped::findings *)at;
-    m->states = {(uint64_t *)(at += bytes[0]), &m->found->ticket, nullptr, &m->found->all, (int)s->chunks};
+    m->states = {(uint64_t *)(at += bytes[0]), &m->found->ticket, nullptr, &m->found->all, (int)s->tiles};
     m->before = (grouped::counts *)(at += bytes[1]);
     m->begins = (uint32_t *)(at += bytes[2]);
     return tiles::cleared(plan->ctx, s->making, bytes[0] + bytes[1]);
@@ -66,7 +66,7 @@ template <typename Offset> spmv_status count_groups(spmv_plan *plan, const makin
             launch(ctx, "spmv groups sample", grouped::SAMPLES / grouped::TEAMS, grouped::PLAN_THREADS,
                    grouped::sample<Offset>, (const Offset *)a.row_ptr, a.col, a.rows, m.found);
         return sampled != SPMV_OK ? sampled
-                                  : launch(ctx, "spmv groups count", (int)s->chunks, grouped::PLAN_THREADS,
+                                  : launch(ctx, "spmv groups count", (int)s->tiles, grouped::PLAN_THREADS,
                                            grouped::count<Offset>, (const Offset *)a.row_ptr, a.col, a.rows, least, m);
     });
     if (st == SPMV_OK)
@@ -114,7 +114,7 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
         st = tiles::cleared(ctx, s->tree_counts, bytes[2]);
     if (st == SPMV_OK)
         st = on_device(ctx, [&] {
-            return launch(ctx, "spmv groups write", (int)s->chunks, grouped::PLAN_THREADS, grouped::write<Offset>,
+            return launch(ctx, "spmv groups write", (int)s->tiles, grouped::PLAN_THREADS, grouped::write<Offset>,
                           (const Offset *)a.row_ptr, a.col, a.rows, a.nnz, m, (grouped::group *)s->table,
                           (uint16_t *)s->narrow);
         });
@@ -131,7 +131,7 @@ template <typename Offset> spmv_status make_table(spmv_plan *plan, const making 
 template <typename Offset> spmv_status make(spmv_plan *plan, groups_state *s)
 {
     making m = {};
-    s->chunks = (plan->a.rows - 1) / grouped::CHUNK + 1;
+    s->tiles = (plan->a.rows - 1) / grouped::TILE + 1;
     spmv_status st = make_room(plan, s, &m);
     if (st == SPMV_OK)
         st = count_groups<Offset>(plan, m, s);

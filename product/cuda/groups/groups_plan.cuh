@@ -1,11 +1,11 @@
 /* Makes the plan of groups on the device, with these kernels:
  *
  *   sample  counts rows with the columns of the row before, among SAMPLES rows
- *   count   finds the groups of each chunk of CHUNK rows, and counts them and their columns; only if
+ *   count   finds the groups of each tile of TILE rows, and counts them and their columns; only if
  *           the sample shows enough equal rows
  *   write   writes the table of groups, and 16-bit columns
  *
- * A group does not cross the end of a chunk. CHUNK is a multiple of 1 to 7, so groups of equal size
+ * A group does not cross the end of a tile. TILE is a multiple of 1 to 7, so groups of equal size
  * are not cut there.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
@@ -20,15 +20,15 @@ namespace grouped
 
 /* TEAM: lanes that compare a row with the row before. */
 enum {
-    CHUNK = GROUPS_CHUNK,
-    WORDS = (CHUNK - 1) / 32 + 1, /* with a bit for each row */
+    TILE = GROUPS_TILE,
+    WORDS = (TILE - 1) / 32 + 1, /* with a bit for each row */
     PLAN_THREADS = 256,
     PLAN_WARPS = PLAN_THREADS / warp_lanes,
     TEAM = 8,
     TEAMS = PLAN_THREADS / TEAM,
     SAMPLES = 1024,
 };
-static_assert(CHUNK <= 2 * (int)PLAN_THREADS, "two rows a thread");
+static_assert(TILE <= 2 * (int)PLAN_THREADS, "two rows a thread");
 
 /* Groups, and the lengths of their rows added. */
 struct counts {
@@ -51,7 +51,7 @@ struct add_groups {
 struct findings {
     unsigned same;    /* of the sample: rows with the columns of the row before */
     unsigned largest; /* rows of a group, at most */
-    int ticket;       /* of the chunks */
+    int ticket;       /* of the tiles */
     counts all;
     unsigned long long longest, empty; /* rows */
     unsigned long long narrow;         /* groups with 16-bit columns */
@@ -60,9 +60,9 @@ struct findings {
 /* The arrays for making the plan. */
 struct making {
     findings *found;
-    lookback_states<counts> states; /* of the chunks */
-    counts *before;                 /* for each chunk, what the chunks before it have */
-    uint32_t *begins;               /* for each chunk WORDS words: the rows that begin a group */
+    lookback_states<counts> states; /* of the tiles */
+    counts *before;                 /* for each tile, what the tiles before it have */
+    uint32_t *begins;               /* for each tile WORDS words: the rows that begin a group */
 };
 
 /* Whether a lane of a team finds a column of this row that differs from the row before, which has the
@@ -111,15 +111,15 @@ __global__ void __launch_bounds__(PLAN_THREADS)
         atomicAdd(&found->same, (unsigned)__popc(same));
 }
 
-/* The rows of a chunk in shared memory. */
-struct chunk_rows {
+/* The rows of a tile in shared memory. */
+struct tile_rows {
     int rows;
     uint32_t bits[WORDS];
-    uint32_t offset[CHUNK + 1];
+    uint32_t offset[TILE + 1];
 
     template <typename Offset> __device__ void load(const Offset *row_ptr, int64_t all_rows, int64_t first)
     {
-        const int count = all_rows - first < CHUNK ? (int)(all_rows - first) : (int)CHUNK;
+        const int count = all_rows - first < TILE ? (int)(all_rows - first) : (int)TILE;
         for (int i = (int)threadIdx.x; i <= count; i += PLAN_THREADS)
             offset[i] = (uint32_t)row_ptr[first + i];
         if (threadIdx.x == 0)
@@ -148,7 +148,7 @@ struct chunk_rows {
 };
 
 /* Sets the bits of rows that differ from the row before. Called by a block. */
-__device__ inline void compare_rows(const int32_t *col, chunk_rows *c)
+__device__ inline void compare_rows(const int32_t *col, tile_rows *c)
 {
     const int rows = c->rows;
 #pragma unroll 1
@@ -163,9 +163,9 @@ __device__ inline void compare_rows(const int32_t *col, chunk_rows *c)
     }
 }
 
-/* Finds the groups of a chunk: the bits of their first rows remain. Returns the most rows of a group
+/* Finds the groups of a tile: the bits of their first rows remain. Returns the most rows of a group
  * that the thread has seen. Called by a block. */
-__device__ inline unsigned cut_groups(chunk_rows *c)
+__device__ inline unsigned cut_groups(tile_rows *c)
 {
     bool begins[2];
     unsigned most = 0;
@@ -189,7 +189,7 @@ __device__ inline unsigned cut_groups(chunk_rows *c)
 }
 
 /* The counts of a thread's rows 2 t and 2 t + 1. */
-__device__ inline counts counts_of(const chunk_rows &c)
+__device__ inline counts counts_of(const tile_rows &c)
 {
     counts mine = {0, 0};
 #pragma unroll
@@ -203,19 +203,19 @@ __device__ inline counts counts_of(const chunk_rows &c)
     return mine;
 }
 
-/* A block for each chunk. */
+/* A block for each tile. */
 template <typename Offset>
 __global__ void __launch_bounds__(PLAN_THREADS)
     count(const Offset *row_ptr, const int32_t *col, int64_t rows, unsigned least_same, making m)
 {
-    __shared__ chunk_rows c;
+    __shared__ tile_rows c;
     __shared__ counts sums[PLAN_WARPS], cell;
     __shared__ int drawn;
     await_kernel_before();
     if (m.found->same < least_same) /* the same for all blocks */
         return;
-    const int chunk = block_draw_ticket<add_groups>(m.states, &drawn);
-    c.load(row_ptr, rows, (int64_t)chunk * CHUNK);
+    const int tile = block_draw_ticket<add_groups>(m.states, &drawn);
+    c.load(row_ptr, rows, (int64_t)tile * TILE);
     if (threadIdx.x < WORDS)
         c.bits[threadIdx.x] = 0;
     __syncthreads();
@@ -223,12 +223,12 @@ __global__ void __launch_bounds__(PLAN_THREADS)
     __syncthreads();
     unsigned largest = cut_groups(&c);
     if (threadIdx.x < WORDS)
-        m.begins[(int64_t)chunk * WORDS + threadIdx.x] = c.bits[threadIdx.x];
+        m.begins[(int64_t)tile * WORDS + threadIdx.x] = c.bits[threadIdx.x];
     counts all;
     block_exclusive_once<PLAN_WARPS>(add_groups(), counts_of(c), sums, &all);
-    const counts before = block_look_back(add_groups(), m.states, chunk, all, false, &cell, 0);
+    const counts before = block_look_back(add_groups(), m.states, tile, all, false, &cell, 0);
     if (threadIdx.x == 0)
-        m.before[chunk] = before;
+        m.before[tile] = before;
     unsigned longest = 0, empty = 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -281,22 +281,22 @@ __device__ inline int32_t narrow_row(const int32_t *col, int64_t begin, int leng
     return low;
 }
 
-/* A block for each chunk. narrow: NULL for no 16-bit columns. */
+/* A block for each tile. narrow: NULL for no 16-bit columns. */
 template <typename Offset>
 __global__ void __launch_bounds__(PLAN_THREADS) write(const Offset *row_ptr, const int32_t *col, int64_t rows,
                                                       int64_t nnz, making m, group *table, uint16_t *narrow)
 {
-    __shared__ chunk_rows c;
+    __shared__ tile_rows c;
     __shared__ counts sums[PLAN_WARPS];
     __shared__ struct {
         int row;
         uint32_t place;
-    } of[CHUNK];
-    const int64_t chunk = blockIdx.x, first = chunk * CHUNK;
+    } of[TILE];
+    const int64_t tile = blockIdx.x, first = tile * TILE;
     c.load(row_ptr, rows, first);
     if (threadIdx.x < WORDS)
-        c.bits[threadIdx.x] = m.begins[chunk * WORDS + threadIdx.x];
-    const counts before = m.before[chunk];
+        c.bits[threadIdx.x] = m.begins[tile * WORDS + threadIdx.x];
+    const counts before = m.before[tile];
     __syncthreads();
     counts all, at = block_exclusive_once<PLAN_WARPS>(add_groups(), counts_of(c), sums, &all);
 #pragma unroll

@@ -45,16 +45,16 @@ struct shape {
     enum { BLOCK = 128 };
 };
 
-/* LANES: of a row. A step is an entry of each lane, a chunk is two steps. SHARING slices have their
+/* LANES: of a row. A step is an entry of each lane, a pair is two steps. SHARING slices have their
  * ranges in common, so these take few bytes. */
 enum {
     LANES = 4,
     ROWS = warp_lanes / LANES,
     WARPS = shape::BLOCK / warp_lanes,
-    CHUNK = 2,
+    PAIR = 2,
     SHARED_ROWS = 16,
     SHARING = SHARED_ROWS / ROWS,
-    AT_ONCE = 4 /* chunks that are loaded together */
+    AT_ONCE = 4 /* pairs that are loaded together */
 };
 
 /* The upper bits of a column's code select one of the slice's RANGES ranges, the lower RANGE_BITS are
@@ -66,13 +66,13 @@ static_assert(RANGES << RANGE_BITS == ABSENT + 1, "16 bits");
 /* A range that a slice does not have, in the list of its ranges. */
 enum { NO_RANGE = 0xffff };
 
-/* The values of a lane in a chunk. */
+/* The values of a lane in a pair. */
 template <typename Stored> struct alignas(2 * sizeof(Stored)) pair {
     Stored first, second;
 };
 
 /* A slice. Its steps are begin ... begin of the next one - 1. If their number is odd, the first one
- * stands alone, and chunks follow. base: the column where its first range begins; PLAIN: the slice has
+ * stands alone, and pairs follow. base: the column where its first range begins; PLAIN: the slice has
  * no steps. */
 enum { PLAIN = -1 };
 struct alignas(8) head {
@@ -83,7 +83,7 @@ template <typename T, typename Stored> struct matrix {
     int64_t rows, slices;
     const head *heads;      /* slices + 1 */
     const uint16_t *ranges; /* RANGES for SHARING slices: (begin - base) / RANGE, ascending, or NO_RANGE */
-    /* warp_lanes a step: a step alone has one place for each lane, a chunk two neighbouring ones */
+    /* warp_lanes a step: a step alone has one place for each lane, a pair two neighbouring ones */
     const uint16_t *code;
     const Stored *val;
     const T *zero; /* a 0 */
@@ -100,13 +100,13 @@ template <typename T, typename Stored> struct matrix {
     }
 };
 
-/* The codes and values of AT_ONCE chunks. */
+/* The codes and values of AT_ONCE pairs. */
 template <typename Stored> struct batch {
     uint32_t code[AT_ONCE];
     pair<Stored> value[AT_ONCE];
 };
 
-/* Loads the first min(count, AT_ONCE) chunks of a lane; the places of the others are empty. */
+/* Loads the first min(count, AT_ONCE) pairs of a lane; the places of the others are empty. */
 template <typename Load, typename Stored>
 __device__ void load_batch(const Load &load, const uint32_t *code, const pair<Stored> *val, int count, batch<Stored> *b)
 {
@@ -172,14 +172,14 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
     }
     const uint16_t *const codes = m.code + (int64_t)mine.begin * warp_lanes;
     const Stored *const values = m.val + (int64_t)mine.begin * warp_lanes;
-    const int alone = steps % CHUNK;
+    const int alone = steps % PAIR;
     uint32_t first_code = ABSENT;
     Stored first_value = Stored();
     if (alone != 0) {
         first_code = (uint32_t)load(codes + lane);
         first_value = load(values + lane);
     }
-    int count = steps / CHUNK;
+    int count = steps / PAIR;
     const uint32_t *code = settled((const uint32_t *)(codes + alone * warp_lanes) + lane);
     const pair<Stored> *val = settled((const pair<Stored> *)(values + alone * warp_lanes) + lane);
     batch<Stored> b;
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident<T, Store>())
         held = store.look_ahead(row);
     const T first_element = gathered(x_from, m.zero, begins, first_code >> RANGE_BITS, first_code);
     for (bool first = true;; first = false) {
-        T element[AT_ONCE][CHUNK];
+        T element[AT_ONCE][PAIR];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             element[i][0] = gathered(x_from, m.zero, begins, b.code[i] >> RANGE_BITS, b.code[i]);

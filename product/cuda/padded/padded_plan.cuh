@@ -225,8 +225,8 @@ __device__ inline uint32_t code_of(int32_t column, int32_t base, int32_t ranges)
 /* Where a slice with so many steps has the place of a lane in one of them. */
 __device__ inline int64_t place_of(int step, int steps, int lane)
 {
-    const int alone = steps % CHUNK, in_chunks = step - alone;
-    return in_chunks < 0 ? lane : (alone + in_chunks / CHUNK * CHUNK) * warp_lanes + lane * CHUNK + in_chunks % CHUNK;
+    const int alone = steps % PAIR, in_pairs = step - alone;
+    return in_pairs < 0 ? lane : (alone + in_pairs / PAIR * PAIR) * warp_lanes + lane * PAIR + in_pairs % PAIR;
 }
 
 /* Writes values, and codes if code is not NULL. Warps take the slices in turn. */

@@ -17,7 +17,7 @@ namespace
 
 using slices::making;
 
-static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_UNIT_ROWS, "the rows of a part of a rank's sum");
+static_assert((int)slices::WARPS * (int)slices::ROWS == (int)PLAN_TILE_ROWS, "the rows of a part of a rank's sum");
 static_assert((int)slices::ROWS == (int)SLICE_ROWS && sizeof(slices::head) == 8 && sizeof(slices::slot) == 16,
               "the bytes that choose.c counts");
 
@@ -420,8 +420,8 @@ void find_inner(const spmv_plan *plan, slices_state *s)
         for (end = begin; end < ranks->chunks && !ranks->edge[end]; end++)
             continue;
         /* only the end of the rows may lie within a block */
-        const int64_t from = (ranks->chunk[begin] + PLAN_UNIT_ROWS - 1) / PLAN_UNIT_ROWS;
-        const int64_t to = (ranks->chunk[end] + PLAN_UNIT_ROWS - 1) / PLAN_UNIT_ROWS;
+        const int64_t from = (ranks->chunk[begin] + PLAN_TILE_ROWS - 1) / PLAN_TILE_ROWS;
+        const int64_t to = (ranks->chunk[end] + PLAN_TILE_ROWS - 1) / PLAN_TILE_ROWS;
         if (to - from > s->inner_end - s->inner_begin) {
             s->inner_begin = from;
             s->inner_end = to;
@@ -451,7 +451,7 @@ template <typename T, typename Stored> slices::matrix<T, Stored> matrix_of(const
 }
 
 /* Whether a product with leaves_parts leaves one part for each block of the launch. With ranks, there is one for
- * each PLAN_UNIT_ROWS rows. */
+ * each PLAN_TILE_ROWS rows. */
 bool has_few_parts(const spmv_plan *plan)
 {
     return plan->ranks == nullptr && (state_of(plan)->constant || plan->a.val == nullptr);

@@ -186,15 +186,15 @@ template <typename T> struct constant_matrix : matrix<T, T> {
 };
 
 /* The offsets, bits and values of AT_ONCE slots. */
-template <int AT_ONCE, typename Held> struct chunk {
+template <int AT_ONCE, typename Held> struct batch {
     slot at[AT_ONCE];
     Held value[AT_ONCE];
 };
 
-/* Loads the first min(count, AT_ONCE) slots of a chunk. from: the lane's values. The bits of all
+/* Loads the first min(count, AT_ONCE) slots of a batch. from: the lane's values. The bits of all
  * other slots are 0. */
 template <int AT_ONCE, typename Load, typename Stored, typename Held>
-__device__ void load_chunk(const Load &load, const slot *at, const Stored *from, int count, chunk<AT_ONCE, Held> *c)
+__device__ void load_batch(const Load &load, const slot *at, const Stored *from, int count, batch<AT_ONCE, Held> *c)
 {
 #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
@@ -293,8 +293,8 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     const auto *const from = settled(held_values<HELD>(m) + (int64_t)mine.begin * warp_lanes + lane);
     typename Store::ahead held[2] = {};
     T low = T(), high = T();
-    chunk<AT_ONCE, std::decay_t<decltype(load(from))>> c;
-    load_chunk(load, at, from, step, &c);
+    batch<AT_ONCE, std::decay_t<decltype(load(from))>> c;
+    load_batch(load, at, from, step, &c);
 
     await_kernel_before();
     const bool stopped = store.stopped();
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     for (int k = 0; k < count; k += step) {
         T x_low[AT_ONCE], x_high[AT_ONCE];
         if (k > 0)
-            load_chunk(load, at + k, from + k * warp_lanes, count - k < step ? count - k : step, &c);
+            load_batch(load, at + k, from + k * warp_lanes, count - k < step ? count - k : step, &c);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             const T *const x_at = x_from + c.at[i].offset;
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(shape::BLOCK, resident(AT_ONCE, HELD)) kernel(
     store.template end_tile<shape>(group);
 }
 
-/* The slots of a chunk, and the elements of x for the lane's two rows; 0 where a row has no entry. */
+/* The slots of a batch, and the elements of x for the lane's two rows; 0 where a row has no entry. */
 template <int AT_ONCE, typename T> struct gathered {
     slot of[AT_ONCE];
     T low[AT_ONCE], high[AT_ONCE];
@@ -373,8 +373,8 @@ template <typename Matrix> __device__ place place_of(const Matrix &m, int32_t po
     return {group, m.heads[slice].pattern, m.heads[slice].begin, m.heads[slice + 1].begin};
 }
 
-/* A warp of strip_kernel. It computes its slices, a chunk of AT_ONCE slots after the other. While it gathers x
- * for a chunk, the values of the next one are on their way, and the place of the next slice. */
+/* A warp of strip_kernel. It computes its slices, a batch of AT_ONCE slots after the other. While it gathers x
+ * for a batch, the values of the next one are on their way, and the place of the next slice. */
 template <typename Shape, int AT_ONCE, typename Load, typename T, typename Stored, typename Store> struct worker {
     const matrix<T, Stored> &m;
     const T *const x;
@@ -410,7 +410,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
         return now.group == order::END;
     }
 
-    /* Loads the values of the next chunk of `now`. */
+    /* Loads the values of the next batch of `now`. */
     __device__ void load_values(two<Stored> (&value)[AT_ONCE]) const
     {
         const two<Stored> *const from = settled(m.val + (int64_t)(now.begin + done) * warp_lanes + lane);
@@ -422,7 +422,7 @@ template <typename Shape, int AT_ONCE, typename Load, typename T, typename Store
         }
     }
 
-    /* Computes a chunk, whose values are there. Returns whether there is another, whose values are in `behind`. */
+    /* Computes a batch, whose values are there. Returns whether there is another, whose values are in `behind`. */
     __device__ __forceinline__ bool turn(const two<Stored> (&value)[AT_ONCE], two<Stored> (&behind)[AT_ONCE])
     {
         const uint32_t row = (uint32_t)now.group * (WARPS * ROWS) +

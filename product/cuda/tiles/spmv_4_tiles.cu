@@ -53,7 +53,7 @@ spmv_status make_block(spmv_plan *plan, const Packing &p, tiles::statistics **ab
                              tiles::part(p.most_long_rows() * (int64_t)sizeof(tiles::long_row)),
                              tiles::part(tree.sums * (int64_t)spmv_type_size(plan->type)),
                              tiles::part(tree.counts * (int64_t)sizeof(unsigned)),
-                             tiles::packing_bytes(p.segments)};
+                             tiles::packing_bytes(p.chunks)};
     int64_t all = 0;
     for (int64_t b : bytes)
         all += b;
@@ -104,7 +104,7 @@ template <typename Shape, typename Offset> spmv_status make_tiles(spmv_plan *pla
     using packing = tiles::packing<Shape, Offset>;
     spmv_context *const ctx = plan->ctx;
     const spmv_csr &a = plan->a;
-    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::segments_for(a.rows, a.nnz)};
+    const packing p = {(const Offset *)a.row_ptr, a.rows, a.nnz, packing::chunks_for(a.rows, a.nnz)};
     tiles::statistics *about = nullptr;
     s->capacity = packing::CAPACITY;
     spmv_status st = make_block(plan, p, &about, s);

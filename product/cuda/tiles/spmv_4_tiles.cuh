@@ -96,19 +96,18 @@ template <int COUNT_, int THREADS> struct one_of_teams {
 
 /* The shape of a tile: BLOCK threads with ITEMS elements each, neighbouring threads neighbouring
  * ones, from a multiple of LINE elements on.
- * - SEGMENT_TILES: for the packing (spmv_4_tiles_plan.cuh).
+ * - CHUNK_TILES: for the packing (spmv_4_tiles_plan.cuh).
  * - SHARED: shared memory in percent of an SM's combined cache and shared memory. It is just large
  *   enough to keep the SM busy, because the remaining cache holds x.
  * - MAY_USE_RANGES: 16-bit columns also in several ranges. Small matrices stay in the caches.
  * - MAY_RETAIN: the last-level cache may retain a share of the matrix.
  * - MAY_CODE: the values may be in a table; for the same shapes as MAY_RETAIN. */
-template <int BLOCK_, int ITEMS_, int SEGMENT_TILES_, int SHARED_, bool MAY_USE_RANGES_, bool MAY_RETAIN_>
-struct shape {
+template <int BLOCK_, int ITEMS_, int CHUNK_TILES_, int SHARED_, bool MAY_USE_RANGES_, bool MAY_RETAIN_> struct shape {
     using team = whole_block;
     enum {
         BLOCK = BLOCK_,
         ITEMS = ITEMS_,
-        SEGMENT_TILES = SEGMENT_TILES_,
+        CHUNK_TILES = CHUNK_TILES_,
         SHARED = SHARED_,
         MAY_USE_RANGES = MAY_USE_RANGES_,
         MAY_RETAIN = MAY_RETAIN_,

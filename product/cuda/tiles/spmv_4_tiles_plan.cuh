@@ -1,11 +1,11 @@
 /* Packs rows into the tiles of rung 4, on the device: from row offsets to a table of tiles.
  *
  * Greedy packing is sequential: a tile takes rows while it has room, so its end determines the next
- * begin. Therefore the rows are cut into segments of about SEGMENT_TILES tiles' work, which blocks
+ * begin. Therefore the rows are cut into chunks of about CHUNK_TILES tiles' work, which blocks
  * pack in parallel. A warp finds the end of a tile by a search with 32 probes a step. The cost is
- * the unused room in the last tile of each segment, on average half a tile in SEGMENT_TILES.
+ * the unused room in the last tile of each chunk, on average half a tile in CHUNK_TILES.
  *
- * pack      one block a segment: finds the starts of its tiles from offsets in shared memory;
+ * pack      one block a chunk: finds the starts of its tiles from offsets in shared memory;
  *           passes the numbers of tiles, long rows and groups of pieces on by look-back; writes its
  *           part of the table
  * measure   other blocks of the same launch: the longest row and the number of empty ones
@@ -15,7 +15,7 @@
  * All of it is queued before the host waits once, for `statistics`. Therefore memory is allocated
  * for most_tiles, the largest possible number.
  *
- * For the cut into segments, a row counts as its nonzeros + WEIGHT, so that empty rows are
+ * For the cut into chunks, a row counts as its nonzeros + WEIGHT, so that empty rows are
  * distributed too. A tile has room for CAPACITY nonzeros from the multiple of LINE at or before its
  * first, and for ROWS rows (EMPTY_ROWS if all are empty). A row that is too long for a tile becomes
  * as many pieces as needed. Each cut depends on the offsets and the shape alone.
@@ -66,7 +66,7 @@ struct statistics {
     unsigned long long filled, narrow, ranged;
     unsigned long long by_shift[SHIFTS];
     packed_counts packed;
-    int ticket; /* of the segments */
+    int ticket; /* of the chunks */
 };
 
 template <typename Shape, typename Offset> struct packing {
@@ -77,22 +77,22 @@ template <typename Shape, typename Offset> struct packing {
         ROWS = Shape::ROWS,
         EMPTY_ROWS = Shape::EMPTY_ROWS,
         WEIGHT = CAPACITY / ROWS,
-        SEGMENT = Shape::SEGMENT_TILES * CAPACITY,
-        /* The largest number of tiles and long rows that begin in a segment. Two in a row hold more
-         * work than a tile's room less a line, whatever ended the first; all but the segment's last
-         * row hold less than the segment. */
-        SEGMENT_MOST = 2 * Shape::SEGMENT_TILES + 8,
+        CHUNK = Shape::CHUNK_TILES * CAPACITY,
+        /* The largest number of tiles and long rows that begin in a chunk. Two in a row hold more
+         * work than a tile's room less a line, whatever ended the first; all but the chunk's last
+         * row hold less than the chunk. */
+        CHUNK_MOST = 2 * Shape::CHUNK_TILES + 8,
     };
-    static_assert((SEGMENT_MOST - 4) * (CAPACITY - LINE) >= 2 * SEGMENT, "room for all that begin in a segment");
-    static_assert((int)SEGMENT_MOST <= (int)PACK_THREADS, "a thread each");
+    static_assert((CHUNK_MOST - 4) * (CAPACITY - LINE) >= 2 * CHUNK, "room for all that begin in a chunk");
+    static_assert((int)CHUNK_MOST <= (int)PACK_THREADS, "a thread each");
 
     const Offset *row_ptr;
-    int64_t rows, nnz, segments;
+    int64_t rows, nnz, chunks;
 
-    static int64_t segments_for(int64_t rows, int64_t nnz)
+    static int64_t chunks_for(int64_t rows, int64_t nnz)
     {
         const int64_t work = nnz + rows * WEIGHT;
-        return work / SEGMENT + (work % SEGMENT != 0);
+        return work / CHUNK + (work % CHUNK != 0);
     }
 
     /* The largest number of rows longer than a tile: each holds more than a tile's room less a
@@ -102,13 +102,13 @@ template <typename Shape, typename Offset> struct packing {
         return nnz / (CAPACITY - LINE);
     }
 
-    /* The largest number of tiles. Of what begins in a segment, counting a long row as one, two in
+    /* The largest number of tiles. Of what begins in a chunk, counting a long row as one, two in
      * a row hold more work than a tile's room less a line. A long row of n nonzeros has at most (n
      * + LINE - 2) / CAPACITY pieces more, which is at most n / (CAPACITY - LINE), since n >
      * CAPACITY - LINE. */
     int64_t most_tiles() const
     {
-        return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + segments + 1) + most_long_rows();
+        return 2 * ((nnz + rows * WEIGHT) / (CAPACITY - LINE) + chunks + 1) + most_long_rows();
     }
 
     __device__ int64_t offset(int64_t row) const
@@ -117,9 +117,9 @@ template <typename Shape, typename Offset> struct packing {
     }
 
     /* The distance from base to the start of the row, limited to FAR, which lies after all that
-     * begins in a segment. */
+     * begins in a chunk. */
     enum { FAR = 1 << 30 };
-    static_assert(FAR > 2 * SEGMENT + CAPACITY, "a segment's rows and a tile behind them");
+    static_assert(FAR > 2 * CHUNK + CAPACITY, "a chunk's rows and a tile behind them");
     __device__ int32_t distance(int64_t base, int64_t row) const
     {
         const int64_t behind = offset(row) - base;
@@ -157,12 +157,12 @@ template <typename Row, typename Holds> __device__ Row last_row(Row low, Row hig
     return low;
 }
 
-/* The first row of a segment; `rows` after the last segment. Called by a warp. */
-template <typename Packing> __device__ int64_t segment_begin(const Packing &p, int64_t segment)
+/* The first row of a chunk; `rows` after the last chunk. Called by a warp. */
+template <typename Packing> __device__ int64_t chunk_begin(const Packing &p, int64_t chunk)
 {
-    if (segment == 0 || segment >= p.segments)
-        return segment == 0 ? 0 : p.rows;
-    const int64_t wanted = segment * Packing::SEGMENT;
+    if (chunk == 0 || chunk >= p.chunks)
+        return chunk == 0 ? 0 : p.rows;
+    const int64_t wanted = chunk * Packing::CHUNK;
     /* The row after the last one before `wanted`; row 0 is before it. */
     return last_row((int64_t)0, p.rows - 1,
                     [&](int64_t row) { return p.offset(row) + row * Packing::WEIGHT < wanted; }) +
@@ -203,27 +203,27 @@ __device__ void measure(const Offset *row_ptr, int64_t rows, int64_t block, int6
         atomicAdd(&s->empty_rows, empty);
 }
 
-/* A segment in a block's shared memory. */
-template <typename Packing> struct segment_rows {
+/* A chunk in a block's shared memory. */
+template <typename Packing> struct chunk_rows {
     enum {
         WINDOW = 4096, /* rows whose offsets are loaded at once */
         /* Rows that a tile can see in the window. For more rows, offsets are read from global
          * memory. */
         AHEAD = Packing::ROWS < WINDOW / 2 ? (int)Packing::ROWS : WINDOW / 2,
     };
-    int64_t first, behind; /* its first row, and that of the next segment */
+    int64_t first, behind; /* its first row, and that of the next chunk */
     int row;               /* where the next tile begins, counted from the first row */
     int begins;            /* tiles that begin here; a long row counts as one */
     packed_counts all;
-    int at[Packing::SEGMENT_MOST]; /* where each begins, counted from the first row */
-    packed_counts before[Packing::SEGMENT_MOST];
-    int32_t near[WINDOW + 1]; /* offsets, counted from the line of the segment's first */
+    int at[Packing::CHUNK_MOST]; /* where each begins, counted from the first row */
+    packed_counts before[Packing::CHUNK_MOST];
+    int32_t near[WINDOW + 1]; /* offsets, counted from the line of the chunk's first */
 };
 
 /* Cuts tiles while the window, `count` offsets from row `from` on, shows enough rows. Called by a
  * warp. */
 template <typename Packing>
-__device__ void take_tiles(const Packing &p, int from, int count, int rows, int64_t base, segment_rows<Packing> *s)
+__device__ void take_tiles(const Packing &p, int from, int count, int rows, int64_t base, chunk_rows<Packing> *s)
 {
     const bool writes = threadIdx.x % warp_lanes == 0, to_the_end = from + count > rows;
     const int64_t first = s->first;
@@ -231,11 +231,11 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
     const auto anywhere = [=](int row) { return row - from < count ? near(row) : p.distance(base, first + row); };
     packed_counts all = s->all;
     int row = from, begins = s->begins;
-    while (row < rows && begins < Packing::SEGMENT_MOST && (to_the_end || row + s->AHEAD < from + count)) {
+    while (row < rows && begins < Packing::CHUNK_MOST && (to_the_end || row + s->AHEAD < from + count)) {
         const int begin = near(row), room = (begin & ~(Packing::LINE - 1)) + Packing::CAPACITY;
         const int most = row + Packing::ROWS < rows ? row + Packing::ROWS : rows;
         int end = 0;
-        if constexpr ((int)Packing::ROWS <= (int)segment_rows<Packing>::AHEAD)
+        if constexpr ((int)Packing::ROWS <= (int)chunk_rows<Packing>::AHEAD)
             end = last_row(row, most, [=](int r) { return near(r) <= room; });
         else
             end = last_row(row, most, [=](int r) { return anywhere(r) <= room; });
@@ -259,18 +259,18 @@ __device__ void take_tiles(const Packing &p, int from, int count, int rows, int6
     }
     __syncwarp();
     if (writes) {
-        s->row = begins < Packing::SEGMENT_MOST ? row : rows;
+        s->row = begins < Packing::CHUNK_MOST ? row : rows;
         s->begins = begins;
         s->all = all;
     }
 }
 
-/* Finds the starts of a segment's tiles. Called by a block. */
-template <typename Packing> __device__ void pack_segment(const Packing &p, int64_t segment, segment_rows<Packing> *s)
+/* Finds the starts of a chunk's tiles. Called by a block. */
+template <typename Packing> __device__ void pack_chunk(const Packing &p, int64_t chunk, chunk_rows<Packing> *s)
 {
     const int thread = (int)threadIdx.x, warp = thread / warp_lanes;
     if (warp < 2) {
-        const int64_t begin = segment_begin(p, segment + warp);
+        const int64_t begin = chunk_begin(p, chunk + warp);
         if (thread % warp_lanes == 0)
             *(warp == 0 ? &s->first : &s->behind) = begin;
     }
@@ -302,15 +302,15 @@ template <typename Shape> __device__ int shift_for(int64_t rows)
     return shift;
 }
 
-/* The tile or long row of a packed segment that a thread writes. */
+/* The tile or long row of a packed chunk that a thread writes. */
 struct packed_tile {
     bool is_whole, is_long;
     int64_t row, begin, end, rows;
     int pieces;
-    packed_counts before; /* in the segment */
+    packed_counts before; /* in the chunk */
 };
 
-template <typename Packing> __device__ packed_tile packed_tile_of(const Packing &p, const segment_rows<Packing> &s)
+template <typename Packing> __device__ packed_tile packed_tile_of(const Packing &p, const chunk_rows<Packing> &s)
 {
     const int i = (int)threadIdx.x;
     packed_tile t = {};
@@ -328,7 +328,7 @@ template <typename Packing> __device__ packed_tile packed_tile_of(const Packing 
     return t;
 }
 
-/* Writes the tiles and long rows of a segment. before: the counts before the segment. Called by a
+/* Writes the tiles and long rows of a chunk. before: the counts before the chunk. Called by a
  * block. */
 template <typename Packing>
 __device__ void fill(const Packing &p, const packed_tile &t, packed_counts before, tile *table, long_row *long_rows,
@@ -365,12 +365,12 @@ __device__ void fill(const Packing &p, const packed_tile &t, packed_counts befor
         atomicAdd(&s->filled, (unsigned long long)all_filled);
 }
 
-/* The first blocks pack one segment each; the others measure. */
+/* The first blocks pack one chunk each; the others measure. */
 template <typename Packing>
 __global__ void __launch_bounds__(PACK_THREADS)
     pack_and_measure(Packing p, lookback_states<packed_counts> states, tile *table, long_row *long_rows, statistics *s)
 {
-    __shared__ segment_rows<Packing> rows;
+    __shared__ chunk_rows<Packing> rows;
     __shared__ packed_counts before;
     __shared__ int drawn;
     let_next_begin();
@@ -379,19 +379,19 @@ __global__ void __launch_bounds__(PACK_THREADS)
         measure(p.row_ptr, p.rows, (int)blockIdx.x - states.tiles, (int)gridDim.x - states.tiles, s);
         return;
     }
-    const int segment = block_draw_ticket<add_packed>(states, &drawn);
-    pack_segment(p, segment, &rows);
+    const int chunk = block_draw_ticket<add_packed>(states, &drawn);
+    pack_chunk(p, chunk, &rows);
     const packed_tile mine = packed_tile_of(p, rows);
-    block_look_back(add_packed(), states, segment, rows.all, false, &before, 0);
+    block_look_back(add_packed(), states, chunk, rows.all, false, &before, 0);
     fill(p, mine, before, table, long_rows, s);
-    if (threadIdx.x == 0 && segment == states.tiles - 1)
+    if (threadIdx.x == 0 && chunk == states.tiles - 1)
         table[(int64_t)before.tiles + rows.all.tiles] = {p.nnz, p.rows, NO_BASE, -1, 0, 0};
 }
 
 /* Bytes of the statistics and the look-back states of a packing, which must be cleared before. */
-inline int64_t packing_bytes(int64_t segments)
+inline int64_t packing_bytes(int64_t chunks)
 {
-    return (int64_t)sizeof(statistics) + segments * pieces<packed_counts>::count * (int64_t)sizeof(uint64_t);
+    return (int64_t)sizeof(statistics) + chunks * element_words<packed_counts>::count * (int64_t)sizeof(uint64_t);
 }
 
 /* Queues the packing, with an early start. Writes the table (room for most_tiles + 1), the long
@@ -401,9 +401,8 @@ spmv_status pack(spmv_context *ctx, const char *name, const Packing &p, tile *ta
 {
     enum { MEASURERS = 1024 };
     const int blocks = grid_for(p.rows, PACK_THREADS * 8);
-    const lookback_states<packed_counts> states = {(uint64_t *)(s + 1), &s->ticket, nullptr, &s->packed,
-                                                   (int)p.segments};
-    return launch_early(ctx, name, (int)p.segments + (blocks < MEASURERS ? blocks : (int)MEASURERS), PACK_THREADS,
+    const lookback_states<packed_counts> states = {(uint64_t *)(s + 1), &s->ticket, nullptr, &s->packed, (int)p.chunks};
+    return launch_early(ctx, name, (int)p.chunks + (blocks < MEASURERS ? blocks : (int)MEASURERS), PACK_THREADS,
                         pack_and_measure<Packing>, p, states, table, long_rows, s);
 }
 
