@@ -55,7 +55,6 @@ struct amg_level {
     /* the transfer; not on the last level */
     spmv_csr f;     /* strong couplings (amg_strength.c) */
     void *f_values; /* NULL if f is a */
-    double f_bound; /* of the eigenvalues of D^-1 F */
     int32_t *aggregate;
     const void *near_null; /* NULL: ones */
     double *basis;         /* f64: nulls near-null-space vectors (amg_nodes.c) */
@@ -78,14 +77,13 @@ struct amg_level {
     /* while the transfer is computed */
     void *strongest;   /* the strongest coupling of each row; NULL: not known */
     void *strongest_t; /* the same of A' */
-    void *f_inverse;   /* reciprocals of f's diagonal */
+    void *f_inverse;   /* reciprocals of f's row sums of absolute values, or with `nulls` of its diagonal */
     struct amg_pool work;
 };
 
 /* Numbers that the host reads together with others, because each read waits. */
 struct amg_cells {
     double least;  /* of the last level made: the smallest ratio of the step coarse_check */
-    double bound;  /* T: of F */
     int64_t total; /* entries of F */
 };
 

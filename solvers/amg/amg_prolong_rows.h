@@ -15,7 +15,7 @@ struct amg_prolongation {
     int64_t nnz;              /* of the level's matrix */
     const int32_t *aggregate; /* of each row, or -1 */
     const void *near_null;    /* T: the near-null-space vector; NULL: ones */
-    const void *inverse;      /* T: D^-1, D the diagonal of f */
+    const void *inverse;      /* T: D^-1 */
     double omega;
     int64_t *count; /* entries of each row of p or p0 */
     int gathered;   /* col and val of f: aggregates and terms of P (see amg_cuda.cu) */

@@ -98,6 +98,7 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                           .weight = sums,
                           .weight_out = next,
                           .ratio = ratio,
+                          .either = l->near_null != NULL,
                           .strongest = l->strongest};
     TRY(run_bound(amg, &b, l->rows));
     TRY(spmv_reduce(amg->ctx, SPMV_MAX, amg->type, ratio, place_of_bound(amg, l), l->rows));

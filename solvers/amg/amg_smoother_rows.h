@@ -25,6 +25,7 @@ struct amg_bound {
     const void *weight;          /* T: a vector w */
     void *weight_out, *ratio;    /* T: see bound */
     void *strongest;             /* T: the strongest coupling of a row; NULL: not wanted */
+    int either;                  /* see amg_coupling */
 };
 
 struct amg_smoother {
@@ -69,13 +70,19 @@ AMG_ROW void TYPED(amg_diagonal)(const struct amg_diagonal *s, int64_t i)
     ((T *)s->weight)[i] = diagonal > 0 ? sum / diagonal : 1;
 }
 
-/* |a_ij| / sqrt(a_ii a_jj) for entry k of row i; 0 for the diagonal entry and rows that are left out. root:
- * of a_ii. */
-AMG_ROW T TYPED(amg_coupling)(const struct amg_csr *a, const T *root, int64_t i, int64_t k)
+AMG_ROW T TYPED(amg_strength_of)(T value, int either)
+{
+    return either ? TYPED(amg_abs)(value) : -value;
+}
+
+/* -a_ij / sqrt(a_ii a_jj) for entry k of row i, if that is positive, or with `either` its absolute value; 0 for
+ * the diagonal entry and rows that are left out. root: of a_ii. */
+AMG_ROW T TYPED(amg_coupling)(const struct amg_csr *a, const T *root, int64_t i, int64_t k, int either)
 {
     const int64_t j = a->col[k];
     const T own = root[i], other = root[j];
-    return own > 0 && other > 0 && j != i ? TYPED(amg_abs)(((const T *)a->val)[k]) / own / other : 0;
+    const T value = TYPED(amg_strength_of)(((const T *)a->val)[k], either);
+    return own > 0 && other > 0 && j != i && value > 0 ? value / own / other : 0;
 }
 
 /* weight_out_i = sum_j |a_ij| w_j / a_ii and ratio_i = weight_out_i / w_i. For any w > 0 the
@@ -91,7 +98,7 @@ AMG_ROW void TYPED(amg_bound)(const struct amg_bound *s, int64_t i)
         for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
             sum += TYPED(amg_abs)(val[k]) * weight[s->a.col[k]];
             if (s->strongest != (void *)0) {
-                const T coupling = TYPED(amg_coupling)(&s->a, (const T *)s->root, i, k);
+                const T coupling = TYPED(amg_coupling)(&s->a, (const T *)s->root, i, k, s->either);
                 most = coupling > most ? coupling : most;
             }
         }

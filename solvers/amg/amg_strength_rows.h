@@ -11,10 +11,11 @@ struct amg_strength {
     int64_t nnz;                 /* of a */
     const void *diagonal, *root; /* T: of a, and its square roots */
     double threshold;            /* of a strong coupling */
+    int either;                  /* positive entries can be strong too */
     void *strongest;             /* T: see strongest */
     int64_t *count;              /* entries of each row of f */
-    void *inverse;               /* T: the reciprocals of f's diagonal */
-    void *ratio;                 /* T: sum_j |f_ij| / f_ii, whose largest bounds the eigenvalues of D^-1 F */
+    int by_diagonal;             /* see inverse */
+    void *inverse;               /* T: the reciprocals of sum_j |f_ij|, or of f's diagonal */
     int all_strong;              /* f is a */
 };
 
@@ -22,20 +23,20 @@ struct amg_strength {
 
 #ifdef TYPED
 
-/* strongest_i = the largest |a_ij| / sqrt(a_ii a_jj), j != i */
+/* strongest_i = the largest coupling of row i */
 AMG_ROW void TYPED(amg_strongest)(const struct amg_strength *s, int64_t i)
 {
     const int64_t end = amg_offset(&s->a, i + 1);
     T most = 0;
     for (int64_t k = amg_offset(&s->a, i); k < end; k++) {
-        const T coupling = TYPED(amg_coupling)(&s->a, (const T *)s->root, i, k);
+        const T coupling = TYPED(amg_coupling)(&s->a, (const T *)s->root, i, k, s->either);
         most = coupling > most ? coupling : most;
     }
     ((T *)s->strongest)[i] = most;
 }
 
-/* |a_ij| > threshold min(strongest_i, strongest_j) sqrt(a_ii a_jj): symmetric, and the same for S A S
- * with a diagonal S. */
+/* -a_ij, or |a_ij|, > threshold min(strongest_i, strongest_j) sqrt(a_ii a_jj): symmetric, and the same for
+ * S A S with a positive diagonal S. */
 AMG_ROW int TYPED(amg_is_strong)(const struct amg_strength *s, int64_t i, int64_t k)
 {
     const T *root = (const T *)s->root;
@@ -43,22 +44,21 @@ AMG_ROW int TYPED(amg_is_strong)(const struct amg_strength *s, int64_t i, int64_
     const int64_t j = s->a.col[k];
     const T least = strongest[i] < strongest[j] ? strongest[i] : strongest[j];
     return root[i] > 0 && root[j] > 0 &&
-           TYPED(amg_abs)(((const T *)s->a.val)[k]) > (T)s->threshold * least * root[i] * root[j];
+           TYPED(amg_strength_of)(((const T *)s->a.val)[k], s->either) > (T)s->threshold * least * root[i] * root[j];
 }
 
-/* The diagonal entry of F: weak couplings are added to that of A, which keeps the row's sum, unless that
- * halves it. */
+/* The diagonal entry of F: weak couplings are added to that of A, which keeps the row's sum, unless little is left.
+ * Without the sum, P does not interpolate a constant. */
 AMG_ROW T TYPED(amg_lump)(T diagonal, T weak)
 {
     const T lumped = diagonal + weak;
-    return lumped > diagonal / 2 ? lumped : diagonal;
+    return lumped > diagonal / 16 ? lumped : diagonal;
 }
 
-/* inverse and ratio. strong: the sum of |f_ij| beside the diagonal. */
+/* strong: the sum of |f_ij| beside the diagonal. */
 AMG_ROW void TYPED(amg_store_strong)(const struct amg_strength *s, int64_t i, T diagonal, T lumped, T strong)
 {
-    ((T *)s->inverse)[i] = diagonal > 0 ? 1 / lumped : 0;
-    ((T *)s->ratio)[i] = diagonal > 0 ? (lumped + strong) / lumped : 1;
+    ((T *)s->inverse)[i] = diagonal > 0 ? 1 / (s->by_diagonal ? lumped : lumped + strong) : 0;
 }
 
 /* count_i = strong couplings and the diagonal entry; see also amg_store_strong */

@@ -105,7 +105,7 @@ static void check_aggregates(const struct host_csr *f, const int32_t *aggregate,
     support_free(members, near, found);
 }
 
-/* P = (I - omega D^-1 F) P0, where P0 has ones in the aggregates. A row of P sums to 1 where a row of F
+/* P = (I - omega D^-1 F) P0, where P0 has ones in the aggregates, and D the sums of |f_ij|. A row of P sums to 1 where a row of F
  * sums to 0 and all its columns are in aggregates. */
 static void check_interpolation(const struct host_csr *f, const struct host_csr *p, const int32_t *aggregate,
                                 double omega, double u)
@@ -113,17 +113,16 @@ static void check_interpolation(const struct host_csr *f, const struct host_csr 
     int64_t constant = 0;
     double *const dense = support_zeros(p->cols, 8);
     for (int64_t i = 0; i < f->rows; i++) {
-        double sum = 0, size = 0, row = 0, diagonal = 1;
+        double sum = 0, size = 0, row = 0;
         bool inner = aggregate[i] >= 0;
         for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++) {
             sum += f->val[k];
             size += fabs(f->val[k]);
-            diagonal = f->col[k] == i ? f->val[k] : diagonal;
             inner &= aggregate[f->col[k]] >= 0;
         }
         for (int64_t k = f->ptr[i]; k < f->ptr[i + 1]; k++)
             if (aggregate[f->col[k]] >= 0)
-                dense[aggregate[f->col[k]]] -= omega / diagonal * f->val[k];
+                dense[aggregate[f->col[k]]] -= omega / size * f->val[k];
         if (aggregate[i] >= 0)
             dense[aggregate[i]] += 1;
         for (int64_t k = p->ptr[i]; k < p->ptr[i + 1]; k++) {
