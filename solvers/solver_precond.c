@@ -174,12 +174,15 @@ static enum precond_for purpose_of(const struct krylov_solver *solver)
 }
 
 /* "auto" for minres, gmres and bicgstab: the first choice that can be made. */
-static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a,
+static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const spmv_csr *a, bool real,
                              const spmv_preconditioner_options *options, spmv_preconditioner **made)
 {
     spmv_status st = SPMV_OK;
     struct precond_choice choice;
-    TRY(precond_choose(ctx, purpose, NULL, &choice));
+    if (purpose == PRECOND_FOR_UNSYMMETRIC && real)
+        TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
+    else
+        TRY(precond_choose(ctx, purpose, NULL, &choice));
     do
         st = purpose == PRECOND_FOR_UNSYMMETRIC ? make_unsymmetric(ctx, choice.name, a, options, made)
                                                 : spmv_preconditioner_create(ctx, choice.name, a, options, made);
@@ -240,7 +243,7 @@ static spmv_status make_precond(spmv_solver *s, enum precond_for purpose, const 
     else if (purpose == PRECOND_FOR_CG || !choice_is_auto(name))
         TRY(spmv_preconditioner_create(s->ctx, name, a, &s->precond_options, made));
     else
-        TRY(make_auto(s->ctx, purpose, a, &s->precond_options, made));
+        TRY(make_auto(s->ctx, purpose, a, !type_is_complex(info.type), &s->precond_options, made));
 done:
     s->precond_options.fill = fill;
     if (st == SPMV_ERROR_SINGULAR && a == &e.a) {

@@ -482,6 +482,18 @@ done:
     return st;
 }
 
+spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                       struct precond_choice *choice)
+{
+    spmv_status st = SPMV_OK;
+    struct precond_source source = {.a = a, .options = options, .host = *a, .bad = INT64_MAX};
+    TRY(source_open(ctx, &source, PRECOND_DIAGONAL));
+    TRY(precond_choose(ctx, PRECOND_FOR_UNSYMMETRIC, &source, choice));
+done:
+    source_close(ctx, &source);
+    return st;
+}
+
 spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
                                        const spmv_preconditioner_options *options, spmv_preconditioner **preconditioner)
 {

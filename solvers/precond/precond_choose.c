@@ -54,6 +54,9 @@ static const double ALL_PRODUCTS = 4e8, FEW_PRODUCTS = 50;
  * parallelism. */
 enum { FACTOR_ROWS = 10000 };
 
+/* Of a matrix that is not symmetric, no hierarchy is made for fewer rows. */
+enum { FEW_ROWS = 2000 };
+
 /* The most work of a set-up: for each entry and row of A, in the time of some thousands of
  * iterations, or in all, a few seconds, for small systems. */
 static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
@@ -222,6 +225,8 @@ static double worth_of(const spmv_csr *a, double iterations)
 static spmv_status count_rows(struct system_facts *f)
 {
     const spmv_csr *a = f->a;
+    if (f->source == NULL || f->source->bad < a->rows) /* nothing that the facts say */
+        return SPMV_OK;
     spmv_status st = look_at(f->ctx, f->source, &f->look);
     if (st != SPMV_OK)
         return st;
@@ -236,7 +241,8 @@ static spmv_status count_rows(struct system_facts *f)
     f->worth = worth_of(a, f->iterations);
     const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
     const bool needed =
-        f->gpu ? smooth && heaviest > STRONG && a->rows > HIERARCHY
+        f->purpose != PRECOND_FOR_CG ? false
+        : f->gpu ? smooth && heaviest > STRONG && a->rows > HIERARCHY
                : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
         st = estimate_distance(f->ctx, f->source, &f->distance);
@@ -268,6 +274,19 @@ static spmv_status count_envelope(struct system_facts *f)
 static bool for_minres(const struct system_facts *f)
 {
     return f->purpose == PRECOND_FOR_MINRES;
+}
+
+/* Of a matrix that is not symmetric: convection and diffusion. Smaller systems are solved before a hierarchy
+ * is made. */
+static bool smooth_unsymmetric(const struct system_facts *f)
+{
+    return f->purpose == PRECOND_FOR_UNSYMMETRIC && (f->balanced || f->laplacian) && f->look.heaviest > STRONG &&
+           f->a->rows > FEW_ROWS;
+}
+
+static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
+{
+    return smooth_unsymmetric(f) && f->gpu;
 }
 
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
@@ -389,6 +408,11 @@ static const struct rule {
     const char *reason;
 } rules[] = {
     {"jacobi", NULL, STAGE_GIVEN, for_minres, "minres needs a positive definite one, and the diagonal is positive"},
+    {"amg", "jacobi", STAGE_ROWS, smooth_unsymmetric_on_gpu,
+     "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
+     "them"},
+    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric,
+     "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
     {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},

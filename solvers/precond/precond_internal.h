@@ -176,9 +176,13 @@ struct precond_choice {
     bool replaced; /* the first choice could not be made */
 };
 
-/* Chooses a kind. source: for cg, with the diagonal read; else NULL. */
+/* Chooses a kind. source: with the diagonal read; NULL for minres and ranks. */
 spmv_status precond_choose(spmv_context *ctx, enum precond_for purpose, struct precond_source *source,
                            struct precond_choice *choice);
+
+/* The same for gmres and bicgstab, of a real matrix. */
+spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, const spmv_preconditioner_options *options,
+                                       struct precond_choice *choice);
 
 /* After making the choice failed with this status and the message in ctx: the next one, with the
  * reason. False: none is left, or the status is no reason to take another one. */
