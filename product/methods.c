@@ -35,10 +35,7 @@ static const struct spmv_method *methods_of(spmv_backend backend)
 
 const char *spmv_method_name(spmv_backend backend, int index)
 {
-    const struct spmv_method *m = methods_of(backend);
-    for (; m != NULL && m->name != NULL && index != 0; m++)
-        index--;
-    return m != NULL ? m->name : NULL;
+    return names_at(methods_of(backend), sizeof(struct spmv_method), index);
 }
 
 static const struct spmv_method *method_named(spmv_backend backend, const char *name)
@@ -177,7 +174,7 @@ const char *method_of_facts(spmv_backend backend, const struct facts *facts, uns
 const char *spmv_plan_passed_over(const spmv_plan *plan, int index, const char **reason)
 {
     const struct spmv_method *m = plan != NULL ? methods_of(plan->ctx->backend->id) : NULL;
-    for (int row = 0; m != NULL && m != plan->method; m++, row++)
+    for (int row = 0; m != NULL && m != plan->method && index >= 0; m++, row++)
         if (plan->passed[row] != NULL && index-- == 0) {
             if (reason != NULL)
                 *reason = plan->passed[row];

@@ -1,4 +1,4 @@
-/* libFuzzer target for calls from callbacks. The input is a script: the method, the
+/* libFuzzer target for calls from callbacks. The input is a script: the solver, the
  * preconditioner, and one action for each call of a callback, of the preconditioner of the caller
  * too. Whatever the actions are, the solve ends, x is that of a solve without actions, and
  * nothing that it uses is freed too early.
@@ -154,7 +154,7 @@ static void solve(struct script *s, const spmv_solver_options *given, int wraps,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const methods[] = {"cg", "minres", "gmres", "bicgstab"};
+    static const char *const solvers[] = {"cg", "minres", "gmres", "bicgstab"};
     static spmv_matrix *matrix;
     struct script s = {.ctx = fuzz_context()};
     spmv_solver_options o;
@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int64_t k = 0; k < s.a.nnz; k++)
         s.values[k] = 2 * ((const double *)s.a.val)[k];
     spmv_solver_options_init(&o, sizeof o);
-    o.method = methods[data[0] % 4];
+    o.solver = solvers[data[0] % 4];
     if ((data[0] & 4) != 0)
         o.on_iterate = on_iterate;
     if ((data[0] & 8) != 0)
@@ -180,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s.data = data + 1;
     s.size = size - 1;
     solve(&s, &o, wraps, x);
-    require(memcmp(x, expected, sizeof x) == 0, "another x", o.method);
+    require(memcmp(x, expected, sizeof x) == 0, "another x", o.solver);
     free(s.values);
     return 0;
 }

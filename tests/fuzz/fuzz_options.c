@@ -85,14 +85,14 @@ static void take_matrix(struct input *in, struct system *s)
 
 static void take_options(struct input *in, spmv_solver_options *o, spmv_preconditioner_options *p)
 {
-    static const char *const methods[] = {"auto", "cg", "minres", "gmres", "bicgstab", "direct", "no such"};
+    static const char *const solvers[] = {"auto", "cg", "minres", "gmres", "bicgstab", "direct", "no such"};
     static const char *const preconds[] = {"auto",     "none", "jacobi", "block-jacobi", "chebyshev", "ic0",
                                            "cholesky", "ilu0", "ilut",   "amg",          "no such"};
     static const char *const rungs[] = {"auto", "textbook", "fused"};
     static const char *const smoothers[] = {"chebyshev", "l1-jacobi", "no such"};
     spmv_solver_options_init(o, sizeof *o);
     spmv_preconditioner_options_init(p, sizeof *p);
-    o->method = name(in, methods, 7);
+    o->solver = name(in, solvers, 7);
     o->precond = name(in, preconds, 11);
     o->rung = next(in) % 4 == 0 ? name(in, rungs, 3) : NULL;
     o->vectors = next(in) % 2 == 0 ? 1 : integer(in, 1);
@@ -151,7 +151,7 @@ static void check(const spmv_csr *a, const double *b, const double *x, int k, in
         square += sum * sum;
         rounding += size;
     }
-    require(sqrtl(square) <= 1.001L * r->tolerance + 32 * DBL_EPSILON * rounding, "success with a wrong x", r->method);
+    require(sqrtl(square) <= 1.001L * r->tolerance + 32 * DBL_EPSILON * rounding, "success with a wrong x", r->solver);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,7 +6,7 @@ longer than the work.
 
 usage: ranks_files.py SPMV FOLDER BACKEND MPIS
 SPMV is the program. FOLDER as for matrices.py. BACKEND: omp, or cuda, where all ranks share one GPU
-and files are unpacked before. MPIS: the modules that were built, such as "openmpi,mpich"; "":
+and files are unpacked before. MPIS: the modules that were built, such as "openmpi,mpich"; "none":
 threads only. Takes every sixth matrix; with SPMV_TEST_ALL=1 (check.sh), and on cuda, all, on every
 MPI. Exit code 77: the folder is missing or the backend is not available.
 
@@ -78,7 +78,7 @@ def main(program, folder, backend, mpis):
     if subprocess.run([program, "matvec", "diagonal:1", "-q", "--backend", backend, "-o", os.devnull]).returncode == 6:
         print(f"skipped: no {backend}")
         return SKIPPED
-    mpis = [mpi for mpi in mpis.split(",") if mpi and shutil.which("mpirun." + mpi)]
+    mpis = [mpi for mpi in mpis.split(",") if shutil.which("mpirun." + mpi)]
     real = [row for row in rows if row["field"] != "complex" and int(row["nnz_expanded"]) > 0]
     definite = [row for row in real if row["posdef_suitesparse"] == "yes"]
     files = [(row, True) for row in spread(definite, SOLVES)]

@@ -2,6 +2,8 @@
  * plan's description of the matrix and its layout.
  *
  * SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
+
 #include "tests/support/support.h"
 
 /* A matrix whose first row has `first` entries and each other row `each`, in columns 0, 1, 2,
@@ -81,6 +83,7 @@ static void expect_passed(spmv_context *ctx, const spmv_csr *a, const spmv_plan_
     const char *const unchanged = reason;
     assert_null(spmv_plan_passed_over(plan, i, &reason));
     assert_null(spmv_plan_passed_over(plan, -1, &reason));
+    assert_null(spmv_plan_passed_over(plan, INT_MIN, &reason));
     assert_null(spmv_plan_passed_over(NULL, 0, &reason));
     assert_ptr_equal(reason, unchanged);
     spmv_plan_destroy(plan);

@@ -56,6 +56,14 @@ def suppress_fontconfig(folder):
     os.environ["LSAN_OPTIONS"] = (given + ":" if given else "") + f"suppressions={path}:print_suppressions=0"
 
 
+def is_sanitized(program):
+    """Whether the program has the address sanitizer, which needs terabytes of address space, and
+    whose own memory counts as memory of the program."""
+    done = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)))
+    return done.returncode != 0
+
+
 def run(*arguments, stdin=None, cwd=None, env=None, **more):
     """Runs the program; standard output and standard error are text."""
     environment = dict(os.environ, **(env or {}))

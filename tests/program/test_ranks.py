@@ -3,7 +3,7 @@
 module was built.
 
 test_ranks.py PROGRAM SOURCE_DIR MPIS [unittest arguments]. MPIS: the modules, such as
-"openmpi,mpich", or "". Python's standard library only.
+"openmpi,mpich", or "none". Python's standard library only.
 
 SPDX-License-Identifier: BSD-3-Clause
 """
@@ -590,7 +590,7 @@ def is_program(pid):
 
 def starts(mpi):
     """Whether this machine can start two processes of the MPI; containers may forbid it."""
-    if not mpi or not shutil.which("mpirun." + mpi):
+    if not shutil.which("mpirun." + mpi):
         return False
     try:
         return subprocess.run(["mpirun." + mpi, "-n", "2", "true"], env=environment(), stdin=subprocess.DEVNULL,

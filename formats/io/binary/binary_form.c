@@ -330,6 +330,8 @@ static spmv_status copy_range(const struct range *s, spmv_type from_type, spmv_t
     *tiles = max_i64(0, end - first);
     TRY(host_alloc(s->ctx, *tiles * (int64_t)sizeof **sums, "checksums", &memory));
     *sums = memory;
+    if (s->first == s->end) /* no elements: `to` may be NULL, which memcpy does not take */
+        goto done;
     for (int64_t t = s->first / in_tile; t < end; t++) {
         const int64_t begin = t * in_tile, stop = min_i64(begin + in_tile, s->all);
         const int64_t own = max_i64(begin, s->first), own_end = min_i64(stop, s->end);
