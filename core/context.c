@@ -446,9 +446,26 @@ void context_budget(spmv_context *ctx, int64_t work)
     ctx->budget = work;
 }
 
+void context_pace(spmv_context *ctx, int64_t work)
+{
+    ctx->pace = work;
+    ctx->paced = 0;
+}
+
+spmv_status context_keep_pace(spmv_context *ctx, const char *what, int64_t done, int64_t all)
+{
+    static const double SLACK = 0.08; /* of all: the first part may be uneven */
+    const double share = (double)done / (double)max_i64(1, all);
+    if (ctx->pace == 0 || (double)ctx->paced <= (share + SLACK) * (double)ctx->pace)
+        return SPMV_OK;
+    return context_fail(ctx, SPMV_ERROR_LIMIT, "%s: after %.0f %% of the rows its work is above that of another one",
+                        what, 100 * share);
+}
+
 spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work)
 {
     ctx->work += work;
+    ctx->paced += work;
     if (ctx->budget > 0) {
         ctx->budget = max_i64(1, ctx->budget - work);
         if (ctx->budget == 1)

@@ -53,10 +53,11 @@ struct spmv_context {
     void *user;
     spmv_cancel_fn cancel; /* NULL: none */
     void *cancel_user;
-    int64_t work;    /* since the last call of cancel */
-    int64_t budget;  /* units of work that are left, of context_budget; 0: no limit */
-    int first_index; /* of spmv_context_options */
-    void *scratch;   /* in the context's memory; only grows */
+    int64_t work;        /* since the last call of cancel */
+    int64_t budget;      /* units of work that are left, of context_budget; 0: no limit */
+    int64_t pace, paced; /* units of context_pace; 0: none. Those counted since */
+    int first_index;     /* of spmv_context_options */
+    void *scratch;       /* in the context's memory; only grows */
     int64_t scratch_bytes;
     void *workspace; /* like scratch, for memory proportional to n */
     int64_t workspace_bytes;
@@ -216,6 +217,12 @@ spmv_status context_poll(spmv_context *ctx, const char *what, int64_t work);
  * SPMV_ERROR_LIMIT. The same work is counted in each run, so what is refused does not depend on the
  * machine. 0: no limit. */
 void context_budget(spmv_context *ctx, int64_t work);
+
+/* The same for a set-up that goes on evenly, and can tell early that it will take more work than this: with
+ * so much of it done, context_keep_pace returns SPMV_ERROR_LIMIT if the work so far is above this share of
+ * it. 0: no pace. */
+void context_pace(spmv_context *ctx, int64_t work);
+spmv_status context_keep_pace(spmv_context *ctx, const char *what, int64_t done, int64_t all);
 
 /* Whether that function cancels; asked at once. */
 bool context_cancelled(spmv_context *ctx);

@@ -183,12 +183,15 @@ static spmv_status make_auto(spmv_context *ctx, enum precond_for purpose, const 
         TRY(precond_choose_unsymmetric(ctx, a, options, &choice));
     else
         TRY(precond_choose(ctx, purpose, NULL, &choice));
-    do
+    do {
+        context_pace(ctx, choice.rival != NULL ? precond_factor_work(a) : 0);
         st = purpose == PRECOND_FOR_UNSYMMETRIC ? make_unsymmetric(ctx, choice.name, a, options, made)
                                                 : spmv_preconditioner_create(ctx, choice.name, a, options, made);
-    while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
+        context_pace(ctx, 0);
+    } while (st != SPMV_OK && precond_choose_next(ctx, st, &choice));
     if (st == SPMV_OK) {
         snprintf((*made)->why, sizeof(*made)->why, "%s", choice.why);
+        (*made)->rival = choice.rival;
         ctx->error[0] = '\0'; /* those before are no failure */
     }
 done:

@@ -1,4 +1,4 @@
-/* A race between two preconditioners of conjugate gradients, under "auto". Facts of a matrix
+/* A race between two preconditioners of conjugate gradients or of gmres, under "auto". Facts of a matrix
  * predict the iterations with a preconditioner badly; the residuals of a solve do so better. The
  * table of precond_choose.c names the preconditioner that begins, and its rival.
  *
@@ -106,7 +106,7 @@ static const double MARGIN = 1.3;
 static struct runner runner_of(const spmv_solver *s, const char *name, spmv_preconditioner **precond)
 {
     const bool gpu = context_on_device(s->ctx);
-    struct precond_cost cost = precond_cost(gpu, name, s->a.rows, s->a.nnz, false);
+    struct precond_cost cost = precond_cost(gpu, s->solver == &krylov_gmres, name, s->a.rows, s->a.nnz, false);
     const double expected = precond_expected(s->precond);
     if (cost.setup == 0 && expected > 0)
         cost.steps = MARGIN * expected;
@@ -128,7 +128,7 @@ static spmv_status turn(struct chain *c, struct runner *r, double work, double m
     struct judge judge = judge_of(s->options.on_iteration, s->options.user, c->result, before,
                                   iterations_of(work, &r->cost), most / r->cost.step);
     c->judge = &judge;
-    const spmv_status st = solver_run(c, &krylov_cg, *r->precond, c->most - before);
+    const spmv_status st = solver_run(c, s->solver, *r->precond, c->most - before);
     c->judge = NULL;
     *stopped = judge.stopped && st == SPMV_CANCELLED;
     r->spent += (double)(c->result->iterations - before) * r->cost.step;
@@ -165,8 +165,8 @@ static void settle(spmv_solver *s, const struct runner *winner, const struct run
 
 bool solver_races(const spmv_solver *s)
 {
-    return !s->settled && s->solver == &krylov_cg && s->precond != NULL && precond_rival(s->precond) != NULL &&
-           solver_may_follow(s, SPMV_ERROR_ITERATIONS);
+    return !s->settled && (s->solver == &krylov_cg || s->solver == &krylov_gmres) && s->precond != NULL &&
+           precond_rival(s->precond) != NULL && solver_may_follow(s, SPMV_ERROR_ITERATIONS);
 }
 
 spmv_status solver_fail_limit(const struct chain *c)
@@ -198,12 +198,12 @@ spmv_status solver_race(struct chain *c)
     if (!stopped)
         return st;
     if (s->rival == NULL) {
-        const spmv_status made = solver_make_precond(s, &krylov_cg, other->name, &s->rival);
+        const spmv_status made = solver_make_precond(s, s->solver, other->name, &s->rival);
         if (made == SPMV_CANCELLED)
             return made;
         if (made != SPMV_OK) { /* there is no other one */
             s->settled = true;
-            return solver_run(c, &krylov_cg, s->precond, c->most - c->result->iterations);
+            return solver_run(c, s->solver, s->precond, c->most - c->result->iterations);
         }
     }
     other->spent = other->cost.setup;
@@ -223,7 +223,7 @@ spmv_status solver_race(struct chain *c)
             now = other;
             other = before;
         }
-        st = solver_run(c, &krylov_cg, *now->precond, c->most - c->result->iterations);
+        st = solver_run(c, s->solver, *now->precond, c->most - c->result->iterations);
     } else if (stopped) {
         st = solver_fail_limit(c);
     }

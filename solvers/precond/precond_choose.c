@@ -61,6 +61,15 @@ enum { FEW_ROWS = 2000 };
  * iterations, or in all, a few seconds, for small systems. */
 static const double MOST_WORK = 20000, SMALL_WORK = 2e9;
 
+/* For each entry and row: the set-up of an incomplete factor that takes as long as multigrid in all, of
+ * convection and diffusion in a plane; in space multigrid takes a half more. */
+static const double FACTOR_WORK = 60;
+
+int64_t precond_factor_work(const spmv_csr *a)
+{
+    return (int64_t)fmin(FACTOR_WORK * (double)(a->nnz + a->rows), 0x1p62);
+}
+
 int64_t precond_most_work(const spmv_csr *a)
 {
     return (int64_t)fmin(fmax(MOST_WORK * (double)(a->nnz + a->rows), SMALL_WORK), 0x1p62);
@@ -242,8 +251,8 @@ static spmv_status count_rows(struct system_facts *f)
     const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
     const bool needed =
         f->purpose != PRECOND_FOR_CG ? false
-        : f->gpu ? smooth && heaviest > STRONG && a->rows > HIERARCHY
-               : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
+        : f->gpu                     ? smooth && heaviest > STRONG && a->rows > HIERARCHY
+                 : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
         st = estimate_distance(f->ctx, f->source, &f->distance);
     if (needed && f->dominant)
@@ -251,7 +260,7 @@ static spmv_status count_rows(struct system_facts *f)
     f->steps = f->dominant ? f->iterations : fmin((double)a->rows, 5 * f->distance);
     f->worth = worth_of(a, f->iterations);
     if (smooth && a->rows > HIERARCHY) { /* a hierarchy may take less than the iterations */
-        const struct precond_cost amg = precond_cost(f->gpu, "amg", a->rows, a->nnz, false);
+        const struct precond_cost amg = precond_cost(f->gpu, false, "amg", a->rows, a->nnz, false);
         f->worth = fmin(f->worth, worth_of(a, precond_cost_of_all(&amg)));
     }
     return st;
@@ -351,8 +360,8 @@ static bool many_steps_on_gpu(const struct system_facts *f)
     if (!hierarchy_possible(f) || !f->gpu)
         return false;
     const bool grid = f->dominant && f->even;
-    const struct precond_cost amg = precond_cost(true, "amg", f->a->rows, f->a->nnz, grid);
-    const struct precond_cost jacobi = precond_cost(true, "jacobi", f->a->rows, f->a->nnz, grid);
+    const struct precond_cost amg = precond_cost(true, false, "amg", f->a->rows, f->a->nnz, grid);
+    const struct precond_cost jacobi = precond_cost(true, false, "jacobi", f->a->rows, f->a->nnz, grid);
     return (!f->dominant ? 5 : grid ? 1.35 : 2.1) * f->distance * jacobi.step > precond_cost_of_all(&amg);
 }
 
@@ -545,17 +554,23 @@ bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond
     while (replacements[row].name != NULL &&
            (strcmp(replacements[row].name, choice->name) != 0 || (replacements[row].too_large && !too_large)))
         row++;
-    if (replacements[row].next == NULL)
+    const char *next = replacements[row].next;
+    if (next == NULL)
         return false;
+    if (st == SPMV_ERROR_LIMIT && choice->rival != NULL)
+        next = choice->rival;
     snprintf(prefix, sizeof prefix, "preconditioner %s: ", choice->name);
     if (strncmp(message, prefix, strlen(prefix)) == 0)
         message += strlen(prefix);
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, message);
-    if (!choice->replaced)
+    if (next == choice->rival)
+        snprintf(choice->why, sizeof choice->why, "%s would take more work, an estimate: %s", choice->name, text);
+    else if (!choice->replaced)
         snprintf(choice->why, sizeof choice->why, "the first choice, %s, cannot be made: %s", choice->name, text);
     else if (strstr(choice->why, text) == NULL) /* often all fail for the same reason */
         snprintf(choice->why + used, sizeof choice->why - used, "; %s cannot be made: %s", choice->name, text);
-    choice->name = replacements[row].next;
+    choice->name = next;
+    choice->rival = NULL;
     choice->replaced = true;
     return true;
 }

@@ -8,35 +8,43 @@
 
 /* On a CPU: between those of one thread and of sixteen, where an iteration speeds up more than a
  * set-up. */
-static const struct {
+static const struct row {
     const char *name;
     struct precond_cost cost;
-} on_cpu[] = {
-    {"none", {0, 1, 200}},
-    {"jacobi", {0, 1, 200}},
-    {"ic0", {25, 2, 100}},
-    {"amg", {100, 8, 20}},
-};
+} on_cpu[] = {{"none", {0, 1, 200}}, {"jacobi", {0, 1, 200}}, {"ic0", {25, 2, 100}}, {"amg", {100, 8, 20}}},
+  general_on_cpu[] = {{"jacobi", {0, 1, 200}}, {"ilut", {40, 1.3, 20}}, {"amg", {30, 3, 12}}};
 
 /* On a GPU, a system of at most so many rows and entries fits the rung persistent of conjugate
  * gradients. */
 enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 
+/* A step of gmres with a basis of 25 vectors, which is that of the usual restart on average. */
+static struct precond_cost general_on_gpu(const char *name, double rows, double entries)
+{
+    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 15 + 100 * millions + 4 * read;
+    if (strcmp(name, "amg") == 0)
+        return (struct precond_cost){12000 + 1000 * read, step + 150 + 300 * millions + 24 * read, 12};
+    return (struct precond_cost){0, step, 300};
+}
+
 static struct precond_cost on_gpu(const char *name, double rows, double entries, bool light)
 {
     const double millions = 1e-6 * rows, read = 1e-6 * entries;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){2100 + 520 * read, 95 + 150 * millions + 12 * read, 16};
+        return (struct precond_cost){6000 + 520 * read, 95 + 150 * millions + 12 * read, 16};
     const bool cached = rows <= CACHED_ROWS && (light || entries <= CACHED_ENTRIES);
     return (struct precond_cost){0, (cached ? 3 + 9 * millions : 6 + 15 * millions) + (light ? 0.9 : 4) * read, 500};
 }
 
-struct precond_cost precond_cost(bool gpu, const char *name, int64_t rows, int64_t nnz, bool light)
+struct precond_cost precond_cost(bool gpu, bool general, const char *name, int64_t rows, int64_t nnz, bool light)
 {
     if (gpu)
-        return on_gpu(name, (double)rows, (double)nnz, light);
-    for (size_t i = 0; i < sizeof on_cpu / sizeof *on_cpu; i++)
-        if (strcmp(on_cpu[i].name, name) == 0)
-            return on_cpu[i].cost;
-    return on_cpu[0].cost;
+        return general ? general_on_gpu(name, (double)rows, (double)nnz)
+                       : on_gpu(name, (double)rows, (double)nnz, light);
+    const struct row *const table = general ? general_on_cpu : on_cpu;
+    const size_t count = general ? sizeof general_on_cpu / sizeof *general_on_cpu : sizeof on_cpu / sizeof *on_cpu;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].cost;
+    return table[0].cost;
 }

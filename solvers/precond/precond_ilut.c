@@ -293,8 +293,10 @@ spmv_status precond_make_ilut(spmv_preconditioner *m, struct precond_source *sou
     TRY(ilu_check_finite(m, &a));
     TRY(open_work(m->ctx, &w));
     w.most = o->fill * (double)a.ptr[a.rows] / fmax((double)a.rows, 1);
-    for (int64_t i = 0; i < a.rows; i++)
+    for (int64_t i = 0; i < a.rows; i++) {
         TRY(factor_row(m->ctx, &w, i));
+        TRY(context_keep_pace(m->ctx, "preconditioner ilut", a.ptr[i + 1], a.ptr[a.rows]));
+    }
     for (int64_t i = 0; i < a.rows; i++)
         moved += w.at[i] != i;
     const int64_t entries = w.upper.rows.ptr[a.rows] + w.lower.rows.ptr[a.rows];

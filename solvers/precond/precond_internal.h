@@ -188,6 +188,9 @@ spmv_status precond_choose_unsymmetric(spmv_context *ctx, const spmv_csr *a, con
  * reason. False: none is left, or the status is no reason to take another one. */
 bool precond_choose_next(const spmv_context *ctx, spmv_status st, struct precond_choice *choice);
 
+/* The work (context_pace) of an incomplete factor that takes as long as a hierarchy and its iterations. */
+int64_t precond_factor_work(const spmv_csr *a);
+
 /* The most work (context_budget) of a set-up under "auto". */
 int64_t precond_most_work(const spmv_csr *a);
 

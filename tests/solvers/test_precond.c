@@ -998,7 +998,7 @@ static void auto_looks(void **state)
                 const double value = precond_value(&a, k);
                 own = a.col[k] == row ? value : own;
                 sum += a.col[k] == row ? 0 : fabs(value);
-                expected.beside += a.col[k] != row;
+                expected.beside += a.col[k] != row && value != 0;
                 above += a.col[k] != row && value > 0 ? value : 0;
             }
             expected.positive += above > 0;
