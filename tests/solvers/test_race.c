@@ -300,6 +300,37 @@ static void nearly_there(void **state)
     support_free(row_ptr, col, val);
 }
 
+/* ---------------------------------------------------------------------- not symmetric */
+
+/* Convection and diffusion: an incomplete factor that takes little work is made; one that takes more than
+ * multigrid is given up early, and multigrid solves. Both are faster to the tolerance than jacobi. */
+static void convection(void **state)
+{
+    static const struct {
+        const char *spec, *precond, *why;
+    } cases[] = {{"convdiff2d:100,100", "ilut", "takes less work than multigrid"},
+                 {"convdiff3d:20,0.1", "amg", "ilut would take more work, an estimate: after "}};
+    spmv_context *ctx = *state;
+    for (size_t c = 0; c < (SLOW ? 0 : sizeof cases / sizeof *cases); c++) {
+        spmv_matrix *matrix = NULL;
+        spmv_csr a;
+        assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, SPMV_F64, &matrix));
+        spmv_matrix_view(matrix, &a);
+        struct solve s = open_solve(ctx, &a, NULL);
+        run(ctx, &s);
+        assert_string_equal(s.r.solver, "gmres");
+        assert_true(s.r.iterations <= 12);
+        if (support_backend == SPMV_BACKEND_CUDA) {
+            assert_string_equal(s.r.precond, "amg");
+        } else {
+            assert_string_equal(s.r.precond, cases[c].precond);
+            assert_non_null(strstr(s.r.why_precond, cases[c].why));
+        }
+        close_solve(ctx, &s);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
 /* ---------------------------------------------------------------------- the share of memory */
 
 /* Factors that "auto" makes take half of what a limit of the memory leaves; by name they take what they need. */
@@ -339,4 +370,4 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(first_is_slow), with_context(bits),
-             with_context(nodes), with_context(nearly_there), with_context(share_of_memory))
+             with_context(nodes), with_context(nearly_there), with_context(convection), with_context(share_of_memory))
