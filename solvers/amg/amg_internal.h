@@ -96,6 +96,7 @@ struct amg {
     bool l1;         /* the smoother is l1-Jacobi */
     bool updates;    /* the values may be replaced */
     bool any;        /* the matrix need not be symmetric */
+    bool negative;   /* its diagonal is negative */
     int degree;      /* of the smoother */
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
@@ -109,7 +110,7 @@ struct amg {
 
     /* the hierarchy */
     spmv_type type; /* that of the vectors, or the other real type */
-    double scale;   /* it is that of A times this power of two */
+    double scale;   /* it is that of A times this power of two, or times minus that */
     bool classical; /* classical interpolation in place of aggregates */
     bool general;   /* A is not symmetric: R is not P' */
     int levels;

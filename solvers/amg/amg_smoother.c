@@ -80,6 +80,7 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                                    .nnz = l->a.nnz,
                                    .least = l->least,
                                    .l1 = amg->l1,
+                                   .bounded = amg->general,
                                    .diagonal = l->diagonal,
                                    .root = l->root,
                                    .inverse = l->inverse,
