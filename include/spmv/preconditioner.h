@@ -86,7 +86,7 @@ typedef struct spmv_preconditioner_options {
      * With 1, amg examines whether A is symmetric (see below), jacobi takes diagonal entries of
      * either sign, and block-jacobi inverts its blocks by LU with partial pivoting; a singular block
      * is replaced by its diagonal (info.fallen). A diagonal entry of 0 that would be needed gives
-     * SPMV_ERROR_SINGULAR (amg: SPMV_ERROR_NOT_POSITIVE, also for a negative one). */
+     * SPMV_ERROR_SINGULAR (amg: SPMV_ERROR_NOT_POSITIVE, also if their signs differ). */
     int general;
 
     /* ilut: entries below drop times the mean absolute value of their row are dropped, 0 <= drop <
@@ -105,7 +105,7 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
 
 /* Makes a preconditioner for a symmetric positive definite matrix A; "none", "ilu0", "ilut", and
  * with options.general "jacobi" and "block-jacobi", for any square matrix; with options.general
- * "amg", for one with a positive diagonal. May wait.
+ * "amg", for one whose diagonal entries have one sign. May wait.
  *
  *   name          M (D is the diagonal of A)
  *   ------------  ---------------------------------------------------------------------------------
@@ -132,8 +132,10 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 options.fill, and column pivoting. (6) Pivots are replaced as for ilu0.
  *   amg           a V-cycle of algebraic multigrid by smoothed aggregation (4), (5). On each level
  *                 with matrix A, the rows form aggregates around a maximal independent set of
- *                 distance 2. P = (I - omega D^-1 A) P0, where column j of P0 is options.near_null
- *                 in aggregate j and 0 elsewhere. With k > 1 vectors, each aggregate has k columns,
+ *                 distance 2. P = (I - omega D^-1 F) P0, where F is A without weak couplings, D has
+ *                 its row sums of absolute values, and column j of P0 is options.near_null in
+ *                 aggregate j and 0 elsewhere. With k > 1 vectors, F is A, D is its diagonal, and each
+ *                 aggregate has k columns,
  *                 which are made orthonormal. Where coefficients jump, P is classical interpolation
  *                 instead (8), unless options.near_null is given. The next matrix is P'AP. The
  *                 smoother is options.degree steps of the Chebyshev iteration for D^-1 A. A matrix
@@ -146,7 +148,7 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 which are added to the diagonal. The smoother is Jacobi: two steps for rows that are
  *                 not coarse before the correction; a step for these, one for coarse rows, and one
  *                 for these after it (options.degree is not used). A matrix of at most 200 rows is
- *                 inverted.
+ *                 inverted. If all diagonal entries are negative, M is that of -A, times -1.
  *   auto          one of these, chosen from the matrix and the backend; info.why has the reason. If
  *                 it cannot be made (SPMV_ERROR_NOT_POSITIVE, SPMV_ERROR_NOT_FINITE,
  *                 SPMV_ERROR_UNSUPPORTED, SPMV_ERROR_MEMORY), jacobi is made, else none, and info.why

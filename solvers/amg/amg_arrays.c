@@ -116,18 +116,18 @@ done:
     return st;
 }
 
-spmv_status amg_new_entries(struct amg *amg, struct amg_level *l, int64_t rows, void *offsets, int64_t total,
+spmv_status amg_new_entries(struct amg *amg, struct amg_pool *pool, int64_t rows, void *offsets, int64_t total,
                             int64_t cols, int64_t most, spmv_csr *m, void **values)
 {
     spmv_status st = SPMV_OK;
     void *col = NULL;
     *m = amg_new_view(amg, rows, cols, total);
     if (total > most) {
-        amg_release_last(&l->pool, (rows + 1) * 8);
+        amg_release_last(pool, (rows + 1) * 8);
         goto done;
     }
-    TRY(amg_alloc(&l->pool, total * 4, &col));
-    TRY(amg_alloc_vector(amg, &l->pool, total, values));
+    TRY(amg_alloc(pool, total * 4, &col));
+    TRY(amg_alloc_vector(amg, pool, total, values));
     m->row_ptr = offsets;
     m->col = col;
     m->val = *values;
@@ -135,15 +135,15 @@ done:
     return st;
 }
 
-spmv_status amg_new_rows(struct amg *amg, struct amg_level *l, int64_t rows, const int64_t *counts, int64_t cols,
+spmv_status amg_new_rows(struct amg *amg, struct amg_pool *pool, int64_t rows, const int64_t *counts, int64_t cols,
                          int64_t most, spmv_csr *m, void **values)
 {
     spmv_status st = SPMV_OK;
     int64_t total = 0;
     void *offsets = NULL;
-    TRY(amg_alloc(&l->pool, (rows + 1) * 8, &offsets));
+    TRY(amg_alloc(pool, (rows + 1) * 8, &offsets));
     TRY(amg_sum_counts(amg, counts, rows, offsets, &total));
-    TRY(amg_new_entries(amg, l, rows, offsets, total, cols, most, m, values));
+    TRY(amg_new_entries(amg, pool, rows, offsets, total, cols, most, m, values));
 done:
     return st;
 }

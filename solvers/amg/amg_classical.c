@@ -130,9 +130,9 @@ done:
     return st;
 }
 
-/* *p = the interpolation of the graph's matrix. */
-static spmv_status interpolate(struct amg *amg, struct amg_level *l, struct amg_dependence graph, int64_t *counts,
-                               int64_t coarse, spmv_csr *p, void **values)
+/* *p = the interpolation of the graph's matrix, in the pool. */
+static spmv_status interpolate(struct amg *amg, struct amg_level *l, struct amg_pool *pool, struct amg_dependence graph,
+                               int64_t *counts, int64_t coarse, spmv_csr *p, void **values)
 {
     spmv_status st = SPMV_OK;
     const int64_t room = AMG_INTERPOLATE_MOST * l->rows;
@@ -143,7 +143,7 @@ static spmv_status interpolate(struct amg *amg, struct amg_level *l, struct amg_
     TRY(amg_alloc(&work, room * 4, (void **)&s.room.col));
     TRY(amg_alloc_vector(amg, &work, room, &s.room.val));
     TRY(run_interpolate(amg, &s, l->rows));
-    TRY(amg_new_rows(amg, l, l->rows, counts, coarse, room, p, values));
+    TRY(amg_new_rows(amg, pool, l->rows, counts, coarse, room, p, values));
     s.p = amg_rows_of(p);
     TRY(run_interpolate_place(amg, &s, l->rows));
 done:
@@ -170,9 +170,10 @@ spmv_status amg_interpolate(struct amg *amg, struct amg_level *l, int64_t *count
 {
     spmv_status st = SPMV_OK;
     const struct amg_dependence graph = graph_of(amg, l);
-    TRY(interpolate(amg, l, graph, counts, coarse, &l->p, &l->p_values));
+    TRY(interpolate(amg, l, &l->pool, graph, counts, coarse, &l->p, &l->p_values));
     if (amg->general)
-        TRY(interpolate(amg, l, transposed(graph, l->strongest_t), counts, coarse, &l->q, &l->q_values));
+        TRY(interpolate(amg, l, amg->updates ? &l->pool : &l->work, transposed(graph, l->strongest_t), counts, coarse,
+                        &l->q, &l->q_values));
 done:
     return st;
 }

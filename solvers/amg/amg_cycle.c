@@ -101,7 +101,8 @@ spmv_status amg_apply(void *self, const void *r, void *z)
     if (amg->broken)
         return context_fail(m->ctx, SPMV_ERROR_NOT_POSITIVE, "preconditioner amg: the last new values were refused");
     if (amg->type == m->type) {
-        TRY(m->ctx->backend->map(m->ctx, SPMV_MAP_COPY, m->type, r, l->residual, m->rows));
+        TRY(m->ctx->backend->map(m->ctx, amg->negative ? SPMV_MAP_NEG : SPMV_MAP_COPY, m->type, r, l->residual,
+                                 m->rows));
         return cycle(amg, 0, z);
     }
     if (amg->largest != NULL)

@@ -220,7 +220,7 @@ static spmv_status multiply_at_once(struct amg *amg, struct amg_level *l, struct
     TRY(amg_alloc(work, AMG_GALERKIN_COUNTERS, &g.counters));
     TRY(amg_alloc(work, (coarse + 1) * 8, (void **)&g.lengths));
     TRY(amg_galerkin_cuda(amg->ctx, amg->type, &g));
-    TRY(amg_new_rows(amg, next, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
+    TRY(amg_new_rows(amg, &next->pool, coarse, g.lengths, coarse, g.room[1], &next->a, &next->values));
     *made = next->a.nnz <= g.room[1];
     if (*made)
         TRY(amg_galerkin_place_cuda(amg->ctx, amg->type, &g, amg_rows_of(&next->a), next->a.nnz));
@@ -255,7 +255,7 @@ static spmv_status filter(struct amg *amg, const spmv_csr *a, struct amg_level *
     struct amg_filter s = {.a = amg_rows_of(a), .threshold = SMALL};
     TRY(amg_alloc(&work, (a->rows + 1) * 8, (void **)&s.count));
     TRY(run_filter_count(amg, &s, a->rows));
-    TRY(amg_new_rows(amg, next, a->rows, s.count, a->cols, a->nnz, &next->a, &next->values));
+    TRY(amg_new_rows(amg, &next->pool, a->rows, s.count, a->cols, a->nnz, &next->a, &next->values));
     s.to = amg_rows_of(&next->a);
     TRY(run_filter_fill(amg, &s, a->rows));
 done:

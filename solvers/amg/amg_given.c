@@ -13,22 +13,36 @@ static const double RANGE_MARGIN = 4;
 
 /* ------------------------------------------------------------------- the matrix */
 
-/* Checks the matrix. *sorted: false if the columns of a row do not ascend. *valid: false if
- * something else is wrong. */
-static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
+/* *first: the smallest verdict of a row. sign: that of the diagonal. */
+static spmv_status find_verdict(struct amg *amg, int sign, int64_t *first)
 {
     spmv_status st = SPMV_OK;
     struct amg_pool work = {.ctx = amg->ctx};
     const spmv_csr *a = &amg->given;
-    struct amg_given s = {.a = amg_rows_of(a), .n = a->rows, .nnz = a->nnz, .values = a->val, .type = a->type};
-    int64_t first = 0;
+    struct amg_given s = {
+        .a = amg_rows_of(a), .n = a->rows, .nnz = a->nnz, .values = a->val, .type = a->type, .sign = sign};
     TRY(amg_alloc(&work, a->rows * 8, (void **)&s.verdict));
     TRY(amg_run(amg->ctx, AMG_CHECK, amg->m->type, &s, a->rows));
-    TRY(amg_reduce(amg, &work, SPMV_MIN, SPMV_I64, s.verdict, a->rows, &first));
-    *sorted = first == INT64_MAX || first % 4 != 2;
-    *valid = first == INT64_MAX || !*sorted;
+    TRY(amg_reduce(amg, &work, SPMV_MIN, SPMV_I64, s.verdict, a->rows, first));
 done:
     amg_release(&work);
+    return st;
+}
+
+/* Checks the matrix. *sorted: false if the columns of a row do not ascend. *valid: false if
+ * something else is wrong. amg->negative: if the matrix need not be symmetric, its diagonal may be negative. */
+static spmv_status check_given(struct amg *amg, bool *sorted, bool *valid)
+{
+    spmv_status st = SPMV_OK;
+    int64_t first = 0;
+    TRY(find_verdict(amg, 1, &first));
+    amg->negative = amg->any && first == 1; /* row 0 */
+    if (amg->negative)
+        TRY(find_verdict(amg, -1, &first));
+    *sorted = first == INT64_MAX || first % 4 != 2;
+    *valid = first == INT64_MAX || !*sorted;
+    amg->negative = amg->negative && *valid;
+done:
     return st;
 }
 
@@ -56,11 +70,14 @@ spmv_status amg_take_matrix(struct amg *amg, struct precond_source *source, spmv
     TRY(check_given(amg, &sorted, &valid));
     if (!valid || !sorted)
         st = precond_source_read(amg->ctx, amg->m->name, source); /* finds what is wrong */
+    if (st == SPMV_ERROR_NOT_POSITIVE && amg->negative)
+        st = SPMV_OK;
     if (st == SPMV_ERROR_NOT_POSITIVE && amg->any)
-        st = context_fail(amg->ctx, st,
-                          "preconditioner amg: the diagonal entry of row %lld%s is %g: all must be positive; take "
-                          "ilut, or jacobi, which takes either sign",
-                          context_number(amg->ctx, source->bad), context_counted(amg->ctx), source->bad_value);
+        st = context_fail(
+            amg->ctx, st,
+            "preconditioner amg: the diagonal entry of row %lld%s is %g: all must be positive, or all negative; take "
+            "ilut, or jacobi, which takes either sign",
+            context_number(amg->ctx, source->bad), context_counted(amg->ctx), source->bad_value);
     TRY(st);
     if (!sorted) {
         amg->updates = false; /* new values have the order of the caller's matrix */
@@ -106,21 +123,22 @@ done:
 }
 
 /* The caller's values, or converted to the hierarchy's type. If that is narrower than the vectors, A is
- * first divided by a power of two near its largest element. */
+ * first divided by a power of two near its largest element. A matrix with a negative diagonal is multiplied by
+ * -1. */
 spmv_status amg_take_values(struct amg *amg)
 {
     spmv_status st = SPMV_OK;
     struct amg_level *l = &amg->level[0];
     const spmv_csr *given = &amg->given;
     union real largest = {0};
-    amg->scale = 1;
-    if (given->val != NULL && given->type == amg->type) {
+    amg->scale = amg->negative ? -1 : 1;
+    if (given->val != NULL && given->type == amg->type && !amg->negative) {
         l->a = *given;
         return SPMV_OK;
     }
     if (amg_is_narrower(amg) && given->val != NULL) {
         TRY(amg_find_largest(amg, given->type, given->val, given->nnz, &largest));
-        amg->scale = 1 / amg_power_of_two(real_at(given->type, &largest, 0));
+        amg->scale *= 1 / amg_power_of_two(real_at(given->type, &largest, 0));
     }
     if (l->values == NULL)
         TRY(amg_alloc_vector(amg, &l->pool, given->nnz, &l->values));

@@ -12,6 +12,7 @@ struct amg_given {
     int64_t n, nnz;
     const void *values; /* of a, or NULL: ones */
     spmv_type type;     /* of them */
+    int sign;           /* 1 or -1: of the diagonal */
     int64_t *verdict;   /* see check */
 };
 
@@ -72,7 +73,7 @@ AMG_ROW void TYPED(amg_check)(const struct amg_given *s, int64_t i)
         if (k > begin && column <= s->a.col[k - 1])
             sorted = 0;
         if (column == i)
-            diagonal += amg_source(s->type, s->values, k);
+            diagonal += s->sign * amg_source(s->type, s->values, k);
     }
     s->verdict[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1 : !sorted ? 4 * i + 2 : INT64_MAX;
 }

@@ -67,7 +67,8 @@ struct amg_level {
     spmv_matrix *transpose; /* the pattern of R */
     void *entry;            /* the number in P, or Q, of each entry of R */
     spmv_spgemm_plan *ap, *rap;
-    /* of a matrix that is not symmetric (amg_classical.c): A', in the same way, and Q, the interpolation of A' */
+    /* of a matrix that is not symmetric (amg_classical.c): A', in the same way, and Q, the interpolation of A'.
+     * After set-up only if new values may come */
     spmv_csr a_t, q;
     void *a_t_values, *q_values;
     spmv_matrix *a_transpose;
@@ -95,6 +96,7 @@ struct amg {
     bool l1;         /* the smoother is l1-Jacobi */
     bool updates;    /* the values may be replaced */
     bool any;        /* the matrix need not be symmetric */
+    bool negative;   /* its diagonal is negative */
     int degree;      /* of the smoother */
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
@@ -108,7 +110,7 @@ struct amg {
 
     /* the hierarchy */
     spmv_type type; /* that of the vectors, or the other real type */
-    double scale;   /* it is that of A times this power of two */
+    double scale;   /* it is that of A times this power of two, or times minus that */
     bool classical; /* classical interpolation in place of aggregates */
     bool general;   /* A is not symmetric: R is not P' */
     int levels;
@@ -182,13 +184,13 @@ spmv_csr amg_with_values(const struct amg *amg, spmv_csr view, const void *value
 /* Row offsets of 64 bits from counts; the total. counts has room for n + 1 numbers. */
 spmv_status amg_sum_counts(const struct amg *amg, const int64_t *counts, int64_t n, int64_t *offsets, int64_t *total);
 
-/* *m = a matrix of the level with these numbers of entries in its rows, without columns and values yet. If
+/* *m = a matrix in the pool with these numbers of entries in its rows, without columns and values yet. If
  * there are more than `most` in all, it gets no arrays, only their number. */
-spmv_status amg_new_rows(struct amg *amg, struct amg_level *l, int64_t rows, const int64_t *counts, int64_t cols,
+spmv_status amg_new_rows(struct amg *amg, struct amg_pool *pool, int64_t rows, const int64_t *counts, int64_t cols,
                          int64_t most, spmv_csr *m, void **values);
 
-/* The same for these row offsets, which are the last array of the level. total: the last of them. */
-spmv_status amg_new_entries(struct amg *amg, struct amg_level *l, int64_t rows, void *offsets, int64_t total,
+/* The same for these row offsets, which are the last array of the pool. total: the last of them. */
+spmv_status amg_new_entries(struct amg *amg, struct amg_pool *pool, int64_t rows, void *offsets, int64_t total,
                             int64_t cols, int64_t most, spmv_csr *m, void **values);
 
 /* -------------------------------------------------------- the hierarchy (amg_setup.c) */

@@ -51,7 +51,7 @@ spmv_status amg_find_nodes(struct amg *amg, const struct amg_level *l, int64_t *
         return SPMV_OK;
     }
     TRY(run_node_count(amg, &s, nodes->rows));
-    TRY(amg_new_rows(amg, nodes, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
+    TRY(amg_new_rows(amg, &nodes->pool, nodes->rows, counts, nodes->rows, l->a.nnz, &nodes->a, &nodes->values));
     s.c = amg_rows_of(&nodes->a);
     TRY(run_node_fill(amg, &s, nodes->rows));
     struct amg_diagonal d = {.a = s.c, .nnz = nodes->a.nnz};
@@ -85,7 +85,7 @@ static spmv_status find_basis(struct amg *amg, struct amg_level *l, int64_t *cou
     s.coarse_basis = next->basis;
     TRY(run_orthonormal(amg, &s, aggregates));
     TRY(run_basis_count(amg, &s, l->rows));
-    TRY(amg_new_rows(amg, l, l->rows, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
+    TRY(amg_new_rows(amg, &l->pool, l->rows, counts, aggregates * l->nulls, INT64_MAX, &l->p0, &l->p0_values));
     s.p0 = amg_rows_of(&l->p0);
     TRY(run_basis_fill(amg, &s, l->rows));
 done:

@@ -36,7 +36,7 @@ spmv_status amg_find_tentative(struct amg *amg, struct amg_level *l, int64_t *co
     spmv_status st = SPMV_OK;
     struct amg_prolongation s = arguments_of(l, counts);
     TRY(run_tentative_count(amg, &s, l->rows));
-    TRY(amg_new_rows(amg, l, l->rows, counts, aggregates, l->rows, &l->p0, &l->p0_values));
+    TRY(amg_new_rows(amg, &l->pool, l->rows, counts, aggregates, l->rows, &l->p0, &l->p0_values));
     s.p0 = amg_rows_of(&l->p0);
     TRY(run_tentative_fill(amg, &s, l->rows));
 done:
@@ -78,7 +78,7 @@ spmv_status amg_prolong(struct amg *amg, struct amg_level *l, int64_t *counts, i
     spmv_status st = SPMV_OK;
     const struct amg_prolongation s = arguments_of(l, counts);
     TRY(run_prolong_count(amg, &s, l->rows));
-    TRY(amg_new_rows(amg, l, l->rows, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
+    TRY(amg_new_rows(amg, &l->pool, l->rows, counts, aggregates, l->a.nnz, &l->p, &l->p_values));
     if (l->p.nnz <= l->a.nnz)
         return find_values(amg, l, AMG_PROLONG_FILL);
     TRY(amg_find_tentative(amg, l, counts, aggregates));

@@ -80,6 +80,7 @@ spmv_status amg_find_smoother(struct amg *amg, struct amg_level *l, bool coarsen
                                    .nnz = l->a.nnz,
                                    .least = l->least,
                                    .l1 = amg->l1,
+                                   .bounded = amg->general,
                                    .diagonal = l->diagonal,
                                    .root = l->root,
                                    .inverse = l->inverse,
@@ -171,8 +172,8 @@ static spmv_status plan_halves(struct amg *amg, struct amg_level *l)
         TRY(amg_alloc(&work, (l->rows + 1) * 8, (void **)&s.count[k]));
     TRY(run_halves_count(amg, &s, l->rows));
     if (l->before_values == NULL) {
-        TRY(amg_new_rows(amg, l, l->rows, s.count[0], l->rows, INT64_MAX, &l->before, &l->before_values));
-        TRY(amg_new_rows(amg, l, l->rows, s.count[1], l->rows, INT64_MAX, &l->after, &l->after_values));
+        TRY(amg_new_rows(amg, &l->pool, l->rows, s.count[0], l->rows, INT64_MAX, &l->before, &l->before_values));
+        TRY(amg_new_rows(amg, &l->pool, l->rows, s.count[1], l->rows, INT64_MAX, &l->after, &l->after_values));
     }
     s.before = amg_rows_of(&l->before);
     s.after = amg_rows_of(&l->after);

@@ -7,11 +7,15 @@
 
 #include "solvers/amg/amg_common.h"
 
+/* A step of Jacobi with a tiny diagonal entry would overflow. */
+#define AMG_LARGEST_SUM 0x1p14
+
 struct amg_diagonal {
     struct amg_csr a;
     int64_t nnz;         /* of a */
     const double *least; /* diagonal entries up to this are taken as 0; NULL: 0 */
     int l1;              /* inverse: of the row sums of |a_ij| */
+    int bounded;         /* inverse: of sum_j |a_ij| / AMG_LARGEST_SUM, if that is above the diagonal entry */
     void *diagonal;      /* T: of a; 0 for rows that the hierarchy leaves out */
     void *root;          /* T: its square roots */
     void *inverse;       /* T: its reciprocals, 0 for 0 */
@@ -66,7 +70,8 @@ AMG_ROW void TYPED(amg_diagonal)(const struct amg_diagonal *s, int64_t i)
         diagonal = 0;
     ((T *)s->diagonal)[i] = diagonal;
     ((T *)s->root)[i] = (T)sqrt((double)diagonal);
-    ((T *)s->inverse)[i] = diagonal > 0 ? 1 / (s->l1 ? sum : diagonal) : 0;
+    const T divisor = s->l1 ? sum : s->bounded && sum > AMG_LARGEST_SUM * diagonal ? sum / AMG_LARGEST_SUM : diagonal;
+    ((T *)s->inverse)[i] = diagonal > 0 ? 1 / divisor : 0;
     ((T *)s->weight)[i] = diagonal > 0 ? sum / diagonal : 1;
 }
 

@@ -45,7 +45,7 @@ spmv_status amg_find_strong(struct amg *amg, const struct amg_level *level, stru
     TRY(spmv_map(amg->ctx, SPMV_MAP_COPY, SPMV_I64, offsets + l->rows, &amg->cells->total, 1));
     TRY(amg_read(amg, amg->cells, sizeof found, &found));
     TRY(amg_judge_read(amg, level, found.least));
-    TRY(amg_new_entries(amg, l, l->rows, offsets, found.total, l->rows, l->a.nnz - 1, &l->f, &l->f_values));
+    TRY(amg_new_entries(amg, &l->pool, l->rows, offsets, found.total, l->rows, l->a.nnz - 1, &l->f, &l->f_values));
     if (l->f.nnz < l->a.nnz) {
         s.f = amg_rows_of(&l->f);
         TRY(run_strong_fill(amg, &s, l->rows));

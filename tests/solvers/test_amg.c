@@ -542,6 +542,54 @@ static void free_grid(struct grid *g)
     support_free(g->ptr, g->col, g->val);
 }
 
+/* Bilinear elements on a grid of side x side inner points, stretched by 10^(1/2): a third of the entries beside the
+ * diagonal are positive. */
+static struct grid make_elements(int64_t side)
+{
+    struct grid g = {.side = side};
+    const int64_t n = side * side;
+    g.ptr = support_zeros(n + 1, 8);
+    g.col = support_zeros(9 * n, 4);
+    g.val = support_zeros(9 * n, 8);
+    int64_t nnz = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t y = i / side - 1; y <= i / side + 1; y++)
+            for (int64_t x = i % side - 1; x <= i % side + 1; x++)
+                if (x >= 0 && x < side && y >= 0 && y < side) {
+                    const double stiff_x = x == i % side ? 2 : -1, stiff_y = y == i / side ? 2 : -1;
+                    const double mass_x = x == i % side ? 4 : 1, mass_y = y == i / side ? 4 : 1;
+                    g.col[nnz] = (int32_t)(y * side + x);
+                    g.val[nnz++] = stiff_x * mass_y + 0.1 * mass_x * stiff_y;
+                }
+        g.ptr[i + 1] = nnz;
+    }
+    g.view = support_csr_with(n, n, nnz, g.ptr, 64, g.col, g.val, SPMV_F64);
+    return g;
+}
+
+/* Positive entries are weak, and weak couplings keep the row's sum, also if most of the row is weak. */
+static void signs_and_weak_couplings(void **state)
+{
+    spmv_context *ctx = *state;
+    struct grid g = make_elements(SLOW ? 24 : 70);
+    spmv_preconditioner *m = make(ctx, &g.view, NULL);
+    const int64_t of_elements = iterations_of(ctx, &g.view, m);
+    if (of_elements > 16)
+        fail_msg("elements: %lld iterations", (long long)of_elements);
+    spmv_preconditioner_destroy(m);
+    free_grid(&g);
+    spmv_csr a;
+    spmv_matrix *const matrix = generate(ctx, SLOW ? "diffusion2d:24,100" : "diffusion2d:100,100", &a);
+    spmv_preconditioner_options options = support_preconditioner_options();
+    options.strength = 0.7;
+    m = make(ctx, &a, &options);
+    const int64_t of_diffusion = iterations_of(ctx, &a, m);
+    if (of_diffusion > 14)
+        fail_msg("strength 0.7: %lld iterations", (long long)of_diffusion);
+    spmv_preconditioner_destroy(m);
+    spmv_matrix_destroy(matrix);
+}
+
 /* A singular matrix with the constant null space; an inclusion of high contrast, which f32 cannot
  * hold; a diagonal matrix, which has no aggregates. */
 static void special_matrices(void **state)
@@ -957,7 +1005,7 @@ static void new_values_of_classical(void **state)
 }
 
 SUPPORT_MAIN(with_context(hierarchy_is_sound), cmocka_unit_test(same_bits), with_context(few_iterations),
-             with_context(special_matrices), with_context(refusals), with_context(any_order),
-             with_context(near_null_space), with_context(new_values), with_context(new_values_of_near_null),
-             with_context(new_values_of_classical), with_context(small_aggregates), with_context(elasticity),
-             with_context(long_row))
+             with_context(signs_and_weak_couplings), with_context(special_matrices), with_context(refusals),
+             with_context(any_order), with_context(near_null_space), with_context(new_values),
+             with_context(new_values_of_near_null), with_context(new_values_of_classical),
+             with_context(small_aggregates), with_context(elasticity), with_context(long_row))

@@ -407,6 +407,57 @@ static void singular(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+/* M of -A is that of A, times -1, in each type. */
+static void negative_diagonal(void **state)
+{
+    spmv_context *ctx = *state;
+    const spmv_preconditioner_options options = general(0);
+    static const spmv_type kinds[] = {SPMV_F64, SPMV_F32};
+    for (int t = 0; t < 2; t++) {
+        spmv_csr a;
+        spmv_matrix *const matrix = generate(ctx, "convdiff2d:24,3", kinds[t], &a);
+        double *const r = support_zeros(a.rows, 8), *const z = support_zeros(a.rows, 8),
+                      *const other = support_zeros(a.rows, 8);
+        for (int64_t i = 0; i < a.rows; i++)
+            r[i] = (double)(i % 13) - 5;
+        spmv_preconditioner *m = make(ctx, &a, &options);
+        apply(ctx, m, r, z);
+        spmv_preconditioner_destroy(m);
+        for (int64_t k = 0; k < a.nnz; k++)
+            real_set(a.type, (void *)a.val, k, -real_at(a.type, a.val, k));
+        m = make(ctx, &a, &options);
+        assert_true(inside(m)->negative && inside(m)->general);
+        apply(ctx, m, r, other);
+        for (int64_t i = 0; i < a.rows; i++)
+            assert_true(other[i] == -z[i]);
+        spmv_preconditioner_destroy(m);
+        support_free(r, z, other);
+        spmv_matrix_destroy(matrix);
+    }
+}
+
+/* Rows without negative entries have no coarse rows, and Jacobi with a tiny diagonal magnifies. Nothing overflows. */
+static void tiny_diagonal(void **state)
+{
+    spmv_context *ctx = *state;
+    const spmv_preconditioner_options options = general(0);
+    spmv_csr a;
+    spmv_matrix *const matrix = generate(ctx, "convdiff2d:24,3", SPMV_F64, &a);
+    double *const values = (double *)a.val, *const r = support_zeros(a.rows, 8), *const z = support_zeros(a.rows, 8);
+    for (int64_t k = 0; k < a.nnz; k++)
+        values[k] = values[k] > 0 ? 1e-6 : -values[k];
+    for (int64_t i = 0; i < a.rows; i++)
+        r[i] = 1;
+    spmv_preconditioner *const m = make(ctx, &a, &options);
+    assert_true(inside(m)->levels == 1 && inside(m)->plan_coarsest == NULL);
+    apply(ctx, m, r, z);
+    for (int64_t i = 0; i < a.rows; i++)
+        assert_true(isfinite(z[i]));
+    spmv_preconditioner_destroy(m);
+    support_free(r, z);
+    spmv_matrix_destroy(matrix);
+}
+
 static void refusals(void **state)
 {
     spmv_context *ctx = *state;
@@ -431,4 +482,4 @@ static void refusals(void **state)
 
 SUPPORT_MAIN(with_context(few_iterations), with_context(hierarchy_is_sound), cmocka_unit_test(same_bits),
              with_context(new_values), with_context(symmetric_matrices), with_context(types), with_context(singular),
-             with_context(refusals))
+             with_context(negative_diagonal), with_context(tiny_diagonal), with_context(refusals))
