@@ -111,12 +111,16 @@ spmv_status amg_find_symmetry(struct amg *amg)
     struct amg_symmetry s = {.a = amg_rows_of(&amg->level[0].a)};
     int64_t differs = 0;
     amg->general = false;
-    if (!amg->any || amg->nulls > 0 || amg->near_null != NULL || amg->given.val == NULL)
+    if (!amg->any || (amg->nulls > 0 && !amg->finds_block) || amg->near_null != NULL || amg->given.val == NULL)
         return SPMV_OK;
     TRY(amg_alloc(&work, n * 8, (void **)&s.differs));
     TRY(run_symmetry(amg, &s, n));
     TRY(amg_reduce(amg, &work, SPMV_MAX, SPMV_I64, s.differs, n, &differs));
     amg->general = differs != 0;
+    if (amg->general) { /* nodes are for symmetric matrices */
+        amg->block = amg->level[0].block = 1;
+        amg->nulls = amg->level[0].nulls = 0;
+    }
 done:
     amg_release(&work);
     return st;

@@ -93,14 +93,15 @@ struct amg {
     spmv_context *ctx;
 
     /* options */
-    bool l1;         /* the smoother is l1-Jacobi */
-    bool updates;    /* the values may be replaced */
-    bool any;        /* the matrix need not be symmetric */
-    bool negative;   /* its diagonal is negative */
-    int degree;      /* of the smoother */
-    double strength; /* threshold of a strong coupling */
-    int block;       /* rows of a node of the first level */
-    int nulls;       /* near-null-space vectors; 0: one, and nodes are rows */
+    bool l1;          /* the smoother is l1-Jacobi */
+    bool updates;     /* the values may be replaced */
+    bool any;         /* the matrix need not be symmetric */
+    bool negative;    /* its diagonal is negative */
+    int degree;       /* of the smoother */
+    double strength;  /* threshold of a strong coupling */
+    bool finds_block; /* block is found, not given */
+    int block;        /* rows of a node of the first level */
+    int nulls;        /* near-null-space vectors; 0: one, and nodes are rows */
     const void *near_null;
     spmv_type near_null_type;
 

@@ -202,7 +202,8 @@ spmv_status precond_make_amg(spmv_preconditioner *m, struct precond_source *sour
     TRY(check_options(amg, source->options, source->a->val != NULL));
     if (m->rows > 0) {
         TRY(amg_take_matrix(amg, source, &matrix));
-        if (amg->block == 0)
+        amg->finds_block = amg->block == 0;
+        if (amg->finds_block)
             TRY(amg_find_block(amg));
         if (amg->block == 1 && amg->nulls == 1) /* a vector near_null, without a basis */
             amg->nulls = 0;
