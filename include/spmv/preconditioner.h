@@ -144,8 +144,8 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
  *                 M is positive definite too. With options.general, if some |a_ij - a_ji| is above
  *                 2^-20 sqrt(a_ii a_jj), options.block is at most 1 and no options.near_null is given:
  *                 P is classical interpolation of A, R' that of A', and the next matrix is R A P
- *                 without entries of up to 0.02 times the largest beside the diagonal of their row,
- *                 which are added to the diagonal. The smoother is Jacobi: two steps for rows that are
+ *                 without entries c_ij of up to 0.02 times the largest |c_ik| and |c_jk| beside the
+ *                 diagonal, which are added to the diagonal. The smoother is Jacobi: two steps for rows that are
  *                 not coarse before the correction; a step for these, one for coarse rows, and one
  *                 for these after it (options.degree is not used). A matrix of at most 200 rows is
  *                 inverted. If all diagonal entries are negative, M is that of -A, times -1.

@@ -24,7 +24,8 @@ struct amg_coarse {
 /* A matrix without its small entries. */
 struct amg_filter {
     struct amg_csr a, to;
-    double threshold; /* an entry is small up to this times the largest |a_ik| beside the diagonal */
+    double threshold; /* an entry a_ij is small up to this times the smaller of `largest` of i and j */
+    void *largest;    /* T: see filter_begin */
     int64_t *count;   /* entries of each row of `to` */
 };
 
@@ -76,37 +77,44 @@ AMG_ROW void TYPED(amg_coarse_check)(const struct amg_coarse *s, int64_t j)
     s->least[j] = mass * s->tolerance;
 }
 
-/* The largest small entry of row i. */
-AMG_ROW T TYPED(amg_small)(const struct amg_filter *s, int64_t i)
+/* largest_i = the largest |a_ik| beside the diagonal */
+AMG_ROW void TYPED(amg_filter_begin)(const struct amg_filter *s, int64_t i)
 {
-    const T *val = (const T *)s->a.val;
     T most = 0;
     for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++) {
-        const T size = TYPED(amg_abs)(val[k]);
+        const T size = TYPED(amg_abs)(((const T *)s->a.val)[k]);
         most = s->a.col[k] != i && size > most ? size : most;
     }
-    return most * (T)s->threshold;
+    ((T *)s->largest)[i] = most;
 }
 
-/* count_i: the entries of row i that are not small, and the diagonal entry. */
+/* Whether entry k of row i is small, compared with both rows. */
+AMG_ROW int TYPED(amg_is_small)(const struct amg_filter *s, int64_t i, int64_t k)
+{
+    const T *largest = (const T *)s->largest;
+    const int64_t j = s->a.col[k];
+    const T most = largest[i] < largest[j] ? largest[i] : largest[j];
+    return j != i && TYPED(amg_abs)(((const T *)s->a.val)[k]) <= most * (T)s->threshold;
+}
+
+/* count_i: the entries of row i that are not small. */
 AMG_ROW void TYPED(amg_filter_count)(const struct amg_filter *s, int64_t i)
 {
-    const T small = TYPED(amg_small)(s, i);
     int64_t count = 0;
     for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
-        count += s->a.col[k] == i || TYPED(amg_abs)(((const T *)s->a.val)[k]) > small;
+        count += !TYPED(amg_is_small)(s, i, k);
     s->count[i] = count;
 }
 
 /* Row i without the small entries, which are added to the diagonal entry. */
 AMG_ROW void TYPED(amg_filter_fill)(const struct amg_filter *s, int64_t i)
 {
-    const T small = TYPED(amg_small)(s, i), *val = (const T *)s->a.val;
+    const T *val = (const T *)s->a.val;
     T *to = (T *)s->to.val;
     T sum = 0;
     int64_t at = amg_offset(&s->to, i), middle = -1;
     for (int64_t k = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1); k < end; k++)
-        if (s->a.col[k] == i || TYPED(amg_abs)(val[k]) > small) {
+        if (!TYPED(amg_is_small)(s, i, k)) {
             middle = s->a.col[k] == i ? at : middle;
             s->to.col[at] = s->a.col[k];
             to[at++] = val[k];

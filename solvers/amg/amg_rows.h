@@ -72,6 +72,7 @@
     X(INTERPOLATE_PLACE, interpolate_place, interpolation)                                                             \
     X(INTERPOLATE_VALUES, interpolate_values, interpolation)                                                           \
     X(TRANSPOSE, transpose, transposed)                                                                                \
+    X(FILTER_BEGIN, filter_begin, filter)                                                                              \
     X(FILTER_COUNT, filter_count, filter)                                                                              \
     X(FILTER_FILL, filter_fill, filter)                                                                                \
     X(FILTER_VALUES, filter_values, filter)                                                                            \
