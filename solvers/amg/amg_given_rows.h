@@ -13,7 +13,7 @@ struct amg_given {
     const void *values; /* of a, or NULL: ones */
     spmv_type type;     /* of them */
     int sign;           /* 1 or -1: of the diagonal */
-    int64_t *verdict;   /* see check */
+    int64_t *verdict;   /* see check and alone */
 };
 
 struct amg_conversion {
@@ -100,6 +100,20 @@ AMG_ROW void TYPED(amg_symmetry)(const struct amg_symmetry *s, int64_t i)
                 difference * difference > AMG_ROUNDING * AMG_ROUNDING * own * (double)TYPED(amg_entry)(&s->a, j, j);
     }
     s->differs[i] = differs;
+}
+
+/* verdict_i = 1 if row i has no entry but 0 beside the diagonal, as a row of a Dirichlet value,
+ * else 0. */
+AMG_ROW void TYPED(amg_alone)(const struct amg_given *s, int64_t i)
+{
+    const int64_t begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
+    s->verdict[i] = 0;
+    if (begin < 0 || end < begin || end > s->nnz)
+        return;
+    for (int64_t k = begin; k < end; k++)
+        if (s->a.col[k] != i && amg_source(s->type, s->values, k) != 0)
+            return;
+    s->verdict[i] = 1;
 }
 
 /* to_k = source_k times the factor */

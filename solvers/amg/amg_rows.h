@@ -29,6 +29,7 @@
 #define AMG_STEP_LIST(X)                                                                                               \
     X(CHECK, check, given)                                                                                             \
     X(SYMMETRY, symmetry, symmetry)                                                                                    \
+    X(ALONE, alone, given)                                                                                             \
     X(CONVERT, convert, conversion)                                                                                    \
     X(NARROW, narrow, scaling)                                                                                         \
     X(WIDEN, widen, scaling)                                                                                           \
