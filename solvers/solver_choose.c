@@ -306,10 +306,11 @@ done:
 
 /* ------------------------------------------------------------- the solvers that follow */
 
-/* The iterations of a solver that another one may follow; then, those that may be left. Where minres, or
- * gmres without incomplete factors, converges at all in practical time, it takes fewer. What would end
- * within twice as many is not stopped: the factors that follow take as long. */
-enum { SHARE = 2000 };
+/* The iterations of a solver that another one may follow; then, times these, those that may be left. Where
+ * minres, or gmres without incomplete factors, converges at all in practical time, it takes fewer. The factors
+ * that follow take as long to make as some thousands of iterations. On a GPU their solves wait level by level:
+ * one may take as long as ten thousand iterations. */
+enum { SHARE = 2000, SHARES_LEFT = 2, SHARES_LEFT_ON_DEVICE = 20 };
 
 /* ilut of the last resort: its options, those of the solver first. */
 static const struct {
@@ -339,7 +340,8 @@ spmv_status solver_run_share(struct chain *c, const struct krylov_solver *solver
     spmv_cg_result *const r = c->result;
     if (solver == &krylov_cg || !solver_may_follow(s, SPMV_ERROR_ITERATIONS))
         return solver_run(c, solver, precond, iterations_left(c));
-    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE, 2 * SHARE);
+    struct judge judge = judge_of(s->options.on_iteration, s->options.user, r, r->iterations, SHARE,
+                                  SHARE * (context_on_device(s->ctx) ? SHARES_LEFT_ON_DEVICE : SHARES_LEFT));
     c->judge = &judge;
     const spmv_status st = solver_run(c, solver, precond, iterations_left(c));
     c->judge = NULL;
