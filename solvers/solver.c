@@ -314,6 +314,18 @@ static spmv_status take_options(spmv_solver *s, const spmv_solver_options *o)
     return options_take(s->ctx, "preconditioner", &s->precond_options, sizeof s->precond_options, o->precond_options);
 }
 
+/* Makes the modes of the option coordinates, which then are near_null of the options. */
+static spmv_status take_coordinates(spmv_solver *s)
+{
+    int64_t bytes = 0;
+    if (s->options.own_precond != NULL)
+        return SPMV_OK;
+    const spmv_status st =
+        precond_take_coordinates(s->ctx, s->options.precond, &s->a, &s->precond_options, &s->modes, &bytes);
+    s->bytes += bytes;
+    return st;
+}
+
 /* updates: the values may be replaced later. */
 static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solver_options *options, bool updates,
                           spmv_solver **solver)
@@ -330,6 +342,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, const spmv_solve
     s->ctx = ctx;
     TRY(take_options(s, &o));
     TRY(take_matrix(s, a));
+    TRY(take_coordinates(s));
     /* on a GPU, products with values that stay are faster: renew_plan */
     s->plans_update = updates && !context_on_device(ctx);
     TRY(take_plan(s, s->plans_update));
@@ -370,6 +383,7 @@ void spmv_solver_destroy(spmv_solver *s)
         spmv_plan_destroy(s->plan);
     csr_free_context(s->ctx, &s->copies);
     spmv_free(s->ctx, s->narrow_val);
+    context_free(s->ctx, s->modes);
     context_freed(s->ctx);
     host_free(s->results);
     host_free(s->errors);

@@ -30,6 +30,7 @@ struct spmv_solver {
     /* what the solver owns of a and narrow */
     struct csr_copies copies;
     void *narrow_val;
+    void *modes;   /* near-null-space vectors made from the option coordinates; NULL: none */
     int64_t bytes; /* of these */
     spmv_plan *plan, *inner;
     bool plans_update; /* the plans can take new values */

@@ -97,6 +97,15 @@ typedef struct spmv_preconditioner_options {
     double fill;
 
     spmv_type near_null_type; /* of near_null: f64 or f32; default: the option type */
+
+    /* amg: the coordinates of the nodes, of which the vectors of spmv_rigid_body_modes are made;
+     * near_null must then be NULL. Coordinate j of node i is coordinates[i * dimensions + j], in
+     * host memory; read during the call. A node has as many rows as A divided by nodes: 2 or 3 with
+     * 2 dimensions, 3 or 6 with 3; the option block must be that or 0 (SPMV_ERROR_SIZE). A complex
+     * matrix: SPMV_ERROR_UNSUPPORTED. Default NULL, 0 and 0: not given. */
+    const double *coordinates;
+    int64_t nodes;
+    int dimensions; /* 2 or 3 */
 } spmv_preconditioner_options;
 
 /* Fills options with the defaults. size: sizeof(spmv_preconditioner_options). */
@@ -179,6 +188,35 @@ SPMV_API void spmv_preconditioner_options_init(spmv_preconditioner_options *opti
 SPMV_API spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, const spmv_csr *a,
                                                 const spmv_preconditioner_options *options,
                                                 spmv_preconditioner **preconditioner);
+
+/* The rigid body modes of elasticity: displacements without strain, which are the translations along
+ * the axes and the rotations around them, of nodes at given places. A v is nearly 0 for each mode v.
+ * The modes are orthonormal: the coordinates are moved to the middle of the nodes and divided by the
+ * largest distance from it, and each mode is made orthogonal to those before it.
+ *
+ *   a            the matrix, square, real, in either memory. In rows without entries beside the
+ *                diagonal other than 0, such as those of Dirichlet values, each mode is 0. NULL: no
+ *                row is left out.
+ *   nodes        may be 0
+ *   dimensions   d, 2 or 3
+ *   coordinates  nodes x d numbers, those of a node side by side, in host memory
+ *   block        the rows of a node: its d displacements along the axes and, if there are more rows,
+ *                its rotations. d = 2: block 2, or 3 with one rotation. d = 3: block 3, or 6 with
+ *                rotations around the three axes (shells, beams).
+ *   modes        room for nodes x block x 3 (d = 2) or 6 (d = 3) numbers in host memory. Element i
+ *                of mode j is modes[i * *count + j].
+ *   *count       the modes made, 3 or 6. A mode that depends on those before it is left out: with
+ *                d = 3 and block 3, one rotation if all nodes are on a line.
+ *
+ * Errors: SPMV_ERROR_ARGUMENT (NULL; dimensions; all of several nodes have the same coordinates),
+ * SPMV_ERROR_SIZE (a block that does not fit d; nodes x block is not the number of rows),
+ * SPMV_ERROR_NOT_FINITE (the message names the coordinate), SPMV_ERROR_LIMIT,
+ * SPMV_ERROR_UNSUPPORTED (a complex matrix), SPMV_ERROR_MEMORY.
+ * Determinism: the same bits every run and for any number of threads.
+ * Source of the orthogonalisation: T. Fukaya, Y. Nakatsukasa, Y. Yanagisawa, Y. Yamamoto,
+ * "CholeskyQR2", 2014. */
+SPMV_API spmv_status spmv_rigid_body_modes(spmv_context *ctx, const spmv_csr *a, int64_t nodes, int dimensions,
+                                           const double *coordinates, int block, double *modes, int *count);
 
 /* Makes a preconditioner from the application's own functions.
  *

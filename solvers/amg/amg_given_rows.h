@@ -12,7 +12,7 @@ struct amg_given {
     int64_t n, nnz;
     const void *values; /* of a, or NULL: ones */
     spmv_type type;     /* of them */
-    int64_t *verdict;   /* see check */
+    int64_t *verdict;   /* see check and alone */
 };
 
 struct amg_conversion {
@@ -66,6 +66,20 @@ AMG_ROW void TYPED(amg_check)(const struct amg_given *s, int64_t i)
             diagonal += amg_source(s->type, s->values, k);
     }
     s->verdict[i] = !(diagonal > 0 && diagonal <= 0x1.fffffffffffffp1023) ? 4 * i + 1 : !sorted ? 4 * i + 2 : INT64_MAX;
+}
+
+/* verdict_i = 1 if row i has no entry but 0 beside the diagonal, as a row of a Dirichlet value,
+ * else 0. */
+AMG_ROW void TYPED(amg_alone)(const struct amg_given *s, int64_t i)
+{
+    const int64_t begin = amg_offset(&s->a, i), end = amg_offset(&s->a, i + 1);
+    s->verdict[i] = 0;
+    if (begin < 0 || end < begin || end > s->nnz)
+        return;
+    for (int64_t k = begin; k < end; k++)
+        if (s->a.col[k] != i && amg_source(s->type, s->values, k) != 0)
+            return;
+    s->verdict[i] = 1;
 }
 
 /* to_k = source_k times the factor */

@@ -89,6 +89,7 @@ struct amg {
     double strength; /* threshold of a strong coupling */
     int block;       /* rows of a node of the first level */
     int nulls;       /* near-null-space vectors; 0: one, and nodes are rows */
+    int near_nulls;  /* of the caller */
     const void *near_null;
     spmv_type near_null_type;
 

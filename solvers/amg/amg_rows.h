@@ -27,6 +27,7 @@
  * line here and one function. */
 #define AMG_STEP_LIST(X)                                                                                               \
     X(CHECK, check, given)                                                                                             \
+    X(ALONE, alone, given)                                                                                             \
     X(CONVERT, convert, conversion)                                                                                    \
     X(NARROW, narrow, scaling)                                                                                         \
     X(WIDEN, widen, scaling)                                                                                           \

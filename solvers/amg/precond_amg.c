@@ -86,9 +86,11 @@ static void describe(struct amg *amg)
     spmv_preconditioner *m = amg->m;
     const double entries = (double)max_i64(amg->given.nnz, 1);
     double all = 0;
-    char rows[256] = "", nodes[32] = "";
+    char rows[256] = "", nodes[32] = "", vectors[32] = "";
     if (amg->block > 1)
         snprintf(nodes, sizeof nodes, "nodes of %d rows; ", amg->block);
+    if (amg->near_nulls > 0)
+        snprintf(vectors, sizeof vectors, "%d near-null vector%s; ", amg->near_nulls, plural(amg->near_nulls));
     m->bytes = amg->given_copies.bytes + amg->pool.bytes;
     for (int k = 0; k < amg->levels; k++) {
         const struct amg_level *l = &amg->level[k];
@@ -110,10 +112,10 @@ static void describe(struct amg *amg)
     m->levels = amg->levels;
     m->fallen = amg->left_out;
     snprintf(m->layout, sizeof m->layout,
-             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s of degree %d; the last level %s",
+             "%d level%s of %s row%s in %s, operator complexity %.3f; %s%s%s%s of degree %d; the last level %s",
              amg->levels, plural(amg->levels), rows, plural(amg->levels == 1 ? amg->level[0].rows : 0),
-             spmv_type_name(amg->type), all / entries, nodes, amg->classical ? "classical interpolation; " : "",
-             amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
+             spmv_type_name(amg->type), all / entries, nodes, vectors,
+             amg->classical ? "classical interpolation; " : "", amg->l1 ? "l1-jacobi" : "chebyshev", amg->degree,
              amg->plan_coarsest == NULL ? "smoothed"
              : amg->left_out > 0        ? "inverted, singular"
                                         : "inverted");
@@ -148,7 +150,7 @@ static spmv_status check_options(struct amg *amg, const spmv_preconditioner_opti
     if ((o->near_null != NULL) != (o->near_nulls > 0))
         return context_fail(amg->ctx, SPMV_ERROR_ARGUMENT, "preconditioner amg: near_nulls is %d, near_null is %s",
                             o->near_nulls, o->near_null != NULL ? "an array" : "NULL");
-    amg->nulls = o->near_nulls;
+    amg->nulls = amg->near_nulls = o->near_nulls;
     return SPMV_OK;
 }
 

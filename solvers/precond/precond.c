@@ -293,11 +293,11 @@ static spmv_status check_type(spmv_context *ctx, const spmv_csr *a, spmv_type *t
 
 static spmv_status check_options(spmv_context *ctx, spmv_preconditioner_options *o)
 {
-    const spmv_status st = OPTIONS_CHECK(ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64},
-                                         {"degree", o->degree, -1, PRECOND_DEGREE}, {"steps", o->steps, 0, 1000},
-                                         {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
-                                         {"near_nulls", o->near_nulls, 0, AMG_NULLS},
-                                         {"update_values", o->update_values, 0, 1}, {"general", o->general, 0, 1});
+    const spmv_status st = OPTIONS_CHECK(
+        ctx, "spmv_preconditioner_create", {"block", o->block, 0, 64}, {"degree", o->degree, -1, PRECOND_DEGREE},
+        {"steps", o->steps, 0, 1000}, {"shift", o->shift, 0, INFINITY}, {"strength", o->strength, 0, 1},
+        {"near_nulls", o->near_nulls, 0, AMG_NULLS}, {"nodes", (double)o->nodes, 0, INFINITY},
+        {"dimensions", o->dimensions, 0, 3}, {"update_values", o->update_values, 0, 1}, {"general", o->general, 0, 1});
     if (st != SPMV_OK)
         return st;
     const bool given = o->lowest != 0 || o->highest != 0;
@@ -487,6 +487,8 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
 {
     spmv_status st = SPMV_OK;
     const double begin = monotonic_seconds();
+    void *modes = NULL;
+    int64_t modes_bytes = 0;
     spmv_preconditioner_options o;
     struct precond_source source = {.a = a, .options = &o, .bad = INT64_MAX};
     st = context_need(ctx, "spmv_preconditioner_create", "preconditioner", preconditioner);
@@ -507,11 +509,18 @@ spmv_status spmv_preconditioner_create(spmv_context *ctx, const char *name, cons
     TRY(csr_check_square(ctx, "spmv_preconditioner_create", a->rows, a->cols));
     TRY(check_type(ctx, a, &o.type));
     TRY(check_options(ctx, &o));
+    TRY(precond_take_coordinates(ctx, name, a, &o, &modes, &modes_bytes));
     st = kind == NULL ? make_chosen(ctx, &source, preconditioner)
                       : make_kind(ctx, kind, &source, CHOICE_NAMED, preconditioner);
+    if (st == SPMV_OK && o.update_values) {
+        (*preconditioner)->modes = modes;
+        (*preconditioner)->modes_bytes = modes_bytes;
+        modes = NULL;
+    }
     if (st == SPMV_OK)
         (*preconditioner)->seconds = monotonic_seconds() - begin;
 done:
+    context_free(ctx, modes);
     source_close(ctx, &source);
     return st;
 }
@@ -586,6 +595,7 @@ void spmv_preconditioner_destroy(spmv_preconditioner *m)
     if (m->destroy != NULL)
         m->destroy(m->self);
     spmv_matrix_destroy(m->filled);
+    context_free(m->ctx, m->modes);
     host_free(m);
 }
 
@@ -623,7 +633,7 @@ spmv_status spmv_preconditioner_describe(const spmv_preconditioner *m, spmv_prec
                                            .layout = m->layout,
                                            .type = m->type,
                                            .rows = m->rows,
-                                           .bytes = m->bytes,
+                                           .bytes = m->bytes + m->modes_bytes,
                                            .seconds = m->seconds,
                                            .lowest = m->lowest,
                                            .highest = m->highest,

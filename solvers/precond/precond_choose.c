@@ -400,7 +400,8 @@ static const struct rule {
     {"none", NULL, STAGE_GIVEN, not_positive,
      "the diagonal entry of row {bad row} is {bad value}: the matrix is not positive definite, as other "
      "preconditioners require"},
-    {"amg", NULL, STAGE_GIVEN, near_null_given, "near-null-space vectors are given, which only multigrid uses"},
+    {"amg", NULL, STAGE_GIVEN, near_null_given,
+     "near-null-space vectors or coordinates are given, which only multigrid uses"},
     {"cholesky", NULL, STAGE_ENVELOPE, narrow,
      "a complete factor within an envelope of {envelope} entries, {fill} times those of the matrix, takes {products} "
      "multiplications: less time than the iterations of other methods"},

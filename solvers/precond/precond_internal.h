@@ -41,6 +41,8 @@ struct spmv_preconditioner {
     char why[PRECOND_SENTENCE];
     char layout[PRECOND_SENTENCE];
     spmv_matrix *filled; /* the matrix that M was made of, if it is not the caller's; NULL: it is */
+    void *modes;         /* near-null-space vectors made from coordinates, for new values; NULL: none */
+    int64_t modes_bytes;
 };
 
 /* The envelope of a symmetric matrix in some order of its rows: in each row the places from the
@@ -75,6 +77,12 @@ struct precond_source {
     struct envelope envelope; /* if envelope_find was called */
     const spmv_preconditioner_options *options;
 };
+
+/* For amg and "auto": replaces the coordinates in the options by the rigid body modes (amg_rigid.c),
+ * near_null, and sets block. *vectors: these modes in the context's memory, which the caller frees
+ * with context_free after the last use of the options; NULL: there are none. */
+spmv_status precond_take_coordinates(spmv_context *ctx, const char *name, const spmv_csr *a,
+                                     spmv_preconditioner_options *o, void **vectors, int64_t *bytes);
 
 /* Sets source->envelope, once: in the matrix's own order or in reverse Cuthill-McKee order,
  * whichever takes fewer multiplications. The matrix must have been read. */

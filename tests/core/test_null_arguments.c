@@ -183,8 +183,11 @@ CALL(function_parse, arg(0, "copy"), arg(1, host))
 CALL(predicate_parse, arg(0, "less"), arg(1, host))
 CALL(op_identity, SUM, arg(0, host))
 
+static double host_modes[3 * N];
+static int mode_count;
 static const spmv_preconditioner_class own = {.size = sizeof own, .name = "own", .apply = no_precond};
 CALL(preconditioner_create, C, arg(3, NULL), arg(1, &csr), arg(4, NULL), arg(2, &made))
+CALL(rigid_body_modes, C, arg(4, NULL), N / 2, 2, arg(1, host), 2, arg(2, host_modes), arg(3, &mode_count))
 CALL(preconditioner_wrap, C, SPMV_F64, N, arg(1, &own), arg(3, NULL), arg(2, &made))
 CALL(preconditioner_apply, arg(0, jacobi), arg(1, x), arg(2, y))
 CALL(preconditioner_update_values, arg(0, renewed), arg(1, x))
@@ -322,6 +325,7 @@ static const struct function functions[] = {
     ROW(predicate_parse, 2, 0),
     ROW(op_identity, 1, 0),
     ROW(preconditioner_create, 3, 2),
+    ROW(rigid_body_modes, 4, 1),
     ROW(preconditioner_wrap, 3, 1),
     ROW(preconditioner_apply, 3, 0),
     ROW(preconditioner_update_values, 2, 0),

@@ -135,6 +135,8 @@ static spmv_status make_context(spmv_context *ctx, const spmv_csr *a, const unio
     X(precond, make_precond, drop, double, -2, 1, 0, 0.999)                                                            \
     X(precond, make_precond, fill, double, 0.5, 1e7, 1, 1e6)                                                           \
     X(precond, make_precond, near_null_type, spmv_type, SPMV_I32, SPMV_C64, SPMV_F32, SPMV_F64)                        \
+    X(precond, make_precond, nodes, int64_t, -1, NAN, 0, 9e15)                                                         \
+    X(precond, make_precond, dimensions, int, -1, 4, 0, 3)                                                             \
     X(precond, make_solver_of_options, block, int, -1, 65, 0, 64)                                                      \
     X(precond, make_solver_of_options, drop, double, -2, 1, 0, 0.999)                                                  \
     X(plan, make_plan, operation, spmv_operation, 3, 99, 0, 2)                                                         \

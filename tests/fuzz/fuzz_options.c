@@ -85,6 +85,8 @@ static void take_matrix(struct input *in, struct system *s)
 
 static void take_options(struct input *in, spmv_solver_options *o, spmv_preconditioner_options *p)
 {
+    enum { NODES = 8 };
+    static const double places[3 * NODES] = {0, 1, 4, 2, 2, 1, 0, 3, 3, 5, 1, 7, 2, 8, 8, 1};
     static const char *const methods[] = {"auto", "cg", "minres", "gmres", "bicgstab", "direct", "no such"};
     static const char *const preconds[] = {"auto",     "none", "jacobi", "block-jacobi", "chebyshev", "ic0",
                                            "cholesky", "ilu0", "ilut",   "amg",          "no such"};
@@ -115,6 +117,9 @@ static void take_options(struct input *in, spmv_solver_options *o, spmv_precondi
     p->update_values = next(in) % 4 == 0 ? integer(in, 0) : 0;
     p->near_nulls = next(in) % 8 == 0 ? integer(in, 0) : 0;
     p->smoother = next(in) % 4 == 0 ? name(in, smoothers, 3) : NULL;
+    p->coordinates = next(in) % 8 == 0 ? places : NULL;
+    p->nodes = p->coordinates != NULL ? 1 + next(in) % NODES : 0;
+    p->dimensions = p->coordinates != NULL ? integer(in, 2) : 0;
     o->precond_options = p;
 }
 
