@@ -98,9 +98,9 @@ static int64_t of_multiplying(const struct work *w)
 }
 
 /* Preconditioners that grow with the entries: the factors of ic0 and their transposes during
- * set-up; the envelope of cholesky, at most 10 times the entries; the levels of amg, which auto takes
- * with near-null-space vectors. The others store a few numbers per row, and so does what auto falls
- * back on. */
+ * set-up; the envelope of cholesky, at most 10 times the entries; the levels of amg, which auto
+ * takes with near-null-space vectors or coordinates. The others store a few numbers per row, and so
+ * does what auto falls back on. */
 static int64_t of_preconditioner(const struct work *w)
 {
     const char *const name = w->o->precond;
@@ -113,8 +113,8 @@ static int64_t of_preconditioner(const struct work *w)
         return plus(times(entries, 80), times(w->rows, 64));
     if (strcmp(name, "all") == 0)
         return plus(times(entries, 80), times(w->rows, 128));
-    if (strcmp(name, "amg") == 0 || w->o->near_null != NULL)
-        return plus(times(entries, 64), times(w->rows, 128));
+    if (strcmp(name, "amg") == 0 || w->o->near_null != NULL || w->o->coordinates != NULL)
+        return plus(times(entries, 64), times(w->rows, w->o->coordinates != NULL ? 256 : 128));
     return times(w->rows, 8 * w->value);
 }
 

@@ -144,6 +144,9 @@ static const struct row rows[] = {
     {"near-null", .argument = "FILE", READ_FILE(near_null), .of = "amg ", .group = GROUP_SOLVE,
      .help = "amg: vectors v with A v near 0, such as rigid body modes; a file with as many rows as A and up to 8 "
              "columns, or a SPEC such as rigid3d:N (default: ones)"},
+    {"coordinates", .argument = "FILE", READ_FILE(coordinates), .of = "amg ", .group = GROUP_SOLVE,
+     .help = "amg, elasticity: the coordinates of the nodes, from which the rigid body modes are made; a file with a "
+             "row for each node and 2 or 3 columns (default: none)"},
     {"block", .argument = "N", COUNT(block, 1, 64), .of = "block-jacobi amg ", .group = GROUP_SOLVE,
      .help = "block-jacobi: rows of a block (default: 16); amg: unknowns of a node, up to 8 (default: found)"},
     {"degree", .argument = "N", COUNT(degree, 0, 100), .of = "chebyshev amg ", .group = GROUP_SOLVE,

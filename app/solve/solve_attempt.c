@@ -83,6 +83,9 @@ static spmv_status make_solver(struct job *job, struct attempt *a)
     spmv_preconditioner_options_init(&precond, sizeof precond);
     precond.near_null = job->near_null;
     precond.near_nulls = job->near_nulls;
+    precond.coordinates = job->coordinates;
+    precond.nodes = job->nodes;
+    precond.dimensions = job->dimensions;
     precond.block = o->block;
     precond.degree = o->degree;
     precond.drop = o->drop;

@@ -125,6 +125,12 @@ static bool is_indefinite(const spmv_csr *a, const struct values *v)
 
 /* ---------------------------------------------------------------- the choice */
 
+/* What --precond auto takes for certain. */
+static bool wants_amg(const struct options *o)
+{
+    return choice_is_auto(o->precond) && (o->near_null != NULL || o->coordinates != NULL);
+}
+
 spmv_status job_decide(const struct job *job)
 {
     struct place *const place = job->place;
@@ -143,8 +149,7 @@ spmv_status job_decide(const struct job *job)
                                       .indefinite = is_indefinite(a, &values),
                                       .heaviest = values.heaviest,
                                       .solver = o->solver,
-                                      .precond =
-                                          o->near_null != NULL && choice_is_auto(o->precond) ? "amg" : o->precond,
+                                      .precond = wants_amg(o) ? "amg" : o->precond,
                                       .most_steps = o->max_iterations,
                                       .threads = spmv_context_threads(place->ctx),
                                       .cpu_only = cpu_only(o, named, sizeof named)};

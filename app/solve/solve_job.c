@@ -94,6 +94,7 @@ void job_release(struct job *job)
     spmv_free(place->ctx, job->context_b);
     spmv_free(place->ctx, job->context_x);
     spmv_free(place->ctx, job->near_null);
+    spmv_host_free(job->coordinates);
     place_free_loaded(place, job->b_read);
     place_free_loaded(place, job->x0);
     place_free(place, job->b_made);

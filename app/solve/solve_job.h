@@ -24,6 +24,9 @@ struct job {
     void *context_b, *context_x; /* in the context's memory, not on ranks */
     void *near_null;             /* in the context's memory, near_nulls numbers a row; NULL: none */
     int near_nulls;
+    void *coordinates; /* f64, dimensions numbers a node; NULL: none */
+    int64_t nodes;
+    int dimensions;
     double look_seconds, upload_seconds, made_seconds;
     int columns; /* right-hand sides */
     double goal; /* the smallest tolerance that is not 0 */

@@ -37,6 +37,9 @@ spmv_status job_check_options(const struct options *o, struct wish *wish)
         complain("--solution %s: must be ones or random", o->solution);
         return SPMV_ERROR_ARGUMENT;
     }
+    if (o->near_null != NULL && o->coordinates != NULL)
+        return report(SPMV_ERROR_ARGUMENT, "--near-null and --coordinates exclude each other: the rigid body modes of "
+                                           "the coordinates are the near-null-space vectors");
     if (o->inner && (o->type != SPMV_F64 || o->mixed))
         return report(SPMV_ERROR_TYPE, "--inner needs --type f64: its inner iterations are in f32");
     if (o->plot != NULL)
@@ -232,6 +235,40 @@ static spmv_status load_near_null(struct job *job)
     return st;
 }
 
+/* A coordinate file has rows nodes and cols dimensions. */
+static spmv_status check_coordinates(const struct job *job, int64_t rows, int64_t cols)
+{
+    const char *const path = job->o->coordinates;
+    const int64_t n = job->in.view.rows;
+    if (cols != 2 && cols != 3)
+        complain("%s has %lld x %lld numbers: --coordinates needs a row for each node, with 2 or 3 columns%s", path,
+                 (long long)rows, (long long)cols,
+                 rows == 2 || rows == 3 ? ": here rows and columns are exchanged" : "");
+    else if (rows == 0 || n % rows != 0)
+        complain("%s has the coordinates of %lld node%s: %.180s has %lld row%s, which is not a multiple", path,
+                 (long long)rows, plural(rows), job->in.argument, (long long)n, plural(n));
+    else
+        return SPMV_OK;
+    return SPMV_ERROR_SIZE;
+}
+
+/* --coordinates: in host memory. */
+static spmv_status load_coordinates(struct job *job)
+{
+    spmv_context *const ctx = job->place->ctx;
+    int64_t cols = 0;
+    if (job->o->coordinates == NULL)
+        return SPMV_OK;
+    if (type_is_complex(job->type))
+        return report(SPMV_ERROR_UNSUPPORTED, "--coordinates is for real matrices");
+    const spmv_status st = spmv_vectors_read(ctx, job->o->coordinates, SPMV_F64, &job->coordinates, &job->nodes, &cols);
+    progress_end();
+    if (st != SPMV_OK)
+        return report(st, spmv_last_error(ctx));
+    job->dimensions = cols == 2 ? 2 : 3;
+    return check_coordinates(job, job->nodes, cols);
+}
+
 static spmv_status prepare(struct job *job, const char *b_path)
 {
     const struct options *o = job->o;
@@ -240,6 +277,8 @@ static spmv_status prepare(struct job *job, const char *b_path)
         st = job_decide(job);
     if (st == SPMV_OK)
         st = load_near_null(job);
+    if (st == SPMV_OK)
+        st = load_coordinates(job);
     if (st != SPMV_OK)
         return st;
     job->p =

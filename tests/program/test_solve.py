@@ -439,6 +439,56 @@ class NearNull(Solve):
         turned = self.write("turned.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n")
         self.assertIn("--near-null is for real matrices", self.run_solve(4, turned, "--near-null", broken))
 
+    def coordinates(self, name, side, dimensions, form="{:.17g}"):
+        """Those of the nodes of elasticity2d:side or elasticity3d:side, in a text file."""
+        nodes = [[p // side**axis % side for axis in range(dimensions)] for p in range(side**dimensions)]
+        return self.write(name, "".join(" ".join(form.format(3 + 0.1 * x) for x in node) + "\n" for node in nodes))
+
+    def test_coordinates(self):
+        """As with the rigid body modes, for text and Matrix Market."""
+        for spec, side, dimensions in (("elasticity2d:20", 20, 2), ("elasticity3d:7", 7, 3)):
+            expected = self.iterations(spec, "--near-null", f"rigid{dimensions}d:{side}", "--block", str(dimensions))
+            text = self.coordinates("nodes.txt", side, dimensions)
+            with open(text) as file:
+                rows = file.read().splitlines()
+            columns = zip(*(row.split() for row in rows))
+            dense = self.write(
+                "nodes.mtx",
+                f"%%MatrixMarket matrix array real general\n{len(rows)} {dimensions}\n"
+                + "\n".join(number for column in columns for number in column) + "\n",
+            )  # fmt: skip
+            for path, *more in ([text], [dense, "--block", str(dimensions)], [text, "--type", "mixed"], [text, "--inner"]):
+                found = self.iterations(spec, "--coordinates", path, *more)
+                self.assertLessEqual(abs(found - expected), 1 + 3 * ("--inner" in more), (spec, path, more))
+            said = self.ok("solve", spec, "--coordinates", text, "--vectors", "2", "-o", os.devnull).stderr
+            self.assertIn("coordinates are given, which only multigrid uses", " ".join(said.replace("spmv: ", "").split()))
+            self.assertIn(f"{3 * dimensions - 3} near-null vectors", " ".join(said.replace("spmv: ", "").split()))
+
+    def test_refusals_of_coordinates(self):
+        plane, space = self.coordinates("plane.txt", 3, 2), self.coordinates("space.txt", 3, 3)
+        line = self.write("line.txt", "1\n2\n3\n")
+        turned = self.write("turned.txt", "1 2 3 4 5 6 7 8 9\n1 2 3 1 2 3 1 2 3\n")
+        same = self.coordinates("same.txt", 3, 2, "1")
+        broken = self.write("broken.txt", "0 1\n" * 2 + "nan 3\n" + "1 0\n" * 6)
+        cases = [
+            (4, [line], "line.txt has 3 x 1 numbers: --coordinates needs a row for each node, with 2 or 3 columns"),
+            (4, [turned], "turned.txt has 2 x 9 numbers: --coordinates needs a row for each node, with 2 or 3 columns: "
+                          "here rows and columns are exchanged"),
+            (4, [space], "space.txt has the coordinates of 27 nodes: elasticity2d:3 has 18 rows, which is not a multiple"),
+            (4, [self.write("few.txt", "0 0\n1 0\n")], "nodes of 9 rows with 2 coordinates: a node has 2 displacements"),
+            (4, [plane, "--block", "3"], "coordinates of 9 nodes: 2 of the 18 rows belong to a node, block is 3"),
+            (1, [same], "all 9 nodes have the same coordinates"),
+            (7, [broken], "coordinate 1 of node 3 is nan"),
+            (1, [plane, "--near-null", "rigid2d:3"], "--near-null and --coordinates exclude each other"),
+            (1, [plane, "--precond", "jacobi"], "--coordinates is for --precond amg, auto and all, not for jacobi"),
+        ]  # fmt: skip
+        for code, arguments, message in cases:
+            said = self.run_solve(code, "elasticity2d:3", "--coordinates", *arguments)
+            self.assertIn(message, said)
+            self.assertNotIn("solved", said)
+        turned = self.write("complex.mtx", "%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 2 0\n")
+        self.assertIn("--coordinates is for real matrices", self.run_solve(4, turned, "--coordinates", plane))
+
     def levels(self, *arguments):
         """The rows of the levels of amg."""
         return re.search(r"levels of ([\d, ]+)", self.ok("solve", *arguments, "-o", os.devnull).stderr).group(1)
