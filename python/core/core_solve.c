@@ -142,7 +142,8 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     spmv_preconditioner_options p;
     int type;
     long long max_iterations;
-    unsigned long long near_null;
+    long long nodes;
+    unsigned long long near_null, coordinates;
     PyObject *arrays = NULL;
     object *own = NULL;
     call_state state;
@@ -150,14 +151,16 @@ static PyObject *solver_new(PyObject *module, PyObject *arguments)
     (void)module;
     spmv_solver_options_init(&o, sizeof o);
     spmv_preconditioner_options_init(&p, sizeof p);
-    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiO&O", to_context, &c, to_csr, &a, &o.solver,
+    if (!PyArg_ParseTuple(arguments, "O&O&zzziiiddLii(iiiddddddzi)KiKLiO&O", to_context, &c, to_csr, &a, &o.solver,
                           &o.precond, &o.rung, &type, &o.vectors, &o.inner, &o.rtol, &o.atol, &max_iterations,
                           &o.restart, &o.symmetry_check, &p.block, &p.degree, &p.steps, &p.shift, &p.strength, &p.fill,
                           &p.drop, &p.lowest, &p.highest, &p.smoother, &p.update_values, &near_null, &p.near_nulls,
-                          to_precond_or_none, &own, &arrays))
+                          &coordinates, &nodes, &p.dimensions, to_precond_or_none, &own, &arrays))
         return NULL;
     o.own_precond = own != NULL ? own->made : NULL;
     p.near_null = address(near_null);
+    p.coordinates = address(coordinates);
+    p.nodes = nodes;
     o.type = (spmv_type)type;
     o.max_iterations = max_iterations;
     o.precond_options = &p;

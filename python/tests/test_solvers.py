@@ -255,6 +255,44 @@ def test_solver(system):
     assert mixed.converged and mixed.true_residual <= mixed.tolerance
 
 
+def test_coordinates():
+    """The rigid body modes of coordinates, which need not live as long as the solver."""
+    A = spmv.generate("elasticity2d:20")
+    b = A @ vector(800)
+    y, x = np.mgrid[0:20.0, 0:20.0]
+    nodes = np.column_stack([x.ravel(), y.ravel()])
+    modes = spmv.generate("rigid2d:20").toarray()
+    expected = spmv.solve(A, b, options={"near_null": modes, "block": 2}).iterations
+    for given in (nodes, np.asfortranarray(nodes), nodes.astype(np.float32), nodes.astype(int).tolist(), 5 + 1e-3 * nodes):
+        result = spmv.solve(A, b, coordinates=given)
+        assert result.converged and result.preconditioner == "amg" and abs(result.iterations - expected) <= 1
+    own = nodes.copy()
+    solver = spmv.Solver(A, "amg", coordinates=own, options={"block": 2, "update_values": True})
+    first = solver.solve(b)
+    own[:] = np.nan
+    solver.update_values(A.data * 2)
+    assert solver.solve(b).iterations == first.iterations
+    assert solver.solve(np.column_stack([b, 2 * b])).converged
+    np.testing.assert_allclose(2 * (A @ (solver.H @ b)), b, atol=1e-6 * np.linalg.norm(b))
+    for wrong, error, text in (
+        (nodes[1:], ValueError, "399 nodes: the 800 rows"),
+        (nodes[:200], ValueError, "nodes of 4 rows with 2 coordinates"),
+        (nodes[:, 0], ValueError, "coordinates have the shape"),
+        (nodes.T, ValueError, "coordinates have the shape"),
+        (nodes * 1j, TypeError, "real numbers"),
+        (np.where(nodes == 3, np.nan, nodes), ValueError, "must be finite"),
+        (0 * nodes, ValueError, "the same coordinates"),
+    ):
+        with pytest.raises(error, match=text):
+            spmv.Solver(A, coordinates=wrong)
+    with pytest.raises(ValueError, match="both given"):
+        spmv.Solver(A, coordinates=nodes, options={"near_null": modes})
+    with pytest.raises(ValueError, match="for the preconditioners"):
+        spmv.Solver(A, "jacobi", coordinates=nodes)
+    with pytest.raises(NotImplementedError, match="real matrices"):
+        spmv.Solver(A * (1 + 0j), coordinates=nodes)
+
+
 def test_several_right_hand_sides(system):
     A, x, b = system
     B = np.column_stack([b, 2 * b, np.zeros(900)])

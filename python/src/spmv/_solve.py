@@ -143,6 +143,11 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         (amg), ``drop`` (ilut), ``fill`` (ilut, cholesky), ``update_values`` (amg: True: new values
         keep the aggregates and patterns, which is quicker than to make it again), and ``near_null``
         (amg): an array with a row for each row of A and up to 8 columns v with A v near 0.
+    coordinates : array, optional
+        For elasticity: a row for each node, with its 2 or 3 coordinates. ``"amg"`` makes the rigid
+        body modes from them, in place of the option ``near_null``, and ``"auto"`` takes ``"amg"``.
+        The rows of A are numbered node by node: 2 displacements for each node, or these and a
+        rotation; in space 3, or these and 3 rotations.
     device, shape, copy
         As for ``Plan``.
     precond
@@ -178,6 +183,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         check_symmetry: bool = True,
         rung: str = "auto",
         options: dict[str, Any] | None = None,
+        coordinates: Any = None,
         device: Any = "auto",
         shape: tuple[int, int] | None = None,
         copy: bool = False,
@@ -215,8 +221,14 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         self._settings = dict(
             preconditioner=preconditioner, solver=solver, rtol=rtol, atol=atol, maxiter=maxiter, restart=restart,
             inner=inner, check_symmetry=check_symmetry, rung=rung, options=options,
+            coordinates=coordinates,
         )  # fmt: skip
         self._near_null = None if given["near_null"] is None else self._vectors_near_null(given["near_null"])
+        self._coordinates = None
+        if coordinates is not None:
+            if not isinstance(preconditioner, str) or preconditioner not in ("auto", "amg"):
+                raise ValueError("coordinates are for the preconditioners 'amg' and 'auto'")
+            self._coordinates = self._settings["coordinates"] = _host_coordinates(coordinates, context)
         # kind: of the arrays that an operator as preconditioner gets
         self._calling = calling = threading.local()
         own = None
@@ -251,7 +263,7 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
         return v
 
     def _make(self) -> Any:
-        v = self._near_null
+        v, at = self._near_null, self._coordinates
         return _core.solver(
             self._context._handle,
             self._parts,
@@ -259,6 +271,8 @@ class Solver(_Base):  # type: ignore[misc, valid-type]
             self._options,
             v.address if v is not None else 0,
             v.shape[1] if v is not None and len(v.shape) == 2 else int(v is not None),
+            at.ctypes.data if at is not None else 0,
+            *(at.shape if at is not None else (0, 0)),
             self._own,
             (self._keep, self._options, self._own),
         )
@@ -481,6 +495,16 @@ def _numbers(given: dict[str, Any]) -> tuple[Any, ...]:
         else:
             made.append(str(value))
     return tuple(made)
+
+
+def _host_coordinates(array: Any, context: Context) -> np.ndarray:
+    """A copy of coordinates, as the library reads them."""
+    v = view(array, "coordinates", context)
+    if v.dtype.kind not in "biuf":
+        raise TypeError(f"coordinates have the type {v.dtype}, real numbers are needed")
+    if len(v.shape) != 2 or v.shape[1] not in (2, 3):
+        raise ValueError(f"coordinates have the shape {v.shape}: a row for each node, with 2 or 3 columns, is needed")
+    return np.array(as_numpy(v) if v.on_host else downloaded(context, v), np.float64, order="C")
 
 
 def _row(result: Result) -> dict[str, Any]:
