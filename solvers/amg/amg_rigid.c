@@ -21,7 +21,7 @@
 #include "solvers/amg/amg_internal.h"
 #include "solvers/precond/precond_internal.h"
 
-enum { AXES = 3, MODES = 6, ROWS_OF_TILE = 1024 };
+enum { AXES = 3, MODES = 6, NODES_OF_TILE = 256 };
 
 /* A mode is left out if its part orthogonal to those before has at most this share of its square.
  * Nodes on a line up to rounding have some 1e-32. */
@@ -37,6 +37,7 @@ struct rigid {
     double *b;                  /* rows x modes, by rows */
     double *sums;               /* of each tile: modes x modes */
     double upper[MODES][MODES]; /* U */
+    double inverse[MODES];      /* of its diagonal entries; 0 of modes that are left out */
     bool kept[MODES];
 };
 
@@ -48,36 +49,41 @@ static double turned(int around, int axis, const double *p)
     return axis == (around + 1) % AXES ? -p[(around + 2) % AXES] : p[(around + 1) % AXES];
 }
 
-/* Element `mode` of row i. */
-static double element_of(const struct rigid *s, int64_t i, int mode)
+/* Element `mode` of the row of this component of a node, which is p - c, scaled. */
+static double element_of(const struct rigid *s, const double *p, int component, int mode)
 {
-    const int component = (int)(i % s->block), d = s->dimensions;
-    const double *const given = s->coordinates + i / s->block * d;
-    const int around = d == 2 ? 2 : mode - d; /* of a rotation */
-    double p[AXES] = {0};
-    if (s->alone != NULL && s->alone[i] != 0)
-        return 0;
+    const int d = s->dimensions, around = d == 2 ? 2 : mode - d; /* of a rotation */
     if (mode < d)
         return component == mode;
-    if (component >= d) /* a rotation */
-        return d == 2 || component - d == around ? s->factor : 0;
-    for (int axis = 0; axis < d; axis++)
-        p[axis] = (given[axis] - s->middle[axis]) * s->factor;
-    return turned(around, component, p);
+    if (component < d)
+        return turned(around, component, p);
+    return d == 2 || component - d == around ? s->factor : 0;
+}
+
+static struct range nodes_of(const struct rigid *s, int64_t tile)
+{
+    return (struct range){tile * NODES_OF_TILE, min_i64(s->rows / s->block, (tile + 1) * NODES_OF_TILE)};
 }
 
 static struct range rows_of(const struct rigid *s, int64_t tile)
 {
-    return (struct range){tile * ROWS_OF_TILE, min_i64(s->rows, (tile + 1) * ROWS_OF_TILE)};
+    const struct range nodes = nodes_of(s, tile);
+    return (struct range){nodes.begin * s->block, nodes.end * s->block};
 }
 
 static void fill_tile(void *state, int64_t tile)
 {
     const struct rigid *const s = state;
-    const struct range r = rows_of(s, tile);
-    for (int64_t i = r.begin; i < r.end; i++)
-        for (int j = 0; j < s->modes; j++)
-            s->b[i * s->modes + j] = element_of(s, i, j);
+    const struct range nodes = nodes_of(s, tile);
+    int64_t row = nodes.begin * s->block;
+    for (int64_t node = nodes.begin; node < nodes.end; node++) {
+        double p[AXES] = {0};
+        for (int axis = 0; axis < s->dimensions; axis++)
+            p[axis] = (s->coordinates[node * s->dimensions + axis] - s->middle[axis]) * s->factor;
+        for (int component = 0; component < s->block; component++, row++)
+            for (int j = 0; j < s->modes; j++)
+                s->b[row * s->modes + j] = s->alone != NULL && s->alone[row] != 0 ? 0 : element_of(s, p, component, j);
+    }
 }
 
 static void gram_tile(void *state, int64_t tile)
@@ -85,13 +91,14 @@ static void gram_tile(void *state, int64_t tile)
     const struct rigid *const s = state;
     const struct range r = rows_of(s, tile);
     const int k = s->modes;
-    double *const sum = s->sums + tile * k * k;
-    for (int e = 0; e < k * k; e++)
-        sum[e] = 0;
-    for (int64_t i = r.begin; i < r.end; i++)
+    double sum[MODES * MODES] = {0};
+    for (int64_t i = r.begin; i < r.end; i++) {
+        const double *const row = s->b + i * k;
         for (int j = 0; j < k; j++)
             for (int l = j; l < k; l++)
-                sum[j * k + l] += s->b[i * k + j] * s->b[i * k + l];
+                sum[j * k + l] += row[j] * row[l];
+    }
+    memcpy(s->sums + tile * k * k, sum, (size_t)(k * k) * sizeof *sum);
 }
 
 /* B = B U^-1; the columns of modes that are left out become 0. */
@@ -105,7 +112,7 @@ static void solve_tile(void *state, int64_t tile)
             double value = row[j];
             for (int l = 0; l < j; l++)
                 value -= row[l] * s->upper[l][j];
-            row[j] = s->kept[j] ? value / s->upper[j][j] : 0;
+            row[j] = value * s->inverse[j];
         }
     }
 }
@@ -126,12 +133,12 @@ static void factorise(struct rigid *s, int64_t tiles)
         for (int l = 0; l < j; l++)
             pivot -= s->upper[l][j] * s->upper[l][j];
         s->kept[j] = pivot > DEPENDENT * square;
-        s->upper[j][j] = s->kept[j] ? sqrt(pivot) : 0;
+        s->inverse[j] = s->kept[j] ? 1 / sqrt(pivot) : 0;
         for (int m = j + 1; m < k; m++) {
             double value = s->upper[j][m];
             for (int l = 0; l < j; l++)
                 value -= s->upper[l][j] * s->upper[l][m];
-            s->upper[j][m] = s->kept[j] ? value / s->upper[j][j] : 0;
+            s->upper[j][m] = value * s->inverse[j];
         }
     }
 }
@@ -153,7 +160,7 @@ static void compact(struct rigid *s)
 static spmv_status make_modes(spmv_context *ctx, struct rigid *s)
 {
     spmv_status st = SPMV_OK;
-    const int64_t tiles = ceil_divide(s->rows, ROWS_OF_TILE);
+    const int64_t tiles = ceil_divide(s->rows / s->block, NODES_OF_TILE);
     TRY(host_alloc(ctx, tiles * s->modes * s->modes * 8, "rigid body modes", (void **)&s->sums));
     tiles_each(ctx, tiles, fill_tile, s);
     for (int pass = 0; pass < 2; pass++) {
