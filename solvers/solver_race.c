@@ -153,20 +153,21 @@ static void write_left(const struct runner *r, char text[64])
         snprintf(text, 64, "the residual did not fall");
 }
 
-/* The verdict: the solver keeps the winner, and the reason. */
+/* The verdict: the solver keeps the winner, and the reason. The other one is destroyed. */
 static void settle(spmv_solver *s, const struct runner *winner, const struct runner *loser)
 {
     char left[64];
     write_left(loser, left);
     spmv_preconditioner *const best = *winner->precond, *const other = *loser->precond;
     s->precond = best;
-    s->rival = other;
+    s->rival = NULL;
     s->settled = true;
     snprintf(s->verdict, sizeof s->verdict, "%s", precond_name(best));
     snprintf(s->why_verdict, sizeof s->why_verdict,
              "found while solving: after %lld iterations with %s %s; with %s it took %lld in all",
              (long long)loser->iterations, loser->name, left, winner->name, (long long)winner->iterations);
     snprintf(best->why, sizeof best->why, "%s", s->why_verdict);
+    spmv_preconditioner_destroy(other); /* at the end of the solve, if that began with it */
 }
 
 bool solver_races(const spmv_solver *s)

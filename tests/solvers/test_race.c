@@ -311,7 +311,9 @@ static void convection(void **state)
     } cases[] = {{"convdiff2d:100,100", "ilut", "takes less work than multigrid"},
                  {"convdiff3d:20,0.1", "amg", "ilut would take more work, an estimate: after "}};
     spmv_context *ctx = *state;
-    for (size_t c = 0; c < (SLOW ? 0 : sizeof cases / sizeof *cases); c++) {
+    if (SLOW)
+        skip();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         spmv_matrix *matrix = NULL;
         spmv_csr a;
         assert_ok(ctx, spmv_matrix_generate(ctx, cases[c].spec, SPMV_F64, &matrix));
