@@ -482,7 +482,7 @@ static spmv_status check_on_device(spmv_context *ctx, const char *name, const sp
 {
     spmv_status st = SPMV_OK;
     struct csr_faults faults = {0};
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     spmv_csr pattern = *a;
     pattern.val = NULL;
     if (a->rows > 0)

@@ -38,7 +38,7 @@ spmv_status csr_to_host(spmv_context *ctx, const spmv_csr *a, bool always, spmv_
 {
     spmv_status st = SPMV_OK;
     const spmv_csr from = *a; /* host may be a */
-    *copies = (struct csr_copies){NULL};
+    *copies = (struct csr_copies){0};
     *host = from;
     host->memory = SPMV_MEMORY_HOST;
     if (!always && !csr_on_device(ctx, &from))
@@ -57,7 +57,7 @@ done:
 void csr_free_host(struct csr_copies *copies)
 {
     host_free_all(copies->row_ptr, copies->col, copies->val);
-    *copies = (struct csr_copies){NULL};
+    *copies = (struct csr_copies){0};
 }
 
 /* Copies a host array to the context's memory. */
@@ -76,7 +76,7 @@ spmv_status csr_to_context(spmv_context *ctx, const spmv_csr *a, bool narrow, sp
 {
     spmv_status st = SPMV_OK;
     int32_t *offsets = NULL;
-    *copies = (struct csr_copies){NULL};
+    *copies = (struct csr_copies){0};
     *there = *a;
     there->memory = SPMV_MEMORY_CONTEXT;
     if (a->memory == SPMV_MEMORY_CONTEXT)
@@ -101,5 +101,5 @@ done:
 void csr_free_context(spmv_context *ctx, struct csr_copies *copies)
 {
     context_free_all(ctx, copies->row_ptr, copies->col, copies->val);
-    *copies = (struct csr_copies){NULL};
+    *copies = (struct csr_copies){0};
 }

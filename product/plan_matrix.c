@@ -135,7 +135,7 @@ static spmv_status transpose_on_device(spmv_plan *plan, const spmv_csr *a)
     spmv_status st = SPMV_OK;
     spmv_context *ctx = plan->ctx;
     spmv_csr there;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     if (a->rows > INT32_MAX)
         return context_fail(ctx, SPMV_ERROR_LIMIT,
                             "spmv_plan_create: the transpose of %lld rows would have as many columns, at most %d are "

@@ -25,7 +25,7 @@ spmv_status solver_rounding(const spmv_solver *s, spmv_type type, const void *b,
     spmv_context *const ctx = s->ctx;
     spmv_csr a = *solver_matrix(s);
     const int64_t bytes = a.rows * (int64_t)spmv_type_size(type);
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     void *b_copy = NULL, *x_copy = NULL;
     const void *host_b = NULL, *host_x = NULL;
     static const char what[] = "a copy for a residual";

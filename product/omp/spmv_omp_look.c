@@ -350,8 +350,8 @@ static spmv_status keep_stretches(spmv_plan *plan, struct omp_tiles *tiles, cons
         codes += its.code;
     }
     TRY(plan_alloc(plan, stretches * (int64_t)sizeof *tiles->stretch, (void **)&tiles->stretch));
-    TRY(plan_alloc(plan, columns * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
     /* never NULL: pointers into them are computed for every tile */
+    TRY(plan_alloc(plan, max_i64(columns, 1) * (int64_t)sizeof *tiles->col, (void **)&tiles->col));
     TRY(plan_alloc(plan, max_i64(groups, 1) * (int64_t)sizeof *tiles->group, (void **)&tiles->group));
     TRY(plan_alloc(plan, max_i64(places, 1) * (int64_t)sizeof *tiles->place, (void **)&tiles->place));
     TRY(plan_alloc(plan, max_i64(spots, 1) * (int64_t)sizeof *tiles->spot, (void **)&tiles->spot));

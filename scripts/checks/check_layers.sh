@@ -28,6 +28,8 @@
 #   - Code outside of tests does not ask whether the build has CUDA: no #if with SPMV_HAVE_CUDA. The
 #     build system chooses between the sources of CUDA and distributed/no_cuda.c (docs/design).
 #   - The library compares no backend with SPMV_BACKEND_CUDA: context_on_device.
+#   - A struct of zeros is {0}. clang accepts it, but takes {NULL} for one member and warns that the
+#     others are missing; gcc accepts both. An array of pointers may be {NULL}.
 #
 # usage: check_layers.sh [FOLDER]       checks a tree (default: this one)
 #        check_layers.sh --self-test    plants a violation of each rule in a scratch tree; each must
@@ -72,10 +74,19 @@ check_cuda() {
     ) | awk '{ print } END { exit NR > 0 }' || [ "${PIPESTATUS[1]}" = 0 ]
 }
 
+# Structs that start from {NULL}.
+check_zeros() {
+    local sources
+    sources=$(tree_files "$1" | grep -E '\.(c|h|cc|cu|cuh)$')
+    (cd "$1" && xargs -r grep -nHE '[[:alnum:]_][[:space:]]*=[[:space:]]*\{[[:space:]]*NULL[[:space:]]*\}|\)[[:space:]]*\{[[:space:]]*NULL[[:space:]]*\}' /dev/null <<<"$sources" |
+        sed 's/$/: {0}, of which clang does not warn/') | awk '{ print } END { exit NR > 0 }' || [ "${PIPESTATUS[1]}" = 0 ]
+}
+
 check() {
     local failed=0
     check_includes "$1" || failed=1
     check_cuda "$1" || failed=1
+    check_zeros "$1" || failed=1
     return $failed
 }
 
@@ -336,6 +347,9 @@ TREE
     plant bench/time.h '#if !defined(SPMV_HAVE_CUDA)'
     plant product/plan.c '    if (ctx->backend->id == SPMV_BACKEND_CUDA)'
     plant formats/csr.h 'bool b = SPMV_BACKEND_CUDA != spmv_context_backend(ctx);'
+    plant formats/csr.h '    struct csr_copies copies = {NULL};' 'of which clang does not warn'
+    plant tests/scan/test_one.c '    *copies = (struct csr_copies){ NULL };' 'of which clang does not warn'
+    allow core/run.h 'void *copy[3] = {NULL};' tests/scan/test_one.c 'struct csr_copies copies = {0};'
     allow tests/scan/test_one.c '#ifdef SPMV_HAVE_CUDA' app/main.c 'if (backend == SPMV_BACKEND_CUDA)'
     allow primitives/scan/scan_4_far.cuh '#include "core/run.h"' docs/ladder.md "there is no \`scan_3\`, see scan_4_far.cuh"
     echo "check_layers.sh: $planted planted violations, all found"

@@ -216,7 +216,7 @@ static spmv_status create(spmv_context *ctx, const spmv_csr *a, bool dense, stru
 {
     spmv_status st = SPMV_OK;
     struct direct *d = NULL;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     spmv_csr host;
     *direct = NULL;
     TRY(check(ctx, a));

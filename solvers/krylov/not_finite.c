@@ -57,7 +57,7 @@ static bool name_vector(const struct krylov *s, const char *name, const void *ve
 static spmv_status row_of(const struct krylov *s, int64_t k, int64_t *row)
 {
     spmv_status st = SPMV_OK;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     spmv_csr a = s->plan->a;
     a.col = NULL;
     a.val = NULL;

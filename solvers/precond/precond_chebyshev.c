@@ -128,7 +128,7 @@ static spmv_status row_sum_bound(const struct chebyshev *c, const struct precond
     spmv_status st = SPMV_OK;
     const struct plan_ranks *ranks = ranks_of(c);
     spmv_csr a = ranks != NULL ? c->plan->a : source->host;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     double bound = 0;
     if (ranks != NULL) {
         a.col = NULL; /* not needed */

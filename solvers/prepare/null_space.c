@@ -139,7 +139,7 @@ static spmv_status find_components(struct null_space *n, const spmv_csr *a, cons
 {
     spmv_status st = SPMV_OK;
     spmv_context *const ctx = n->ctx;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     spmv_csr pattern = *a;
     int32_t *parent = NULL;
     pattern.val = NULL;

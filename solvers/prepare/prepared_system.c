@@ -94,7 +94,7 @@ done:
 static spmv_status take_matrix(struct prepared_system *s, const spmv_csr *a, void **values)
 {
     spmv_status st = SPMV_OK;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     spmv_csr host;
     TRY(csr_to_host(s->ctx, a, true, &host, &copies));
     TRY(csr_check(s->ctx, "prepared_system_create", &host, CSR_ANY_ORDER));

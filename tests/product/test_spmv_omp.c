@@ -282,7 +282,8 @@ static void border_of_16_bits(void **state)
             spmv_plan_destroy(plan);
             plan = plan_of(ctx, &m.a, 0);
             assert_ok(ctx, spmv_plan_describe(plan, &plain, sizeof plain));
-            assert_int_equal(narrow.bytes - plain.bytes, wide ? 0 : 2 * m.a.nnz);
+            /* the plan without 16-bit columns has memory for one */
+            assert_int_equal(narrow.bytes - plain.bytes, wide ? 0 : 2 * (m.a.nnz - 1));
             spmv_plan_destroy(plan);
             check_all(&m);
         }
