@@ -208,7 +208,7 @@ static spmv_status measure(spmv_context *ctx, const char *call, int64_t nodes, s
 static spmv_status find_alone(spmv_context *ctx, const spmv_csr *a, int64_t **alone)
 {
     spmv_status st = SPMV_OK;
-    struct csr_copies copies = {NULL};
+    struct csr_copies copies = {0};
     struct amg_pool work = {.ctx = ctx};
     spmv_csr there;
     TRY(csr_to_context(ctx, a, false, &there, &copies));
