@@ -169,7 +169,7 @@ struct solve_place solve_place(const struct solve_facts *f)
     place.gpu = place.cpu_ms > place.gpu_ms;
     tell_time(place.cpu_ms, cpu, sizeof cpu);
     tell_time(place.gpu_ms, gpu, sizeof gpu);
-    snprintf(place.why, sizeof place.why, "%s of work on %d thread%s, %s than on a GPU with its start, %s", cpu,
-             f->threads, plural(f->threads), place.gpu ? "more" : "less", gpu);
+    snprintf(place.why, sizeof place.why, "%s of work, %s than a GPU with its start: %s", cpu,
+             place.gpu ? "more" : "less", gpu);
     return place;
 }
