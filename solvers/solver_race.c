@@ -89,6 +89,12 @@ int judge_tell(int64_t iteration, double residual, void *user)
     return j->stopped;
 }
 
+int judge_show(int64_t iteration, double residual, const void *x, void *user)
+{
+    const struct judge *const j = user;
+    return j->on_iterate(iteration, residual, x, j->user);
+}
+
 /* ------------------------------------------------------------- the race */
 
 /* One of the two. */

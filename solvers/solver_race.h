@@ -12,8 +12,9 @@
 /* Watches the residuals of a solve, and stops it when it has too far to go. */
 enum { JUDGE_MARKS = 64 };
 struct judge {
-    spmv_cg_fn on_iteration; /* of the caller; NULL: none */
-    void *user;
+    spmv_cg_fn on_iteration;      /* of the caller; NULL: none */
+    spmv_iterate_fn on_iterate;   /* the same; for judge_show */
+    void *user;                   /* of both */
     const spmv_cg_result *result; /* has the tolerance */
     int64_t least;                /* iterations without a verdict */
     double most;                  /* the most that may be left after them */
@@ -32,5 +33,8 @@ struct judge judge_of(spmv_cg_fn on_iteration, void *user, const spmv_cg_result 
 
 /* The callback of a solve: calls the caller's, and returns 1 to stop. user: the judge. */
 int judge_tell(int64_t iteration, double residual, void *user);
+
+/* The other callback of the same solve: calls the caller's. */
+int judge_show(int64_t iteration, double residual, const void *x, void *user);
 
 #endif

@@ -74,7 +74,7 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .most_growth = most_growth(s, most),
                            .indefinite_growth = cg_is_first ? CG_MOST_GROWTH : 1,
                            .on_iteration = c->judge != NULL ? judge_tell : o->on_iteration,
-                           .on_iterate = o->on_iterate,
+                           .on_iterate = c->judge != NULL && o->on_iterate != NULL ? judge_show : o->on_iterate,
                            .user = c->judge != NULL ? (void *)c->judge : o->user,
                            .symmetry_check = o->symmetry_check,
                            .rung = o->rung,
@@ -83,6 +83,8 @@ static spmv_status run_used(const spmv_solver *s, spmv_plan *plan, const struct 
                            .direct = s->direct,
                            .result = results};
     spmv_status st = spmv_plan_describe(plan, &asked.info, sizeof asked.info);
+    if (c->judge != NULL)
+        c->judge->on_iterate = o->on_iterate;
     if (st == SPMV_OK)
         st = s->used->solve(&asked);
     return s->used == &krylov_direct ? judge_direct(s, results, st) : st;

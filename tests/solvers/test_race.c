@@ -144,6 +144,51 @@ static void second_wins(void **state)
     spmv_matrix_destroy(matrix);
 }
 
+struct heard {
+    int64_t iterations, iterates;
+    const void *last;
+};
+
+static int hear_iteration(int64_t iteration, double residual, void *user)
+{
+    struct heard *const h = user;
+    (void)residual;
+    h->iterations = iteration;
+    return 0;
+}
+
+static int hear_iterate(int64_t iteration, double residual, const void *x, void *user)
+{
+    struct heard *const h = user;
+    (void)residual;
+    h->iterates = iteration;
+    h->last = x;
+    return 0;
+}
+
+/* Both callbacks of the caller are called through a race, with the caller's pointer, and the numbers of
+ * iterations go on. So they are through minres, which is judged alone. */
+static void callbacks(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    if (support_backend == SPMV_BACKEND_CUDA)
+        skip();
+    spmv_matrix *const matrix = race_matrix(ctx, &a);
+    for (int with = 0; with < 2; with++) {
+        struct heard h = {0};
+        struct solve s = open_solve(ctx, &a, NULL);
+        assert_ok(ctx, spmv_solver_set_callbacks(s.solver, hear_iteration, with ? hear_iterate : NULL, &h));
+        run(ctx, &s);
+        assert_string_equal(s.r.precond, "amg");
+        assert_int_equal(h.iterations, s.r.iterations);
+        assert_int_equal(h.iterates, with ? s.r.iterations : 0);
+        assert_true((h.last != NULL) == (with == 1));
+        close_solve(ctx, &s);
+    }
+    spmv_matrix_destroy(matrix);
+}
+
 /* Elasticity whose unknowns are numbered by direction, so that amg finds no nodes and is slow: amg begins,
  * and jacobi, which has less to do, is tried. */
 static void first_is_slow(void **state)
@@ -371,5 +416,6 @@ static void share_of_memory(void **state)
     spmv_matrix_destroy(matrix);
 }
 
-SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(first_is_slow), with_context(bits),
-             with_context(nodes), with_context(nearly_there), with_context(convection), with_context(share_of_memory))
+SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(callbacks), with_context(first_is_slow),
+             with_context(bits), with_context(nodes), with_context(nearly_there), with_context(convection),
+             with_context(share_of_memory))
