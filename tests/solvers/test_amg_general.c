@@ -6,6 +6,7 @@
 #include <spmv/solvers.h>
 
 #include "solvers/amg/amg_internal.h"
+#include "tests/support/support_hash.h"
 #include "tests/support/support_precond.h"
 #include "tests/support/support_slow.h"
 
@@ -93,13 +94,6 @@ static void few_iterations(void **state)
 }
 
 /* ------------------------------------------------------------------ the hierarchy */
-
-static void *fetch(spmv_context *ctx, const void *from, int64_t bytes)
-{
-    void *const host = support_zeros(bytes + 8, 1);
-    assert_ok(ctx, spmv_download(ctx, from, host, bytes));
-    return host;
-}
 
 /* A matrix of the hierarchy with all elements, on the host. */
 static double *dense_of(spmv_context *ctx, const spmv_csr *a)
@@ -203,22 +197,6 @@ static void hierarchy_is_sound(void **state)
         spmv_preconditioner_destroy(m);
         spmv_matrix_destroy(matrix);
     }
-}
-
-static uint64_t hash_bytes(uint64_t hash, const void *data, int64_t bytes)
-{
-    const unsigned char *const byte = data;
-    for (int64_t i = 0; i < bytes; i++)
-        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t hash_array(spmv_context *ctx, uint64_t hash, const void *from, int64_t bytes)
-{
-    void *const host = fetch(ctx, from, bytes);
-    hash = hash_bytes(hash, host, bytes);
-    free(host);
-    return hash;
 }
 
 static uint64_t hash_matrix(spmv_context *ctx, uint64_t hash, const spmv_csr *a)
