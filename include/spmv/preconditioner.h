@@ -47,8 +47,9 @@ typedef struct spmv_preconditioner_options {
 
     int block;  /* block-jacobi: rows of a block, 1 to 64; default 0: 16. amg: rows of a node, 1 to 8,
                    default 0: the largest number for which the rows of each node have entries in
-                   the same nodes. Rows k block to k block + block - 1 are the unknowns of node k, such as
-                   displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a multiple. */
+                   the same nodes. Rows k block to k block + block - 1 are the unknowns of node k,
+                   such as displacements; they stay in one aggregate. SPMV_ERROR_SIZE: not a
+                   multiple. */
     int degree; /* chebyshev: products per application, 0 to 100; default -1: 4. amg: products of a
                    smoother, 1 to 100; default -1: 2 */
     int steps;  /* chebyshev: steps of the eigenvalue estimate, 1 to 1000; default 0: 20 */
@@ -73,8 +74,8 @@ typedef struct spmv_preconditioner_options {
     /* amg: up to 8 vectors v for which A v is nearly 0, such as the rigid body modes of elasticity.
      * Element i of vector j is near_null[i * near_nulls + j], of the type near_null_type, in the
      * context's memory; read during the call (with update_values: until the preconditioner is
-     * destroyed). Default NULL and 0: a vector of ones; with nodes of more rows than 1, block vectors, of which
-     * vector j is 1 in row j of each node, else 0. Numbers that are not finite:
+     * destroyed). Default NULL and 0: a vector of ones; with nodes of more rows than 1, block
+     * vectors, of which vector j is 1 in row j of each node, else 0. Numbers that are not finite:
      * SPMV_ERROR_NOT_FINITE; all 0: SPMV_ERROR_ARGUMENT. */
     const void *near_null;
     int near_nulls;

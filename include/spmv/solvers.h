@@ -300,11 +300,12 @@ typedef struct spmv_solver_options {
  * gmres would take more than 2 GiB. If cg finds that A is not positive definite, minres goes on
  * from the x reached. If the preconditioner is "auto" too:
  *   - If sums with the preconditioner are not finite, the solver goes on with "jacobi" or "none".
- *   - For cg, two preconditioners may race: which one goes on is found from the residuals and from
- *     counted work (docs/preconditioners.md). The solver remembers the one that wins.
+ *   - For cg and gmres, two preconditioners may race: which one goes on is found from the residuals
+ *     and from counted work (docs/preconditioners.md). The solver remembers the one that wins.
+ *     Several right-hand sides that are solved together do not race.
  *   - If the solver stagnates, breaks down or, after 2000 iterations, is predicted to need more than
- *     4000 others, gmres goes on with "ilut", then with "ilut" of more fill-in. If neither can be made or helps, a solver that
- *     had not ended gets the rest of the iterations.
+ *     4000 others (on cuda 40,000), gmres goes on with "ilut", then with "ilut" of more fill-in. If
+ *     neither can be made or helps, a solver that had not ended gets the rest of the iterations.
  *   - Nothing follows if the residual is at the rounding errors of b - A x (the message says so).
  * The result names what was used last, and why. Several right-hand sides are treated like one: cg
  * solves them together, and the other solvers each one that cg has not solved. */
@@ -427,8 +428,8 @@ typedef struct spmv_solver_result {
  * spmv_solver_update_values if that has failed.
  * Determinism: with the same start the same bits every time and, on omp, for any number of threads.
  * Under "auto", a first solve may find the better preconditioner, with which later ones begin: they
- * have other bits than the first, and the same bits as each other. With the preconditioner "none" the bits are those of spmv_cg with a plan for the same matrix and
- * the same options. Several right-hand sides that are solved one after the other have the bits of
+ * have other bits than the first, and the same bits as each other. With the preconditioner "none"
+ * the bits are those of spmv_cg with a plan for the same matrix and the same options. Several right-hand sides that are solved one after the other have the bits of
  * solves alone. */
 SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void *x, spmv_solver_result *result,
                                        size_t size);
@@ -436,8 +437,7 @@ SPMV_API spmv_status spmv_solver_solve(spmv_solver *solver, const void *b, void 
 /* Replaces the values of the matrix. The sparsity pattern stays. The plan takes the new values; on
  * cuda the first call makes another plan, one that takes values, and releases the old one after it.
  * The preconditioner is made again; "auto" chooses again, unless a solve has found which one is
- * better. With update_values in precond_options,
- * "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes
+ * better. With update_values in precond_options, "amg" keeps its aggregates and patterns (spmv_preconditioner_update_values) instead, which takes
  * a third of the time and a quarter more memory: the preconditioner is then not that of a new
  * solver, and fits values best that are like the first ones. Waits; cannot be captured.
  *
