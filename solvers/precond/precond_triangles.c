@@ -188,7 +188,7 @@ done:
 /* -------------------------------------------------------------------- levels */
 
 /* The rows of a triangle by level: row[p] is the row at position p. Rows of a level need rows of
- * earlier levels only, and ascend (descend if backward). first: levels + 1 positions. */
+ * earlier levels only, and are in the matrix's own order (backwards if backward). first: levels + 1 positions. */
 struct levels {
     int64_t count;
     int32_t *row;
@@ -201,7 +201,15 @@ static void levels_release(struct levels *levels)
     host_free(levels->first);
 }
 
-static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle, bool backward, struct levels *levels)
+/* The row at position p of a solve. order: of triangles_make. */
+static int64_t row_at(const int32_t *order, int64_t n, bool backward, int64_t p)
+{
+    const int64_t step = backward ? n - 1 - p : p;
+    return order != NULL ? order[step] : step;
+}
+
+static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle, const int32_t *order, bool backward,
+                             struct levels *levels)
 {
     spmv_status st = SPMV_OK;
     const int64_t n = triangle->rows;
@@ -210,7 +218,7 @@ static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle
     TRY(host_alloc(ctx, n * 4, "the order of a triangle", (void **)&levels->row));
     levels->count = 0;
     for (int64_t p = 0; p < n; p++) {
-        const int64_t i = backward ? n - 1 - p : p;
+        const int64_t i = row_at(order, n, backward, p);
         int32_t deepest = 0;
         for (int64_t k = triangle->ptr[i]; k < triangle->ptr[i + 1]; k++)
             if (triangle->col[k] != i && level[triangle->col[k]] >= deepest)
@@ -225,7 +233,7 @@ static spmv_status levels_of(spmv_context *ctx, const struct host_rows *triangle
     for (int64_t l = 0; l < levels->count; l++)
         levels->first[l + 2] += levels->first[l + 1];
     for (int64_t p = 0; p < n; p++) {
-        const int64_t i = backward ? n - 1 - p : p;
+        const int64_t i = row_at(order, n, backward, p);
         levels->row[levels->first[level[i] + 1]++] = (int32_t)i;
     }
 done:
@@ -432,10 +440,10 @@ static spmv_status send(spmv_preconditioner *m, const void *host, int64_t bytes,
 }
 
 /* The matrix's own order, for one thread. */
-static void keep_order(int32_t *row, int64_t n, bool backward)
+static void keep_order(int32_t *row, const int32_t *order, int64_t n, bool backward)
 {
     for (int64_t p = 0; p < n; p++)
-        row[p] = (int32_t)(backward ? n - 1 - p : p);
+        row[p] = (int32_t)row_at(order, n, backward, p);
 }
 
 /* Puts the triangle in order into the arrays of s; from a GPU's host, by way of a copy. */
@@ -465,14 +473,15 @@ done:
     return st;
 }
 
-static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, bool backward, struct solve *s)
+static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *from, const int32_t *order, bool backward,
+                              struct solve *s)
 {
     spmv_status st = SPMV_OK;
     spmv_context *ctx = m->ctx;
     const int64_t n = from->rows, entries = from->ptr[n] - n;
     int64_t wide_entries = 0;
     struct levels levels = {0};
-    TRY(levels_of(ctx, from, backward, &levels));
+    TRY(levels_of(ctx, from, order, backward, &levels));
     m->levels = max_i64(m->levels, levels.count);
     TRY(cut_phases(m, from, &levels, s, &wide_entries));
     if (context_on_device(ctx)) {
@@ -480,7 +489,7 @@ static spmv_status make_solve(spmv_preconditioner *m, const struct host_rows *fr
     } else if (ctx->threads >= THREADS_WORTH && entries + n >= WORTH_A_TEAM && wide_entries >= (entries + n) / 2) {
         TRY(cut_tiles(m, from, &levels, s));
     } else {
-        keep_order(levels.row, n, backward);
+        keep_order(levels.row, order, n, backward);
     }
     TRY(fill(m, from, levels.row, s));
     TRY(send(m, levels.row, n * 4, &s->row));
@@ -516,7 +525,7 @@ static spmv_status check_range(const spmv_preconditioner *m, const struct host_r
 }
 
 spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, struct host_rows *upper,
-                           const int32_t *column)
+                           const int32_t *order, const int32_t *column)
 {
     spmv_status st = SPMV_OK;
     struct triangles *f = NULL;
@@ -525,9 +534,9 @@ spmv_status triangles_make(spmv_preconditioner *m, struct host_rows *lower, stru
     TRY(host_alloc(m->ctx, sizeof *f, "a preconditioner", (void **)&f));
     memset(f, 0, sizeof *f);
     f->m = m;
-    TRY(make_solve(m, lower, false, &f->forward));
+    TRY(make_solve(m, lower, order, false, &f->forward));
     host_rows_release(lower); /* before the second copy */
-    TRY(make_solve(m, upper, true, &f->backward));
+    TRY(make_solve(m, upper, order, true, &f->backward));
     host_rows_release(upper);
     /* one thread must use its own order for both */
     if (f->forward.tiles == 0 || f->backward.tiles == 0)
