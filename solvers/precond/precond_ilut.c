@@ -59,13 +59,14 @@ struct block {
 /* Room for n entries; NULL without memory. */
 static double *store_take(struct store *s, int64_t n)
 {
-    enum { LEAST = 1 << 9, MOST = 1 << 17, SHARE = 8 };
+    enum { LEAST = 1 << 9, MOST = 1 << 21, SHARE = 8 };
     const int64_t wanted = n + (n + 1) / 2;
     if (s->last == NULL || s->last->words - s->last->used < wanted) {
         struct block *block = NULL;
         const int64_t words = max_i64(wanted, max_i64(LEAST, min_i64(MOST, s->words / SHARE)));
         if (host_alloc(NULL, (int64_t)sizeof *block + words * 8, "", (void **)&block) != SPMV_OK)
             return NULL;
+        pages_ask_large(block, words * 8);
         *block = (struct block){.before = s->last, .words = words};
         s->last = block;
         s->words += words;
@@ -120,14 +121,18 @@ static void set_add(struct set *s, int64_t number)
     }
 }
 
-/* Removes the smallest number; -1 if there is none. */
-static int64_t set_take(struct set *s)
+/* Removes the smallest number; -1 if there is none. *at: the word of the number taken before, if
+ * smaller ones were not added since; else -1. */
+static int64_t set_take(struct set *s, int64_t *at)
 {
-    int64_t smallest = 0;
-    if (s->word[s->levels - 1][0] == 0)
-        return -1;
-    for (int l = s->levels - 1; l >= 0; l--)
-        smallest = smallest << 6 | __builtin_ctzll(s->word[l][smallest]);
+    if (*at < 0 || s->word[0][*at] == 0) {
+        if (s->word[s->levels - 1][0] == 0)
+            return -1;
+        *at = 0;
+        for (int l = s->levels - 1; l > 0; l--)
+            *at = *at << 6 | __builtin_ctzll(s->word[l][*at]);
+    }
+    const int64_t smallest = *at << 6 | __builtin_ctzll(s->word[0][*at]);
     int64_t number = smallest;
     for (int l = 0; l < s->levels; l++) {
         uint64_t *const word = &s->word[l][number >> 6];
@@ -243,16 +248,17 @@ static spmv_status load_row(struct worker *w, int64_t row)
 /* Eliminates the columns of the steps before. An entry that is dropped becomes 0. */
 static spmv_status eliminate(struct worker *w, double limit, int64_t *work)
 {
-    int64_t number = 0;
+    int64_t number = 0, at = -1;
     w->dones = 0;
-    while ((number = set_take(&w->left)) >= 0) {
+    while ((number = set_take(&w->left, &at)) >= 0) {
         const struct step *const s = &w->f->step[number];
         const int32_t e = w->slot[s->col] - 1;
-        const double value = w->entry[e].value, l = value / s->pivot;
-        if (!(fabs(value) > limit) && !(fabs(l) > limit)) {
+        const double value = w->entry[e].value;
+        if (!(fabs(value) > limit * fmin(1, fabs(s->pivot)))) {
             w->entry[e].value = 0;
             continue;
         }
+        const double l = value / s->pivot;
         w->entry[e].value = l;
         w->done[w->dones++] = e;
         *work += s->uppers + 1;
@@ -325,26 +331,31 @@ static spmv_status put(struct store *store, const struct entry *entry, int64_t n
     return SPMV_OK;
 }
 
+/* The column of the largest entry of U in this part, if it is at least so large; -1: there is none. */
+static int32_t largest_inside(const struct worker *w, int part, double least)
+{
+    struct entry largest = {0, -1, -1};
+    for (int64_t k = 0; k < w->entries; k++)
+        if (w->entry[k].step < 0 && w->f->part_of[w->entry[k].col] == part &&
+            (largest.col < 0 || is_larger(w->entry[k], largest)))
+            largest = w->entry[k];
+    return fabs(largest.value) < least ? -1 : largest.col;
+}
+
 /* The column of the pivot of a row: the one it has, unless another entry is much larger. -1: all such
  * entries are in columns of another part. */
 static int32_t find_pivot(const struct worker *w, int part, int32_t row)
 {
-    const struct factor *f = w->f;
-    const struct entry none = {0, -1, -1};
-    struct entry largest = none, inside = none;
-    const int32_t diagonal = f->col_of[row], slot = w->slot[diagonal];
+    const int32_t diagonal = w->f->col_of[row], slot = w->slot[diagonal];
+    double largest = 0;
     for (int64_t k = 0; k < w->entries; k++) {
-        if (w->entry[k].step >= 0)
-            continue;
-        if (largest.col < 0 || is_larger(w->entry[k], largest))
-            largest = w->entry[k];
-        if (f->part_of[w->entry[k].col] == part && (inside.col < 0 || is_larger(w->entry[k], inside)))
-            inside = w->entry[k];
+        const double size = w->entry[k].step < 0 ? fabs(w->entry[k].value) : 0;
+        largest = size > largest ? size : largest;
     }
-    const double least = PIVOT_SHARE * fabs(largest.value);
+    const double least = PIVOT_SHARE * largest;
     if (!(fabs(slot > 0 ? w->entry[slot - 1].value : 0) < least))
         return diagonal;
-    return fabs(inside.value) < least ? -1 : inside.col;
+    return largest_inside(w, part, least);
 }
 
 static void exchange_columns(struct factor *f, int32_t row, int32_t col)
@@ -365,17 +376,18 @@ static spmv_status end_row(struct worker *w, struct part *p, int32_t row, double
     const int32_t col = f->col_of[row], slot = w->slot[col];
     const double pivot = slot > 0 ? w->entry[slot - 1].value : 0;
     *s = (struct step){.row = row, .col = col, .pivot = pivot_or_replacement(&p->pivots, row, pivot, largest)};
-    for (int64_t k = 0; k < w->entries; k++)
-        w->slot[w->entry[k].col] = 0;
     /* the L part goes behind all entries, then the U part to the front */
     struct entry *const lower = w->entry + w->entries;
     int64_t lowers = 0, uppers = 0;
     for (int64_t k = 0; k < w->dones; k++)
         if (fabs(w->entry[w->done[k]].value) > 0)
             lower[lowers++] = w->entry[w->done[k]];
-    for (int64_t k = 0; k < w->entries; k++)
-        if (w->entry[k].step < 0 && w->entry[k].col != col && fabs(w->entry[k].value) > limit)
-            w->entry[uppers++] = w->entry[k];
+    for (int64_t k = 0; k < w->entries; k++) {
+        const struct entry e = w->entry[k];
+        w->slot[e.col] = 0;
+        if (e.step < 0 && e.col != col && fabs(e.value) > limit)
+            w->entry[uppers++] = e;
+    }
     w->entries = 0;
     const double left = f->most * (double)(p->rows + 1) - (double)p->used;
     const int64_t keep = (int64_t)fmax(0, fmin(ceil(left / 2), (double)f->a->rows));
@@ -426,7 +438,7 @@ done:
 /* ------------------------------------------------------------------- parts */
 
 /* For a cut in front of a row: marks the rows before it with an entry that connects them to a row
- * behind it (1), and those behind it (2). Returns the mark that fewer rows have. */
+ * behind it (1), and those behind it (2). Returns the mark that fewer rows have, and how many. */
 static uint8_t mark_rows(const spmv_csr *a, int64_t cut, uint8_t *mark, int64_t *marked)
 {
     int64_t before = 0, behind = 0;
@@ -445,34 +457,46 @@ static uint8_t mark_rows(const spmv_csr *a, int64_t cut, uint8_t *mark, int64_t 
     return before <= behind ? 1 : 2;
 }
 
+/* Rows whose diagonal entry is small beside the others. Where there are many, elimination may be stable
+ * in one order and not in another. */
+static int64_t count_weak(const spmv_csr *a)
+{
+    static const double WEAK = 3;
+    int64_t weak = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        double diagonal = 0, others = 0;
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            *(a->col[k] == i ? &diagonal : &others) += fabs(precond_value(a, k));
+        weak += others > WEAK * diagonal;
+    }
+    return weak;
+}
+
 /* Sets the part of each row, and sorts rows by part. LEAST_ENTRIES: with fewer, threads gain little.
- * SHARE_OF_END: more rows at the end would have more fill-in, and would be left to one thread. */
+ * MOST_END: one of so many rows may be at the end, where rows have more fill-in and one thread.
+ * MOST_WEAK: one of so many may be weak. */
 static void cut(struct factor *f)
 {
-    enum { LEAST_ENTRIES = 1 << 15, SHARE_OF_END = 16 };
+    enum { LEAST_ENTRIES = 1 << 16, MOST_END = 16, MOST_WEAK = 32 };
     const spmv_csr *const a = f->a;
     const int64_t n = a->rows, entries = row_first(a, n);
     int64_t middle = 0, marked = n;
     uint8_t mark = 0;
     while (middle < n && row_first(a, middle) < entries / 2)
         middle++;
-    if (entries >= LEAST_ENTRIES)
+    if (entries >= LEAST_ENTRIES && count_weak(a) <= n / MOST_WEAK)
         mark = mark_rows(a, middle, f->part_of, &marked);
-    const bool whole = marked > n / SHARE_OF_END;
+    const bool whole = marked > n / MOST_END;
     int64_t count[PARTS] = {0};
     for (int64_t i = 0; i < n; i++) {
         f->part_of[i] = whole || f->part_of[i] == mark ? END : i < middle ? FORWARD : BACKWARD;
         count[f->part_of[i]]++;
     }
-    int64_t at[PARTS] = {0, n - count[END], n - count[END]};
+    /* BACKWARD is filled from its last place */
+    const int64_t begin[PARTS + 1] = {0, count[FORWARD], n - count[END], n};
+    int64_t at[PARTS] = {begin[FORWARD], begin[BACKWARD + 1], begin[END]};
     for (int p = 0; p < PARTS; p++)
-        f->part[p] = (struct part){.first = p == FORWARD    ? 0
-                                            : p == BACKWARD ? count[FORWARD]
-                                                            : at[END],
-                                   .last = p == FORWARD    ? count[FORWARD]
-                                           : p == BACKWARD ? at[END]
-                                                           : n,
-                                   .late = -1};
+        f->part[p] = (struct part){.first = begin[p], .last = begin[p + 1], .late = -1};
     for (int64_t i = 0; i < n; i++) {
         const int p = f->part_of[i];
         f->row[p == BACKWARD ? --at[p] : at[p]++] = (int32_t)i;
@@ -678,6 +702,7 @@ static spmv_status open_factor(struct factor *f)
     TRY(host_alloc(f->ctx, n, "parts of a factor", (void **)&f->part_of));
     TRY(host_alloc(f->ctx, n * 4, "parts of a factor", (void **)&f->row));
     TRY(host_alloc(f->ctx, n * (int64_t)sizeof *f->step, "rows of a factor", (void **)&f->step));
+    pages_ask_large(f->step, n * (int64_t)sizeof *f->step);
     TRY(host_alloc(f->ctx, n * 4, "columns of a factor", (void **)&f->step_of));
     TRY(host_alloc(f->ctx, n * 4, "columns of a factor", (void **)&f->col_of));
     TRY(host_alloc(f->ctx, n * 4, "columns of a factor", (void **)&f->row_of));

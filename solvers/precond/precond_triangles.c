@@ -76,6 +76,8 @@ spmv_status host_rows_alloc(spmv_context *ctx, int64_t rows, int64_t entries, st
     TRY(host_alloc(ctx, (rows + 1) * 8, "row offsets of a triangle", (void **)&t->ptr));
     TRY(host_alloc(ctx, entries * 4, "columns of a triangle", (void **)&t->col));
     TRY(host_alloc(ctx, entries * 8, "values of a triangle", (void **)&t->val));
+    pages_ask_large(t->col, entries * 4);
+    pages_ask_large(t->val, entries * 8);
     t->ptr[0] = 0;
 done:
     return st;
@@ -353,12 +355,15 @@ struct ordered {
     void *val, *inverse;
 };
 
-static void put_in_order(const struct host_rows *from, const int32_t *row, struct ordered *to)
+static void put_in_order(const struct host_rows *from, const int32_t *row, int team, struct ordered *to)
 {
-    int64_t end = 0;
+    to->ptr[0] = 0;
+    for (int64_t p = 0; p < from->rows; p++)
+        to->ptr[p + 1] = to->ptr[p] + from->ptr[row[p] + 1] - from->ptr[row[p]] - 1;
+#pragma omp parallel for num_threads(team) schedule(static)
     for (int64_t p = 0; p < from->rows; p++) {
         const int64_t i = row[p];
-        to->ptr[p] = end;
+        int64_t end = to->ptr[p];
         for (int64_t k = from->ptr[i]; k < from->ptr[i + 1]; k++)
             if (from->col[k] == i) {
                 real_set(to->type, to->inverse, p, 1 / from->val[k]);
@@ -367,7 +372,6 @@ static void put_in_order(const struct host_rows *from, const int32_t *row, struc
                 real_set(to->type, to->val, end++, from->val[k]);
             }
     }
-    to->ptr[from->rows] = end;
 }
 
 static int64_t entries_of_level(const struct host_rows *from, const struct levels *levels, int64_t level)
@@ -460,11 +464,12 @@ static spmv_status fill(spmv_preconditioner *m, const struct host_rows *from, co
         TRY(precond_alloc(m, bytes[i], arrays[i]));
         if (on_device)
             TRY(host_alloc(ctx, bytes[i], "a triangle", &copy[i]));
+        pages_ask_large(on_device ? copy[i] : *arrays[i], bytes[i]);
     }
     struct ordered to = {m->type, s->ptr, s->col, s->val, s->inverse};
     if (on_device)
         to = (struct ordered){m->type, copy[0], copy[1], copy[2], copy[3]};
-    put_in_order(from, row, &to);
+    put_in_order(from, row, host_team(ctx, entries), &to);
     for (int i = 0; on_device && i < 4; i++)
         TRY(spmv_upload(ctx, copy[i], *arrays[i], bytes[i]));
 done:
