@@ -18,7 +18,8 @@
  * pattern only, so factors have the same bits for any number of threads. A pivot is in a column of
  * the row's own half. Where another column has all large entries, the row is late: it is left to the
  * end as well, with a column that has no pivot yet. A matrix whose halves have too many connections
- * is not cut. The factorisation runs on the host, in f64, on every backend, so the factors are the
+ * is not cut, nor one with small diagonal entries. Rows that are full, in A or in A', come last. The
+ * factorisation runs on the host, in f64, on every backend, so the factors are the
  * same everywhere.
  *
  * An application solves L y = r and U Q' z = y (precond_triangles.c).
@@ -154,8 +155,9 @@ struct step {
     double pivot;
 };
 
-/* The parts of the matrix, in the order of their steps. A matrix that is not cut is all END. */
-enum { FORWARD, BACKWARD, END, PARTS };
+/* The parts of the matrix, in the order of their steps. A matrix that is not cut is all END. FULL: rows
+ * that come last in END. */
+enum { FORWARD, BACKWARD, END, PARTS, FULL = PARTS };
 
 struct part {
     int64_t first, last; /* its rows: from row[first] to row[last - 1] */
@@ -437,24 +439,38 @@ done:
 
 /* ------------------------------------------------------------------- parts */
 
-/* For a cut in front of a row: marks the rows before it with an entry that connects them to a row
- * behind it (1), and those behind it (2). Returns the mark that fewer rows have, and how many. */
-static uint8_t mark_rows(const spmv_csr *a, int64_t cut, uint8_t *mark, int64_t *marked)
+/* Sets full rows, and rows whose columns are full, to FULL, and others to END. count: rows. */
+static void find_full(struct factor *f, int32_t *count)
 {
-    int64_t before = 0, behind = 0;
-    memset(mark, 0, (size_t)a->rows);
+    static const double MOST = 10; /* entries, in square roots of the number of rows */
+    const spmv_csr *const a = f->a;
+    const double most = MOST * sqrt((double)a->rows);
+    memset(count, 0, (size_t)a->rows * sizeof *count);
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
-            if ((i < cut) != (a->col[k] < cut)) {
+            count[a->col[k]] += count[a->col[k]] < INT32_MAX;
+    for (int64_t i = 0; i < a->rows; i++)
+        f->part_of[i] = count[i] > most || (double)(row_first(a, i + 1) - row_first(a, i)) > most ? FULL : END;
+}
+
+/* For a cut in front of a row: the rows before it with an entry that connects them to a row behind it
+ * get the mark 1, those behind it 2; full rows connect none. Returns the mark that fewer rows have, and
+ * how many. mark: rows. */
+static int32_t mark_connected(const struct factor *f, int64_t cut, int32_t *mark, int64_t *marked)
+{
+    const spmv_csr *const a = f->a;
+    int64_t count[3] = {0};
+    memset(mark, 0, (size_t)a->rows * sizeof *mark);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); f->part_of[i] != FULL && k < row_first(a, i + 1); k++)
+            if ((i < cut) != (a->col[k] < cut) && f->part_of[a->col[k]] != FULL) {
                 mark[i] = i < cut ? 1 : 2;
                 mark[a->col[k]] = i < cut ? 2 : 1;
             }
-    for (int64_t i = 0; i < a->rows; i++) {
-        before += mark[i] == 1;
-        behind += mark[i] == 2;
-    }
-    *marked = min_i64(before, behind);
-    return before <= behind ? 1 : 2;
+    for (int64_t i = 0; i < a->rows; i++)
+        count[mark[i]]++;
+    *marked = min_i64(count[1], count[2]);
+    return count[1] <= count[2] ? 1 : 2;
 }
 
 /* Rows whose diagonal entry is small beside the others. Where there are many, elimination may be stable
@@ -472,35 +488,41 @@ static int64_t count_weak(const spmv_csr *a)
     return weak;
 }
 
-/* Sets the part of each row, and sorts rows by part. LEAST_ENTRIES: with fewer, threads gain little.
- * MOST_END: one of so many rows may be at the end, where rows have more fill-in and one thread.
- * MOST_WEAK: one of so many may be weak. */
-static void cut(struct factor *f)
+/* Cuts the matrix if that is of use. LEAST_ENTRIES: with fewer, threads gain little. MOST_MARKED: one of
+ * so many rows may be left to the end, where rows have more fill-in and one thread. MOST_WEAK: one of
+ * so many rows may be weak. mark: rows. */
+static void cut(struct factor *f, int32_t *mark)
 {
-    enum { LEAST_ENTRIES = 1 << 16, MOST_END = 16, MOST_WEAK = 32 };
+    enum { LEAST_ENTRIES = 1 << 16, MOST_MARKED = 16, MOST_WEAK = 32 };
     const spmv_csr *const a = f->a;
-    const int64_t n = a->rows, entries = row_first(a, n);
-    int64_t middle = 0, marked = n;
-    uint8_t mark = 0;
-    while (middle < n && row_first(a, middle) < entries / 2)
+    int64_t middle = 0, marked = 0;
+    if (row_first(a, a->rows) < LEAST_ENTRIES || count_weak(a) > a->rows / MOST_WEAK)
+        return;
+    while (row_first(a, middle) < row_first(a, a->rows) / 2)
         middle++;
-    if (entries >= LEAST_ENTRIES && count_weak(a) <= n / MOST_WEAK)
-        mark = mark_rows(a, middle, f->part_of, &marked);
-    const bool whole = marked > n / MOST_END;
-    int64_t count[PARTS] = {0};
-    for (int64_t i = 0; i < n; i++) {
-        f->part_of[i] = whole || f->part_of[i] == mark ? END : i < middle ? FORWARD : BACKWARD;
-        count[f->part_of[i]]++;
-    }
-    /* BACKWARD is filled from its last place */
-    const int64_t begin[PARTS + 1] = {0, count[FORWARD], n - count[END], n};
-    int64_t at[PARTS] = {begin[FORWARD], begin[BACKWARD + 1], begin[END]};
-    for (int p = 0; p < PARTS; p++)
-        f->part[p] = (struct part){.first = begin[p], .last = begin[p + 1], .late = -1};
-    for (int64_t i = 0; i < n; i++) {
+    const int32_t fewer = mark_connected(f, middle, mark, &marked);
+    for (int64_t i = 0; marked <= a->rows / MOST_MARKED && i < a->rows; i++)
+        if (f->part_of[i] == END && mark[i] != fewer)
+            f->part_of[i] = i < middle ? FORWARD : BACKWARD;
+}
+
+/* Sorts rows by part: those of BACKWARD descend, and full ones are the last of END. */
+static void sort_by_part(struct factor *f)
+{
+    int64_t begin[FULL + 2] = {0}, at[FULL + 1];
+    for (int64_t i = 0; i < f->a->rows; i++)
+        begin[f->part_of[i] + 1]++;
+    for (int p = 0; p <= FULL; p++)
+        begin[p + 1] += begin[p];
+    for (int p = 0; p <= FULL; p++)
+        at[p] = begin[p == BACKWARD ? p + 1 : p];
+    for (int64_t i = 0; i < f->a->rows; i++) {
         const int p = f->part_of[i];
         f->row[p == BACKWARD ? --at[p] : at[p]++] = (int32_t)i;
+        f->part_of[i] = (uint8_t)(p == FULL ? END : p);
     }
+    for (int p = 0; p < PARTS; p++)
+        f->part[p] = (struct part){.first = begin[p], .last = begin[p == END ? FULL + 1 : p + 1], .late = -1};
 }
 
 /* Ends a row of a part: late, or done. Work of a part is compared with the limits as if the part were
@@ -711,7 +733,9 @@ static spmv_status open_factor(struct factor *f)
         f->step_of[i] = -1;
         f->col_of[i] = f->row_of[i] = (int32_t)i;
     }
-    cut(f);
+    find_full(f, f->row);
+    cut(f, f->next_late);
+    sort_by_part(f);
 done:
     return st;
 }
@@ -763,11 +787,9 @@ spmv_status precond_make_ilut(spmv_preconditioner *m, struct precond_source *sou
     TRY(open_workers(&f, worker, &workers));
     TRY(factor_all(&f, worker, workers));
     close_workers(worker);
-    if (f.part[FORWARD].last > 0) {
-        TRY(host_alloc(m->ctx, a->rows * 4, "the order of a factor", (void **)&order));
-        for (int64_t k = 0; k < a->rows; k++)
-            order[k] = f.step[k].row;
-    }
+    TRY(host_alloc(m->ctx, a->rows * 4, "the order of a factor", (void **)&order));
+    for (int64_t k = 0; k < a->rows; k++)
+        order[k] = f.step[k].row;
     for (int64_t i = 0; i < a->rows; i++)
         moved += f.col_of[i] != i;
     TRY(take_triangle(&f, false, &lower));
