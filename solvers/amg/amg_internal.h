@@ -15,6 +15,8 @@ enum {
     AMG_LEVELS = 32,
     AMG_COARSEST = 400,         /* a level of at most so many rows is inverted */
     AMG_COARSEST_GENERAL = 200, /* the same, if the matrix is not symmetric */
+    AMG_INVERSE_WORK = 100,     /* multiplications for each entry of the matrix, if another level can follow, */
+    AMG_INVERSE_ROWS = 100,     /* or a level of at most so many rows */
     AMG_BLOCKS = 32
 };
 

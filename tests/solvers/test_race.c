@@ -321,28 +321,81 @@ static void nodes(void **state)
 
 /* ---------------------------------------------------------------------- a solver that is nearly there */
 
-/* An indefinite diagonal matrix, for which minres takes more than 2000 iterations. The factors that would
- * follow are exact. */
+/* A grid with all diagonal entries reduced. The symmetric matrix has some negative eigenvalues. */
+static spmv_matrix *shifted(spmv_context *ctx, const char *spec, double shift, spmv_csr *a, double **val)
+{
+    spmv_matrix *matrix = NULL;
+    assert_ok(ctx, spmv_matrix_generate(ctx, spec, SPMV_F64, &matrix));
+    spmv_matrix_view(matrix, a);
+    *val = support_zeros(a->nnz, 8);
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t k = row_first(a, i); k < row_first(a, i + 1); k++)
+            (*val)[k] = real_at(a->type, a->val, k) - (a->col[k] == i ? shift : 0);
+    a->val = *val;
+    return matrix;
+}
+
+/* minres takes more than 2000 iterations, and less than the factors that would follow: those of a race take
+ * too much work. */
 static void nearly_there(void **state)
 {
-    enum { N = 6000 };
     spmv_context *ctx = *state;
+    spmv_csr a;
+    double *val = NULL;
     if (SLOW)
         skip();
-    int32_t *const row_ptr = support_zeros(N + 1, 4), *const col = support_zeros(N, 4);
-    double *const val = support_zeros(N, 8);
-    for (int i = 0; i < N; i++) {
-        col[i] = row_ptr[i] = i;
-        val[i] = (i % 2 == 0 ? 1 : -1) * (1 + 149 * (double)i / N);
-    }
-    row_ptr[N] = N;
-    const spmv_csr a = support_csr(N, N, row_ptr, col, val);
+    spmv_matrix *const matrix = shifted(ctx, "poisson2d:130", 0.2, &a, &val);
     struct solve s = open_solve(ctx, &a, NULL);
     run(ctx, &s);
     assert_string_equal(s.r.solver, "minres");
     assert_true(s.r.iterations > 2000);
     close_solve(ctx, &s);
-    support_free(row_ptr, col, val);
+    spmv_matrix_destroy(matrix);
+    free(val);
+}
+
+/* cg finds an indefinite matrix, minres goes on, and gmres with ilut takes less work than both: the solver
+ * keeps it, for other right-hand sides and for new values. */
+static void indefinite(void **state)
+{
+    spmv_context *ctx = *state;
+    spmv_csr a;
+    double *val = NULL;
+    if (support_backend == SPMV_BACKEND_CUDA || SLOW)
+        skip(); /* nothing races against minres */
+    spmv_matrix *const matrix = shifted(ctx, "banded:1500,3", 0, &a, &val);
+    /* the tridiagonal part, of both signs: factors without fill-in are exact */
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            val[k] = a.col[k] == i ? 1 + 0.5 * sin((double)i) : a.col[k] == i + 1 || a.col[k] == i - 1 ? 1 : 0;
+    struct solve s = open_solve(ctx, &a, NULL);
+    run(ctx, &s);
+    assert_string_equal(s.r.solver, "gmres");
+    assert_string_equal(s.r.precond, "ilut");
+    assert_non_null(strstr(s.r.why_precond, "found while solving: after "));
+    assert_non_null(strstr(s.r.why_solver, "it takes less work than"));
+    const int64_t all = s.r.iterations;
+    assert_true(all > 100);
+    for (int turn = 0; turn < 2; turn++) {
+        run(ctx, &s);
+        assert_string_equal(s.r.solver, "gmres");
+        assert_string_equal(s.r.precond, "ilut");
+        assert_non_null(strstr(s.r.why_solver, "it takes less work than"));
+        assert_true(s.r.iterations < 10);
+        for (int64_t k = 0; k < a.nnz; k++)
+            val[k] *= 2;
+        assert_ok(ctx, spmv_solver_update_values(s.solver, val));
+    }
+    /* values for which another solver is chosen: the verdict was about minres */
+    for (int64_t i = 0; i < a.rows; i++)
+        for (int64_t k = row_first(&a, i); k < row_first(&a, i + 1); k++)
+            val[k] = a.col[k] == i ? 10 : a.col[k] == i + 1 ? 1 : 0;
+    assert_ok(ctx, spmv_solver_update_values(s.solver, val));
+    run(ctx, &s);
+    assert_null(strstr(s.r.why_solver, "it takes less work than"));
+    close_solve(ctx, &s);
+    spmv_matrix_destroy(matrix);
+    free(val);
 }
 
 /* ---------------------------------------------------------------------- not symmetric */
@@ -417,5 +470,5 @@ static void share_of_memory(void **state)
 }
 
 SUPPORT_MAIN(with_context(predictions), with_context(second_wins), with_context(callbacks), with_context(first_is_slow),
-             with_context(bits), with_context(nodes), with_context(nearly_there), with_context(convection),
-             with_context(share_of_memory))
+             with_context(bits), with_context(nodes), with_context(nearly_there), with_context(indefinite),
+             with_context(convection), with_context(share_of_memory))
