@@ -246,9 +246,10 @@ spmv_status solver_race(struct chain *c, const struct krylov_solver *solver)
     struct runner *const first = runner, *const rival = runner + 1, *now = first, *other = rival;
     bool stopped = false;
     now->spent = now->cost.setup;
-    double work = fmax(now->cost.setup, other->cost.setup);
-    if (now->cost.setup == 0) /* what is expected to end soon is not stopped before */
-        work = fmax(work, fmin(now->cost.steps * now->cost.step, 3 * work));
+    /* what is expected to end soon, or before the other one, is not stopped before */
+    const double least = fmax(now->cost.setup, other->cost.setup);
+    const double expected = now->cost.setup == 0 ? precond_cost_of_all(&now->cost) : precond_cost_of_all(&other->cost);
+    double work = fmax(least, fmin(expected, 3 * least));
     /* of the rival, which nobody has seen run */
     double most = fmax(precond_cost_of_all(&other->cost), now->cost.setup);
     spmv_status st = turn(c, now, work, most, &stopped);
