@@ -30,14 +30,14 @@ static const double STRONG = 0.5;
  * saves. */
 static const double EVEN = 2;
 
-/* Iterations of jacobi for each row along a side, where errors are smooth: of a grid whose diagonal is
- * even, and of others. Both times the rest of a row over its diagonal, if that is larger than 1: the
+/* Iterations of jacobi for each row along a side, where errors are smooth: of conjugate gradients, on a grid
+ * with an even diagonal and elsewhere, and of gmres with restarts. All times the rest of a row over its diagonal, if that is larger than 1: the
  * eigenvalues of D^-1 A reach so much farther. */
-static const double EVEN_STEPS = 2, STEPS = 2.5;
+static const double EVEN_STEPS = 2, STEPS = 2.5, GENERAL_STEPS = 5;
 
 /* On a CPU, a hierarchy takes as long as so many iterations; the first number is for vectors that fit
  * in a cache. */
-enum { HIERARCHY = 300, LARGE_HIERARCHY = 250, LARGE_ROWS = 300000 };
+enum { HIERARCHY = 300, LARGE_HIERARCHY = 200, LARGE_ROWS = 300000 };
 
 /* On a CPU: with a diagonal that varies so much, jacobi needs many more iterations than the
  * distance, and from so many rows on a hierarchy pays. */
@@ -179,6 +179,13 @@ done:
     return st;
 }
 
+/* The dimension of a domain in which balls grow like this power of their radius: boundaries, which end
+ * balls, make it seem smaller. */
+static double dimension_of(double growth)
+{
+    return fmin(fmax(ceil(growth - 0.3), 1), 3);
+}
+
 /* Estimates of the largest distance of a row from row 0, in steps along entries, and of the number of
  * rows along a side. A ball of s steps is taken to have c s^g rows; the last one and that of half as
  * many steps determine c and g. A ball that has reached all its rows is taken for a plane domain, or a
@@ -197,9 +204,10 @@ static spmv_status estimate_size(spmv_context *ctx, const struct precond_source 
     *distance = ball.steps;
     *length = fmax(sqrt(ball.rows), 0.5 * ball.steps);
     if (!ball.ended && ball.steps >= 2) {
+        const double rows = (double)source->a->rows;
         const double growth = log((double)ball.rows / ball.inside) / log((double)ball.steps / (ball.steps / 2));
-        *distance *= pow((double)source->a->rows / ball.rows, 1 / fmax(growth, 1));
-        *length = pow((double)source->a->rows, 1 / fmax(growth, 1));
+        *distance *= pow(rows / ball.rows, 1 / fmax(growth, 1));
+        *length = pow(rows, 1 / dimension_of(growth));
     }
     return SPMV_OK;
 }
@@ -258,14 +266,17 @@ static spmv_status count_rows(struct system_facts *f)
     f->iterations = fmin(fmin(MANY, bound), (double)a->rows);
     f->worth = worth_of(a, f->iterations);
     const bool smooth = f->laplacian || f->balanced; /* errors can be smooth, and slow to vanish */
-    const bool needed =
-        f->purpose != PRECOND_FOR_CG ? false
-        : f->gpu                     ? smooth && heaviest > STRONG && a->rows > HIERARCHY
-                 : f->look.beside > 0 && f->worth > 0 && (f->dominant || f->balanced || f->look.products > f->worth);
+    const bool cg = f->purpose == PRECOND_FOR_CG;
+    const bool needed = f->gpu || !cg ? smooth && heaviest > STRONG && a->rows > HIERARCHY
+                                      : f->look.beside > 0 && f->worth > 0 &&
+                                            (f->dominant || f->balanced || f->look.products > f->worth);
     if (needed)
         st = estimate_size(f->ctx, f->source, &f->distance, &length);
     if (needed)
-        f->steps = fmin(fmin(bound, (double)a->rows), (f->even ? EVEN_STEPS : STEPS) * fmax(1, heaviest) * length);
+        f->steps = fmin(cg ? fmin(bound, (double)a->rows) : INFINITY, (!cg                      ? GENERAL_STEPS
+                                                                       : f->even && f->dominant ? EVEN_STEPS
+                                                                                                : STEPS) *
+                                                                          fmax(1, heaviest) * length);
     if (needed && f->dominant)
         f->iterations = fmin(f->iterations, f->steps);
     f->worth = worth_of(a, f->iterations);
@@ -303,9 +314,20 @@ static bool smooth_unsymmetric(const struct system_facts *f)
            f->a->rows > FEW_ROWS;
 }
 
+/* The iterations of jacobi take longer than multigrid in all. */
 static bool smooth_unsymmetric_on_gpu(const struct system_facts *f)
 {
-    return smooth_unsymmetric(f) && f->gpu;
+    const spmv_csr *const a = f->a;
+    if (!smooth_unsymmetric(f) || !f->gpu)
+        return false;
+    const struct precond_cost amg = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "amg", a->rows, a->nnz, false);
+    const struct precond_cost jacobi = precond_cost(true, PRECOND_FOR_UNSYMMETRIC, "jacobi", a->rows, a->nnz, false);
+    return f->steps * jacobi.step > precond_cost_of_all(&amg);
+}
+
+static bool smooth_unsymmetric_on_cpu(const struct system_facts *f)
+{
+    return smooth_unsymmetric(f) && !f->gpu;
 }
 
 static bool for_unsymmetric_on_cpu(const struct system_facts *f)
@@ -430,12 +452,12 @@ static const struct rule {
     {"amg", "jacobi", STAGE_ROWS, smooth_unsymmetric_on_gpu,
      "rows that mostly have the sum 0, as those of convection and diffusion: errors are smooth, and multigrid reduces "
      "them"},
-    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric,
+    {"ilut", "amg", STAGE_ROWS, smooth_unsymmetric_on_cpu,
      "an incomplete factor with fill-in takes less work than multigrid, which would reduce smooth errors"},
     {"ilut", NULL, STAGE_GIVEN, for_unsymmetric_on_cpu,
      "an incomplete factor with fill-in: of the preconditioners for matrices that are not symmetric it solves the most "
      "systems"},
-    {"jacobi", NULL, STAGE_GIVEN, for_unsymmetric,
+    {"jacobi", "amg", STAGE_GIVEN, for_unsymmetric,
      "on a GPU, triangular solves cost more than the iterations they save"},
     {"jacobi", NULL, STAGE_GIVEN, for_ranks, "it needs no rows of other ranks"},
     /* for cg */

@@ -31,9 +31,10 @@ enum { CACHED_ROWS = 245000, CACHED_ENTRIES = 1000000 };
 /* A step of gmres with a basis of 25 vectors, which is that of the usual restart on average. */
 static struct precond_cost general_on_gpu(const char *name, double rows, double entries)
 {
-    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 15 + 100 * millions + 4 * read;
+    const double millions = 1e-6 * rows, read = 1e-6 * entries, step = 7.5 + 60 * millions + 4 * read;
     if (strcmp(name, "amg") == 0)
-        return (struct precond_cost){12000 + 1000 * read, step + 150 + 300 * millions + 24 * read, 12};
+        return (struct precond_cost){4500 + 60000 * millions + 6000 * read, step + 150 + 300 * millions + 24 * read,
+                                     12};
     return (struct precond_cost){0, step, 300};
 }
 
