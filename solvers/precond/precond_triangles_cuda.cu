@@ -3,8 +3,8 @@
  *     out_i = (in_i - sum of val out_col) inverse_i,    the sum in the order of the row
  *
  * Rows are solved in the order of their levels. A group of lanes has a row: each lane waits for the
- * element of out that its entry needs, and multiplies. When all lanes have their products, one lane
- * subtracts them in the order of the row, as the host does. There is no barrier between levels.
+ * element of out that its entry needs, and multiplies. When all lanes have their products, the first
+ * one subtracts them in the order of the row, as the host does. There is no barrier between levels.
  *
  * Words: an element of out that is not yet known has all bits set, which is not the result of any
  * row (`word_of`). So one load shows whether an element is known, and which value it has. No word
@@ -13,9 +13,13 @@
  * reading in, so blank may be in. So there is nothing to count or to clear between applications.
  *
  * Tiles: blocks take tiles of rows in order. Where levels are small, a tile has many of them, and
- * elements of the same tile are read from shared memory, so that a level takes some 0.1 us. Elements
- * of other tiles are read from the second-level cache, at some 0.5 us a level. Where levels are large,
- * a tile is a part of one.
+ * elements of the same tile are read from shared memory, which takes a tenth of an access to the
+ * second-level cache. Other elements are read from there. Where levels are large, a tile is a part
+ * of one.
+ *
+ * Factors with fill-in have a few long rows in a level, down to one. In a tile of such levels a warp
+ * has a row, so what counts is the time from one row to the next: a load from shared memory, a
+ * product and a difference, without an exchange between lanes (`solve_alone`).
  *
  * Polling loads of all waiting warps would delay each other. So a tile first waits for one row some
  * levels before its own, its gate, with a single load for each warp. Meanwhile its entries are loaded.
@@ -55,12 +59,28 @@ template <int Lanes> constexpr int THREADS = Lanes <= FEW_LANES ? FEW_THREADS : 
 template <typename T> using word_for = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <typename T> constexpr word_for<T> UNKNOWN = ~(word_for<T>)0;
 
-/* A NaN with the bits of UNKNOWN becomes another NaN. */
+/* Whether the upper half has all bits set, which is so for some NaN only. The instruction keeps the
+ * compiler from comparing both halves. */
+template <typename T> __device__ bool is_unknown(word_for<T> word)
+{
+    uint32_t upper;
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof word == 8)
+        asm("{ .reg .u32 lower; mov.b64 {lower, %0}, %1; }" : "=r"(upper) : "l"(word));
+    else
+        upper = word;
+#else
+    upper = (uint32_t)(word >> (8 * sizeof word - 32));
+#endif
+    return upper == ~0u;
+}
+
+/* A NaN that looks like an unknown element becomes another NaN. */
 template <typename T> __device__ word_for<T> word_of(T x)
 {
     word_for<T> word;
     memcpy(&word, &x, sizeof word);
-    return word != UNKNOWN<T> ? word : UNKNOWN<T> >> 1;
+    return is_unknown<T>(word) ? UNKNOWN<T> >> 1 : word;
 }
 
 template <typename T> __device__ T value_of(word_for<T> word)
@@ -96,8 +116,9 @@ template <typename T> struct piece {
     T val, sum, inverse;
 };
 
-template <typename T, int Lanes> struct solver {
-    static constexpr int rows = warp_lanes / Lanes, warps = THREADS<Lanes> / warp_lanes, stride = warps * rows;
+/* Groups of this many lanes, in a block of this many threads. */
+template <typename T, int Lanes, int Threads> struct solver {
+    static constexpr int rows = warp_lanes / Lanes, stride = Threads / Lanes;
 
     const triangle<T> &t;
     shared_words<word_for<T>> shared; /* elements of the tile */
@@ -146,8 +167,72 @@ template <typename T, int Lanes> struct solver {
         return ((lanes & ~last) + first) & lanes & last;
     }
 
-    /* Solves the rows of a warp, those of each group as soon as possible. local: the row's place in the
-     * tile. */
+    /* The word of an element, once it is known. For all lanes of a warp. */
+    __device__ word_for<T> await(int32_t col) const
+    {
+        word_for<T> word;
+        if (col < 0)
+            while (is_unknown<T>(word = shared.read(-1 - col)))
+                __syncwarp(); /* an emulated GPU runs another warp */
+        else
+            while (is_unknown<T>(word = load_relaxed(t.out + col)))
+                __syncwarp();
+        return word;
+    }
+
+    /* By the first lane of a group. local: the row's place in the tile. */
+    __device__ void publish(int local, const row_found &row, const piece<T> &own) const
+    {
+        const word_for<T> word = word_of(own.sum * own.inverse);
+        if (keeps)
+            shared.write(local, word);
+        store_relaxed(t.out + row.number, word);
+    }
+
+    /* Solves a row with a warp. The other products are subtracted as soon as they are known. After the
+     * last one, which in a chain of rows needs the row before, there is no exchange between lanes. */
+    __device__ void solve_alone(int local, const row_found &row, piece<T> own) const
+    {
+        static_assert(Lanes == warp_lanes, "a row a warp");
+        enum { AT_ONCE = 4 };
+        for (int left = (int)(row.end - (uint32_t)row.begin), begin = 0; left > 0; left -= Lanes, begin += Lanes) {
+            const int count = left > Lanes ? Lanes : left - 1;
+            piece<T> next = {};
+            if (part < left - Lanes) {
+                next.col = t.col[row.begin + begin + Lanes + part];
+                next.val = t.val[row.begin + begin + Lanes + part];
+            }
+            const int32_t last_col = __shfl_sync(0xffffffffu, own.col, count % Lanes);
+            const T last_val = __shfl_sync(0xffffffffu, own.val, count % Lanes);
+            bool waits = part < count;
+            T product = 0;
+            for (int done = 0; done < count;) {
+                if (waits) {
+                    const word_for<T> word = look(own.col);
+                    waits = is_unknown<T>(word);
+                    product = own.val * value_of<T>(word);
+                }
+                const unsigned missing = __ballot_sync(0xffffffffu, waits);
+                const int known = missing != 0 ? __ffs((int)missing) - 1 : count;
+                /* 0 in lanes that the last step may add: from known on, and from the end of the warp at
+                 * most the first done % AT_ONCE */
+                const T term = part >= done && part < known ? product : 0;
+                for (; done < known; done += AT_ONCE)
+#pragma unroll
+                    for (int i = 0; i < AT_ONCE; i++)
+                        own.sum -= __shfl_sync(0xffffffffu, term, (unsigned)(done + i) % warp_lanes);
+                done = known;
+            }
+            if (left <= Lanes)
+                own.sum -= last_val * value_of<T>(await(last_col));
+            own.col = next.col;
+            own.val = next.val;
+        }
+        if (part == 0)
+            publish(local, row, own);
+    }
+
+    /* Solves the rows of a warp, those of each group as soon as possible. */
     __device__ void solve(int local, const row_found &row, piece<T> own) const
     {
         enum { WAITS, HAS_PRODUCT, IDLE };
@@ -163,7 +248,7 @@ template <typename T, int Lanes> struct solver {
         for (bool any = true; any;) {
             if (state == WAITS) {
                 const word_for<T> word = look(own.col);
-                if (word != UNKNOWN<T>) {
+                if (!is_unknown<T>(word)) {
                     product = own.val * value_of<T>(word);
                     state = HAS_PRODUCT;
                 }
@@ -196,14 +281,10 @@ template <typename T, int Lanes> struct solver {
             }
             if (mine && ends) {
                 state = IDLE;
-                if (part == 0) {
-                    const word_for<T> word = word_of(own.sum * own.inverse);
-                    if (keeps)
-                        shared.write(local, word);
-                    store_relaxed(t.out + row.number, word);
-                }
+                if (part == 0)
+                    publish(local, row, own);
             }
-            if (early != UNKNOWN<T>) {
+            if (!is_unknown<T>(early)) {
                 product = own.val * value_of<T>(early);
                 state = HAS_PRODUCT;
             }
@@ -211,7 +292,7 @@ template <typename T, int Lanes> struct solver {
         }
     }
 
-    __device__ void tile(const precond_tile &of) const
+    template <bool Alone> __device__ void tile(const precond_tile &of) const
     {
         const unsigned first = (unsigned)of.begin + threadIdx.x / warp_lanes * rows, end = (unsigned)of.end;
         if (first >= end)
@@ -221,12 +302,15 @@ template <typename T, int Lanes> struct solver {
         row_found row = find(p, end), next_row = find(p + stride, end);
         piece<T> own = load(p, row);
         if (of.gate >= 0)
-            while (load_relaxed(t.out + of.gate) == UNKNOWN<T>) {
+            while (is_unknown<T>(load_relaxed(t.out + of.gate))) {
             }
         for (unsigned begin = first; begin < end; begin += stride, p += stride) {
             const piece<T> next = load(p + stride, next_row);
             const row_found after = find(p + 2 * stride, end);
-            solve((int)p - of.begin, row, own);
+            if constexpr (Alone)
+                solve_alone((int)p - of.begin, row, own);
+            else
+                solve((int)p - of.begin, row, own);
             row = next_row;
             next_row = after;
             own = next;
@@ -257,8 +341,12 @@ __global__ void __launch_bounds__(THREADS<Lanes>, RESIDENT_THREADS / THREADS<Lan
             for (int i = (int)threadIdx.x; i < tile.end - tile.begin; i += THREADS<Lanes>)
                 shared[i] = UNKNOWN<T>;
         __syncthreads();
-        solver<T, Lanes>{t, shared_words<word_for<T>>(shared), tile.inside != 0, lane % Lanes, lane - lane % Lanes}
-            .tile(tile);
+        const shared_words<word_for<T>> words(shared);
+        if (Lanes > FEW_LANES && tile.inside != 0)
+            solver<T, warp_lanes, THREADS<Lanes>>{t, words, true, lane, 0}.template tile<true>(tile);
+        else
+            solver<T, Lanes, THREADS<Lanes>>{t, words, tile.inside != 0, lane % Lanes, lane - lane % Lanes}
+                .template tile<false>(tile);
     }
 }
 
